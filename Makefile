@@ -1,0 +1,82 @@
+# One word per task; `make` alone explains them.
+
+PYTHON ?= python3
+WORKERS ?= auto
+FUZZ_SECONDS ?= 600
+ARGS ?=
+
+BIN := .venv/bin
+CODE := src tests $(if $(wildcard bench/*.py),bench)
+
+# pyright looks for a newer release of itself and says so; that is noise here.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# litellm asks the network for prices when it is imported.
+export LITELLM_LOCAL_MODEL_COST_MAP := True
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup test check format fmt lint types layers bench fuzz wheel clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo '  Variables: PYTHON (interpreter), ARGS (for pytest and bench),'
+	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS.'
+
+setup: .venv/.stamp ## Make .venv with the package and the tools; nothing to do when nothing changed
+
+test: setup ## Run every test; ARGS="-k sse -x" goes to pytest
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+check: format lint types layers ## Everything static: format, lint, types, layers
+
+fmt: setup ## Format the code and fix what can be fixed
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format .
+
+format: setup
+	@$(BIN)/ruff format --check .
+
+lint: setup ## Look for mistakes (ruff)
+	@$(BIN)/ruff check .
+
+types: setup ## Check the types (mypy and pyright, strict)
+	@status=0; $(BIN)/mypy $(CODE) || status=1; $(BIN)/pyright || status=1; exit $$status
+
+layers: setup ## Check who imports whom (import-linter)
+	@$(BIN)/lint-imports --no-cache --no-logo
+
+bench: .venv-bench/.stamp ## Measure Headrace beside its peers, in an environment of their own
+	@.venv-bench/bin/python -m bench $(ARGS)
+
+fuzz: setup ## Feed the decoders hostile bytes for FUZZ_SECONDS
+	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
+wheel: setup ## Build the wheel into dist/
+	@$(BIN)/python -m build --wheel
+
+clean: ## Remove environments, builds and caches
+	@rm -rf .venv .venv-bench build dist .coverage htmlcov .hypothesis \
+	  .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	@find src tests bench -name __pycache__ -prune -exec rm -rf {} +
+
+# An environment is whole once its stamp is there, so a broken install is tried again.
+.venv/.stamp: pyproject.toml
+	$(call environment,.venv,-e . --group dev)
+
+.venv-bench/.stamp: pyproject.toml bench/requirements.txt
+	$(call environment,.venv-bench,-e . -r bench/requirements.txt)
+
+# $(1): where, $(2): what to install. The pip of older Pythons knows no --group, hence its upgrade.
+define environment
+	@echo 'installing into $(1) ...'
+	@if command -v uv >/dev/null; then \
+	  uv venv --quiet --allow-existing --python "$(PYTHON)" $(1) && \
+	  uv pip install --quiet --python $(1)/bin/python $(2); \
+	else \
+	  "$(PYTHON)" -m venv $(1) && \
+	  $(1)/bin/python -m pip install -qq --upgrade 'pip>=25.1' && \
+	  $(1)/bin/python -m pip install -qq $(2); \
+	fi
+	@touch $@
+endef

@@ -1,0 +1,99 @@
+"""Headrace: the stream of a reasoning model, from provider bytes to pixels.
+
+The names below are the public face. They are imported when they are first used, so that
+`import headrace` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace import content, errors, events, messages
+    from headrace.content import Failure, FinishReason, Usage
+    from headrace.errors import (
+        HeadraceError,
+        LimitExceeded,
+        RequestFailed,
+        UsageError,
+        WireError,
+    )
+    from headrace.events import Record, decode_record, encode_record
+    from headrace.messages import Message, fold, fold_candidates, history
+    from headrace.wire.decoder import Decoder
+    from headrace.wire.dialects.chat import ChatQuirks
+    from headrace.wire.limits import Limits
+    from headrace.wire.skin import decode, decode_async
+
+    __version__: str
+
+_HOMES = {
+    "ChatQuirks": "headrace.wire.dialects.chat",
+    "Decoder": "headrace.wire.decoder",
+    "Failure": "headrace.content",
+    "FinishReason": "headrace.content",
+    "HeadraceError": "headrace.errors",
+    "LimitExceeded": "headrace.errors",
+    "Limits": "headrace.wire.limits",
+    "Message": "headrace.messages",
+    "Record": "headrace.events",
+    "RequestFailed": "headrace.errors",
+    "Usage": "headrace.content",
+    "UsageError": "headrace.errors",
+    "WireError": "headrace.errors",
+    "decode": "headrace.wire.skin",
+    "decode_async": "headrace.wire.skin",
+    "decode_record": "headrace.events",
+    "encode_record": "headrace.events",
+    "fold": "headrace.messages",
+    "fold_candidates": "headrace.messages",
+    "history": "headrace.messages",
+}
+_MODULES = ("content", "errors", "events", "messages")
+
+__all__ = [
+    "ChatQuirks",
+    "Decoder",
+    "Failure",
+    "FinishReason",
+    "HeadraceError",
+    "LimitExceeded",
+    "Limits",
+    "Message",
+    "Record",
+    "RequestFailed",
+    "Usage",
+    "UsageError",
+    "WireError",
+    "__version__",
+    "content",
+    "decode",
+    "decode_async",
+    "decode_record",
+    "encode_record",
+    "errors",
+    "events",
+    "fold",
+    "fold_candidates",
+    "history",
+    "messages",
+]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module, metadata
+
+    if name == "__version__":
+        value: Any = metadata.version("headrace")
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"headrace.{name}")
+    else:
+        raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,62 @@
+"""What Headrace raises.
+
+    HeadraceError
+    ├── UsageError          the caller broke a contract
+    ├── RequestFailed       no stream began: status, category, retryable, request id
+    └── WireError           the bytes break the format
+        └── LimitExceeded   a named limit was passed
+
+Before the first event a failure is an exception; after it, it is one terminal
+event. Never both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.content import ErrorCategory
+
+
+class HeadraceError(Exception):
+    """The root: catch it to catch everything that Headrace raises on purpose."""
+
+
+class UsageError(HeadraceError):
+    """The caller broke a contract. The message says what was expected and what came."""
+
+
+class RequestFailed(HeadraceError):
+    """The provider refused, or could not be reached, before a stream began."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        category: ErrorCategory,
+        status: int | None = None,
+        code: str | None = None,
+        retryable: bool = False,
+        retry_after_s: float | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.category: ErrorCategory = category
+        self.status = status
+        self.code = code
+        self.retryable = retryable
+        self.retry_after_s = retry_after_s
+        self.request_id = request_id
+
+
+class WireError(HeadraceError):
+    """The bytes break the format they claim to have."""
+
+
+class LimitExceeded(WireError):
+    """A named limit was passed; `limit` is its name in `headrace.wire.limits.Limits`."""
+
+    def __init__(self, limit: str, allowed: int) -> None:
+        super().__init__(f"the stream passes {limit}={allowed}")
+        self.limit = limit
+        self.allowed = allowed

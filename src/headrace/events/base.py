@@ -1,0 +1,15 @@
+"""What all events share."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+
+def _tag(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+class BaseEvent(msgspec.Struct, frozen=True, tag=_tag):
+    """A frozen value; its tag is the snake_case of its name."""

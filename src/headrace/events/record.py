@@ -1,0 +1,90 @@
+"""The record: an event with its place in a run, and both as JSON.
+
+Unknown tags in stored data become an `UnknownEvent`; that is the one fallback.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias, get_args
+
+import msgspec
+
+from headrace.events.run import RunClosed, RunEvent
+from headrace.events.turn import TurnEvent
+
+
+
+class UnknownEvent(msgspec.Struct, frozen=True):
+    """What a stored or foreign stream holds under a tag that we do not know; `data` is
+    its JSON, which `encode_record` writes back unchanged. Readers pass over it."""
+
+    tag: str
+    data: bytes
+
+
+Event: TypeAlias = TurnEvent | RunEvent | RunClosed
+EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One line of the log. `seq` is gap-free from 1, `at_ms` never decreases, `path` is
+    the chain of call ids for events of a nested run, `step` the 0-based iteration."""
+
+    seq: int
+    at_ms: int
+    event: Event | UnknownEvent
+    path: tuple[str, ...] = ()
+    step: int = 0
+
+
+class _StoredRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a record lies in JSON."""
+
+    seq: int
+    at_ms: int
+    event: msgspec.Raw
+    path: tuple[str, ...] = ()
+    step: int = 0
+
+
+class _Tagged(msgspec.Struct):
+    type: str = ""
+
+
+_encoder = msgspec.json.Encoder()
+_decode_event = msgspec.json.Decoder(Event).decode
+_decode_stored = msgspec.json.Decoder(_StoredRecord).decode
+_decode_tag = msgspec.json.Decoder(_Tagged).decode
+_TAGS = frozenset(str(kind.__struct_config__.tag) for kind in EVENT_TYPES)
+
+
+def encode_event(event: Event | UnknownEvent) -> bytes:
+    """One event as JSON."""
+    return event.data if isinstance(event, UnknownEvent) else _encoder.encode(event)
+
+
+def decode_event(data: bytes) -> Event | UnknownEvent:
+    """One event from JSON. An unknown tag gives an `UnknownEvent`; a known tag with
+    fields of the wrong type raises `msgspec.ValidationError`."""
+    try:
+        return _decode_event(data)
+    except msgspec.ValidationError:
+        tag = _decode_tag(data).type
+        if tag in _TAGS:
+            raise
+        return UnknownEvent(tag, bytes(data))
+
+
+def encode_record(record: Record) -> bytes:
+    """One record as one line of JSON, without the line end."""
+    event = msgspec.Raw(encode_event(record.event))
+    return _encoder.encode(
+        _StoredRecord(record.seq, record.at_ms, event, record.path, record.step)
+    )
+
+
+def decode_record(data: bytes) -> Record:
+    """One record from JSON; its event as by `decode_event`."""
+    stored = _decode_stored(data)
+    event = decode_event(bytes(stored.event))
+    return Record(stored.seq, stored.at_ms, event, stored.path, stored.step)

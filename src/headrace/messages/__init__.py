@@ -1,0 +1,47 @@
+"""Messages: the value (`message`), the one assembler (`fold`), and what a provider is
+sent of it next time (`history`)."""
+
+from headrace.messages.fold import fold, fold_candidates
+from headrace.messages.history import Entry, Prompt, Reply, Results, history
+from headrace.messages.message import (
+    Activity,
+    CallPart,
+    CallResult,
+    Citation,
+    MediaPart,
+    Message,
+    OpaquePart,
+    OutputEnd,
+    OutputPart,
+    Part,
+    ReasoningPart,
+    RedactedPart,
+    Seal,
+    TextPart,
+    Turn,
+)
+
+__all__ = [
+    "Activity",
+    "CallPart",
+    "CallResult",
+    "Citation",
+    "Entry",
+    "MediaPart",
+    "Message",
+    "OpaquePart",
+    "OutputEnd",
+    "OutputPart",
+    "Part",
+    "Prompt",
+    "ReasoningPart",
+    "RedactedPart",
+    "Reply",
+    "Results",
+    "Seal",
+    "TextPart",
+    "Turn",
+    "fold",
+    "fold_candidates",
+    "history",
+]

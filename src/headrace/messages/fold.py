@@ -1,0 +1,303 @@
+"""The one assembler: records in, a message out, at any moment of a run.
+
+Folding is linear: text is joined once, at the end. Nothing else in Headrace puts
+deltas together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from headrace import events
+from headrace.content import Failure, FinishReason, Usage
+from headrace.events import Record
+from headrace.messages.message import (
+    Activity,
+    CallPart,
+    CallResult,
+    Citation,
+    MediaPart,
+    Message,
+    OpaquePart,
+    OutputEnd,
+    OutputPart,
+    Part,
+    ReasoningPart,
+    RedactedPart,
+    Seal,
+    TextPart,
+    Turn,
+)
+
+
+def fold(records: Iterable[Record], *, path: tuple[str, ...] = ()) -> Message:
+    """The assistant message that these records tell, finished or not.
+
+    One run gives one message: its turns in order, tool results inside. Records of
+    other `path`s are passed over; so are events that we do not know.
+    """
+    return _folded(records, path).message()
+
+
+def fold_candidates(records: Iterable[Record]) -> list[Message]:
+    """One message per output of a turn with several candidates, by output number; each
+    ends as its own output did. The usage is the whole turn's, on every one of them."""
+    whole = _folded(records, ()).message()
+    numbers = sorted({end.output for turn in whole.turns for end in turn.outputs})
+    return [_candidate(whole, number) for number in numbers]
+
+
+def _candidate(whole: Message, number: int) -> Message:
+    turns = tuple(_only_output(turn, number) for turn in whole.turns)
+    finish = next((t.finish for t in reversed(turns) if t.finish is not None), None)
+    return msgspec.structs.replace(whole, turns=turns, finish=finish)
+
+
+def _only_output(turn: Turn, number: int) -> Turn:
+    outputs = tuple(end for end in turn.outputs if end.output == number)
+    return msgspec.structs.replace(
+        turn,
+        outputs=outputs,
+        parts=tuple(part for part in turn.parts if part.output == number),
+        finish=outputs[0].finish if outputs else None,
+    )
+
+
+def _folded(records: Iterable[Record], path: tuple[str, ...]) -> _MessageBuilder:
+    builder = _MessageBuilder()
+    for record in records:
+        if record.path == path:
+            builder.feed(record)
+    return builder
+
+
+class _PartBuilder:
+    """A part that is still being told: the fields that stand, and what accumulates."""
+
+    __slots__ = ("activities", "citations", "fields", "kind", "seals", "text")
+
+    def __init__(self, kind: Callable[..., Part], start: Any, at_ms: int) -> None:
+        self.kind = kind
+        self.fields: dict[str, Any] = msgspec.structs.asdict(start)
+        self.fields["started_ms"] = at_ms
+        self.text: list[str] = []
+        self.seals: list[Seal] = []
+        self.citations: list[Citation] = []
+        self.activities: list[Activity] = []
+
+    def part(self) -> Part:
+        fields = dict(self.fields)
+        if self.kind is TextPart or self.kind is ReasoningPart:
+            fields["text"] = "".join(self.text)
+            fields["citations"] = tuple(self.citations)
+        elif self.kind is CallPart:
+            fields.setdefault("raw", "".join(self.text))
+            fields["activities"] = tuple(self.activities)
+        return self.kind(seals=tuple(self.seals), **fields)
+
+
+class _TurnBuilder:
+    def __init__(self, step: int) -> None:
+        self.fields: dict[str, Any] = {"step": step}
+        self.parts: list[_PartBuilder] = []
+        self.outputs: dict[int, OutputEnd] = {}
+        self.citations: list[Citation] = []
+        self.results: dict[str, CallResult] = {}
+        self.tool_starts: dict[str, int] = {}
+
+    def turn(self) -> Turn:
+        parts = tuple(builder.part() for builder in self.parts)
+        return Turn(
+            **self.fields,
+            parts=parts,
+            outputs=tuple(self.outputs.values()),
+            citations=tuple(self.citations),
+            results=self._ordered_results(parts),
+        )
+
+    def _ordered_results(self, parts: tuple[Part, ...]) -> tuple[CallResult, ...]:
+        """In the order of the calls, whatever order the tools came back in."""
+        order = {part.call_id: at for at, part in enumerate(parts) if isinstance(part, CallPart)}
+        last = len(parts)
+        return tuple(sorted(self.results.values(), key=lambda r: order.get(r.call_id, last)))
+
+
+_STARTS: dict[type, Callable[..., Part]] = {
+    events.TextStarted: TextPart,
+    events.ReasoningStarted: ReasoningPart,
+    events.ToolCallStarted: CallPart,
+    events.ReasoningRedacted: RedactedPart,
+    events.ToolOutput: OutputPart,
+    events.MediaProduced: MediaPart,
+    events.OpaqueItem: OpaquePart,
+}
+_ATOMIC = (events.ReasoningRedacted, events.ToolOutput, events.MediaProduced, events.OpaqueItem)
+
+
+class _MessageBuilder:
+    """Takes every event that counts for a message. Part numbers are unique in a run, so
+    one table serves all turns."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {"role": "assistant"}
+        self.turns: list[_TurnBuilder] = []
+        self.parts: dict[int, _PartBuilder] = {}
+        self.is_run = False
+        self.usage = Usage()
+        self._handlers: dict[type, Callable[[Any, Record], None]] = {
+            events.TurnStarted: self._turn_started,
+            events.OutputStarted: self._output_started,
+            events.OutputFinished: self._output_finished,
+            events.ReasoningFinished: self._part_finished,
+            events.TextFinished: self._part_finished,
+            events.ToolCallFinished: self._call_finished,
+            events.ToolCallMalformed: self._call_malformed,
+            events.ToolActivity: self._activity,
+            events.PartSealed: self._sealed,
+            events.CitationAdded: self._citation,
+            events.TurnFinished: self._turn_finished,
+            events.TurnFailed: self._turn_failed,
+            events.RunStarted: self._run_started,
+            events.ToolStarted: self._tool_started,
+            events.ToolResult: self._tool_result,
+            events.StepDiscarded: self._step_discarded,
+            events.RunFinished: self._run_finished,
+            events.RunFailed: self._run_failed,
+            **dict.fromkeys(_STARTS, self._part_started),
+        }
+
+    def feed(self, record: Record) -> None:
+        event = record.event
+        self.fields.setdefault("created_at_ms", record.at_ms)
+        match event:
+            case (
+                events.TextDelta(part=number, text=text)
+                | events.ReasoningDelta(part=number, text=text)
+                | events.ToolCallArgsDelta(part=number, text=text)
+            ):
+                self.parts[number].text.append(text)
+            case _:
+                handler = self._handlers.get(type(event))
+                if handler is not None:
+                    handler(event, record)
+
+    def message(self) -> Message:
+        return Message(**self.fields, turns=tuple(turn.turn() for turn in self.turns))
+
+    # -- turns and outputs
+
+    def _turn_started(self, event: events.TurnStarted, record: Record) -> None:
+        turn = _TurnBuilder(record.step)
+        for name in ("provider", "dialect", "model", "response_id"):
+            turn.fields[name] = getattr(event, name)
+        self.turns.append(turn)
+
+    def _output_started(self, event: events.OutputStarted, record: Record) -> None:
+        self.turns[-1].outputs[event.output] = OutputEnd(event.output, event.role)
+
+    def _output_finished(self, event: events.OutputFinished, record: Record) -> None:
+        outputs = self.turns[-1].outputs
+        outputs[event.output] = msgspec.structs.replace(
+            outputs[event.output], finish=event.reason, raw_reason=event.raw_reason
+        )
+
+    def _turn_finished(self, event: events.TurnFinished, record: Record) -> None:
+        self.turns[-1].fields.update(
+            finish=event.reason,
+            usage=event.usage,
+            service_tier=event.service_tier,
+            skipped_frames=event.skipped_frames,
+            provider_data=event.provider_data,
+        )
+        self._turn_ended(event.reason, None, event.usage)
+
+    def _turn_failed(self, event: events.TurnFailed, record: Record) -> None:
+        error = Failure(
+            event.category, event.message, event.code, event.retryable, event.retry_after_s
+        )
+        self.turns[-1].fields.update(
+            error=error, usage=event.usage, skipped_frames=event.skipped_frames
+        )
+        self._turn_ended(None, error, event.usage)
+
+    def _turn_ended(
+        self, finish: FinishReason | None, error: Failure | None, usage: Usage
+    ) -> None:
+        """Without a run around it the turn's end is the message's; the usage adds up
+        until the run's own total comes."""
+        self.usage = self.usage + usage
+        self.fields["usage"] = self.usage
+        if not self.is_run:
+            self.fields.update(finish=finish, error=error)
+
+    # -- parts
+
+    def _part_started(self, event: Any, record: Record) -> None:
+        builder = _PartBuilder(_STARTS[type(event)], event, record.at_ms)
+        if isinstance(event, _ATOMIC):
+            builder.fields["ended_ms"] = record.at_ms
+        self.parts[event.part] = builder
+        self.turns[-1].parts.append(builder)
+
+    def _part_finished(
+        self, event: events.TextFinished | events.ReasoningFinished, record: Record
+    ) -> None:
+        builder = self.parts[event.part]
+        builder.fields["ended_ms"] = record.at_ms
+        if isinstance(event, events.ReasoningFinished) and event.signature is not None:
+            builder.seals.append(Seal("signature", event.signature))
+
+    def _call_finished(self, event: events.ToolCallFinished, record: Record) -> None:
+        self.parts[event.part].fields.update(
+            ended_ms=record.at_ms, raw=event.raw, args=event.args
+        )
+
+    def _call_malformed(self, event: events.ToolCallMalformed, record: Record) -> None:
+        self.parts[event.part].fields.update(
+            ended_ms=record.at_ms, raw=event.raw, error=event.error
+        )
+
+    def _activity(self, event: events.ToolActivity, record: Record) -> None:
+        activity = Activity(record.at_ms, event.status, event.detail)
+        self.parts[event.part].activities.append(activity)
+
+    def _sealed(self, event: events.PartSealed, record: Record) -> None:
+        self.parts[event.part].seals.append(Seal(event.kind, event.value))
+
+    def _citation(self, event: events.CitationAdded, record: Record) -> None:
+        fields = msgspec.structs.asdict(event)
+        number = fields.pop("part")
+        target = self.turns[-1] if number is None else self.parts[number]
+        target.citations.append(Citation(**fields))
+
+    # -- runs
+
+    def _run_started(self, event: events.RunStarted, record: Record) -> None:
+        self.is_run = True
+        self.fields.update(run_id=event.run_id, effort=event.effort)
+
+    def _tool_started(self, event: events.ToolStarted, record: Record) -> None:
+        self.turns[-1].tool_starts[event.call_id] = record.at_ms
+
+    def _tool_result(self, event: events.ToolResult, record: Record) -> None:
+        turn = self.turns[-1]
+        turn.results[event.call_id] = CallResult(
+            call_id=event.call_id,
+            content=event.content,
+            kind=event.kind,
+            is_error=event.is_error,
+            started_ms=turn.tool_starts.get(event.call_id),
+            ended_ms=record.at_ms,
+        )
+
+    def _step_discarded(self, event: events.StepDiscarded, record: Record) -> None:
+        self.turns = [turn for turn in self.turns if turn.fields["step"] != event.step]
+
+    def _run_finished(self, event: events.RunFinished, record: Record) -> None:
+        self.fields.update(finish=event.reason, usage=event.usage)
+
+    def _run_failed(self, event: events.RunFailed, record: Record) -> None:
+        self.fields.update(error=Failure(event.category, event.message), usage=event.usage)

@@ -1,0 +1,125 @@
+"""What of a conversation a provider is sent again.
+
+`history` splits messages into prompts, replies and results such that any provider can
+take them: every call of ours is answered, in order, and nothing partial is replayed.
+What one dialect, provider or model family demands beyond that is the business of its
+request encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from headrace.content import Content, TextContent
+from headrace.messages.message import (
+    CallPart,
+    CallResult,
+    Message,
+    OutputPart,
+    Part,
+    ReasoningPart,
+    RedactedPart,
+    TextPart,
+    Turn,
+)
+
+NOT_RUN = "The call was not run: the turn was interrupted before its result was known."
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """What somebody other than the model said."""
+
+    role: str
+    content: tuple[Content, ...]
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model said in one turn, and who it was: seals are good only there."""
+
+    parts: tuple[Part, ...]
+    provider: str | None = None
+    dialect: str | None = None
+    model: str | None = None
+    response_id: str | None = None
+
+
+class Results(msgspec.Struct, frozen=True):
+    """The answers to all our calls of the reply before, in the order of the calls."""
+
+    results: tuple[CallResult, ...]
+
+
+Entry: TypeAlias = Prompt | Reply | Results
+
+
+def history(messages: Iterable[Message]) -> list[Entry]:
+    """The conversation as alternating prompts, replies and results."""
+    return [entry for message in messages for entry in _entries(message)]
+
+
+def _entries(message: Message) -> Iterator[Entry]:
+    if message.role != "assistant":
+        yield Prompt(message.role, message.content)
+        return
+    for turn in message.turns:
+        parts = _replayable(turn)
+        if not parts:
+            continue
+        yield Reply(
+            parts=parts,
+            provider=turn.provider,
+            dialect=turn.dialect,
+            model=turn.model,
+            response_id=turn.response_id,
+        )
+        results = tuple(_answers(parts, turn.results))
+        if results:
+            yield Results(results)
+
+
+def _replayable(turn: Turn) -> tuple[Part, ...]:
+    if not _is_cut(turn):
+        return tuple(part for part in turn.parts if part.ended_ms is not None)
+    answered = {part.call_id for part in turn.parts if isinstance(part, OutputPart)}
+    parts = [part for part in turn.parts if _survives_cut(part, answered)]
+    # A provider refuses reasoning that no item follows.
+    while parts and isinstance(parts[-1], ReasoningPart | RedactedPart):
+        parts.pop()
+    return tuple(parts)
+
+
+def _is_cut(turn: Turn) -> bool:
+    """Whether the turn ended before the model was done saying what it began."""
+    return turn.finish is None or turn.finish.word in _CUT_SHORT
+
+
+_CUT_SHORT = frozenset({"aborted", "max_tokens", "context_full", "content_filter", "time_limit"})
+
+
+def _survives_cut(part: Part, answered: set[str]) -> bool:
+    match part:
+        case TextPart():
+            return bool(part.text)
+        case ReasoningPart():
+            return bool(part.seals)
+        case CallPart(executor="provider"):
+            return part.error is None and part.call_id in answered
+        case CallPart():
+            return part.error is None and part.ended_ms is not None
+        case _:
+            return True
+
+
+def _answers(parts: tuple[Part, ...], results: tuple[CallResult, ...]) -> Iterator[CallResult]:
+    known = {result.call_id: result for result in results}
+    for part in parts:
+        if isinstance(part, CallPart) and part.executor == "client":
+            yield known.get(part.call_id) or _unanswered(part)
+
+
+def _unanswered(call: CallPart) -> CallResult:
+    text = NOT_RUN if call.error is None else f"The arguments are malformed: {call.error}"
+    return CallResult(call_id=call.call_id, content=(TextContent(text),), is_error=True)

@@ -1,0 +1,195 @@
+"""The decoder: bytes of one turn in, turn events out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import Failure, FinishReason, Usage
+from headrace.errors import LimitExceeded, UsageError, WireError
+from headrace.events import Record, TurnEvent
+from headrace.messages import Message, fold
+from headrace.wire.detection import DIALECTS, detect
+from headrace.wire.dialects.dialect import Dialect
+from headrace.wire.framing import FRAMINGS
+from headrace.wire.framing.frame import Frame, Framing
+from headrace.wire.ledger import Ledger
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+
+# A stream that has not said what it speaks by then is taken for the commonest grammar.
+_MAX_UNDECIDED_FRAMES = 16
+_FALLBACK_DIALECT = "chat"
+
+
+class Decoder:
+    """Framing, dialect and ledger of one turn.
+
+    Feed it reads of any length and `close()` it when the bytes end: both return the
+    events that have become known. Nothing raises for what a peer sends: whatever breaks
+    ends the turn with one `TurnFailed`. Frames after the terminal event are counted in
+    `ignored_frames`, and nothing comes of them.
+
+    `dialect` None is detected from the first frames. `first_item` and `first_part` go on
+    where the last turn of a run stopped (`next_item`, `next_part`). `options` go to the
+    dialect, such as `quirks` to chat.
+    """
+
+    def __init__(
+        self,
+        dialect: str | None = None,
+        *,
+        framing: str = "sse",
+        provider: str | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        first_item: int = 0,
+        first_part: int = 0,
+        **options: Any,
+    ) -> None:
+        self._limits = limits
+        self._provider = provider
+        self._numbers = (first_item, first_part)
+        self._options = options
+        self._framing = _framing(framing, limits)
+        self._dialect: Dialect | None = None
+        self._undecided: list[Frame] = []
+        self._total_bytes = 0
+        self._is_closed = False
+        self._events: list[TurnEvent] = []
+        self.ignored_frames = 0
+        if dialect is not None:
+            self._speak(dialect)
+
+    def feed(self, data: bytes) -> list[TurnEvent]:
+        """Take one read; return the events it made known."""
+        self._total_bytes += len(data)
+        try:
+            if self._total_bytes > self._limits.max_total_bytes:
+                raise LimitExceeded("max_total_bytes", self._limits.max_total_bytes)
+            for frame in self._framing.feed(data):
+                self._read(frame)
+        except WireError as error:
+            self._break(error)
+        return self._taken()
+
+    def close(self) -> list[TurnEvent]:
+        """The bytes have ended: finished, or cut."""
+        if self._is_closed:
+            return []
+        self._is_closed = True
+        try:
+            for frame in self._framing.close():
+                self._read(frame)
+            unfinished = self._framing.unfinished
+            if unfinished is not None and not self.is_finished:
+                self._read(unfinished)
+            self._spoken().close()
+        except WireError as error:
+            self._break(error)
+        return self._taken()
+
+    def _taken(self) -> list[TurnEvent]:
+        if self._dialect is None:
+            return []
+        events = self._dialect.ledger.take()
+        self._events += events
+        return events
+
+    def _read(self, frame: Frame) -> None:
+        dialect = self._dialect
+        if dialect is None:
+            self._decide(frame)
+        elif dialect.ledger.is_finished:
+            self.ignored_frames += 1
+        else:
+            dialect.feed(frame)
+
+    # -- the dialect
+
+    def _decide(self, frame: Frame) -> None:
+        """Hold frames back until one of them tells the dialect."""
+        self._undecided.append(frame)
+        name = detect(frame, self._limits.max_depth)
+        if name is None and len(self._undecided) >= _MAX_UNDECIDED_FRAMES:
+            name = _FALLBACK_DIALECT
+        if name is not None:
+            self._speak(name)
+
+    def _spoken(self) -> Dialect:
+        if self._dialect is None:
+            self._speak(_FALLBACK_DIALECT)
+        assert self._dialect is not None
+        return self._dialect
+
+    def _speak(self, name: str) -> None:
+        kind = DIALECTS.get(name)
+        if kind is None:
+            raise UsageError(f"no dialect {name!r}: there are {', '.join(DIALECTS)}")
+        ledger = Ledger(
+            name,
+            provider=self._provider,
+            limits=self._limits,
+            first_item=self._numbers[0],
+            first_part=self._numbers[1],
+        )
+        self._dialect = kind(ledger, limits=self._limits, **self._options)
+        waiting, self._undecided = self._undecided, []
+        for frame in waiting:
+            self._read(frame)
+
+    def _break(self, error: WireError) -> None:
+        """The bytes break the format: one terminal event says so."""
+        self._spoken().ledger.fail(Failure("protocol", str(error)))
+
+    # -- what is known, at any time
+
+    @property
+    def dialect(self) -> str | None:
+        """The name of the dialect, once it is known."""
+        return None if self._dialect is None else getattr(self._dialect, "name", None)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the terminal event has come."""
+        return self._dialect is not None and self._dialect.ledger.is_finished
+
+    @property
+    def usage(self) -> Usage:
+        """The usage so far."""
+        return Usage() if self._dialect is None else self._dialect.ledger.usage
+
+    @property
+    def finish(self) -> FinishReason | None:
+        """How the turn finished; None while it goes on, and where it failed."""
+        return None if self._dialect is None else self._dialect.ledger.finish_reason
+
+    @property
+    def failure(self) -> Failure | None:
+        """What broke the turn, if something did."""
+        return None if self._dialect is None else self._dialect.ledger.failure
+
+    @property
+    def skipped_frames(self) -> int:
+        """Frames that could not be read."""
+        return 0 if self._dialect is None else self._dialect.ledger.skipped_frames
+
+    @property
+    def message(self) -> Message:
+        """The message as far as it is told; times are 0, since a decoder has no clock."""
+        return fold(Record(seq, 0, event) for seq, event in enumerate(self._events, 1))
+
+    @property
+    def next_item(self) -> int:
+        """The number that the next turn's first item gets."""
+        return self._numbers[0] if self._dialect is None else self._dialect.ledger.numbers.next_item
+
+    @property
+    def next_part(self) -> int:
+        """The number that the next turn's first part gets."""
+        return self._numbers[1] if self._dialect is None else self._dialect.ledger.numbers.next_part
+
+
+def _framing(name: str, limits: Limits) -> Framing:
+    if name not in FRAMINGS:
+        raise UsageError(f"no framing {name!r}: there are {', '.join(FRAMINGS)}")
+    if name in ("sse", "squeezed-sse"):
+        return FRAMINGS[name](limits, extra_fields=("error",))
+    return FRAMINGS[name](limits)

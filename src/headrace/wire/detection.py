@@ -1,0 +1,28 @@
+"""Which dialect a stream speaks, from its first frames."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from headrace.wire.dialects.anthropic import AnthropicDialect
+from headrace.wire.dialects.chat import ChatDialect
+from headrace.wire.framing.frame import Frame
+from headrace.wire.payload import NotJSON, parse
+
+DIALECTS: Final = {"chat": ChatDialect, "anthropic": AnthropicDialect}
+"""The dialects by name."""
+
+
+def detect(frame: Frame, max_depth: int) -> str | None:
+    """The name of the only dialect that this frame can belong to; None where the frame
+    tells nothing (a ping, a comment, garbage). Raises `LimitExceeded` for the depth."""
+    if frame.data.strip() == b"[DONE]":
+        return "chat"
+    try:
+        payload: Any = parse(frame.data, max_depth)
+    except NotJSON:
+        return None
+    if not isinstance(payload, dict):
+        return None
+    found = [name for name, dialect in DIALECTS.items() if dialect.recognises(payload)]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,1 @@
+"""The wire grammars: one class each, frames in, facts to the ledger."""

@@ -1,0 +1,199 @@
+"""Anthropic Messages: content blocks from `message_start` to `message_stop`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import (
+    CONTENT_FILTER,
+    CONTEXT_FULL,
+    END_TURN,
+    MAX_TOKENS,
+    PAUSED,
+    STOP_SEQUENCE,
+    TOOL_USE,
+    FinishReason,
+    other,
+)
+from headrace.wire.dialects.anthropic.block import Block
+from headrace.wire.dialects.anthropic.event import WireDelta, WireEvent, block_as_written
+from headrace.wire.dialects.anthropic.usage import AnthropicUsage
+from headrace.wire.failure import failure_from
+from headrace.wire.framing.frame import Frame
+from headrace.wire.ledger import Ledger, Output
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.payload import NotJSON, PayloadDecoder, parse
+
+_FINISH_WORDS: dict[str, FinishReason] = {
+    "end_turn": END_TURN,
+    "tool_use": TOOL_USE,
+    "max_tokens": MAX_TOKENS,
+    "stop_sequence": STOP_SEQUENCE,
+    "refusal": CONTENT_FILTER,
+    "pause_turn": PAUSED,
+    "compaction": PAUSED,
+    "model_context_window_exceeded": CONTEXT_FULL,
+}
+_EVENTS = frozenset(
+    "message_start content_block_start content_block_delta content_block_stop message_delta"
+    " message_stop ping error".split()
+)
+_NOT_KEPT_OF_DELTA = frozenset({"stop_reason"})
+_NOT_KEPT = frozenset({"type", "delta", "usage", "message", "index"})
+
+
+class AnthropicDialect:
+    """Reads the events of a Messages stream."""
+
+    name = "anthropic"
+
+    def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.ledger = ledger
+        self._max_depth = limits.max_depth
+        self._decode = PayloadDecoder(WireEvent, limits.max_depth).decode
+        self._usage = AnthropicUsage()
+        self._blocks: dict[int, Block] = {}
+        self._message: Output | None = None
+
+    @staticmethod
+    def recognises(payload: dict[str, Any]) -> bool:
+        """Whether a payload can only be an event of this grammar; a ping is anybody's."""
+        kind = payload.get("type")
+        if kind == "error":
+            return "error" in payload
+        return kind in _EVENTS and kind != "ping"
+
+    def feed(self, frame: Frame) -> None:
+        """Read one event."""
+        try:
+            event = self._decode(frame.data)
+        except NotJSON:
+            self._unreadable(frame)
+            return
+        kind = event.type or frame.event
+        if kind == "content_block_delta":
+            if event.delta is not None:
+                self._block(event.index).feed(event.delta, lambda: self._field(frame, "delta"))
+        elif kind == "content_block_start":
+            self._start_block(frame, event)
+        elif kind == "content_block_stop":
+            block = self._blocks.pop(event.index, None)
+            if block is not None:
+                block.stop()
+        else:
+            self._about_message(kind, frame, event)
+
+    def close(self) -> None:
+        """End of bytes."""
+        self._end(has_terminator=False)
+
+    # -- blocks
+
+    def _block(self, index: int) -> Block:
+        block = self._blocks.get(index)
+        if block is None:
+            block = self._blocks[index] = Block(self._output(), {"type": "text"}, "{}")
+        return block
+
+    def _start_block(self, frame: Frame, event: WireEvent) -> None:
+        self._abandon(event.index)
+        block = event.content_block or {}
+        as_written = block_as_written(frame.data, block)
+        self._blocks[event.index] = Block(self._output(), block, as_written)
+
+    def _abandon(self, index: int) -> None:
+        """A block whose number is taken again never got its stop."""
+        block = self._blocks.pop(index, None)
+        if block is not None:
+            block.stop()
+
+    def _output(self) -> Output:
+        if self._message is None:
+            self._message = self.ledger.output(0)
+        return self._message
+
+    # -- the message
+
+    def _about_message(self, kind: str, frame: Frame, event: WireEvent) -> None:
+        match kind:
+            case "message_start":
+                self._start_message(event.message or {})
+            case "message_delta":
+                self._change_message(frame, event)
+            case "message_stop":
+                self._note(self._whole(frame), _NOT_KEPT)
+                self._end(has_terminator=True)
+            case "error":
+                self.ledger.fail(failure_from(event.error or self._whole(frame)))
+            case _:
+                pass
+
+    def _start_message(self, message: dict[str, Any]) -> None:
+        """A second start is a stream spliced in: its blocks count from 0 again."""
+        for index in list(self._blocks):
+            self._abandon(index)
+        self.ledger.start(
+            model=_text(message.get("model")),
+            response_id=_text(message.get("id")),
+            provider=_text(message.get("provider")),
+        )
+        output = self._output()
+        self._report(message.get("usage"))
+        for block in message.get("content") or ():
+            if isinstance(block, dict):
+                Block(output, block, block_as_written(b"", block)).stop()
+        self._finish(_text(message.get("stop_reason")))
+
+    def _change_message(self, frame: Frame, event: WireEvent) -> None:
+        whole = self._whole(frame)
+        self._report(event.usage)
+        self._finish(event.delta.stop_reason if event.delta else None)
+        self._note(whole, _NOT_KEPT)
+        delta = whole.get("delta")
+        if isinstance(delta, dict):
+            self._note(delta, _NOT_KEPT_OF_DELTA)
+
+    def _finish(self, word: str | None) -> None:
+        if word:
+            self._output().finish(_FINISH_WORDS.get(word) or other(word), word)
+
+    def _report(self, usage: Any) -> None:
+        if isinstance(usage, dict):
+            self.ledger.report(self._usage.feed(usage))
+            self.ledger.service_tier = self._usage.service_tier
+
+    def _end(self, *, has_terminator: bool) -> None:
+        for block in self._blocks.values():
+            block.abandon()
+        self._blocks.clear()
+        for name, value in self._usage.extras().items():
+            self.ledger.note(name, value)
+        self.ledger.end(has_terminator=has_terminator)
+
+    # -- what is beside the grammar
+
+    def _unreadable(self, frame: Frame) -> None:
+        data = frame.data.strip()
+        if data == b"[DONE]":
+            self._end(has_terminator=True)
+        elif frame.event == "error" or frame.field == "error":
+            self.ledger.fail(failure_from(frame.text))
+        elif data:
+            self.ledger.skip_frame()
+
+    def _note(self, payload: dict[str, Any], without: frozenset[str]) -> None:
+        for key, value in payload.items():
+            if key not in without and value not in (None, {}, []):
+                self.ledger.note(key, value)
+
+    def _field(self, frame: Frame, name: str) -> dict[str, Any]:
+        value = self._whole(frame).get(name)
+        return value if isinstance(value, dict) else {}
+
+    def _whole(self, frame: Frame) -> dict[str, Any]:
+        payload = parse(frame.data, self._max_depth)
+        return payload if isinstance(payload, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

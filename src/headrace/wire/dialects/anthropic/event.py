@@ -1,0 +1,57 @@
+"""The events as they lie on the wire: every field optional, only what we use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+JSONObject = dict[str, Any]
+
+
+class WireDelta(msgspec.Struct):
+    """The delta of a content block, or of the message."""
+
+    type: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+    partial_json: str | None = None
+    signature: str | None = None
+    citation: JSONObject | None = None
+    stop_reason: str | None = None
+    stop_sequence: str | None = None
+
+
+class WireEvent(msgspec.Struct):
+    type: str | None = None
+    index: int = 0
+    delta: WireDelta | None = None
+    content_block: JSONObject | None = None
+    message: JSONObject | None = None
+    usage: JSONObject | None = None
+    error: Any = None
+
+
+class _RawInput(msgspec.Struct):
+    input: msgspec.Raw = msgspec.Raw()
+
+
+class _RawBlock(msgspec.Struct):
+    content_block: msgspec.Raw = msgspec.Raw()
+
+
+_decode_block = msgspec.json.Decoder(_RawBlock).decode
+_decode_input = msgspec.json.Decoder(_RawInput).decode
+
+
+def block_as_written(data: bytes, block: JSONObject) -> str:
+    """The JSON of a frame's content block, byte for byte where the bytes allow it."""
+    try:
+        return bytes(_decode_block(data).content_block).decode()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.encode(block).decode()
+
+
+def input_as_written(block: str) -> str:
+    """The JSON of a call block's `input`."""
+    return bytes(_decode_input(block).input).decode()

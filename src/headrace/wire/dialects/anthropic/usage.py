@@ -1,0 +1,66 @@
+"""Anthropic's usage: cache counters stand beside the input, ours stand inside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import Usage
+from headrace.wire.usage import amount, count
+
+
+class AnthropicUsage:
+    """Merges the reports of a stream: each is cumulative, and may leave things out."""
+
+    def __init__(self) -> None:
+        self._merged: dict[str, Any] = {}
+
+    def feed(self, report: dict[str, Any]) -> Usage:
+        """Take a report; return the running total."""
+        self._merged.update(
+            (name, value)
+            for name, value in report.items()
+            if value not in (None, 0) or name not in self._merged
+        )
+        return self._total()
+
+    def extras(self) -> dict[str, Any]:
+        """What is told beside the counters."""
+        return {
+            name: value
+            for name, value in self._merged.items()
+            if name in ("server_tool_use", "iterations", "inference_geo", "speed") and value
+        }
+
+    @property
+    def service_tier(self) -> str | None:
+        """Told inside the usage, of all places."""
+        tier = self._merged.get("service_tier")
+        return tier if isinstance(tier, str) else None
+
+    def _total(self) -> Usage:
+        told = self._merged
+        creation = _object(told, "cache_creation")
+        five, hour = (
+            count(creation.get("ephemeral_5m_input_tokens")),
+            count(creation.get("ephemeral_1h_input_tokens")),
+        )
+        created = count(told.get("cache_creation_input_tokens"))
+        if created is None and (five is not None or hour is not None):
+            created = (five or 0) + (hour or 0)
+        cached = count(told.get("cache_read_input_tokens"))
+        fresh = count(told.get("input_tokens"))
+        return Usage(
+            input_tokens=None if fresh is None else fresh + (cached or 0) + (created or 0),
+            output_tokens=count(told.get("output_tokens")),
+            reasoning_tokens=count(_object(told, "output_tokens_details").get("thinking_tokens")),
+            cached_input_tokens=cached,
+            cache_creation_input_tokens=created,
+            cache_creation_5m_tokens=five,
+            cache_creation_1h_tokens=hour,
+            cost=amount(told.get("cost")),
+        )
+
+
+def _object(report: dict[str, Any], name: str) -> dict[str, Any]:
+    value = report.get(name)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,6 @@
+"""Chat Completions as OpenAI shaped it and everybody bent it."""
+
+from headrace.wire.dialects.chat.dialect import ChatDialect
+from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
+
+__all__ = ["DEFAULT_QUIRKS", "ChatDialect", "ChatQuirks"]

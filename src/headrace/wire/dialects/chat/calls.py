@@ -1,0 +1,76 @@
+"""Which call an entry of `tool_calls` belongs to.
+
+OpenAI gives every call an index, and its id and name once. Others leave out the index
+or the id, send every call under index 0, or repeat id and name with every piece.
+"""
+
+from __future__ import annotations
+
+from headrace.events import CallInput
+from headrace.wire.dialects.chat.chunk import WireCall, WireFunction
+from headrace.wire.ledger import Call, Output
+
+_LEGACY = WireCall(index=None, id=None, type="function")
+
+
+class ChatCalls:
+    """The calls of one choice."""
+
+    def __init__(self, output: Output, max_depth: int) -> None:
+        self._output = output
+        self._max_depth = max_depth
+        self._by_index: dict[int, Call] = {}
+        self._by_id: dict[str, Call] = {}
+        self._last: Call | None = None
+        self._legacy: Call | None = None
+
+    def feed(self, entry: WireCall) -> None:
+        """One entry of `tool_calls`."""
+        said = entry.function or entry.custom or WireFunction()
+        written = (said.arguments if said.arguments is not None else said.input) or ""
+        call = self._known(entry, said.name, written)
+        if call is None:
+            is_custom = entry.custom is not None or entry.type == "custom"
+            call = self._begin(entry, said.name, "text" if is_custom else "json")
+        else:
+            self._output.tell(call, name=said.name, call_id=entry.id)
+        self._last = call
+        if entry.id:
+            self._by_id.setdefault(entry.id, call)
+        self._output.args(call, written)
+
+    def feed_legacy(self, said: WireFunction) -> None:
+        """A `function_call`: the one call of an older grammar, without an id."""
+        if self._legacy is None:
+            self._legacy = self._begin(_LEGACY, said.name, "json")
+        else:
+            self._output.tell(self._legacy, name=said.name)
+        self._output.args(self._legacy, said.arguments or "")
+
+    def _begin(self, entry: WireCall, name: str | None, input: CallInput) -> Call:
+        call = self._output.call(call_id=entry.id, name=name, input=input)
+        if entry.index is not None:
+            self._by_index[entry.index] = call
+        return call
+
+    def _known(self, entry: WireCall, name: str | None, written: str) -> Call | None:
+        """The call that goes on with this entry; None begins a new one."""
+        if entry.index is None:
+            if entry.id:
+                return self._by_id.get(entry.id)
+            candidate = self._last
+        else:
+            candidate = self._by_index.get(entry.index)
+        if candidate is None or not name:
+            return candidate
+        return None if self._is_another(candidate, entry.id, name, written) else candidate
+
+    def _is_another(self, call: Call, id: str | None, name: str, written: str) -> bool:
+        """Whether an entry with a name, at the place of a known call, is a new call."""
+        if id and call.call_id:
+            return id != call.call_id
+        if call.name is None:
+            return False
+        if name != call.name:
+            return True
+        return bool(written) and call.is_whole(self._max_depth)

@@ -1,0 +1,206 @@
+"""Chat Completions: `choices[].delta`, ended by `[DONE]`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from headrace.content import Failure
+from headrace.events import CitationAdded
+from headrace.wire.dialects.chat.choice import Choice
+from headrace.wire.dialects.chat.chunk import WireChoice, WireChunk
+from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
+from headrace.wire.dialects.chat.usage import chat_usage
+from headrace.wire.failure import failure_from
+from headrace.wire.framing.frame import Frame
+from headrace.wire.ledger import Ledger
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.payload import NotJSON, PayloadDecoder, parse
+
+# What has its own place in the vocabulary, and padding against traffic analysis.
+_NOT_KEPT = frozenset(
+    "id object model choices usage error service_tier obfuscation p citations search_results"
+    " stream_options".split()
+)
+_NOT_KEPT_OF_CHOICE = frozenset("index delta message finish_reason logprobs text seed".split())
+
+
+class ChatDialect:
+    """Reads the chunks of a chat stream."""
+
+    name = "chat"
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        quirks: ChatQuirks = DEFAULT_QUIRKS,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self.ledger = ledger
+        self._quirks = quirks
+        self._max_depth = limits.max_depth
+        self._decode = PayloadDecoder(WireChunk, limits.max_depth).decode
+        self._choices: dict[int, Choice] = {}
+        self._model: str | None = None
+        self._response_id: str | None = None
+        self._provider: str | None = None
+        self._cited: set[str] = set()
+        self._last_citations: tuple[Any, Any] = (None, None)
+        self._logprobs: dict[str, list[Any]] = {}
+
+    @staticmethod
+    def recognises(payload: dict[str, Any]) -> bool:
+        """Whether a payload can only be a chat chunk."""
+        return isinstance(payload.get("choices"), list) or str(
+            payload.get("object", "")
+        ).startswith("chat.completion")
+
+    def feed(self, frame: Frame) -> None:
+        """Read one chunk, the terminator, or whatever else a server sends."""
+        try:
+            chunk = self._decode(frame.data)
+        except NotJSON:
+            self._unreadable(frame)
+            return
+        choices = chunk.choices
+        if not self.ledger.is_started:
+            self._introduce(chunk)
+        failure: Failure | None = None
+        if choices:
+            for wire in choices:
+                choice = self._choices.get(wire.index)
+                if choice is None:
+                    choice = self._begin(wire)
+                failure = choice.feed(wire) or failure
+                if wire.finish_reason or wire.logprobs:
+                    self._note_choice(frame, wire)
+        else:
+            self._aside(frame, chunk)
+        if chunk.usage or chunk.x_groq or chunk.citations or chunk.search_results or chunk.error:
+            self._seldom(chunk)
+        if failure is not None:
+            self.ledger.fail(failure)
+
+    def close(self) -> None:
+        """End of bytes."""
+        self._end(has_terminator=False)
+
+    def _end(self, *, has_terminator: bool) -> None:
+        self._introduce(WireChunk(), is_last=True)
+        for choice in self._choices.values():
+            choice.close()
+        if self._logprobs:
+            self.ledger.note("logprobs", self._logprobs)
+        self.ledger.end(has_terminator=has_terminator)
+
+    def _unreadable(self, frame: Frame) -> None:
+        data = frame.data.strip()
+        if data == b"[DONE]":
+            self._end(has_terminator=True)
+        elif frame.field == "error" or frame.event == "error":
+            self._introduce(WireChunk(), is_last=True)
+            self.ledger.fail(failure_from(frame.text))
+        elif data:
+            self.ledger.skip_frame()
+
+    def _introduce(self, chunk: WireChunk, *, is_last: bool = False) -> None:
+        """The turn starts with the first chunk that has something to say; the empty one
+        that some servers send before it may hold the model's name, or not."""
+        self._model = self._model or chunk.model
+        self._response_id = self._response_id or chunk.id
+        self._provider = self._provider or chunk.provider
+        if chunk.choices or is_last:
+            self.ledger.start(
+                model=self._model, response_id=self._response_id, provider=self._provider
+            )
+
+    def _begin(self, wire: WireChoice) -> Choice:
+        said = wire.delta or wire.message
+        role = (said.role if said else None) or "assistant"
+        output = self.ledger.output(wire.index, role)
+        choice = Choice(output, self._quirks, self._max_depth)
+        self._choices[wire.index] = choice
+        return choice
+
+    # -- what comes beside the choices
+
+    def _aside(self, frame: Frame, chunk: WireChunk) -> None:
+        """A payload without choices: usage, a ping, filter results, an error."""
+        payload = self._whole(frame)
+        is_error = frame.event == "error" or frame.field == "error" or chunk.object == "error"
+        if is_error and not chunk.error:
+            self.ledger.fail(failure_from(payload))
+            return
+        self._note(payload)
+
+    def _seldom(self, chunk: WireChunk) -> None:
+        if chunk.usage:
+            self.ledger.report(chat_usage(chunk.usage))
+        if chunk.x_groq:
+            self._groq(chunk.x_groq)
+        if chunk.citations or chunk.search_results:
+            self._cite(chunk.search_results or [], chunk.citations or [])
+        if chunk.error:
+            self._introduce(chunk, is_last=True)
+            self.ledger.fail(failure_from(chunk.error))
+
+    def _groq(self, extra: dict[str, Any]) -> None:
+        if isinstance(extra.get("usage"), dict):
+            self.ledger.report(chat_usage(extra["usage"]))
+        if extra.get("error"):
+            self.ledger.fail(failure_from(extra["error"]))
+
+    def _cite(self, results: list[Any], urls: list[Any]) -> None:
+        """Response-wide sources, which some providers repeat with every chunk."""
+        if self._last_citations == (results, urls):
+            return
+        self._last_citations = (results, urls)
+        for entry in [*results, *urls]:
+            title = entry.get("title") if isinstance(entry, dict) else None
+            url = entry.get("url") if isinstance(entry, dict) else entry
+            if isinstance(url, str) and url not in self._cited:
+                self._cited.add(url)
+                self.ledger.cite(
+                    CitationAdded(
+                        source="url",
+                        ref=url,
+                        title=title if isinstance(title, str) else None,
+                        raw=entry,
+                    )
+                )
+
+    def _note_choice(self, frame: Frame, wire: WireChoice) -> None:
+        """Keep what stands beside the finish reason, and log-probabilities if wanted."""
+        if wire.logprobs and self._quirks.keeps_logprobs:
+            self._logprobs.setdefault(str(wire.index), []).append(wire.logprobs)
+        if not wire.finish_reason:
+            return
+        payload = self._whole(frame)
+        self._note(payload)
+        for choice in payload.get("choices") or ():
+            if isinstance(choice, dict) and choice.get("index", 0) == wire.index:
+                self._note_beside(f"choice.{wire.index}", choice)
+
+    def _note_beside(self, name: str, choice: dict[str, Any]) -> None:
+        kept = {
+            key: value
+            for key, value in choice.items()
+            if key not in _NOT_KEPT_OF_CHOICE and value not in (None, {}, [])
+        }
+        if kept:
+            self.ledger.note(name, kept)
+
+    def _note(self, payload: dict[str, Any]) -> None:
+        tier = payload.get("service_tier")
+        if isinstance(tier, str) and tier:
+            self.ledger.service_tier = tier
+        for key, value in payload.items():
+            if key not in _NOT_KEPT and value not in (None, {}, []):
+                self.ledger.note(key, value)
+
+    def _whole(self, frame: Frame) -> dict[str, Any]:
+        """The payload with all its fields; only seldom frames are read a second time."""
+        payload = parse(frame.data, self._max_depth)
+        return payload if isinstance(payload, dict) else {}

@@ -1,0 +1,62 @@
+"""What differs between providers inside the chat grammar, as data.
+
+Everything that a stream tells by itself is read without being told: all spellings of
+reasoning, all places of usage, calls with and without ids. Here stands only what a
+stream cannot tell. The defaults are right for OpenAI.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from headrace.content import (
+    CONTENT_FILTER,
+    CONTEXT_FULL,
+    END_TURN,
+    MAX_TOKENS,
+    STOP_SEQUENCE,
+    TIME_LIMIT,
+    TOOL_USE,
+    FinishReason,
+)
+
+FINISH_WORDS: dict[str, FinishReason] = {
+    "stop": END_TURN,
+    "end_turn": END_TURN,
+    "eos": END_TURN,
+    "eos_token": END_TURN,
+    "length": MAX_TOKENS,
+    "max_tokens": MAX_TOKENS,
+    "max_output_tokens": MAX_TOKENS,
+    "tool_calls": TOOL_USE,
+    "tool_use": TOOL_USE,
+    "function_call": TOOL_USE,
+    "stop_sequence": STOP_SEQUENCE,
+    "content_filter": CONTENT_FILTER,
+    "safety": CONTENT_FILTER,
+    "sensitive": CONTENT_FILTER,
+    "refusal": CONTENT_FILTER,
+    "model_length": CONTEXT_FULL,
+    "context_length": CONTEXT_FULL,
+    "model_context_window_exceeded": CONTEXT_FULL,
+    "time_limit": TIME_LIMIT,
+}
+"""The finish reasons of the providers, in lower case; what is not here is `other`."""
+
+FAILURE_WORDS = frozenset({"error", "network_error", "abort"})
+"""Finish reasons that are no end but a failure."""
+
+
+class ChatQuirks(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of facts about a provider's chat streams."""
+
+    think_tags: tuple[str, str] | None = ("<think>", "</think>")
+    """The tags of reasoning that comes at the beginning of the text; None: there are none."""
+    starts_inside_thinking: bool = False
+    """The prompt template has already opened the tag: the text begins as reasoning and
+    only the closing tag comes."""
+    keeps_logprobs: bool = False
+    """Collect the log-probabilities in `provider_data`; they are many."""
+
+
+DEFAULT_QUIRKS = ChatQuirks()

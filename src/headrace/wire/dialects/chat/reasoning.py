@@ -1,0 +1,75 @@
+"""The reasoning of one chat delta, in whatever spellings it comes, once."""
+
+from __future__ import annotations
+
+from headrace.wire.dialects.chat.chunk import WireDelta, WireDetail, WireThinkingBlock
+from headrace.wire.ledger import Output
+
+_BLOCK = ("thinking_block",)
+
+
+def feed_reasoning(output: Output, delta: WireDelta) -> None:
+    """State all reasoning of a delta. Providers mirror the same words in several fields:
+    what the detailed form says is not said again by a plain one."""
+    said = False
+    for detail in delta.reasoning_details or ():
+        said = _feed_detail(output, detail) or said
+    if not said:
+        _feed_plain(output, delta)
+    if delta.reasoning_opaque:
+        _feed_opaque(output, delta.reasoning_opaque)
+    for block in delta.thinking_blocks or ():
+        _feed_block(output, block)
+
+
+def _feed_plain(output: Output, delta: WireDelta) -> None:
+    """`reasoning_content`, `reasoning` and `reasoning_text`; a mirror counts once."""
+    spoken: list[str] = []
+    for text in (delta.reasoning_content, delta.reasoning, delta.reasoning_text):
+        if text and text not in spoken:
+            spoken.append(text)
+            output.reasoning(text)
+
+
+def _feed_detail(output: Output, detail: WireDetail) -> bool:
+    """One entry of `reasoning_details`; tells whether it had words."""
+    place = detail.index if detail.index is not None else detail.id
+    key = ("detail", place, detail.type)
+    facts = {
+        name: value
+        for name, value in (("format", detail.format), ("index", detail.index))
+        if value is not None
+    }
+    words = detail.text or detail.summary
+    if words:
+        is_summary = not detail.text
+        output.reasoning(
+            words,
+            key,
+            key,
+            "summary" if is_summary else "raw",
+            detail.index if is_summary else None,
+            detail.id,
+            facts or None,
+        )
+    if detail.signature:
+        output.sign(detail.signature, key, key)
+    if detail.data:
+        output.redacted(detail.data, item_id=detail.id, provider_data=facts or None)
+    return bool(words)
+
+
+def _feed_opaque(output: Output, value: str) -> None:
+    """A seal of all reasoning so far, which may have ended long ago."""
+    if output.last_reasoning_part is None:
+        output.open_reasoning(_BLOCK)
+    if output.last_reasoning_part is not None:
+        output.seal(output.last_reasoning_part, "signature", value)
+
+
+def _feed_block(output: Output, block: WireThinkingBlock) -> None:
+    """The words of a block come in `reasoning_content` too; its seals come only here."""
+    if block.data:
+        output.redacted(block.data)
+    elif block.signature:
+        _feed_opaque(output, block.signature)

@@ -1,0 +1,62 @@
+"""Usage objects of chat streams, in all their spellings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import Usage
+from headrace.wire.usage import amount, count, first_count
+
+
+def chat_usage(report: dict[str, Any]) -> Usage:
+    """One report, running or final."""
+    prompt = _object(report, "prompt_tokens_details") or _object(report, "input_tokens_details")
+    answer = _object(report, "completion_tokens_details") or _object(
+        report, "output_tokens_details"
+    )
+    creation = _object(report, "cache_creation")
+    input_tokens = first_count(report.get("prompt_tokens"), report.get("input_tokens"))
+    output_tokens = first_count(report.get("completion_tokens"), report.get("output_tokens"))
+    total = count(report.get("total_tokens"))
+    reasoning = first_count(answer.get("reasoning_tokens"), report.get("reasoning_tokens"))
+    return Usage(
+        input_tokens=input_tokens,
+        output_tokens=_with_reasoning(input_tokens, output_tokens, reasoning, total),
+        total_tokens=total,
+        reasoning_tokens=reasoning,
+        cached_input_tokens=first_count(
+            prompt.get("cached_tokens"),
+            report.get("prompt_cache_hit_tokens"),
+            report.get("cache_read_input_tokens"),
+            report.get("cached_tokens"),
+            report.get("num_cached_tokens"),
+        ),
+        cache_creation_input_tokens=first_count(
+            report.get("cache_creation_input_tokens"),
+            prompt.get("cache_write_tokens"),
+            prompt.get("cache_creation_tokens"),
+        ),
+        cache_creation_5m_tokens=count(creation.get("ephemeral_5m_input_tokens")),
+        cache_creation_1h_tokens=count(creation.get("ephemeral_1h_input_tokens")),
+        cost=_cost(report.get("cost")),
+    )
+
+
+def _with_reasoning(
+    input_tokens: int | None, output_tokens: int | None, reasoning: int | None, total: int | None
+) -> int | None:
+    """Some providers leave reasoning out of the completion tokens; their own total
+    gives them away."""
+    if not reasoning or input_tokens is None or output_tokens is None or total is None:
+        return output_tokens
+    is_outside = input_tokens + output_tokens + reasoning == total
+    return output_tokens + reasoning if is_outside else output_tokens
+
+
+def _cost(value: Any) -> float | None:
+    return amount(value.get("total_cost") if isinstance(value, dict) else value)
+
+
+def _object(report: dict[str, Any], name: str) -> dict[str, Any]:
+    value = report.get(name)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,124 @@
+"""Error objects off the wire as a `Failure`: category from code, type and status, and a
+message that is scrubbed of secrets and capped."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from headrace.content import ErrorCategory, Failure
+
+MAX_MESSAGE_CHARS = 2_000
+
+_BY_WORD: dict[str, ErrorCategory] = {
+    word: category
+    for category, words in {
+        "auth": "authentication_error invalid_api_key invalid_authentication unauthorized "
+        "unauthenticated authentication_failed incorrect_api_key",
+        "permission": "permission_error permission_denied forbidden billing_error access_denied "
+        "insufficient_permissions account_deactivated insufficient_credits",
+        "rate_limit": "rate_limit_error rate_limit_exceeded too_many_requests insufficient_quota "
+        "tokens requests resource_exhausted rate_limited quota_exceeded",
+        "invalid_request": "invalid_request_error invalid_request bad_request invalid_argument "
+        "request_too_large tool_use_failed invalid_prompt unsupported_parameter invalid_value "
+        "validation_error failed_precondition json_validate_failed",
+        "not_found": "not_found_error not_found model_not_found deployment_not_found",
+        "context_overflow": "context_length_exceeded context_window_exceeded context_overflow "
+        "exceed_context_size_error model_context_window_exceeded string_above_max_length",
+        "content_filter": "content_filter content_policy_violation responsibleaipolicyviolation "
+        "content_filtered safety moderation_blocked sensitive",
+        "overloaded": "overloaded_error overloaded service_unavailable unavailable "
+        "server_overloaded engine_overloaded engine_overloaded_error "
+        "insufficient_system_resource service_unavailable_error",
+        "server": "server_error api_error internal_server_error internal_error internal "
+        "internalservererror bad_gateway",
+        "timeout": "timeout_error timeout request_timeout deadline_exceeded gateway_timeout",
+    }.items()
+    for word in words.split()
+}
+_BY_STATUS: dict[int, ErrorCategory] = {
+    400: "invalid_request",
+    401: "auth",
+    402: "permission",
+    403: "permission",
+    404: "not_found",
+    408: "timeout",
+    409: "invalid_request",
+    413: "invalid_request",
+    415: "invalid_request",
+    422: "invalid_request",
+    429: "rate_limit",
+    498: "overloaded",
+    500: "server",
+    502: "server",
+    503: "overloaded",
+    504: "timeout",
+    529: "overloaded",
+}
+_RETRYABLE = frozenset({"rate_limit", "overloaded", "server", "timeout", "network", "incomplete"})
+# Out of quota looks like a rate limit, but waiting does not help.
+_FINAL_CODES = frozenset({"insufficient_quota", "quota_exceeded"})
+
+_SECRETS = re.compile(
+    r"""
+    \b(?:sk|pk|rk|gsk|xai|hf|r8|nvapi|pplx|fw|tgp|key|ghp|gho|ghu|glpat)[-_][A-Za-z0-9_\-.*]{8,}
+    | \bAIza[0-9A-Za-z_\-]{20,}
+    | \bey[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*
+    | (?<=Bearer\ )[^\s"',;]+
+    | (?<=[?&]key=)[^\s&"']+
+    | (?<=api[-_]key[=:])\s*[^\s&"',;]+
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def categorise(
+    *, code: str | None = None, kind: str | None = None, status: int | None = None
+) -> ErrorCategory:
+    """By whole words, the code's first; then by the HTTP status; never by a substring."""
+    for word in (code, kind):
+        if word and word.lower() in _BY_WORD:
+            return _BY_WORD[word.lower()]
+    if status is None and code and code.isascii() and code.isdigit() and len(code) == 3:
+        status = int(code)
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status is not None and status >= 400:
+        return "server" if status >= 500 else "invalid_request"
+    return "unknown"
+
+
+def scrub(text: str) -> str:
+    """Without anything that looks like a key, and not longer than anybody will read."""
+    clean = _SECRETS.sub("[secret]", text[: 2 * MAX_MESSAGE_CHARS])
+    if len(clean) <= MAX_MESSAGE_CHARS:
+        return clean
+    return clean[: MAX_MESSAGE_CHARS - 1] + "…"
+
+
+def failure_from(error: Any, *, status: int | None = None) -> Failure:
+    """A provider's error, in any of its shapes: an object, an object in an `error`
+    field, or just a text."""
+    if isinstance(error, dict) and isinstance(error.get("error"), dict):
+        error = error["error"]
+    if not isinstance(error, dict):
+        category = categorise(status=status)
+        return Failure(category, scrub(_text(error) or "the provider gave no message"))
+    code = _text(error.get("code"))
+    kind = _text(error.get("type")) or _text(error.get("status"))
+    category = categorise(code=code, kind=kind, status=status)
+    message = _text(error.get("message")) or _text(error.get("detail")) or _text(error.get("error"))
+    return Failure(
+        category,
+        scrub(message or f"the provider gave no message (code {code}, type {kind})"),
+        code=scrub(code or kind or "") or None,
+        retryable=category in _RETRYABLE and code not in _FINAL_CODES,
+    )
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value or None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return None

@@ -1,0 +1,35 @@
+"""One payload a line, what is left when a recorder threw the SSE framing away, whole or
+in part. For live NDJSON there is `ndjson`, which takes every line as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.wire.framing.frame import Frame
+from headrace.wire.framing.squeezed import SqueezedSSEFraming
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+
+# No JSON value begins like this, so a payload is never taken for a field.
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+
+
+class LineFraming(SqueezedSSEFraming):
+    """Squeezed SSE in which a line without a field name is a payload too."""
+
+    def __init__(
+        self, limits: Limits = DEFAULT_LIMITS, *, extra_fields: Iterable[str] = ()
+    ) -> None:
+        super().__init__(limits, extra_fields=extra_fields)
+        self._fields = (*_FIELDS, *(name + b":" for name in self._extra_fields))
+
+    def _take(self, lines: list[bytes]) -> list[Frame]:
+        return super()._take([self._as_field(line) for line in lines])
+
+    def _take_rest(self, line: bytes) -> None:
+        super()._take_rest(self._as_field(line))
+
+    def _as_field(self, line: bytes) -> bytes:
+        if line.startswith(self._fields):
+            return line
+        # Blanks alone are no payload.
+        return b"data: " + line if line.strip() else b""

@@ -1,0 +1,50 @@
+"""Newline-delimited JSON: one payload a line, nothing else on it."""
+
+from __future__ import annotations
+
+from headrace.errors import LimitExceeded
+from headrace.wire.framing.frame import Frame
+from headrace.wire.framing.splitter import LineSplitter
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+
+
+class NDJSONFraming:
+    """One frame per line that is not blank; the line may end in LF, CRLF or CR.
+
+    A last line without an end may be cut or whole, which only its reader can tell:
+    it is in `unfinished` after `close()`.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.unfinished: Frame | None = None
+        self._lines = LineSplitter(limits)
+        self._max_frame_bytes = limits.max_frame_bytes
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Take one read; return a frame for each line it completed.
+
+        Raises `LimitExceeded` for `max_line_bytes` and `max_frame_bytes`.
+        """
+        frames: list[Frame] = []
+        for line in self._lines.feed(data):
+            if len(line) > self._max_frame_bytes:
+                self._fail(frames)
+                break
+            if line and not line.isspace():
+                frames.append(Frame(line))
+        return frames
+
+    def close(self) -> list[Frame]:
+        """The bytes have ended; what had no line end is in `unfinished`."""
+        rest = self._lines.close()
+        if len(rest) > self._max_frame_bytes:
+            self._fail([])
+        if rest.strip():
+            self.unfinished = Frame(rest)
+        return []
+
+    def _fail(self, frames: list[Frame]) -> None:
+        failure = LimitExceeded("max_frame_bytes", self._max_frame_bytes)
+        if not frames:
+            raise failure
+        self._lines.hold(failure)

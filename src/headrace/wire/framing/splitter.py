@@ -1,0 +1,119 @@
+"""Bytes to lines, however they are cut: the ground under every framing of lines.
+Knows line ends, the byte order mark and the length of a line; no field, no payload."""
+
+from __future__ import annotations
+
+from headrace.errors import LimitExceeded, WireError
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# `10 in data` is one memchr; `b"\n" in data` first tries to read the needle as a number
+# and takes six times as long (CPython 3.11).
+LF = 10
+CR = 13
+
+
+class LineSplitter:
+    """Lines without their ends, which are LF, CR or CRLF, also mixed.
+
+    A failure behind lines that are whole is held back: the lines are returned and the
+    next call raises, so that no cut of the bytes decides what is seen before it.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._max_bytes = limits.max_line_bytes
+        # A bytearray, not a list of fragments: a list of tiny reads would take many
+        # times the limit in object headers, and += does not copy what is there.
+        self._tail = bytearray()
+        self._is_start = True
+        self._is_after_cr = False
+        self._failure: WireError | None = None
+        # One flag in front of the rare states, so that a common read tests one.
+        self._is_special = True
+
+    @property
+    def is_empty(self) -> bool:
+        """True where the next byte begins a line and nothing needs to be remembered."""
+        return not self._tail and not self._is_special
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the lines that this read completed.
+
+        Raises `LimitExceeded("max_line_bytes")` for a line that is, or is growing, longer.
+        """
+        if self._is_special:
+            data = self._plain(data)
+        if LF in data or CR in data:
+            return self._split(data)
+        tail = self._tail
+        tail += data
+        if len(tail) > self._max_bytes:
+            raise LimitExceeded("max_line_bytes", self._max_bytes)
+        return []
+
+    def close(self) -> bytes:
+        """The bytes have ended; return the line that has no end, empty if there is none."""
+        if self._failure is not None:
+            raise self._failure
+        rest = bytes(self._tail)
+        self._tail.clear()
+        return rest
+
+    def hold(self, failure: WireError) -> None:
+        """Raise this at the next call: what came before it is returned first."""
+        self._failure = failure
+        self._is_special = True
+
+    def _split(self, data: bytes) -> list[bytes]:
+        lines = self._split_at_cr(data) if CR in data else data.split(b"\n")
+        tail = self._tail
+        is_safe = len(tail) + len(data) <= self._max_bytes
+        if tail:
+            tail += lines[0]
+            lines[0] = bytes(tail)
+            tail.clear()
+        tail += lines.pop()
+        return lines if is_safe else self._within_limit(lines)
+
+    def _within_limit(self, lines: list[bytes]) -> list[bytes]:
+        lengths = [*map(len, lines), len(self._tail)]
+        if max(lengths) <= self._max_bytes:
+            return lines
+        failure = LimitExceeded("max_line_bytes", self._max_bytes)
+        whole = next(n for n, length in enumerate(lengths) if length > self._max_bytes)
+        if not whole:
+            raise failure
+        self._tail.clear()
+        self.hold(failure)
+        return lines[:whole]
+
+    def _split_at_cr(self, data: bytes) -> list[bytes]:
+        # On bytes, unlike str, splitlines knows exactly the three line ends wanted here.
+        lines = data.splitlines()
+        if data.endswith((b"\n", b"\r")):
+            lines.append(b"")
+        # A CR ends its line at once: to wait for its LF would hold an event back.
+        self._is_after_cr = self._is_special = data.endswith(b"\r")
+        return lines
+
+    def _plain(self, data: bytes) -> bytes:
+        """The same read without what belongs to no line: the byte order mark, and the LF
+        of a CRLF whose CR came with the read before."""
+        if self._failure is not None:
+            raise self._failure
+        if self._is_start:
+            data = self._without_mark(data)
+        if self._is_after_cr and data:
+            data = data.removeprefix(b"\n")
+            self._is_after_cr = False
+        self._is_special = self._is_start or self._is_after_cr
+        return data
+
+    def _without_mark(self, data: bytes) -> bytes:
+        data = bytes(self._tail) + data
+        self._tail.clear()
+        if len(data) < len(_BYTE_ORDER_MARK) and _BYTE_ORDER_MARK.startswith(data):
+            self._tail += data
+            return b""
+        self._is_start = False
+        return data.removeprefix(_BYTE_ORDER_MARK)

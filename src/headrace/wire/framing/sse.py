@@ -1,0 +1,184 @@
+"""Server-sent events, as the WHATWG standard has them: bytes to frames.
+https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.errors import LimitExceeded
+from headrace.wire.framing.frame import Frame
+from headrace.wire.framing.splitter import CR, LF, LineSplitter
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+
+_MAX_CACHED_EVENTS = 64
+_MAX_CACHED_LINE_BYTES = 64
+# More digits are no time to wait: 10**15 ms are thirty thousand years. Browsers that
+# read the number into 64 bits ignore a longer one too.
+_MAX_RETRY_DIGITS = 15
+
+# A read of many events is split piece by piece: the lines of a large one, all at once,
+# would take several times its size, and fall out of the processor's cache (measured: a third
+# of the time).
+_PIECE_BYTES = 64 * 1024
+
+
+class SSEFraming:
+    """One frame per dispatched event. `extra_fields` names fields outside the standard
+    whose line is a frame of its own, at once (llama.cpp sends `error: {…}`); other
+    unknown fields are ignored, as the standard wants.
+
+    `last_event_id` and `retry_ms` are what a client that reconnects needs.
+    """
+
+    def __init__(
+        self, limits: Limits = DEFAULT_LIMITS, *, extra_fields: Iterable[str] = ()
+    ) -> None:
+        self.unfinished: Frame | None = None
+        self.last_event_id = ""
+        self.retry_ms: int | None = None
+        self._lines = LineSplitter(limits)
+        self._extra_fields = {name.encode(): name for name in extra_fields}
+        self._max_frame_bytes = limits.max_frame_bytes
+        self._max_whole_bytes = min(limits.max_line_bytes, limits.max_frame_bytes)
+        # Whole `event:` lines, as the few names of a dialect come again and again.
+        self._events: dict[bytes, str] = {}
+        self._is_between_events = False
+        # One data line is the rule and stays as it was cut; the second makes a buffer.
+        self._data: bytes | bytearray | None = None
+        self._event = ""
+        self._id = ""
+        self._frame_retry_ms: int | None = None
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Take one read; return the frames it completed.
+
+        Raises `LimitExceeded` for `max_line_bytes` and `max_frame_bytes`.
+        """
+        if self._is_between_events and len(data) <= self._max_whole_bytes:
+            # The hot path: providers send one event per read. What is not exactly one
+            # falls through, untouched.
+            if data[:6] == b"data: ":
+                end = -2 if data[-2:] == b"\n\n" else -4 if data[-4:] == b"\r\n\r\n" else 0
+                payload = data[6:end]
+                if end and LF not in payload and CR not in payload:
+                    return [Frame(payload, "", "data", self._id)]
+            elif data[-2:] == b"\n\n":
+                line, _, rest = data.partition(b"\n")
+                event = self._events.get(line)
+                if event is not None and rest[:6] == b"data: ":
+                    payload = rest[6:-2]
+                    if LF not in payload and CR not in payload:
+                        return [Frame(payload, event, "data", self._id)]
+        self._is_between_events = False
+        if len(data) > _PIECE_BYTES:
+            return self._feed_in_pieces(data)
+        lines = self._lines.feed(data)
+        return self._take(lines) if lines else []
+
+    def close(self) -> list[Frame]:
+        """The bytes have ended. The standard discards an event without its blank line:
+        it is in `unfinished`, if it had data."""
+        self._take_rest(self._lines.close())
+        return []
+
+    def _feed_in_pieces(self, data: bytes) -> list[Frame]:
+        frames: list[Frame] = []
+        try:
+            for start in range(0, len(data), _PIECE_BYTES):
+                frames += self.feed(data[start : start + _PIECE_BYTES])
+        except LimitExceeded as failure:
+            if not frames:
+                raise
+            self._lines.hold(failure)
+        return frames
+
+    def _take(self, lines: list[bytes]) -> list[Frame]:
+        frames: list[Frame] = []
+        events = self._events
+        max_bytes = self._max_whole_bytes
+        try:
+            for line in lines:
+                if not line:
+                    self._dispatch(frames)
+                elif line[:6] == b"data: " and self._data is None and len(line) <= max_bytes:
+                    self._data = line[6:]
+                elif line in events:
+                    self._event = events[line]
+                else:
+                    self._take_field(line, frames)
+        except LimitExceeded as failure:
+            if not frames:
+                raise
+            self._lines.hold(failure)
+        self._is_between_events = not lines[-1] and self._lines.is_empty
+        return frames
+
+    def _dispatch(self, frames: list[Frame]) -> None:
+        data = self._data
+        if data is not None:
+            frames.append(self._frame(data if type(data) is bytes else bytes(data)))
+            self._data = None
+        self.last_event_id = self._id
+        self._event = ""
+        self._frame_retry_ms = None
+
+    def _frame(self, data: bytes) -> Frame:
+        return Frame(data, self._event, "data", self._id, self._frame_retry_ms)
+
+    def _add_data(self, value: bytes) -> None:
+        data = self._data
+        size = len(value) if data is None else len(data) + 1 + len(value)
+        if size > self._max_frame_bytes:
+            raise LimitExceeded("max_frame_bytes", self._max_frame_bytes)
+        if data is None:
+            self._data = value
+            return
+        if not isinstance(data, bytearray):
+            data = self._data = bytearray(data)
+        data += b"\n"
+        data += value
+
+    def _take_field(self, line: bytes, frames: list[Frame]) -> None:
+        name, value = _field(line)
+        if name == b"data":
+            self._add_data(value)
+        elif name == b"event":
+            self._event = self._remembered(line, value.decode("utf-8", "replace"))
+        elif name == b"id":
+            if b"\0" not in value:
+                self._id = value.decode("utf-8", "replace")
+        elif name == b"retry":
+            self._take_retry(value)
+        elif name in self._extra_fields:
+            frames.append(self._extra_frame(name, value))
+
+    def _remembered(self, line: bytes, event: str) -> str:
+        if len(self._events) < _MAX_CACHED_EVENTS and len(line) <= _MAX_CACHED_LINE_BYTES:
+            self._events[line] = event
+        return event
+
+    def _take_retry(self, value: bytes) -> None:
+        if value.isdigit() and len(value.lstrip(b"0")) <= _MAX_RETRY_DIGITS:
+            self.retry_ms = self._frame_retry_ms = int(value.lstrip(b"0") or b"0")
+
+    def _extra_frame(self, name: bytes, value: bytes) -> Frame:
+        if len(value) > self._max_frame_bytes:
+            raise LimitExceeded("max_frame_bytes", self._max_frame_bytes)
+        return Frame(value, self._event, self._extra_fields[name], self._id)
+
+    def _take_rest(self, line: bytes) -> None:
+        """The line that has no end counts only where it carries a payload: half a number,
+        a name or an id would be a wrong one."""
+        name, value = _field(line)
+        if name in self._extra_fields:
+            self.unfinished = self._extra_frame(name, value)
+            return
+        if line.startswith(b"data:"):
+            self._add_data(value)
+        if self._data:
+            self.unfinished = self._frame(bytes(self._data))
+
+
+def _field(line: bytes) -> tuple[bytes, bytes]:
+    name, _, value = line.partition(b":")
+    return name, value.removeprefix(b" ")

@@ -1,0 +1,273 @@
+"""The calls of one output: the open one, those held back behind it, and provider-run ones."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Any, Literal
+
+from headrace.errors import LimitExceeded, WireError
+from headrace.events import (
+    CallInput,
+    Executor,
+    JSONObject,
+    ToolActivity,
+    ToolCallArgsDelta,
+    ToolCallFinished,
+    ToolCallMalformed,
+    ToolCallStarted,
+    TurnEvent,
+)
+from headrace.wire.arguments import MalformedArguments, could_be_whole, parse_arguments
+from headrace.wire.ledger.numbers import Numbers
+from headrace.wire.limits import Limits
+
+
+class Call:
+    """One call as far as it is told. A dialect may still fill in `name` and `call_id`
+    (through `CallQueue.tell`) while the call waits."""
+
+    __slots__ = (
+        "_fragments",
+        "args",
+        "call_id",
+        "executor",
+        "input",
+        "is_ended",
+        "is_parsed",
+        "item_id",
+        "item_key",
+        "name",
+        "part",
+        "provider_data",
+        "size",
+        "state",
+    )
+
+    def __init__(
+        self,
+        *,
+        call_id: str | None,
+        name: str | None,
+        executor: Executor,
+        input: CallInput,
+        item_key: Hashable | None,
+        item_id: str | None,
+        provider_data: JSONObject | None,
+    ) -> None:
+        self.call_id = call_id or None
+        self.name = name or None
+        self.executor: Executor = executor
+        self.input: CallInput = input
+        self.item_key = item_key
+        self.item_id = item_id
+        self.provider_data = provider_data
+        self.state: Literal["waiting", "open", "closed"] = "waiting"
+        self.part = -1
+        self.size = 0
+        self.is_ended = False
+        self.is_parsed = False
+        self.args: Any = None
+        self._fragments: list[str] = []
+
+    def append(self, text: str) -> None:
+        self._fragments.append(text)
+        self.size += len(text)
+
+    @property
+    def raw(self) -> str:
+        """What came so far, joined; the join is kept, so that asking again is cheap."""
+        if len(self._fragments) > 1:
+            self._fragments = ["".join(self._fragments)]
+        return self._fragments[0] if self._fragments else ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can start: its name is told, and its id has come or will not."""
+        return self.name is not None and bool(self.call_id or self._fragments or self.is_ended)
+
+    def is_whole(self, max_depth: int) -> bool:
+        """Whether the arguments are whole. Worth asking only when their last character
+        could close them; a yes keeps the parsed value."""
+        if self.is_parsed:
+            return True
+        if self.input != "json" or not self._fragments or not could_be_whole(self._fragments[-1]):
+            return False
+        try:
+            self.args = parse_arguments(self.raw, max_depth)
+        except MalformedArguments:
+            return False
+        self.is_parsed = True
+        return True
+
+
+class CallQueue:
+    """Starts client calls one after the other, in the order in which they appeared."""
+
+    def __init__(
+        self,
+        output: int,
+        events: list[TurnEvent],
+        numbers: Numbers,
+        limits: Limits,
+        close_prose: Callable[[], None],
+    ) -> None:
+        self._output = output
+        self._events = events
+        self._numbers = numbers
+        self._limits = limits
+        self._close_prose = close_prose
+        self._open: Call | None = None
+        self._waiting: deque[Call] = deque()
+        self._provider_run: list[Call] = []
+        self._held_chars = 0
+        self.has_client_calls = False
+
+    def begin(self, call: Call) -> Call:
+        """A call has appeared."""
+        self._numbers.count_call()
+        if call.executor == "provider":
+            self._provider_run.append(call)
+            self._advance(call)
+            return call
+        self.has_client_calls = True
+        if not self._waiting:
+            self.close_if_whole()
+        self._waiting.append(call)
+        self._advance(call)
+        return call
+
+    def tell(self, call: Call, *, name: str | None = None, call_id: str | None = None) -> None:
+        """What the provider forgot to say at once. A started call keeps what it has."""
+        if call.state != "waiting":
+            return
+        call.name = call.name or name or None
+        call.call_id = call.call_id or call_id or None
+        self._advance(call)
+
+    def args(self, call: Call, text: str) -> None:
+        """More of a call's arguments."""
+        if call.size + len(text) > self._limits.max_part_chars:
+            raise LimitExceeded("max_part_chars", self._limits.max_part_chars)
+        if call.state == "open":
+            call.append(text)
+            self._events.append(ToolCallArgsDelta(call.part, text))
+        elif call.state == "waiting":
+            self._hold(call, text)
+        elif text.strip():
+            raise WireError(f"arguments came for the call {call.call_id}, which had ended")
+
+    def end(self, call: Call) -> None:
+        """The provider said that the call's arguments are whole."""
+        call.is_ended = True
+        if call.state == "open":
+            self._close(call)
+        self._advance(call)
+
+    def activity(self, call: Call, status: str, detail: Any = None) -> None:
+        """A provider-run call says what it is doing."""
+        if call.state == "waiting":
+            self._start(call)
+        self._events.append(
+            ToolActivity(part=call.part, call_id=call.call_id or "", status=status, detail=detail)
+        )
+
+    def close_if_whole(self) -> None:
+        """Something else begins: the open call ends here if it can."""
+        call = self._open
+        if call is not None and call.is_whole(self._limits.max_depth):
+            self._close(call)
+            self._advance(call)
+
+    def close_all(self, *, is_cut: bool) -> None:
+        """The output has ended; `is_cut` where the model was not done."""
+        if self._open is not None:
+            self._close(self._open, is_cut=is_cut)
+        while self._waiting:
+            call = self._waiting.popleft()
+            self._start(call)
+            self._close(call, is_cut=is_cut)
+        for call in self._provider_run:
+            if call.state == "waiting":
+                self._start(call)
+            if call.state == "open":
+                self._close(call, is_cut=is_cut)
+        self._provider_run.clear()
+
+    def _hold(self, call: Call, text: str) -> None:
+        self._held_chars += len(text)
+        if self._held_chars > self._limits.max_held_chars:
+            raise LimitExceeded("max_held_chars", self._limits.max_held_chars)
+        call.append(text)
+        self._advance(call)
+
+    def _advance(self, touched: Call) -> None:
+        """Start what may start now."""
+        if touched.executor == "provider":
+            if touched.state == "waiting" and touched.is_ready:
+                self._start(touched)
+                if touched.is_ended:
+                    self._close(touched)
+            return
+        while self._open is None and self._waiting and self._waiting[0].is_ready:
+            call = self._waiting.popleft()
+            self._start(call)
+            if call.is_ended or (self._waiting and call.is_whole(self._limits.max_depth)):
+                self._close(call)
+
+    def _start(self, call: Call) -> None:
+        self._close_prose()
+        call.part = self._numbers.part()
+        call.call_id = self._numbers.call_id(call.call_id, call.part)
+        call.state = "open"
+        if call.executor == "client":
+            self._open = call
+        self._events.append(
+            ToolCallStarted(
+                part=call.part,
+                output=self._output,
+                item=self._numbers.item(call.item_key),
+                item_id=call.item_id,
+                call_id=call.call_id,
+                name=call.name or "",
+                executor=call.executor,
+                input=call.input,
+                provider_data=call.provider_data,
+            )
+        )
+        if call.size:
+            self._held_chars -= call.size
+            self._events.append(ToolCallArgsDelta(call.part, call.raw))
+
+    def _close(self, call: Call, *, is_cut: bool = False) -> None:
+        call.state = "closed"
+        if self._open is call:
+            self._open = None
+        self._events.append(self._ending(call, is_cut=is_cut))
+
+    def _ending(self, call: Call, *, is_cut: bool) -> TurnEvent:
+        raw, call_id, name = call.raw, call.call_id or "", call.name or ""
+        error = _complaint(call, is_cut=is_cut)
+        if error is None and not call.is_parsed:
+            try:
+                call.args = (
+                    parse_arguments(raw, self._limits.max_depth) if call.input == "json" else raw
+                )
+            except MalformedArguments as malformed:
+                error = str(malformed)
+        if error is not None:
+            return ToolCallMalformed(
+                part=call.part, call_id=call_id, name=name, raw=raw, error=error
+            )
+        return ToolCallFinished(
+            part=call.part, call_id=call_id, name=name, args=call.args, raw=raw
+        )
+
+
+def _complaint(call: Call, *, is_cut: bool) -> str | None:
+    """What is wrong with a call before its arguments are even read."""
+    if call.name is None:
+        return "the call has no name"
+    if is_cut and not call.is_ended and (call.input == "text" or not call.raw.strip()):
+        return "the stream ended before the arguments"
+    return None

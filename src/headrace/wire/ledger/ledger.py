@@ -1,0 +1,201 @@
+"""The ledger of one turn: its start, its outputs, its usage, and its one end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import UNKNOWN_USAGE, Failure, FinishReason, Usage, other
+from headrace.errors import LimitExceeded
+from headrace.events import (
+    CitationAdded,
+    OutputsKind,
+    OutputStarted,
+    TurnEvent,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from headrace.wire.ledger.numbers import Numbers
+from headrace.wire.ledger.output import Output
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+
+# Odds and ends of a response that are kept by name; a peer cannot make it more.
+_MAX_PROVIDER_DATA = 64
+
+
+class Ledger:
+    """Takes facts from a dialect; `take()` hands over the events they made."""
+
+    def __init__(
+        self,
+        dialect: str,
+        *,
+        provider: str | None = None,
+        outputs: OutputsKind = "candidates",
+        limits: Limits = DEFAULT_LIMITS,
+        first_item: int = 0,
+        first_part: int = 0,
+    ) -> None:
+        self._dialect = dialect
+        self._provider = provider
+        self._outputs_kind: OutputsKind = outputs
+        self._limits = limits
+        self.numbers = Numbers(limits, first_item, first_part)
+        self._outputs: dict[int, Output] = {}
+        self._events: list[TurnEvent] = []
+        self._provider_data: dict[str, Any] = {}
+        self.is_started = False
+        self.is_finished = False
+        self.usage: Usage = UNKNOWN_USAGE
+        self.finish_reason: FinishReason | None = None
+        self.failure: Failure | None = None
+        self.service_tier: str | None = None
+        self.skipped_frames = 0
+
+    def take(self) -> list[TurnEvent]:
+        """The events since the last call."""
+        events = self._events[:]
+        self._events.clear()
+        return events
+
+    # -- the turn
+
+    def start(
+        self,
+        *,
+        model: str | None = None,
+        response_id: str | None = None,
+        provider: str | None = None,
+    ) -> None:
+        """The turn begins; only the first call counts."""
+        if self.is_started:
+            return
+        self.is_started = True
+        self._events.append(
+            TurnStarted(
+                dialect=self._dialect,
+                provider=self._provider or provider or None,
+                model=model or None,
+                response_id=response_id or None,
+                outputs=self._outputs_kind,
+            )
+        )
+
+    def output(self, number: int, role: str = "assistant") -> Output:
+        """The output with this number; it starts when it is first asked for."""
+        output = self._outputs.get(number)
+        if output is None:
+            output = self._start_output(number, role)
+        return output
+
+    def _start_output(self, number: int, role: str) -> Output:
+        if len(self._outputs) >= self._limits.max_outputs:
+            raise LimitExceeded("max_outputs", self._limits.max_outputs)
+        self.start()
+        output = Output(number, role, self._events, self.numbers, self._limits)
+        self._outputs[number] = output
+        self._events.append(OutputStarted(number, role))
+        return output
+
+    def report(self, usage: Usage) -> None:
+        """A usage report, running or final."""
+        self.usage = self.usage.updated(usage)
+
+    def cite(self, citation: CitationAdded) -> None:
+        """A source of the whole response."""
+        self.start()
+        self._events.append(citation)
+
+    def note(self, name: str, value: Any) -> None:
+        """Keep what the provider told beside the turn, for `provider_data`."""
+        if name in self._provider_data or len(self._provider_data) < _MAX_PROVIDER_DATA:
+            self._provider_data[name] = value
+
+    def skip_frame(self) -> None:
+        """A frame could not be read; the stream goes on."""
+        self.skipped_frames += 1
+        if self.skipped_frames > self._limits.max_skipped_frames:
+            raise LimitExceeded("max_skipped_frames", self._limits.max_skipped_frames)
+
+    # -- the one end
+
+    def end(self, *, has_terminator: bool) -> None:
+        """The provider's terminator came, or the bytes ended: judge which end it is."""
+        if self.is_finished:
+            return
+        if self._is_told(has_terminator):
+            self._finish(self._last_told())
+        elif not has_terminator:
+            self.fail(
+                Failure(
+                    "incomplete",
+                    "the stream was cut: it gave neither a finish reason nor a terminator",
+                    retryable=True,
+                )
+            )
+        elif self.skipped_frames:
+            self.fail(
+                Failure(
+                    "protocol",
+                    f"the stream gave no finish reason, and {self.skipped_frames} of its frames"
+                    " could not be read",
+                )
+            )
+        else:
+            self._finish(None)
+
+    def fail(self, failure: Failure) -> None:
+        """The turn broke: close everything, and say so."""
+        if self.is_finished:
+            return
+        self.start()
+        self.numbers.is_limited = False
+        for output in self._outputs.values():
+            output.close(is_cut=True)
+        self.is_finished = True
+        self.failure = failure
+        self._events.append(
+            TurnFailed(
+                category=failure.category,
+                message=failure.message,
+                code=failure.code,
+                retryable=failure.retryable,
+                retry_after_s=failure.retry_after_s,
+                usage=self.usage,
+                skipped_frames=self.skipped_frames,
+            )
+        )
+
+    def _is_told(self, has_terminator: bool) -> bool:
+        """Whether the provider said how it ended. With a terminator one told output is
+        enough; without one every candidate, or the last agent output, must have told."""
+        told = [output.reason is not None for output in self._outputs.values()]
+        if has_terminator:
+            return any(told)
+        if self._outputs_kind == "successive":
+            return bool(told) and told[-1]
+        return bool(told) and all(told)
+
+    def _last_told(self) -> Output | None:
+        """The turn ends as its last assistant output did."""
+        told = [output for output in self._outputs.values() if output.reason is not None]
+        said = [output for output in told if output.role == "assistant"]
+        return (said or told)[-1]
+
+    def _finish(self, last: Output | None) -> None:
+        self.start()
+        for output in self._outputs.values():
+            output.close(is_cut=False)
+        reason = (last.reason if last else None) or other("")
+        self.is_finished = True
+        self.finish_reason = reason
+        self._events.append(
+            TurnFinished(
+                reason=reason,
+                raw_reason=last.raw_reason if last else None,
+                usage=self.usage,
+                service_tier=self.service_tier,
+                skipped_frames=self.skipped_frames,
+                provider_data=self._provider_data,
+            )
+        )

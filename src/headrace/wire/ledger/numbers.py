@@ -1,0 +1,53 @@
+"""Item and part numbers, counted through a whole run, and the limits on how many."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from headrace.errors import LimitExceeded
+from headrace.wire.limits import Limits
+
+
+class Numbers:
+    """Hands out numbers. Items with a key are looked up, others are new each time."""
+
+    def __init__(self, limits: Limits, first_item: int, first_part: int) -> None:
+        self._limits = limits
+        self._first_part = first_part
+        self.next_item = first_item
+        self.next_part = first_part
+        self._items: dict[Hashable, int] = {}
+        self._call_ids: set[str] = set()
+        self._calls = 0
+        self.is_limited = True
+
+    def part(self) -> int:
+        """The number of a new part."""
+        number = self.next_part
+        if self.is_limited and number - self._first_part >= self._limits.max_parts:
+            raise LimitExceeded("max_parts", self._limits.max_parts)
+        self.next_part = number + 1
+        return number
+
+    def item(self, key: Hashable | None) -> int:
+        """The number of the item with this key; None is a new item."""
+        number = self.next_item if key is None else self._items.setdefault(key, self.next_item)
+        if number == self.next_item:
+            self.next_item += 1
+        return number
+
+    def count_call(self) -> None:
+        """One more call in this turn, started or held back."""
+        self._calls += 1
+        if self._calls > self._limits.max_calls:
+            raise LimitExceeded("max_calls", self._limits.max_calls)
+
+    def call_id(self, given: str | None, part: int) -> str:
+        """An id that no other call of the turn has: a result must find its call."""
+        wanted = unique = given or f"call_{part}"
+        copy = 1
+        while unique in self._call_ids:
+            copy += 1
+            unique = f"{wanted}~{copy}"
+        self._call_ids.add(unique)
+        return unique

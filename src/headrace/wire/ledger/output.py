@@ -1,0 +1,372 @@
+"""One output: its open text or reasoning part, its calls, and its one end."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from headrace.content import END_TURN, TOOL_USE, Content, FinishReason
+from headrace.errors import LimitExceeded, WireError
+from headrace.events import (
+    CallInput,
+    CitationAdded,
+    Executor,
+    JSONObject,
+    MediaProduced,
+    OpaqueItem,
+    OutputFinished,
+    PartSealed,
+    ReasoningDelta,
+    ReasoningFinished,
+    ReasoningKind,
+    ReasoningRedacted,
+    ReasoningStarted,
+    SealKind,
+    TextDelta,
+    TextFinished,
+    TextStarted,
+    ToolOutput,
+    TurnEvent,
+)
+from headrace.wire.ledger.call import Call, CallQueue
+from headrace.wire.ledger.numbers import Numbers
+from headrace.wire.limits import Limits
+
+_CUT_SHORT = frozenset({"max_tokens", "context_full", "content_filter", "time_limit"})
+
+
+class Output:
+    """Facts about one output in, events out.
+
+    `key` tells one block of text or reasoning from the next; what comes under the key
+    of the open part goes on there, anything else closes it and opens a new one.
+    `item_key` names the provider's item: parts that share it share their item number.
+    """
+
+    def __init__(
+        self, number: int, role: str, events: list[TurnEvent], numbers: Numbers, limits: Limits
+    ) -> None:
+        self.number = number
+        self.role = role
+        self.reason: FinishReason | None = None
+        self.raw_reason: str | None = None
+        self.is_finished = False
+        self.has_refusal = False
+        self._events = events
+        self._numbers = numbers
+        self._max_chars = limits.max_part_chars
+        # The open text or reasoning part; -1 is none.
+        self._part = -1
+        self._is_reasoning = False
+        self._key: Hashable = None
+        self._item_key: Hashable = None
+        self._size = 0
+        self._signature: str | None = None
+        self._part_of_item: dict[Hashable, int] = {}
+        self.last_reasoning_part: int | None = None
+        self.last_text_part: int | None = None
+        self._calls = CallQueue(number, events, numbers, limits, self.close_prose)
+
+    # -- text and reasoning
+
+    def text(
+        self,
+        text: str,
+        key: Hashable = None,
+        item_key: Hashable = None,
+        channel: str | None = None,
+        is_refusal: bool = False,
+        item_id: str | None = None,
+    ) -> None:
+        """More text; empty text is nothing."""
+        if self._part < 0 or self._is_reasoning or self._key != key:
+            if not text:
+                return
+            self._open_text(key, item_key, channel, is_refusal, item_id)
+        self._size += len(text)
+        if self._size > self._max_chars:
+            raise LimitExceeded("max_part_chars", self._max_chars)
+        if text:
+            self._events.append(TextDelta(self._part, text))
+
+    def reasoning(
+        self,
+        text: str,
+        key: Hashable = None,
+        item_key: Hashable = None,
+        kind: ReasoningKind = "raw",
+        summary_index: int | None = None,
+        item_id: str | None = None,
+        provider_data: JSONObject | None = None,
+    ) -> None:
+        """More reasoning; empty text is nothing."""
+        if self._part < 0 or not self._is_reasoning or self._key != key:
+            if not text:
+                return
+            self.open_reasoning(key, item_key, kind, summary_index, item_id, provider_data)
+        self._size += len(text)
+        if self._size > self._max_chars:
+            raise LimitExceeded("max_part_chars", self._max_chars)
+        if text:
+            self._events.append(ReasoningDelta(self._part, text))
+
+    def _open_text(
+        self,
+        key: Hashable,
+        item_key: Hashable,
+        channel: str | None,
+        is_refusal: bool,
+        item_id: str | None,
+    ) -> None:
+        self._open_prose(key, item_key, is_reasoning=False)
+        self.last_text_part = self._part
+        self.has_refusal = self.has_refusal or is_refusal
+        self._events.append(
+            TextStarted(
+                part=self._part,
+                output=self.number,
+                item=self._numbers.item(self._global(item_key)),
+                item_id=item_id,
+                channel=channel,
+                is_refusal=is_refusal,
+            )
+        )
+
+    def open_reasoning(
+        self,
+        key: Hashable = None,
+        item_key: Hashable = None,
+        kind: ReasoningKind = "raw",
+        summary_index: int | None = None,
+        item_id: str | None = None,
+        provider_data: JSONObject | None = None,
+    ) -> None:
+        """Open a reasoning part that may stay without text: it has an id or a seal."""
+        self._open_prose(key, item_key, is_reasoning=True)
+        self.last_reasoning_part = self._part
+        self._events.append(
+            ReasoningStarted(
+                part=self._part,
+                output=self.number,
+                item=self._numbers.item(self._global(item_key)),
+                item_id=item_id,
+                kind=kind,
+                summary_index=summary_index,
+                provider_data=provider_data,
+            )
+        )
+
+    def _open_prose(self, key: Hashable, item_key: Hashable, *, is_reasoning: bool) -> None:
+        self._begin_part()
+        self._calls.close_if_whole()
+        self._part = self._numbers.part()
+        self._is_reasoning = is_reasoning
+        self._key = key
+        self._item_key = item_key
+        self._size = 0
+        if item_key is not None:
+            self._part_of_item[item_key] = self._part
+
+    def close_prose(self) -> None:
+        """The open text or reasoning part ends, if there is one."""
+        if self._part < 0:
+            return
+        if self._is_reasoning:
+            self._events.append(ReasoningFinished(self._part, self._signature))
+        else:
+            self._events.append(TextFinished(self._part))
+        self._part = -1
+        self._signature = None
+
+    def end_prose(self, key: Hashable) -> None:
+        """The provider said that this block has ended; another's part stays open."""
+        if self._part >= 0 and self._key == key:
+            self.close_prose()
+
+    def is_open(self, key: Hashable) -> bool:
+        """Whether the block with this key is the open text or reasoning part."""
+        return self._part >= 0 and self._key == key
+
+    # -- seals and citations
+
+    def sign(self, signature: str, key: Hashable, item_key: Hashable) -> None:
+        """The signature of a reasoning item: with the end of its part while that is
+        open, as a late seal afterwards, on an empty part where there was none."""
+        part = self._part_of_item.get(item_key)
+        if self._part >= 0 and self._is_reasoning and (part == self._part):
+            self._signature = signature
+        elif part is not None:
+            self._events.append(PartSealed(part, "signature", signature))
+        else:
+            self.open_reasoning(key, item_key)
+            self._signature = signature
+
+    def seal(self, part: int, kind: SealKind, value: str) -> None:
+        """Replay material for a part, open or closed."""
+        self._events.append(PartSealed(part, kind, value))
+
+    def part_of_item(self, item_key: Hashable) -> int | None:
+        """The latest part of an item."""
+        return self._part_of_item.get(item_key)
+
+    def cite(self, citation: CitationAdded) -> None:
+        """A source for a part of this output."""
+        self._events.append(citation)
+
+    # -- parts that come whole
+
+    def redacted(
+        self, data: str, *, item_id: str | None = None, provider_data: JSONObject | None = None
+    ) -> None:
+        """One opaque block of reasoning."""
+        part, item = self._whole_part(None)
+        self._events.append(
+            ReasoningRedacted(
+                part=part,
+                output=self.number,
+                item=item,
+                item_id=item_id,
+                data=data,
+                provider_data=provider_data,
+            )
+        )
+
+    def tool_output(
+        self,
+        call_id: str,
+        content: tuple[Content, ...],
+        *,
+        is_error: bool = False,
+        item_key: Hashable = None,
+        item_id: str | None = None,
+        provider_data: JSONObject | None = None,
+    ) -> None:
+        """The result of a provider-run tool."""
+        part, item = self._whole_part(item_key)
+        self._events.append(
+            ToolOutput(
+                part=part,
+                output=self.number,
+                item=item,
+                item_id=item_id,
+                call_id=call_id,
+                content=content,
+                is_error=is_error,
+                provider_data=provider_data,
+            )
+        )
+
+    def media(
+        self,
+        media_type: str,
+        *,
+        data: str | None = None,
+        url: str | None = None,
+        item_key: Hashable = None,
+        item_id: str | None = None,
+    ) -> None:
+        """An image, sound or film."""
+        part, item = self._whole_part(item_key)
+        self._events.append(
+            MediaProduced(
+                part=part,
+                output=self.number,
+                item=item,
+                item_id=item_id,
+                media_type=media_type,
+                data=data,
+                url=url,
+            )
+        )
+
+    def opaque(self, kind: str, data: str, *, item_id: str | None = None) -> None:
+        """An item that we do not interpret; `data` is its JSON as written."""
+        part, item = self._whole_part(None)
+        self._events.append(
+            OpaqueItem(
+                part=part, output=self.number, item=item, item_id=item_id, kind=kind, data=data
+            )
+        )
+
+    def _whole_part(self, item_key: Hashable) -> tuple[int, int]:
+        self._begin_part()
+        part = self._numbers.part()
+        if item_key is not None:
+            self._part_of_item[item_key] = part
+        return part, self._numbers.item(self._global(item_key))
+
+    # -- calls
+
+    def call(
+        self,
+        *,
+        call_id: str | None,
+        name: str | None,
+        executor: Executor = "client",
+        input: CallInput = "json",
+        item_key: Hashable = None,
+        item_id: str | None = None,
+        provider_data: JSONObject | None = None,
+    ) -> Call:
+        """A call has appeared; it starts now, or when those before it have ended."""
+        self._refuse_when_finished()
+        return self._calls.begin(
+            Call(
+                call_id=call_id,
+                name=name,
+                executor=executor,
+                input=input,
+                item_key=self._global(item_key),
+                item_id=item_id,
+                provider_data=provider_data,
+            )
+        )
+
+    def tell(self, call: Call, *, name: str | None = None, call_id: str | None = None) -> None:
+        """A name or an id that comes late."""
+        self._calls.tell(call, name=name, call_id=call_id)
+
+    def args(self, call: Call, text: str) -> None:
+        """More arguments; empty text is nothing."""
+        if text:
+            self._calls.args(call, text)
+
+    def end_call(self, call: Call) -> None:
+        """The provider said that the call is whole."""
+        if not call.is_ended:
+            self._calls.end(call)
+
+    def activity(self, call: Call, status: str, detail: Any = None) -> None:
+        """A provider-run call says what it is doing."""
+        self._calls.activity(call, status, detail)
+
+    # -- the end
+
+    def finish(self, reason: FinishReason | None, raw_reason: str | None) -> None:
+        """Keep why the output ended: the first real reason wins."""
+        if self.reason is None and reason is not None:
+            self.reason = reason
+            self.raw_reason = raw_reason
+
+    def close(self, *, is_cut: bool) -> None:
+        """Close every part, then the output itself. `is_cut` where the stream broke."""
+        if self.is_finished:
+            return
+        is_short = self.reason is not None and self.reason.word in _CUT_SHORT
+        self.close_prose()
+        self._calls.close_all(is_cut=is_cut or is_short)
+        if self.reason == END_TURN and self._calls.has_client_calls:
+            self.reason = TOOL_USE
+        self.is_finished = True
+        self._events.append(OutputFinished(self.number, self.reason, self.raw_reason))
+
+    def _begin_part(self) -> None:
+        self._refuse_when_finished()
+        self.close_prose()
+
+    def _refuse_when_finished(self) -> None:
+        if self.is_finished:
+            raise WireError(f"output {self.number} went on after its end")
+
+    def _global(self, item_key: Hashable) -> Hashable:
+        return None if item_key is None else (self.number, item_key)

@@ -1,0 +1,37 @@
+"""The named limits that bound memory and time, whatever a peer sends."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Past one of these the stream ends with a failure that names the limit.
+
+    The defaults are wide enough for a generated image in base64 on one line, and
+    narrow enough that a hostile peer cannot fill a server's memory.
+    """
+
+    max_line_bytes: int = 16 * 1024 * 1024
+    """One line of the stream, terminator not counted."""
+    max_frame_bytes: int = 32 * 1024 * 1024
+    """The payload of one frame, over all its lines."""
+    max_total_bytes: int = 512 * 1024 * 1024
+    """All bytes of one turn."""
+    max_depth: int = 128
+    """Nesting of JSON, in a frame and in call arguments."""
+    max_part_chars: int = 16 * 1024 * 1024
+    """Text of one part: the deltas of a text, a reasoning or a call's arguments."""
+    max_held_chars: int = 16 * 1024 * 1024
+    """What is held back of calls that may not start yet, added up."""
+    max_parts: int = 100_000
+    """Parts in one turn."""
+    max_calls: int = 4_096
+    """Tool calls in one turn."""
+    max_outputs: int = 1_024
+    """Outputs (candidates or agent outputs) in one turn."""
+    max_skipped_frames: int = 256
+    """Frames that are no JSON, or not of the dialect, in one turn."""
+
+
+DEFAULT_LIMITS = Limits()

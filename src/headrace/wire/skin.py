@@ -1,0 +1,50 @@
+"""The two skins of the decoder: reads in, records out, waiting or not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
+
+from headrace.events import Record, Stamp
+from headrace.wire.decoder import Decoder
+
+
+def wall_clock() -> Callable[[], float]:
+    """Milliseconds since the epoch that never go back: wall time now, monotonic from here."""
+    offset = time.time() - time.monotonic()
+    return lambda: (time.monotonic() + offset) * 1000
+
+
+def decode(
+    reads: Iterable[bytes],
+    dialect: str | None = None,
+    *,
+    clock: Callable[[], float] | None = None,
+    **options: Any,
+) -> Iterator[Record]:
+    """The records of one turn, read by read; the last one is terminal.
+
+    `reads` is anything that yields bytes, an open file included. `dialect` None is
+    detected; `options` are those of `Decoder`.
+    """
+    decoder, stamp = Decoder(dialect, **options), Stamp(clock or wall_clock())
+    for data in reads:
+        yield from stamp.feed(decoder.feed(data))
+    yield from stamp.feed(decoder.close())
+
+
+async def decode_async(
+    reads: AsyncIterable[bytes],
+    dialect: str | None = None,
+    *,
+    clock: Callable[[], float] | None = None,
+    **options: Any,
+) -> AsyncIterator[Record]:
+    """`decode` for reads that are waited for."""
+    decoder, stamp = Decoder(dialect, **options), Stamp(clock or wall_clock())
+    async for data in reads:
+        for record in stamp.feed(decoder.feed(data)):
+            yield record
+    for record in stamp.feed(decoder.close()):
+        yield record

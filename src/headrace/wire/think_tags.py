@@ -1,0 +1,73 @@
+"""Reasoning that a model writes into its text, between tags that may be cut anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+# Blanks before an opening tag; a stream of nothing but blanks is not held back for ever.
+_MAX_BLANKS = 256
+
+
+class ThinkTags:
+    """Splits the text of one output into reasoning and text.
+
+    A block counts only where the output's text begins with it: further on, a tag is
+    something that the model talks about. `is_done` tells that the rest is plain text
+    and need not be fed any more.
+    """
+
+    def __init__(self, opening: str, closing: str, *, is_inside: bool = False) -> None:
+        self._opening = opening
+        self._closing = closing
+        self._is_inside = is_inside
+        self._held = ""
+        self.is_done = False
+
+    def feed(self, text: str) -> list[tuple[bool, str]]:
+        """Pieces of (is it reasoning, text), in order; none is empty."""
+        return [piece for piece in self._pieces(self._held + text) if piece[1]]
+
+    def close(self) -> list[tuple[bool, str]]:
+        """What was held back because it might have been a tag."""
+        held, self._held = self._held, ""
+        return [(self._is_inside, held)] if held else []
+
+    def _pieces(self, text: str) -> Iterator[tuple[bool, str]]:
+        self._held = ""
+        if self.is_done:
+            yield False, text
+        elif self._is_inside:
+            yield from self._inside(text)
+        else:
+            yield from self._before(text)
+
+    def _before(self, text: str) -> Iterator[tuple[bool, str]]:
+        """Nothing but blanks so far: the opening tag may come, or may have begun."""
+        visible = text.lstrip()
+        if visible.startswith(self._opening):
+            self._is_inside = True
+            blanks = text[: len(text) - len(visible)]
+            yield from self._inside(blanks + visible[len(self._opening) :])
+        elif self._opening.startswith(visible) and len(text) <= _MAX_BLANKS:
+            self._held = text
+        else:
+            self.is_done = True
+            yield False, text
+
+    def _inside(self, text: str) -> Iterator[tuple[bool, str]]:
+        thought, tag, rest = text.partition(self._closing)
+        if tag:
+            self._is_inside = False
+            self.is_done = True
+            yield True, thought
+            yield False, rest
+            return
+        keep = _overlap(text, self._closing)
+        self._held = text[len(text) - keep :]
+        yield True, text[: len(text) - keep]
+
+
+def _overlap(text: str, tag: str) -> int:
+    """How many characters at the end of `text` may be the beginning of `tag`."""
+    longest = min(len(text), len(tag) - 1)
+    return next((n for n in range(longest, 0, -1) if tag.startswith(text[-n:])), 0)
