@@ -39,6 +39,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     stats = terminalreporter.stats
     reports = [report for reports in stats.values() for report in reports]
     _print_folders(terminalreporter, [r for r in reports if type(r) is pytest.TestReport])
+    _print_figures(terminalreporter, stats.get("passed", []))
     _print_skipped(terminalreporter, stats.get("skipped", []))
 
 
@@ -67,6 +68,14 @@ def _print_folders(terminal: pytest.TerminalReporter, reports: Iterable[pytest.T
     terminal.write_line(f"{'folder':<{width}}  {'tests':>6}  {'seconds':>8}", bold=True)
     for folder in sorted(tests):
         terminal.write_line(f"{folder:<{width}}  {len(tests[folder]):>6}  {seconds[folder]:>8.2f}")
+
+
+def _print_figures(terminal: pytest.TerminalReporter, reports: Iterable[pytest.TestReport]) -> None:
+    """The figures that tests report with `record_property("summary", …)`."""
+    for report in reports:
+        for name, value in report.user_properties:
+            if name == "summary":
+                terminal.write_line(str(value))
 
 
 def _folder(nodeid: str) -> str:

@@ -17,7 +17,7 @@ from headrace.wire.framing import FRAMINGS, Frame, Framing, SSEFraming
 from headrace.wire.limits import Limits
 
 LINE_ENDS = (b"\n", b"\r", b"\r\n")
-TIGHT = Limits(max_line_bytes=24, max_frame_bytes=20, max_depth=3)
+TIGHT = Limits(max_line_bytes=30, max_frame_bytes=20, max_depth=3)
 
 
 class Outcome(NamedTuple):
@@ -66,6 +66,7 @@ event_reads = st.lists(
                 *(b"data: x\n\n", b"data: y\r\n\r\n", b"data: \n\n", b"data: x\ndata: y\n\n"),
                 *(b"event: a\ndata: x\n\n", b"event: a\ndata: x\rdata: y\n\n", b"data: x\ry\n\n"),
                 *(b"event: a\ndata: x\ndata: y\n\n", b"id: 7\ndata: x\n\n", b"data: x\r\r"),
+                *(b"data: %021d\n\n" % 0, b"event: a\ndata: %021d\n\n" % 0),
                 *(b": hi\n\n", b"\n", b"\r", b"", b"event: a\n", b"retry: 5\n", b"data: x\n", b"x"),
             )
         ),
@@ -75,7 +76,18 @@ event_reads = st.lists(
 )
 json_soup = soup(
     *(b"[", b"]", b"{", b"}", b",", b'"', b"\\", b":", b" ", b"\n", b"1", b"null", b"x"),
-    *(b'{"a":1}', b'"b"', b'"\\""', b'{"t":"]}"}', b"\xff", b"[{", b"},"),
+    *(
+        b'{"a":1}',
+        b'"b"',
+        b'"\\""',
+        b"1" * 19,
+        b"1" * 20,
+        b'"%018d"' % 0,
+        b'{"t":"]}"}',
+        b"\xff",
+        b"[{",
+        b"},",
+    ),
 )
 
 MAKERS: dict[str, Callable[[Limits], Framing]] = {

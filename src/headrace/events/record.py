@@ -5,13 +5,13 @@ Unknown tags in stored data become an `UnknownEvent`; that is the one fallback.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias, get_args
 
 import msgspec
 
 from headrace.events.run import RunClosed, RunEvent
 from headrace.events.turn import TurnEvent
-
 
 
 class UnknownEvent(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class _Tagged(msgspec.Struct):
 
 
 _encoder = msgspec.json.Encoder()
-_decode_event = msgspec.json.Decoder(Event).decode
+_decode_event: Callable[[bytes], Event] = msgspec.json.Decoder(Event).decode
 _decode_stored = msgspec.json.Decoder(_StoredRecord).decode
 _decode_tag = msgspec.json.Decoder(_Tagged).decode
 _TAGS = frozenset(str(kind.__struct_config__.tag) for kind in EVENT_TYPES)
@@ -78,9 +78,7 @@ def decode_event(data: bytes) -> Event | UnknownEvent:
 def encode_record(record: Record) -> bytes:
     """One record as one line of JSON, without the line end."""
     event = msgspec.Raw(encode_event(record.event))
-    return _encoder.encode(
-        _StoredRecord(record.seq, record.at_ms, event, record.path, record.step)
-    )
+    return _encoder.encode(_StoredRecord(record.seq, record.at_ms, event, record.path, record.step))
 
 
 def decode_record(data: bytes) -> Record:

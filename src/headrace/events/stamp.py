@@ -25,8 +25,6 @@ class Stamp:
         """The records of these events, all of one moment."""
         self._at_ms = at_ms = max(self._at_ms, int(self._clock()))
         first = self._seq + 1
-        records = [
-            Record(seq, at_ms, event, path, step) for seq, event in enumerate(events, first)
-        ]
+        records = [Record(seq, at_ms, event, path, step) for seq, event in enumerate(events, first)]
         self._seq += len(records)
         return records

@@ -242,4 +242,3 @@ TurnEvent: TypeAlias = (
     | TurnFinished
     | TurnFailed
 )
-

@@ -1,8 +1,8 @@
-"""Messages: the value (`message`), the one assembler (`fold`), and what a provider is
-sent of it next time (`history`)."""
+"""Messages: the value (`message`), the one assembler (`fold`), and what of it a provider
+is sent next time (`history`)."""
 
-from headrace.messages.fold import fold, fold_candidates
-from headrace.messages.history import Entry, Prompt, Reply, Results, history
+from headrace.messages.assembler import fold, fold_candidates
+from headrace.messages.entry import Entry, Prompt, Reply, Results, history
 from headrace.messages.message import (
     Activity,
     CallPart,

@@ -1,4 +1,4 @@
-"""The message and its parts, as values. How they come about is in `fold`."""
+"""The message and its parts, as values. How they come about is in `assembler`."""
 
 from __future__ import annotations
 

@@ -51,8 +51,10 @@ class Decoder:
         self._framing = _framing(framing, limits)
         self._dialect: Dialect | None = None
         self._undecided: list[Frame] = []
-        self._total_bytes = 0
+        self._undecided_bytes = 0
+        self._room = limits.max_total_bytes
         self._is_closed = False
+        self._is_broken = False
         self._events: list[TurnEvent] = []
         self.ignored_frames = 0
         if dialect is not None:
@@ -60,19 +62,23 @@ class Decoder:
 
     def feed(self, data: bytes) -> list[TurnEvent]:
         """Take one read; return the events it made known."""
-        self._total_bytes += len(data)
+        if self._is_broken:
+            return []
+        self._room -= len(data)
         try:
-            if self._total_bytes > self._limits.max_total_bytes:
-                raise LimitExceeded("max_total_bytes", self._limits.max_total_bytes)
-            for frame in self._framing.feed(data):
+            # What still has room is read, so that a limit cuts where it is, not where a
+            # read happens to end.
+            for frame in self._framing.feed(data if self._room >= 0 else data[: self._room]):
                 self._read(frame)
+            if self._room < 0:
+                raise LimitExceeded("max_total_bytes", self._limits.max_total_bytes)
         except WireError as error:
             self._break(error)
         return self._taken()
 
     def close(self) -> list[TurnEvent]:
         """The bytes have ended: finished, or cut."""
-        if self._is_closed:
+        if self._is_closed or self._is_broken:
             return []
         self._is_closed = True
         try:
@@ -107,8 +113,13 @@ class Decoder:
     def _decide(self, frame: Frame) -> None:
         """Hold frames back until one of them tells the dialect."""
         self._undecided.append(frame)
+        self._undecided_bytes += len(frame.data)
         name = detect(frame, self._limits.max_depth)
-        if name is None and len(self._undecided) >= _MAX_UNDECIDED_FRAMES:
+        is_late = (
+            len(self._undecided) >= _MAX_UNDECIDED_FRAMES
+            or self._undecided_bytes > self._limits.max_frame_bytes
+        )
+        if name is None and is_late:
             name = _FALLBACK_DIALECT
         if name is not None:
             self._speak(name)
@@ -137,7 +148,13 @@ class Decoder:
 
     def _break(self, error: WireError) -> None:
         """The bytes break the format: one terminal event says so."""
-        self._spoken().ledger.fail(Failure("protocol", str(error)))
+        self._is_broken = True
+        failure = Failure("protocol", str(error))
+        try:
+            self._spoken().fail(failure)
+        except WireError:
+            # What was held back breaks it too; the first failure is the one to tell.
+            self._spoken().ledger.fail(failure)
 
     # -- what is known, at any time
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from headrace.wire.dialects.anthropic import AnthropicDialect
 from headrace.wire.dialects.chat import ChatDialect
 from headrace.wire.framing.frame import Frame
+from headrace.wire.json_value import as_object
 from headrace.wire.payload import NotJSON, parse
 
-DIALECTS: Final = {"chat": ChatDialect, "anthropic": AnthropicDialect}
+DIALECTS: Final[dict[str, type[ChatDialect] | type[AnthropicDialect]]] = {
+    "chat": ChatDialect,
+    "anthropic": AnthropicDialect,
+}
 """The dialects by name."""
 
 
@@ -19,10 +23,8 @@ def detect(frame: Frame, max_depth: int) -> str | None:
     if frame.data.strip() == b"[DONE]":
         return "chat"
     try:
-        payload: Any = parse(frame.data, max_depth)
+        payload = as_object(parse(frame.data, max_depth))
     except NotJSON:
-        return None
-    if not isinstance(payload, dict):
         return None
     found = [name for name, dialect in DIALECTS.items() if dialect.recognises(payload)]
     return found[0] if len(found) == 1 else None

@@ -7,34 +7,34 @@ import re
 from typing import Any
 
 from headrace.content import ErrorCategory, Failure
+from headrace.wire.json_value import as_int, as_object, as_text
 
 MAX_MESSAGE_CHARS = 2_000
 
+_WORDS: dict[ErrorCategory, str] = {
+    "auth": "authentication_error invalid_api_key invalid_authentication unauthorized "
+    "unauthenticated authentication_failed incorrect_api_key",
+    "permission": "permission_error permission_denied forbidden billing_error access_denied "
+    "insufficient_permissions account_deactivated insufficient_credits",
+    "rate_limit": "rate_limit_error rate_limit_exceeded too_many_requests insufficient_quota "
+    "tokens requests resource_exhausted rate_limited quota_exceeded",
+    "invalid_request": "invalid_request_error invalid_request bad_request invalid_argument "
+    "request_too_large tool_use_failed invalid_prompt unsupported_parameter invalid_value "
+    "validation_error failed_precondition json_validate_failed",
+    "not_found": "not_found_error not_found model_not_found deployment_not_found",
+    "context_overflow": "context_length_exceeded context_window_exceeded context_overflow "
+    "exceed_context_size_error model_context_window_exceeded string_above_max_length",
+    "content_filter": "content_filter content_policy_violation responsibleaipolicyviolation "
+    "content_filtered safety moderation_blocked sensitive",
+    "overloaded": "overloaded_error overloaded service_unavailable unavailable "
+    "server_overloaded engine_overloaded engine_overloaded_error "
+    "insufficient_system_resource service_unavailable_error",
+    "server": "server_error api_error internal_server_error internal_error internal "
+    "internalservererror bad_gateway",
+    "timeout": "timeout_error timeout request_timeout deadline_exceeded gateway_timeout",
+}
 _BY_WORD: dict[str, ErrorCategory] = {
-    word: category
-    for category, words in {
-        "auth": "authentication_error invalid_api_key invalid_authentication unauthorized "
-        "unauthenticated authentication_failed incorrect_api_key",
-        "permission": "permission_error permission_denied forbidden billing_error access_denied "
-        "insufficient_permissions account_deactivated insufficient_credits",
-        "rate_limit": "rate_limit_error rate_limit_exceeded too_many_requests insufficient_quota "
-        "tokens requests resource_exhausted rate_limited quota_exceeded",
-        "invalid_request": "invalid_request_error invalid_request bad_request invalid_argument "
-        "request_too_large tool_use_failed invalid_prompt unsupported_parameter invalid_value "
-        "validation_error failed_precondition json_validate_failed",
-        "not_found": "not_found_error not_found model_not_found deployment_not_found",
-        "context_overflow": "context_length_exceeded context_window_exceeded context_overflow "
-        "exceed_context_size_error model_context_window_exceeded string_above_max_length",
-        "content_filter": "content_filter content_policy_violation responsibleaipolicyviolation "
-        "content_filtered safety moderation_blocked sensitive",
-        "overloaded": "overloaded_error overloaded service_unavailable unavailable "
-        "server_overloaded engine_overloaded engine_overloaded_error "
-        "insufficient_system_resource service_unavailable_error",
-        "server": "server_error api_error internal_server_error internal_error internal "
-        "internalservererror bad_gateway",
-        "timeout": "timeout_error timeout request_timeout deadline_exceeded gateway_timeout",
-    }.items()
-    for word in words.split()
+    word: category for category, words in _WORDS.items() for word in words.split()
 }
 _BY_STATUS: dict[int, ErrorCategory] = {
     400: "invalid_request",
@@ -99,15 +99,16 @@ def scrub(text: str) -> str:
 def failure_from(error: Any, *, status: int | None = None) -> Failure:
     """A provider's error, in any of its shapes: an object, an object in an `error`
     field, or just a text."""
-    if isinstance(error, dict) and isinstance(error.get("error"), dict):
-        error = error["error"]
-    if not isinstance(error, dict):
-        category = categorise(status=status)
-        return Failure(category, scrub(_text(error) or "the provider gave no message"))
-    code = _text(error.get("code"))
-    kind = _text(error.get("type")) or _text(error.get("status"))
+    told = as_object(as_object(error).get("error")) or as_object(error)
+    code = _words(told.get("code"))
+    kind = as_text(told.get("type")) or as_text(told.get("status"))
     category = categorise(code=code, kind=kind, status=status)
-    message = _text(error.get("message")) or _text(error.get("detail")) or _text(error.get("error"))
+    message = (
+        _words(error)
+        or as_text(told.get("message"))
+        or as_text(told.get("detail"))
+        or as_text(told.get("error"))
+    )
     return Failure(
         category,
         scrub(message or f"the provider gave no message (code {code}, type {kind})"),
@@ -116,9 +117,7 @@ def failure_from(error: Any, *, status: int | None = None) -> Failure:
     )
 
 
-def _text(value: Any) -> str | None:
-    if isinstance(value, str):
-        return value or None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    return None
+def _words(value: object) -> str | None:
+    """Codes come as numbers too."""
+    number = as_int(value)
+    return as_text(value) if number is None else str(number)

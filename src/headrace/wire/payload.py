@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Generic, NoReturn, TypeVar, get_args, get_type_hints
+from typing import Any, Generic, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from headrace.errors import LimitExceeded
+from headrace.wire.json_value import as_list, as_object, as_objects, as_text
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -74,15 +75,13 @@ def _refuse(constant: str) -> NoReturn:
 
 def _mended(value: Any) -> Any:
     """Half a surrogate pair cannot be written as UTF-8 again: U+FFFD, like bad bytes."""
-    match value:
-        case str():
-            return _LONE_SURROGATE.sub("\ufffd", value)
-        case list():
-            return [_mended(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
-        case dict():
-            return {_mended(key): _mended(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
-        case _:
-            return value
+    if text := as_text(value):
+        return _LONE_SURROGATE.sub("\ufffd", text)
+    if entries := as_list(value):
+        return [_mended(entry) for entry in entries]
+    if fields := as_object(value):
+        return {_mended(key): _mended(entry) for key, entry in fields.items()}
+    return value
 
 
 class PayloadDecoder(Generic[T]):
@@ -102,9 +101,10 @@ class PayloadDecoder(Generic[T]):
             return self._decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             value = parse(data, self._max_depth)
-        if not isinstance(value, dict):
+        fields = as_object(value)
+        if value != fields:
             raise NotJSON("a JSON object was expected")
-        return lenient(value, self._kind)  # pyright: ignore[reportUnknownArgumentType]
+        return lenient(fields, self._kind)
 
 
 def lenient(value: dict[str, Any], kind: type[T]) -> T:
@@ -122,23 +122,18 @@ def _fitted(value: Any, annotation: Any) -> Any:
     try:
         return msgspec.convert(value, annotation)
     except (msgspec.ValidationError, RecursionError):
-        nested = _nested_struct(annotation)
-    if nested is None:
-        return None
-    if isinstance(value, dict):
-        return lenient(value, nested)  # pyright: ignore[reportUnknownArgumentType]
-    if isinstance(value, list):
-        entries: list[Any] = value
-        return [lenient(entry, nested) for entry in entries if isinstance(entry, dict)]
+        pass
+    fields, entries = as_object(value), as_objects(value)
+    for option in get_args(annotation) or (annotation,):
+        if fields and _is_struct(option):
+            return lenient(fields, option)
+        if entries and get_origin(option) is list and _is_struct(get_args(option)[0]):
+            return [lenient(entry, get_args(option)[0]) for entry in entries]
     return None
 
 
-def _nested_struct(annotation: Any) -> type[msgspec.Struct] | None:
-    """The struct inside `S`, `S | None`, `list[S] | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return annotation
-    found = (_nested_struct(inner) for inner in get_args(annotation))
-    return next((struct for struct in found if struct is not None), None)
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
 _types: dict[type, dict[str, Any]] = {}

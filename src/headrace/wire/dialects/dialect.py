@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from headrace.content import Failure
 from headrace.wire.framing.frame import Frame
 from headrace.wire.ledger import Ledger
 
@@ -20,4 +21,8 @@ class Dialect(Protocol):
 
     def close(self) -> None:
         """The bytes have ended: state what is still held back, and the end."""
+        ...
+
+    def fail(self, failure: Failure) -> None:
+        """The turn breaks: state what is still held back, and the failure."""
         ...

@@ -28,23 +28,19 @@ class NDJSONFraming:
         frames: list[Frame] = []
         for line in self._lines.feed(data):
             if len(line) > self._max_frame_bytes:
-                self._fail(frames)
+                self._lines.hold(LimitExceeded("max_frame_bytes", self._max_frame_bytes))
                 break
             if line and not line.isspace():
                 frames.append(Frame(line))
+        if not frames:
+            self._lines.raise_held()
         return frames
 
     def close(self) -> list[Frame]:
         """The bytes have ended; what had no line end is in `unfinished`."""
         rest = self._lines.close()
         if len(rest) > self._max_frame_bytes:
-            self._fail([])
+            raise LimitExceeded("max_frame_bytes", self._max_frame_bytes)
         if rest.strip():
             self.unfinished = Frame(rest)
         return []
-
-    def _fail(self, frames: list[Frame]) -> None:
-        failure = LimitExceeded("max_frame_bytes", self._max_frame_bytes)
-        if not frames:
-            raise failure
-        self._lines.hold(failure)

@@ -53,8 +53,7 @@ class LineSplitter:
 
     def close(self) -> bytes:
         """The bytes have ended; return the line that has no end, empty if there is none."""
-        if self._failure is not None:
-            raise self._failure
+        self.raise_held()
         rest = bytes(self._tail)
         self._tail.clear()
         return rest
@@ -63,6 +62,11 @@ class LineSplitter:
         """Raise this at the next call: what came before it is returned first."""
         self._failure = failure
         self._is_special = True
+
+    def raise_held(self) -> None:
+        """Raise the failure that is held back, if there is one."""
+        if self._failure is not None:
+            raise self._failure
 
     def _split(self, data: bytes) -> list[bytes]:
         lines = self._split_at_cr(data) if CR in data else data.split(b"\n")
@@ -99,8 +103,7 @@ class LineSplitter:
     def _plain(self, data: bytes) -> bytes:
         """The same read without what belongs to no line: the byte order mark, and the LF
         of a CRLF whose CR came with the read before."""
-        if self._failure is not None:
-            raise self._failure
+        self.raise_held()
         if self._is_start:
             data = self._without_mark(data)
         if self._is_after_cr and data:

@@ -87,9 +87,9 @@ class SSEFraming:
             for start in range(0, len(data), _PIECE_BYTES):
                 frames += self.feed(data[start : start + _PIECE_BYTES])
         except LimitExceeded as failure:
-            if not frames:
-                raise
             self._lines.hold(failure)
+        if not frames:
+            self._lines.raise_held()
         return frames
 
     def _take(self, lines: list[bytes]) -> list[Frame]:
@@ -107,9 +107,9 @@ class SSEFraming:
                 else:
                     self._take_field(line, frames)
         except LimitExceeded as failure:
-            if not frames:
-                raise
             self._lines.hold(failure)
+        if not frames:
+            self._lines.raise_held()
         self._is_between_events = not lines[-1] and self._lines.is_empty
         return frames
 

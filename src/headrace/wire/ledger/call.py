@@ -259,9 +259,7 @@ class CallQueue:
             return ToolCallMalformed(
                 part=call.part, call_id=call_id, name=name, raw=raw, error=error
             )
-        return ToolCallFinished(
-            part=call.part, call_id=call_id, name=name, args=call.args, raw=raw
-        )
+        return ToolCallFinished(part=call.part, call_id=call_id, name=name, args=call.args, raw=raw)
 
 
 def _complaint(call: Call, *, is_cut: bool) -> str | None:

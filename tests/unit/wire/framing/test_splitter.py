@@ -87,3 +87,11 @@ def test_a_held_failure_is_raised_by_feed_and_by_close() -> None:
         splitter.feed(b"a\n")
     with pytest.raises(WireError, match="no"):
         splitter.close()
+
+
+def test_raise_held_is_quiet_where_nothing_is_held() -> None:
+    splitter = LineSplitter()
+    splitter.raise_held()
+    splitter.hold(WireError("no"))
+    with pytest.raises(WireError, match="no"):
+        splitter.raise_held()

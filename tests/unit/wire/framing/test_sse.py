@@ -336,6 +336,11 @@ def test_a_limit_behind_events_of_a_large_read_comes_after_them() -> None:
         framing.close()
 
 
+def test_a_limit_in_a_large_read_without_events_raises_at_once() -> None:
+    with pytest.raises(LimitExceeded):
+        SSEFraming(LIMITS).feed(b":\n" * 50_000 + b":" * 100_000)
+
+
 ENDLESS = {
     "comments": b":\n",
     "a comment": b":x",

@@ -9,6 +9,7 @@ import msgspec
 from headrace.content import JSONContent
 from headrace.events import CitationAdded
 from headrace.wire.dialects.anthropic.event import WireDelta, input_as_written
+from headrace.wire.json_value import as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
 
 _NAMED_OF_CALL = frozenset({"id", "name", "input"})
@@ -22,11 +23,12 @@ class Block:
         self._output = output
         self._block = block
         self._as_written = as_written
-        self._kind = _text(block.get("type")) or "unknown"
+        self._kind = as_text(block.get("type")) or "unknown"
         self._call: Call | None = None
         self._has_args = False
         self._is_opaque = False
         self._is_changed = False
+        self._early_citations: list[dict[str, Any]] = []
         self._start()
 
     # -- start
@@ -34,14 +36,14 @@ class Block:
     def _start(self) -> None:
         match self._kind:
             case "text":
-                self._output.text(_text(self._block.get("text")) or "", self, self)
-                for citation in _list(self._block.get("citations")):
+                self._output.text(as_text(self._block.get("text")) or "", self, self)
+                for citation in as_objects(self._block.get("citations")):
                     self._cite(citation)
             case "thinking":
-                self._output.reasoning(_text(self._block.get("thinking")) or "", self, self)
-                self._sign(_text(self._block.get("signature")))
+                self._output.reasoning(as_text(self._block.get("thinking")) or "", self, self)
+                self._sign(as_text(self._block.get("signature")))
             case "redacted_thinking":
-                self._output.redacted(_text(self._block.get("data")) or "")
+                self._output.redacted(as_text(self._block.get("data")) or "")
             case kind if kind.endswith("tool_use"):
                 self._start_call()
             case kind if kind.endswith("tool_result"):
@@ -52,10 +54,10 @@ class Block:
     def _start_call(self) -> None:
         """`tool_use` is ours to run; `server_tool_use`, `mcp_tool_use` … are not."""
         is_ours = self._kind == "tool_use"
-        call_id = _text(self._block.get("id"))
+        call_id = as_text(self._block.get("id"))
         self._call = self._output.call(
             call_id=call_id,
-            name=_text(self._block.get("name")),
+            name=as_text(self._block.get("name")),
             executor="client" if is_ours else "provider",
             item_key=self,
             item_id=call_id,
@@ -64,19 +66,16 @@ class Block:
 
     def _result(self) -> None:
         content = self._block.get("content")
-        is_error = self._block.get("is_error") is True or (
-            isinstance(content, dict) and str(content.get("type", "")).endswith("_error")
-        )
+        kind = as_text(as_object(content).get("type")) or ""
+        is_error = self._block.get("is_error") is True or kind.endswith("_error")
         self._output.tool_output(
-            _text(self._block.get("tool_use_id")) or "",
+            as_text(self._block.get("tool_use_id")) or "",
             (JSONContent(content),),
             is_error=is_error,
             provider_data=self._beside(_NAMED_OF_RESULT, {}),
         )
 
-    def _beside(
-        self, named: frozenset[str], usual: dict[str, Any]
-    ) -> dict[str, Any] | None:
+    def _beside(self, named: frozenset[str], usual: dict[str, Any]) -> dict[str, Any] | None:
         """What a replay needs of the block beyond the fields that events name."""
         extra = {key: value for key, value in self._block.items() if key not in named}
         return extra if extra != usual else None
@@ -88,6 +87,8 @@ class Block:
         match delta.type:
             case "text_delta":
                 self._output.text(delta.text or "", self, self)
+                if self._early_citations:
+                    self._cite_late()
             case "thinking_delta":
                 self._output.reasoning(delta.thinking or "", self, self)
             case "input_json_delta":
@@ -114,21 +115,27 @@ class Block:
             self._output.sign(signature, self, self)
 
     def _cite(self, citation: dict[str, Any]) -> None:
+        """A source of this block's text; it may come before the text does."""
         part = self._output.part_of_item(self)
-        start = citation.get("start_char_index")
-        end = citation.get("end_char_index")
+        if part is None:
+            self._early_citations.append(citation)
+            return
+        # Its character indexes are places in the source, so they stay in `raw`.
         self._output.cite(
             CitationAdded(
-                part=part if part is not None else self._output.last_text_part,
-                source=_text(citation.get("type")),
-                ref=_text(citation.get("url")) or _text(citation.get("source")),
-                title=_text(citation.get("title")) or _text(citation.get("document_title")),
-                quote=_text(citation.get("cited_text")),
-                raw={**citation, "start_char_index": start, "end_char_index": end}
-                if start is not None
-                else citation,
+                part=part,
+                source=as_text(citation.get("type")),
+                ref=as_text(citation.get("url")) or as_text(citation.get("source")),
+                title=as_text(citation.get("title")) or as_text(citation.get("document_title")),
+                quote=as_text(citation.get("cited_text")),
+                raw=citation,
             )
         )
+
+    def _cite_late(self) -> None:
+        early, self._early_citations = self._early_citations, []
+        for citation in early:
+            self._cite(citation)
 
     def _merge(self, delta: dict[str, Any]) -> None:
         """A block that we do not know grows as all known ones do: strings and lists go
@@ -140,8 +147,8 @@ class Block:
             known = self._block.get(key)
             if isinstance(known, str) and isinstance(value, str):
                 self._block[key] = known + value
-            elif isinstance(known, list) and isinstance(value, list):
-                self._block[key] = [*known, *value]
+            elif as_list(known) and as_list(value):
+                self._block[key] = [*as_list(known), *as_list(value)]
             else:
                 self._block[key] = value
 
@@ -155,7 +162,7 @@ class Block:
             data = (
                 msgspec.json.encode(self._block).decode() if self._is_changed else self._as_written
             )
-            self._output.opaque(self._kind, data, item_id=_text(self._block.get("id")))
+            self._output.opaque(self._kind, data, item_id=as_text(self._block.get("id")))
         else:
             self._output.end_prose(self)
 
@@ -171,12 +178,3 @@ class Block:
             self.stop()
         elif self._call is not None and not self._has_args and self._block.get("input"):
             self._output.args(self._call, input_as_written(self._as_written))
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _list(value: Any) -> list[dict[str, Any]]:
-    entries: list[Any] = value if isinstance(value, list) else []
-    return [entry for entry in entries if isinstance(entry, dict)]

@@ -12,14 +12,16 @@ from headrace.content import (
     PAUSED,
     STOP_SEQUENCE,
     TOOL_USE,
+    Failure,
     FinishReason,
     other,
 )
 from headrace.wire.dialects.anthropic.block import Block
-from headrace.wire.dialects.anthropic.event import WireDelta, WireEvent, block_as_written
+from headrace.wire.dialects.anthropic.event import WireEvent, block_as_written
 from headrace.wire.dialects.anthropic.usage import AnthropicUsage
 from headrace.wire.failure import failure_from
 from headrace.wire.framing.frame import Frame
+from headrace.wire.json_value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 from headrace.wire.payload import NotJSON, PayloadDecoder, parse
@@ -35,8 +37,16 @@ _FINISH_WORDS: dict[str, FinishReason] = {
     "model_context_window_exceeded": CONTEXT_FULL,
 }
 _EVENTS = frozenset(
-    "message_start content_block_start content_block_delta content_block_stop message_delta"
-    " message_stop ping error".split()
+    [
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+        "ping",
+        "error",
+    ]
 )
 _NOT_KEPT_OF_DELTA = frozenset({"stop_reason"})
 _NOT_KEPT = frozenset({"type", "delta", "usage", "message", "index"})
@@ -87,6 +97,11 @@ class AnthropicDialect:
         """End of bytes."""
         self._end(has_terminator=False)
 
+    def fail(self, failure: Failure) -> None:
+        """The turn breaks."""
+        self._release()
+        self.ledger.fail(failure)
+
     # -- blocks
 
     def _block(self, index: int) -> Block:
@@ -124,7 +139,7 @@ class AnthropicDialect:
                 self._note(self._whole(frame), _NOT_KEPT)
                 self._end(has_terminator=True)
             case "error":
-                self.ledger.fail(failure_from(event.error or self._whole(frame)))
+                self.fail(failure_from(event.error or self._whole(frame)))
             case _:
                 pass
 
@@ -133,39 +148,40 @@ class AnthropicDialect:
         for index in list(self._blocks):
             self._abandon(index)
         self.ledger.start(
-            model=_text(message.get("model")),
-            response_id=_text(message.get("id")),
-            provider=_text(message.get("provider")),
+            model=as_text(message.get("model")),
+            response_id=as_text(message.get("id")),
+            provider=as_text(message.get("provider")),
         )
         output = self._output()
         self._report(message.get("usage"))
-        for block in message.get("content") or ():
-            if isinstance(block, dict):
-                Block(output, block, block_as_written(b"", block)).stop()
-        self._finish(_text(message.get("stop_reason")))
+        for block in as_objects(message.get("content")):
+            Block(output, block, block_as_written(b"", block)).stop()
+        self._finish(as_text(message.get("stop_reason")))
 
     def _change_message(self, frame: Frame, event: WireEvent) -> None:
         whole = self._whole(frame)
         self._report(event.usage)
         self._finish(event.delta.stop_reason if event.delta else None)
         self._note(whole, _NOT_KEPT)
-        delta = whole.get("delta")
-        if isinstance(delta, dict):
-            self._note(delta, _NOT_KEPT_OF_DELTA)
+        self._note(as_object(whole.get("delta")), _NOT_KEPT_OF_DELTA)
 
     def _finish(self, word: str | None) -> None:
         if word:
             self._output().finish(_FINISH_WORDS.get(word) or other(word), word)
 
     def _report(self, usage: Any) -> None:
-        if isinstance(usage, dict):
-            self.ledger.report(self._usage.feed(usage))
+        if as_object(usage):
+            self.ledger.report(self._usage.feed(as_object(usage)))
             self.ledger.service_tier = self._usage.service_tier
 
-    def _end(self, *, has_terminator: bool) -> None:
+    def _release(self) -> None:
+        """Say what is held back of blocks that never got their stop."""
         for block in self._blocks.values():
             block.abandon()
         self._blocks.clear()
+
+    def _end(self, *, has_terminator: bool) -> None:
+        self._release()
         for name, value in self._usage.extras().items():
             self.ledger.note(name, value)
         self.ledger.end(has_terminator=has_terminator)
@@ -177,7 +193,7 @@ class AnthropicDialect:
         if data == b"[DONE]":
             self._end(has_terminator=True)
         elif frame.event == "error" or frame.field == "error":
-            self.ledger.fail(failure_from(frame.text))
+            self.fail(failure_from(frame.text))
         elif data:
             self.ledger.skip_frame()
 
@@ -187,13 +203,7 @@ class AnthropicDialect:
                 self.ledger.note(key, value)
 
     def _field(self, frame: Frame, name: str) -> dict[str, Any]:
-        value = self._whole(frame).get(name)
-        return value if isinstance(value, dict) else {}
+        return as_object(self._whole(frame).get(name))
 
     def _whole(self, frame: Frame) -> dict[str, Any]:
-        payload = parse(frame.data, self._max_depth)
-        return payload if isinstance(payload, dict) else {}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+        return as_object(parse(frame.data, self._max_depth))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.content import Usage
+from headrace.wire.json_value import as_object, as_text
 from headrace.wire.usage import amount, count
 
 
@@ -34,12 +35,11 @@ class AnthropicUsage:
     @property
     def service_tier(self) -> str | None:
         """Told inside the usage, of all places."""
-        tier = self._merged.get("service_tier")
-        return tier if isinstance(tier, str) else None
+        return as_text(self._merged.get("service_tier"))
 
     def _total(self) -> Usage:
         told = self._merged
-        creation = _object(told, "cache_creation")
+        creation = as_object(told.get("cache_creation"))
         five, hour = (
             count(creation.get("ephemeral_5m_input_tokens")),
             count(creation.get("ephemeral_1h_input_tokens")),
@@ -52,15 +52,12 @@ class AnthropicUsage:
         return Usage(
             input_tokens=None if fresh is None else fresh + (cached or 0) + (created or 0),
             output_tokens=count(told.get("output_tokens")),
-            reasoning_tokens=count(_object(told, "output_tokens_details").get("thinking_tokens")),
+            reasoning_tokens=count(
+                as_object(told.get("output_tokens_details")).get("thinking_tokens")
+            ),
             cached_input_tokens=cached,
             cache_creation_input_tokens=created,
             cache_creation_5m_tokens=five,
             cache_creation_1h_tokens=hour,
             cost=amount(told.get("cost")),
         )
-
-
-def _object(report: dict[str, Any], name: str) -> dict[str, Any]:
-    value = report.get(name)
-    return value if isinstance(value, dict) else {}

@@ -6,6 +6,8 @@ or the id, send every call under index 0, or repeat id and name with every piece
 
 from __future__ import annotations
 
+import msgspec
+
 from headrace.events import CallInput
 from headrace.wire.dialects.chat.chunk import WireCall, WireFunction
 from headrace.wire.ledger import Call, Output
@@ -27,7 +29,7 @@ class ChatCalls:
     def feed(self, entry: WireCall) -> None:
         """One entry of `tool_calls`."""
         said = entry.function or entry.custom or WireFunction()
-        written = (said.arguments if said.arguments is not None else said.input) or ""
+        written = _written(said)
         call = self._known(entry, said.name, written)
         if call is None:
             is_custom = entry.custom is not None or entry.type == "custom"
@@ -45,10 +47,16 @@ class ChatCalls:
             self._legacy = self._begin(_LEGACY, said.name, "json")
         else:
             self._output.tell(self._legacy, name=said.name)
-        self._output.args(self._legacy, said.arguments or "")
+        self._output.args(self._legacy, _written(said))
 
     def _begin(self, entry: WireCall, name: str | None, input: CallInput) -> Call:
-        call = self._output.call(call_id=entry.id, name=name, input=input)
+        extra = entry.extra_content
+        call = self._output.call(
+            call_id=entry.id,
+            name=name,
+            input=input,
+            provider_data={"extra_content": extra} if extra else None,
+        )
         if entry.index is not None:
             self._by_index[entry.index] = call
         return call
@@ -74,3 +82,10 @@ class ChatCalls:
         if name != call.name:
             return True
         return bool(written) and call.is_whole(self._max_depth)
+
+
+def _written(said: WireFunction) -> str:
+    """The arguments as text; some servers send the object itself."""
+    if isinstance(said.arguments, dict):
+        return msgspec.json.encode(said.arguments).decode()
+    return said.arguments or said.input or ""

@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import Failure
+from headrace.content import CONTENT_FILTER, END_TURN, Failure, other
 from headrace.events import CitationAdded
 from headrace.wire.dialects.chat.calls import ChatCalls
 from headrace.wire.dialects.chat.chunk import WireChoice, WireDelta
 from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS, ChatQuirks
 from headrace.wire.dialects.chat.reasoning import feed_reasoning
 from headrace.wire.failure import scrub
+from headrace.wire.json_value import as_int, as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Output
-from headrace.content import CONTENT_FILTER, END_TURN, other
 from headrace.wire.think_tags import ThinkTags
 
 _REFUSAL = ("refusal",)
@@ -47,9 +47,8 @@ class Choice:
 
     def close(self) -> None:
         """The stream ends: what was held back is said."""
-        if self._tags is not None:
-            self._tagged(self._tags.close())
-        if self._audio:
+        self._release()
+        if any(self._audio):
             self.output.media("audio", data="".join(self._audio))
             self._audio.clear()
         if self.output.has_refusal and self.output.reason == END_TURN:
@@ -65,14 +64,16 @@ class Choice:
             or delta.reasoning_opaque
             or delta.thinking_blocks
         ):
+            self._release()
             feed_reasoning(self.output, delta)
         if content:
             if isinstance(content, str):
                 self._text(content, delta.channel)
             else:
-                for entry in content:
-                    self._entry(entry)
+                for part in as_objects(content):
+                    self._entry(part)
         if delta.tool_calls:
+            self._release()
             for entry in delta.tool_calls:
                 self._calls.feed(entry)
         if delta.refusal or delta.function_call or delta.annotations or delta.images or delta.audio:
@@ -86,6 +87,12 @@ class Choice:
         if self._tags.is_done:
             self._tags = None
 
+    def _release(self) -> None:
+        """Something else than text comes: what looked like a tag was none."""
+        if self._tags is not None:
+            self._tagged(self._tags.close())
+            self._tags = None
+
     def _tagged(self, pieces: list[tuple[bool, str]], channel: str | None = None) -> None:
         for is_reasoning, text in pieces:
             if is_reasoning:
@@ -93,21 +100,19 @@ class Choice:
             else:
                 self.output.text(text, channel, None, channel)
 
-    def _entry(self, entry: Any) -> None:
+    def _entry(self, entry: dict[str, Any]) -> None:
         """One entry of a content array."""
-        if not isinstance(entry, dict):
-            return
-        match entry:
-            case {"type": "text", "text": str(text)}:
-                self._text(text, None)
-            case {"type": "thinking", "thinking": thought}:
-                self.output.reasoning(_joined(thought))
-            case {"type": "image_url", "image_url": {"url": str(url)}}:
-                self._image(url)
-            case {"type": "reference", "reference_ids": list(ids)}:
-                for ref in ids:
+        match entry.get("type"):
+            case "text":
+                self._text(as_text(entry.get("text")) or "", None)
+            case "thinking":
+                self.output.reasoning(_joined(entry.get("thinking")))
+            case "image_url":
+                self._image(entry)
+            case "reference":
+                for ref in as_list(entry.get("reference_ids")):
                     self._cite(CitationAdded(source="reference", ref=str(ref), raw=entry))
-            case {"type": str(kind)}:
+            case str(kind):
                 self.output.opaque(kind, msgspec.json.encode(entry).decode())
             case _:
                 pass
@@ -117,55 +122,43 @@ class Choice:
             self.output.text(delta.refusal, _REFUSAL, None, None, True)
         if delta.function_call:
             self._calls.feed_legacy(delta.function_call)
-        for annotation in delta.annotations or ():
+        for annotation in as_objects(delta.annotations):
             self._annotation(annotation)
-        for image in delta.images or ():
-            if isinstance(image, dict):
-                self._entry({"type": "image_url", **image})
+        for image in as_objects(delta.images):
+            self._image(image)
         if delta.audio:
             self._hear(delta.audio)
 
-    def _annotation(self, annotation: Any) -> None:
-        match annotation:
-            case {"url_citation": dict(cited)}:
-                source = "url"
-            case {"type": "file", "file": dict(cited)}:
-                source = "file"
-            case {"type": str(source)}:
-                cited = annotation
-            case _:
-                return
+    def _annotation(self, annotation: dict[str, Any]) -> None:
+        kind = as_text(annotation.get("type")) or "unknown"
+        cited = as_object(annotation.get(kind)) or annotation
         self._cite(
             CitationAdded(
-                part=None,
-                source=source,
-                ref=_str(cited.get("url") or cited.get("hash")),
-                title=_str(cited.get("title") or cited.get("name")),
-                quote=_str(cited.get("content")),
-                start=_int(cited.get("start_index")),
-                end=_int(cited.get("end_index")),
+                source="url" if kind == "url_citation" else kind,
+                ref=as_text(cited.get("url") or cited.get("hash")),
+                title=as_text(cited.get("title") or cited.get("name")),
+                quote=as_text(cited.get("content")),
+                start=as_int(cited.get("start_index")),
+                end=as_int(cited.get("end_index")),
                 raw=annotation,
             )
         )
 
     def _cite(self, citation: CitationAdded) -> None:
-        self.output.cite(
-            msgspec.structs.replace(citation, part=self.output.last_text_part)
-        )
+        self.output.cite(msgspec.structs.replace(citation, part=self.output.last_text_part))
 
-    def _image(self, url: str) -> None:
+    def _image(self, entry: dict[str, Any]) -> None:
+        url = as_text(as_object(entry.get("image_url")).get("url")) or ""
         head, comma, data = url.partition(",")
         if comma and head.startswith("data:") and head.endswith(";base64"):
             self.output.media(head[5:-7] or "image", data=data)
-        else:
+        elif url:
             self.output.media("image", url=url)
 
     def _hear(self, audio: dict[str, Any]) -> None:
         """Spoken answers: the transcript is text, the sound is one medium at the end."""
-        if isinstance(audio.get("transcript"), str):
-            self.output.text(audio["transcript"], "audio", None, "audio")
-        if isinstance(audio.get("data"), str):
-            self._audio.append(audio["data"])
+        self.output.text(as_text(audio.get("transcript")) or "", "audio", None, "audio")
+        self._audio.append(as_text(audio.get("data")) or "")
 
 
 def _tags(quirks: ChatQuirks) -> ThinkTags | None:
@@ -174,21 +167,7 @@ def _tags(quirks: ChatQuirks) -> ThinkTags | None:
     return ThinkTags(*quirks.think_tags, is_inside=quirks.starts_inside_thinking)
 
 
-def _joined(thought: Any) -> str:
-    if isinstance(thought, str):
-        return thought
-    if not isinstance(thought, list):
-        return ""
-    return "".join(
-        entry["text"]
-        for entry in thought
-        if isinstance(entry, dict) and isinstance(entry.get("text"), str)
-    )
-
-
-def _str(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _int(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _joined(thought: object) -> str:
+    """A thought is a text, or a list of texts."""
+    texts = (as_text(entry.get("text")) or "" for entry in as_objects(thought))
+    return as_text(thought) or "".join(texts)

@@ -9,9 +9,9 @@ import msgspec
 JSONObject = dict[str, Any]
 
 
-class WireFunction(msgspec.Struct, gc=False):
+class WireFunction(msgspec.Struct):
     name: str | None = None
-    arguments: str | None = None
+    arguments: str | JSONObject | None = None
     input: str | None = None
 
 
@@ -21,6 +21,7 @@ class WireCall(msgspec.Struct):
     type: str | None = None
     function: WireFunction | None = None
     custom: WireFunction | None = None
+    extra_content: JSONObject | None = None
 
 
 class WireDetail(msgspec.Struct):
@@ -68,6 +69,7 @@ class WireChoice(msgspec.Struct):
     delta: WireDelta | None = None
     message: WireDelta | None = None
     finish_reason: str | None = None
+    usage: JSONObject | None = None
     logprobs: JSONObject | None = None
 
 

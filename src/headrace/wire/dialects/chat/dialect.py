@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from headrace.content import Failure
 from headrace.events import CitationAdded
 from headrace.wire.dialects.chat.choice import Choice
@@ -14,16 +12,31 @@ from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from headrace.wire.dialects.chat.usage import chat_usage
 from headrace.wire.failure import failure_from
 from headrace.wire.framing.frame import Frame
+from headrace.wire.json_value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 from headrace.wire.payload import NotJSON, PayloadDecoder, parse
 
 # What has its own place in the vocabulary, and padding against traffic analysis.
 _NOT_KEPT = frozenset(
-    "id object model choices usage error service_tier obfuscation p citations search_results"
-    " stream_options".split()
+    [
+        "id",
+        "object",
+        "model",
+        "choices",
+        "usage",
+        "error",
+        "service_tier",
+        "obfuscation",
+        "p",
+        "citations",
+        "search_results",
+        "stream_options",
+    ]
 )
-_NOT_KEPT_OF_CHOICE = frozenset("index delta message finish_reason logprobs text seed".split())
+_NOT_KEPT_OF_CHOICE = frozenset(
+    ["index", "delta", "message", "finish_reason", "usage", "logprobs", "text", "seed"]
+)
 
 
 class ChatDialect:
@@ -74,34 +87,42 @@ class ChatDialect:
                 if choice is None:
                     choice = self._begin(wire)
                 failure = choice.feed(wire) or failure
-                if wire.finish_reason or wire.logprobs:
+                if wire.finish_reason or wire.usage or wire.logprobs:
                     self._note_choice(frame, wire)
         else:
             self._aside(frame, chunk)
         if chunk.usage or chunk.x_groq or chunk.citations or chunk.search_results or chunk.error:
             self._seldom(chunk)
         if failure is not None:
-            self.ledger.fail(failure)
+            self.fail(failure)
 
     def close(self) -> None:
         """End of bytes."""
         self._end(has_terminator=False)
 
+    def fail(self, failure: Failure) -> None:
+        """The turn breaks."""
+        self._release()
+        self.ledger.fail(failure)
+
     def _end(self, *, has_terminator: bool) -> None:
-        self._introduce(WireChunk(), is_last=True)
-        for choice in self._choices.values():
-            choice.close()
+        self._release()
         if self._logprobs:
             self.ledger.note("logprobs", self._logprobs)
         self.ledger.end(has_terminator=has_terminator)
+
+    def _release(self) -> None:
+        """Say what is held back, the start of the turn included."""
+        self._introduce(WireChunk(), is_last=True)
+        for choice in self._choices.values():
+            choice.close()
 
     def _unreadable(self, frame: Frame) -> None:
         data = frame.data.strip()
         if data == b"[DONE]":
             self._end(has_terminator=True)
         elif frame.field == "error" or frame.event == "error":
-            self._introduce(WireChunk(), is_last=True)
-            self.ledger.fail(failure_from(frame.text))
+            self.fail(failure_from(frame.text))
         elif data:
             self.ledger.skip_frame()
 
@@ -131,7 +152,7 @@ class ChatDialect:
         payload = self._whole(frame)
         is_error = frame.event == "error" or frame.field == "error" or chunk.object == "error"
         if is_error and not chunk.error:
-            self.ledger.fail(failure_from(payload))
+            self.fail(failure_from(payload))
             return
         self._note(payload)
 
@@ -143,14 +164,12 @@ class ChatDialect:
         if chunk.citations or chunk.search_results:
             self._cite(chunk.search_results or [], chunk.citations or [])
         if chunk.error:
-            self._introduce(chunk, is_last=True)
-            self.ledger.fail(failure_from(chunk.error))
+            self.fail(failure_from(chunk.error))
 
     def _groq(self, extra: dict[str, Any]) -> None:
-        if isinstance(extra.get("usage"), dict):
-            self.ledger.report(chat_usage(extra["usage"]))
+        self.ledger.report(chat_usage(as_object(extra.get("usage"))))
         if extra.get("error"):
-            self.ledger.fail(failure_from(extra["error"]))
+            self.fail(failure_from(extra["error"]))
 
     def _cite(self, results: list[Any], urls: list[Any]) -> None:
         """Response-wide sources, which some providers repeat with every chunk."""
@@ -158,29 +177,25 @@ class ChatDialect:
             return
         self._last_citations = (results, urls)
         for entry in [*results, *urls]:
-            title = entry.get("title") if isinstance(entry, dict) else None
-            url = entry.get("url") if isinstance(entry, dict) else entry
-            if isinstance(url, str) and url not in self._cited:
+            url = as_text(entry) or as_text(as_object(entry).get("url"))
+            title = as_text(as_object(entry).get("title"))
+            if url and url not in self._cited:
                 self._cited.add(url)
-                self.ledger.cite(
-                    CitationAdded(
-                        source="url",
-                        ref=url,
-                        title=title if isinstance(title, str) else None,
-                        raw=entry,
-                    )
-                )
+                self.ledger.cite(CitationAdded(source="url", ref=url, title=title, raw=entry))
 
     def _note_choice(self, frame: Frame, wire: WireChoice) -> None:
-        """Keep what stands beside the finish reason, and log-probabilities if wanted."""
+        """What seldom stands in a choice: usage, log-probabilities, and whatever a
+        server puts beside the finish reason."""
+        if wire.usage:
+            self.ledger.report(chat_usage(wire.usage))
         if wire.logprobs and self._quirks.keeps_logprobs:
             self._logprobs.setdefault(str(wire.index), []).append(wire.logprobs)
         if not wire.finish_reason:
             return
         payload = self._whole(frame)
         self._note(payload)
-        for choice in payload.get("choices") or ():
-            if isinstance(choice, dict) and choice.get("index", 0) == wire.index:
+        for choice in as_objects(payload.get("choices")):
+            if choice.get("index", 0) == wire.index:
                 self._note_beside(f"choice.{wire.index}", choice)
 
     def _note_beside(self, name: str, choice: dict[str, Any]) -> None:
@@ -193,14 +208,11 @@ class ChatDialect:
             self.ledger.note(name, kept)
 
     def _note(self, payload: dict[str, Any]) -> None:
-        tier = payload.get("service_tier")
-        if isinstance(tier, str) and tier:
-            self.ledger.service_tier = tier
+        self.ledger.service_tier = as_text(payload.get("service_tier")) or self.ledger.service_tier
         for key, value in payload.items():
             if key not in _NOT_KEPT and value not in (None, {}, []):
                 self.ledger.note(key, value)
 
     def _whole(self, frame: Frame) -> dict[str, Any]:
         """The payload with all its fields; only seldom frames are read a second time."""
-        payload = parse(frame.data, self._max_depth)
-        return payload if isinstance(payload, dict) else {}
+        return as_object(parse(frame.data, self._max_depth))

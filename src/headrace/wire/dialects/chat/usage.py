@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.content import Usage
+from headrace.wire.json_value import as_object
 from headrace.wire.usage import amount, count, first_count
 
 
 def chat_usage(report: dict[str, Any]) -> Usage:
     """One report, running or final."""
-    prompt = _object(report, "prompt_tokens_details") or _object(report, "input_tokens_details")
-    answer = _object(report, "completion_tokens_details") or _object(
-        report, "output_tokens_details"
+    prompt = as_object(report.get("prompt_tokens_details") or report.get("input_tokens_details"))
+    answer = as_object(
+        report.get("completion_tokens_details") or report.get("output_tokens_details")
     )
-    creation = _object(report, "cache_creation")
+    creation = as_object(report.get("cache_creation"))
     input_tokens = first_count(report.get("prompt_tokens"), report.get("input_tokens"))
     output_tokens = first_count(report.get("completion_tokens"), report.get("output_tokens"))
     total = count(report.get("total_tokens"))
@@ -53,10 +54,5 @@ def _with_reasoning(
     return output_tokens + reasoning if is_outside else output_tokens
 
 
-def _cost(value: Any) -> float | None:
-    return amount(value.get("total_cost") if isinstance(value, dict) else value)
-
-
-def _object(report: dict[str, Any], name: str) -> dict[str, Any]:
-    value = report.get(name)
-    return value if isinstance(value, dict) else {}
+def _cost(value: object) -> float | None:
+    return amount(as_object(value).get("total_cost", value))

@@ -223,9 +223,7 @@ class _MessageBuilder:
         )
         self._turn_ended(None, error, event.usage)
 
-    def _turn_ended(
-        self, finish: FinishReason | None, error: Failure | None, usage: Usage
-    ) -> None:
+    def _turn_ended(self, finish: FinishReason | None, error: Failure | None, usage: Usage) -> None:
         """Without a run around it the turn's end is the message's; the usage adds up
         until the run's own total comes."""
         self.usage = self.usage + usage
@@ -251,9 +249,7 @@ class _MessageBuilder:
             builder.seals.append(Seal("signature", event.signature))
 
     def _call_finished(self, event: events.ToolCallFinished, record: Record) -> None:
-        self.parts[event.part].fields.update(
-            ended_ms=record.at_ms, raw=event.raw, args=event.args
-        )
+        self.parts[event.part].fields.update(ended_ms=record.at_ms, raw=event.raw, args=event.args)
 
     def _call_malformed(self, event: events.ToolCallMalformed, record: Record) -> None:
         self.parts[event.part].fields.update(

@@ -1,0 +1,56 @@
+"""`python -m bench`: measure everything in one run, print the goals, write the page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+# litellm asks the network for prices when it is imported.
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+from bench import contest
+from bench.growth import growths
+from bench.imports import import_costs
+from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page
+from bench.streams import EVENTS
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+PEER_IMPORTS = ("import openai", "import anthropic", "import pydantic_ai", "import litellm")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes; implies --no-write")
+    parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md alone")
+    options = parser.parse_args()
+    figures = _measure(scale=10 if options.quick else 1, fewer=3 if options.quick else 1)
+    verdicts = goals(figures)
+    print("\n".join(map(str, verdicts)))
+    if not (options.quick or options.no_write):
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(page(figures, verdicts))
+        _tell(f"wrote {PAGE.name}")
+
+
+def _measure(scale: int, fewer: int) -> Figures:
+    chat = contest.chat(EVENTS // scale, fewer, _tell)
+    anthropic = contest.anthropic(EVENTS // scale, fewer, _tell)
+    small_reads = contest.small_reads(2_000 // scale, fewer, _tell)
+    grown = growths(scale, 9 // fewer, _tell)
+    imports = import_costs((OURS, OURS_USED, MSGSPEC), 15 // fewer, _tell)
+    imports |= import_costs(PEER_IMPORTS, 3 // fewer, _tell)
+    return Figures(chat, anthropic, small_reads, grown, imports)
+
+
+_started = time.monotonic()
+
+
+def _tell(what: str) -> None:
+    print(f"[{time.monotonic() - _started:4.0f}s] {what}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

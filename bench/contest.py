@@ -1,0 +1,88 @@
+"""The three contests: who meets whom, over which reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench import peers, streams
+from bench.floor import floor
+from bench.measure import Contestant, race
+from bench.ours import headrace
+from bench.streams import Stream
+
+FLOOR = "floor: split lines, `orjson.loads`"
+HEADRACE = "**Headrace**"
+HTTPX = "httpx alone, bytes dropped"
+BEHIND_HTTPX = "Headrace behind httpx (`decode_async`)"
+OPENAI = "openai SDK, raw stream"
+ANTHROPIC = "anthropic SDK, raw stream"
+PYDANTIC_AI = "pydantic-ai, `model_request_stream`"
+LITELLM = "litellm, `acompletion`"
+
+_READ_BYTES = 7
+
+
+@dataclass
+class Contest:
+    """One stream, and what everybody needed for it."""
+
+    title: str
+    stream: Stream
+    reads: int
+    contestants: list[Contestant]
+
+    def cost_us(self, name: str) -> float:
+        """Microseconds of CPU an event."""
+        (contestant,) = (c for c in self.contestants if c.name == name)
+        return contestant.cost_s / self.stream.events * 1e6
+
+    def ratio(self, name: str, other: str) -> float:
+        return self.cost_us(name) / self.cost_us(other)
+
+
+def chat(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
+    stream = streams.chat(events)
+    reads, least = stream.reads, events * 9 // 10
+    contestants = [
+        Contestant(FLOOR, floor(reads), 15 // scale, least),
+        Contestant(HEADRACE, headrace(reads, "chat"), 15 // scale, least),
+        Contestant(HTTPX, peers.bare_httpx(reads), 5 // scale, least),
+        Contestant(BEHIND_HTTPX, peers.headrace_behind_httpx(reads, "chat"), 5 // scale, least),
+        Contestant(OPENAI, peers.openai_sdk(reads), 5 // scale, least),
+        Contestant(PYDANTIC_AI, peers.pydantic_ai_chat(reads), 3 // scale, least),
+        Contestant(LITELLM, peers.litellm_chat(reads), 3 // scale, least),
+    ]
+    race(contestants, tell)
+    return Contest("Chat", stream, len(reads), contestants)
+
+
+def anthropic(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
+    stream = streams.anthropic(events)
+    reads, least = stream.reads, events * 9 // 10
+    behind = peers.headrace_behind_httpx(reads, "anthropic")
+    contestants = [
+        Contestant(FLOOR, floor(reads), 15 // scale, least),
+        Contestant(HEADRACE, headrace(reads, "anthropic"), 15 // scale, least),
+        Contestant(HTTPX, peers.bare_httpx(reads), 5 // scale, least),
+        Contestant(BEHIND_HTTPX, behind, 5 // scale, least),
+        Contestant(ANTHROPIC, peers.anthropic_sdk(reads), 5 // scale, least),
+        Contestant(PYDANTIC_AI, peers.pydantic_ai_anthropic(reads), 3 // scale, least),
+        Contestant(LITELLM, peers.litellm_anthropic(reads), 3 // scale, least),
+    ]
+    race(contestants, tell)
+    return Contest("Anthropic", stream, len(reads), contestants)
+
+
+def small_reads(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
+    """The chat stream in reads of seven bytes; the floor cannot read it."""
+    stream = streams.chat(events)
+    reads, least = streams.recut(stream.reads, _READ_BYTES), events * 9 // 10
+    contestants = [
+        Contestant(HEADRACE, headrace(reads, "chat"), 9 // scale, least),
+        Contestant(HTTPX, peers.bare_httpx(reads), 5 // scale, least),
+        Contestant(BEHIND_HTTPX, peers.headrace_behind_httpx(reads, "chat"), 5 // scale, least),
+        Contestant(OPENAI, peers.openai_sdk(reads), 5 // scale, least),
+    ]
+    race(contestants, tell)
+    return Contest(f"Chat, {_READ_BYTES}-byte reads", stream, len(reads), contestants)

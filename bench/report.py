@@ -1,0 +1,196 @@
+"""The figures as goals and as the page `docs/performance.md`."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from bench.contest import ANTHROPIC, FLOOR, HEADRACE, OPENAI, Contest
+from bench.growth import Growth
+
+PACKAGES = ("headrace", "msgspec", "orjson", "httpx", "openai", "anthropic", "pydantic-ai-slim")
+OURS = "import headrace"
+OURS_USED = "from headrace import Decoder"
+MSGSPEC = "import msgspec"
+
+_MAX_PER_DOUBLING = 2.2
+_MAX_BEYOND_KB = 64.0
+
+
+@dataclass
+class Figures:
+    """All that one run has measured."""
+
+    chat: Contest
+    anthropic: Contest
+    small_reads: Contest
+    growths: list[Growth]
+    imports: dict[str, float]
+
+
+@dataclass
+class Goal:
+    """One promise and what came of it."""
+
+    name: str
+    value: float
+    bound: float
+    is_ceiling: bool = True
+    unit: str = "x"
+
+    @property
+    def is_met(self) -> bool:
+        return self.value <= self.bound if self.is_ceiling else self.value >= self.bound
+
+    def __str__(self) -> str:
+        sign, verdict = "≤" if self.is_ceiling else "≥", "ok" if self.is_met else "MISSED"
+        value = f"{self.value:.2f}" if self.value < 10 else f"{self.value:.1f}"
+        return f"{self.name}: {value}{self.unit} (goal {sign} {self.bound:g}{self.unit}) {verdict}"
+
+
+def goals(figures: Figures) -> list[Goal]:
+    """Every goal of `make bench`, in the order of the page."""
+    chat, anthropic, small = figures.chat, figures.anthropic, figures.small_reads
+    speed = [
+        Goal("chat vs floor", chat.ratio(HEADRACE, FLOOR), 1.5),
+        Goal("Anthropic vs floor", anthropic.ratio(HEADRACE, FLOOR), 1.8),
+        Goal("openai SDK vs chat", chat.ratio(OPENAI, HEADRACE), 35, is_ceiling=False),
+        Goal("anthropic SDK vs Anthropic", anthropic.ratio(ANTHROPIC, HEADRACE), 9, False),
+        Goal("openai SDK vs chat, 7-byte reads", small.ratio(OPENAI, HEADRACE), 10, False),
+    ]
+    return [*speed, *_growth_goals(figures.growths), _import_goal(figures.imports)]
+
+
+def _growth_goals(growths: list[Growth]) -> list[Goal]:
+    time = [
+        Goal(f"time per doubling, {g.name}", g.per_doubling, _MAX_PER_DOUBLING) for g in growths
+    ]
+    # A call's arguments are joined and parsed once, at their end; that is not flat, but kept.
+    flat = [g for g in growths if "argument" not in g.name]
+    memory = [
+        Goal(
+            f"memory beyond what is kept, {g.name}, {g.steps[-1].size}",
+            g.steps[-1].beyond_bytes / 1024,
+            _MAX_BEYOND_KB,
+            unit=" KB",
+        )
+        for g in flat
+    ]
+    return [*time, *memory]
+
+
+def _import_goal(imports: dict[str, float]) -> Goal:
+    return Goal("import headrace vs import msgspec", imports[OURS] / imports[MSGSPEC], 2)
+
+
+def page(figures: Figures, verdicts: list[Goal]) -> str:
+    """`docs/performance.md`."""
+    sections = [
+        _HEAD.format(python=platform.python_version(), versions=_versions()),
+        _contest(figures.chat, "chunk"),
+        _contest(figures.anthropic, "event"),
+        _contest(figures.small_reads, "chunk"),
+        _growth(figures.growths),
+        _imports(figures.imports),
+        "## Goals\n\n" + "\n".join(f"- {goal}" for goal in verdicts),
+        _REPEAT,
+    ]
+    return "\n\n".join(section.strip() for section in sections) + "\n"
+
+
+_HEAD = """
+<!-- Written by `make bench`; edit bench/report.py instead. -->
+# Performance
+
+This page is generated: `make bench` measures and writes it. Python {python}; {versions}.
+
+All figures are CPU time of one process, medians of rounds in which everybody takes turns; slow
+peers take part in fewer rounds. Read the ratios: absolute figures belong to one machine, and even
+there they move by a fifth from run to run.
+
+- Everybody reads the same authored streams: reasoning, text, two tool calls and usage.
+- The **floor** is the least that a reader in Python can do: it splits lines and calls
+  `orjson.loads` on each, makes no events, and would be wrong for reads that are not whole lines.
+- Headrace is fed the reads directly: framing, dialect and ledger, bytes to turn events.
+- A peer cannot be fed bytes. It gets the same reads through its own HTTP client, out of memory and
+  without a socket. What that client costs is told by *httpx alone*, and *Headrace behind httpx* is
+  Headrace in the same place, with records stamped as its async skin stamps them.
+"""
+
+_REPEAT = """
+## Repeat it
+
+```
+make bench                      # about four minutes; writes this page
+make bench ARGS=--no-write      # the goals only
+make bench ARGS=--quick         # a tenth of the sizes, to see that it runs; writes nothing
+```
+
+The peers are pinned in `bench/requirements.txt` and live in an environment of their own. A missed
+goal is said in its line and does not fail the run.
+"""
+
+
+def _versions() -> str:
+    return ", ".join(f"{name} {version(name)}" for name in (*PACKAGES, "litellm"))
+
+
+def _contest(contest: Contest, unit: str) -> str:
+    stream = contest.stream
+    size = sum(map(len, stream.reads)) / stream.events
+    has_floor = any(c.name == FLOOR for c in contest.contestants)
+    lines = [
+        f"## {contest.title}",
+        "",
+        f"{stream.events:,} {unit}s of {size:.0f} bytes on average, in {contest.reads:,} reads.",
+        "",
+        f"| | µs a {unit} |" + (" × floor |" if has_floor else "") + " × Headrace | rounds |",
+        "|---|---:|" + ("---:|" if has_floor else "") + "---:|---:|",
+    ]
+    for contestant in contest.contestants:
+        name = contestant.name
+        cells = [name, f"{contest.cost_us(name):,.2f}"]
+        cells += [f"{contest.ratio(name, FLOOR):,.2f}"] if has_floor else []
+        cells += [f"{contest.ratio(name, HEADRACE):,.2f}", str(len(contestant.seconds))]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _growth(growths: list[Growth]) -> str:
+    lines = [
+        "## Growth",
+        "",
+        "*Per doubling*: by how much the time grows when the stream doubles; 2 is linear. *Kept*:",
+        "the events that came out, which a decoder holds for its `message`. *Beyond*: the highest",
+        "memory of a run that drops its events, less what is kept; arguments are joined and parsed",
+        "once, when their call ends, so theirs is about the size of the argument.",
+        "",
+        "| stream | size | µs an event | per doubling | kept, KB | beyond, KB |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for growth in growths:
+        for step in growth.steps:
+            is_last = step is growth.steps[-1]
+            lines.append(
+                f"| {growth.name} | {step.size} | {step.cost_s / step.events * 1e6:.2f} |"
+                f" {f'{growth.per_doubling:.2f}' if is_last else ''} |"
+                f" {step.kept_bytes / 1024:,.0f} | {step.beyond_bytes / 1024:,.0f} |"
+            )
+    return "\n".join(lines)
+
+
+def _imports(imports: dict[str, float]) -> str:
+    lines = [
+        "## Import",
+        "",
+        "CPU milliseconds beyond a bare interpreter, medians of interleaved processes. `import",
+        "headrace` loads names when they are first used; the line below it is what a program pays",
+        "that decodes a stream.",
+        "",
+        "| | ms | × msgspec |",
+        "|---|---:|---:|",
+    ]
+    for statement, cost in imports.items():
+        lines.append(f"| `{statement}` | {cost:,.0f} | {cost / imports[MSGSPEC]:,.2f} |")
+    return "\n".join(lines)

@@ -1,0 +1,243 @@
+"""Authored streams as OpenAI and Anthropic write them, and what they must decode to.
+
+One read is one event, and `recut` makes reads of any other length.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from typing import Any
+
+EVENTS = 20_000
+
+# Pieces as tokenizers cut them: some need escapes in JSON, some are no ASCII.
+_WORDS = (
+    "The", " channel", " brings", " the", " stream", " to", " the", " wheel", ":", " first",
+    " we", " add", ' "', "inflow", '"', " and", " the", " loss", ",", " then", " 3", ".", "14",
+    " ×", " the", " area", " gives", " m³", ".\n\n", "So", " the", " answer", " is", " small", ".",
+)  # fmt: skip
+_LETTERS = "abcdefghijklmnopqrstuvwxyz 0123456789"
+_CHAT_ID = "chatcmpl-C4HqHBe4xca0k0EzsCnf1t6V3YFXp"
+_CHAT_MODEL = "gpt-5-mini-2025-08-07"
+_CLAUDE = "claude-sonnet-4-5-20250929"
+
+
+@dataclass
+class Stream:
+    """The reads of one turn. `events` counts payloads, without the `[DONE]` of a chat."""
+
+    dialect: str
+    reads: list[bytes] = field(default_factory=list[bytes])
+    events: int = 0
+    reasoning: str = ""
+    text: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+def chat(events: int = EVENTS) -> Stream:
+    """Reasoning, text, two calls and usage in `events` chunks."""
+    reasoning, text, first, second = _shares(events - 5)
+    stream = Stream("chat", arguments=(_arguments(4 * first), _arguments(4 * second)))
+    _add_chunk(stream, {"role": "assistant", "content": "", "refusal": None})
+    for word in _words(reasoning):
+        stream.reasoning += word
+        _add_chunk(stream, {"reasoning_content": word})
+    for word in _words(text):
+        stream.text += word
+        _add_chunk(stream, {"content": word})
+    for number, arguments in enumerate(stream.arguments):
+        _add_chunk(stream, _call_start(number))
+        for piece in _pieces(arguments, (first, second)[number]):
+            _add_chunk(stream, _call_piece(number, piece))
+    _end_chat(stream)
+    return stream
+
+
+def chat_argument(events: int, chars: int) -> Stream:
+    """One call whose argument string has `chars` characters, in `events` deltas."""
+    arguments = _arguments(chars)
+    stream = Stream("chat", arguments=(arguments,))
+    _add_chunk(stream, _call_start(0))
+    for piece in _pieces(arguments, events):
+        _add_chunk(stream, _call_piece(0, piece))
+    _end_chat(stream)
+    return stream
+
+
+def chat_switches(switches: int) -> Stream:
+    """Two calls, both open, that take turns: a switch after every delta."""
+    arguments = _arguments(switches * 8)
+    stream = Stream("chat", arguments=(arguments, arguments))
+    for number in (0, 1):
+        _add_chunk(stream, _call_start(number))
+    for piece in _pieces(arguments, switches // 2):
+        for number in (0, 1):
+            _add_chunk(stream, _call_piece(number, piece))
+    _end_chat(stream)
+    return stream
+
+
+def anthropic(events: int = EVENTS) -> Stream:
+    """Thinking with its signature, text, two calls, pings and usage in `events` events."""
+    reasoning, text, first, second = _shares(events - 13)
+    stream = Stream("anthropic", arguments=(_arguments(4 * first), _arguments(4 * second)))
+    _start_message(stream)
+    _add_event(stream, "ping")
+    _start_block(stream, 0, {"type": "thinking", "thinking": "", "signature": ""})
+    for word in _words(reasoning):
+        stream.reasoning += word
+        _add_delta(stream, 0, {"type": "thinking_delta", "thinking": word})
+    _add_delta(stream, 0, {"type": "signature_delta", "signature": "EqQBCgIYAhIM" + "x9Lk" * 80})
+    _add_event(stream, "content_block_stop", index=0)
+    _start_block(stream, 1, {"type": "text", "text": ""})
+    for word in _words(text):
+        stream.text += word
+        _add_delta(stream, 1, {"type": "text_delta", "text": word})
+    _add_event(stream, "content_block_stop", index=1)
+    for number, arguments in enumerate(stream.arguments):
+        _add_tool_use(stream, number + 2, arguments, (first, second)[number])
+    _end_message(stream)
+    return stream
+
+
+def anthropic_argument(events: int, chars: int) -> Stream:
+    """One call whose argument string has `chars` characters, in `events` deltas."""
+    arguments = _arguments(chars)
+    stream = Stream("anthropic", arguments=(arguments,))
+    _start_message(stream)
+    _add_tool_use(stream, 0, arguments, events)
+    _end_message(stream)
+    return stream
+
+
+def recut(reads: list[bytes], size: int) -> list[bytes]:
+    """The same bytes in reads of `size` bytes."""
+    data = b"".join(reads)
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+# -- what is said
+
+
+def _shares(events: int) -> tuple[int, int, int, int]:
+    """How many events are reasoning, text, and the arguments of each call."""
+    reasoning, first = events * 35 // 100, events // 10
+    return reasoning, events - reasoning - 2 * first, first, first
+
+
+def _words(count: int) -> Iterator[str]:
+    return islice(cycle(_WORDS), count)
+
+
+def _arguments(chars: int) -> str:
+    """A JSON object of at least `chars` characters, one string and a few others."""
+    note = "".join(islice(cycle(_LETTERS), chars))
+    return json.dumps({"place": "Köln", "limit": 20, "note": note}, ensure_ascii=False)
+
+
+def _pieces(text: str, count: int) -> Iterator[str]:
+    """`text` in exactly `count` pieces of nearly the same length, none empty."""
+    for number in range(count):
+        yield text[len(text) * number // count : len(text) * (number + 1) // count]
+
+
+# -- how OpenAI writes it
+
+
+def _add_chunk(stream: Stream, delta: Any, finish: str | None = None, usage: Any = None) -> None:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    chunk = {
+        "id": _CHAT_ID,
+        "object": "chat.completion.chunk",
+        "created": 1755137933,
+        "model": _CHAT_MODEL,
+        "service_tier": "default",
+        "system_fingerprint": "fp_0b4f2b9d3a",
+        "choices": [] if usage else [choice],
+        "usage": usage,
+    }
+    stream.reads.append(b"data: " + _json(chunk) + b"\n\n")
+    stream.events += 1
+
+
+def _call_start(number: int) -> Any:
+    function = {"name": "search_places", "arguments": ""}
+    call = {"index": number, "id": f"call_{number:024}", "type": "function", "function": function}
+    return {"tool_calls": [call]}
+
+
+def _call_piece(number: int, piece: str) -> Any:
+    return {"tool_calls": [{"index": number, "function": {"arguments": piece}}]}
+
+
+def _end_chat(stream: Stream) -> None:
+    _add_chunk(stream, {}, finish="tool_calls")
+    usage = {
+        "prompt_tokens": 1203,
+        "completion_tokens": stream.events,
+        "total_tokens": 1203 + stream.events,
+        "prompt_tokens_details": {"cached_tokens": 1024, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 704, "audio_tokens": 0},
+    }
+    _add_chunk(stream, None, usage=usage)
+    stream.reads.append(b"data: [DONE]\n\n")
+
+
+# -- how Anthropic writes it
+
+
+def _add_event(stream: Stream, kind: str, **fields: Any) -> None:
+    payload = _json({"type": kind, **fields})
+    stream.reads.append(b"event: " + kind.encode() + b"\ndata: " + payload + b"\n\n")
+    stream.events += 1
+
+
+def _add_delta(stream: Stream, index: int, delta: Any) -> None:
+    _add_event(stream, "content_block_delta", index=index, delta=delta)
+
+
+def _start_block(stream: Stream, index: int, block: Any) -> None:
+    _add_event(stream, "content_block_start", index=index, content_block=block)
+
+
+def _add_tool_use(stream: Stream, index: int, arguments: str, deltas: int) -> None:
+    name = {"name": "search_places", "input": {}}
+    _start_block(stream, index, {"type": "tool_use", "id": f"toolu_{index:024}", **name})
+    for piece in _pieces(arguments, deltas):
+        _add_delta(stream, index, {"type": "input_json_delta", "partial_json": piece})
+    _add_event(stream, "content_block_stop", index=index)
+
+
+def _start_message(stream: Stream) -> None:
+    message: dict[str, Any] = {
+        "model": _CLAUDE,
+        "id": "msg_01XFDUDYJgAACzvnptvVoYEL",
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": 179,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 1024,
+            "output_tokens": 1,
+            "service_tier": "standard",
+        },
+    }
+    _add_event(stream, "message_start", message=message)
+
+
+def _end_message(stream: Stream) -> None:
+    delta = {"stop_reason": "tool_use", "stop_sequence": None}
+    usage = {"input_tokens": 179, "cache_read_input_tokens": 1024, "output_tokens": stream.events}
+    _add_event(stream, "message_delta", delta=delta, usage=usage)
+    _add_event(stream, "message_stop")
+
+
+def _json(value: Any) -> bytes:
+    """Compact, and with characters as they are, which is how both providers write."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

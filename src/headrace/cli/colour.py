@@ -1,0 +1,45 @@
+"""Colours of the terminal, and whether to use them."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from typing import TextIO
+
+
+class Style(Enum):
+    """How a text looks; the value is its SGR code."""
+
+    PLAIN = ""
+    BOLD = "1"
+    DIM = "2"
+    RED = "31"
+    GREEN = "32"
+    YELLOW = "33"
+    CYAN = "36"
+    BOLD_CYAN = "1;36"
+
+
+class Paint:
+    """Paints text, or leaves it as it is."""
+
+    def __init__(self, is_on: bool) -> None:
+        self._is_on = is_on
+
+    def __call__(self, text: str, style: Style) -> str:
+        if not self._is_on or not text or style is Style.PLAIN:
+            return text
+        return f"\x1b[{style.value}m{text}\x1b[0m"
+
+
+def wants_colour(choice: str, out: TextIO) -> bool:
+    """Whether to paint what goes to `out`: as said, else on a terminal, unless `NO_COLOR`
+    (https://no-color.org) is set."""
+    if choice != "auto":
+        return choice == "always"
+    return is_terminal(out) and not os.environ.get("NO_COLOR")
+
+
+def is_terminal(out: TextIO) -> bool:
+    """Whether somebody looks at `out`, on something that knows escape codes."""
+    return out.isatty() and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,79 @@
+"""`headrace decode`: recorded streams in, one of four formats out."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from headrace.cli.printer import Printer, printer_for
+from headrace.cli.problem import Problem
+from headrace.cli.progress import Progress
+from headrace.cli.read import ReadClock
+from headrace.cli.source import STDIN, Wanted, find_sources, open_source
+from headrace.wire.skin import decode
+
+
+def run(options: Namespace) -> int:
+    """Decode every file; the exit code is 1 where one of them could not be."""
+    names: list[str] = options.files or [STDIN]
+    if not options.files and sys.stdin.isatty():
+        _complain("no FILE given, and nothing is piped in\ntry: headrace decode --help")
+        return 2
+    sources = find_sources(names)
+    is_several = len(sources) > 1 or any(Path(name).is_dir() for name in names)
+    printer = printer_for(options.format, options.color, is_several=is_several)
+    wanted = Wanted(options.framing, options.dialect, options.rate)
+    return _decode_all(sources, wanted, printer)
+
+
+def _complain(message: str) -> None:
+    print(f"headrace decode: {message}", file=sys.stderr)
+
+
+def _decode_all(sources: list[str], wanted: Wanted, printer: Printer) -> int:
+    progress = Progress(len(sources))
+    bad = 0
+    try:
+        for done, name in enumerate(sources):
+            progress.show(done, name)
+            what = _decode_one(name, wanted, printer)
+            if what is not None:
+                bad += 1
+                progress.tell(f"headrace: {name}: {what}")
+    finally:
+        progress.clear()
+    if bad > 1:
+        progress.tell(f"headrace: {bad} of {len(sources)} files could not be decoded")
+    return 1 if bad else 0
+
+
+def _decode_one(name: str, wanted: Wanted, printer: Printer) -> str | None:
+    """Print one file; return what is wrong with it, if something is."""
+    try:
+        _print_records(name, wanted, printer)
+    except BrokenPipeError:
+        raise
+    except Problem as problem:
+        return str(problem)
+    except OSError as error:
+        return error.strerror or str(error)
+    finally:
+        sys.stdout.flush()
+    return None
+
+
+def _print_records(name: str, wanted: Wanted, printer: Printer) -> None:
+    with open_source(name, wanted) as stream:
+        printer.begin(_printable(name), stream.framing)
+        clock = ReadClock(stream.reads)
+        for record in decode(clock, stream.dialect, clock=clock, framing=stream.framing):
+            printer.feed(record)
+            if stream.is_live:
+                sys.stdout.flush()
+        printer.close()
+
+
+def _printable(name: str) -> str:
+    """A name that is no UTF-8 on disk cannot be written as JSON."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

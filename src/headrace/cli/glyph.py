@@ -1,0 +1,66 @@
+"""Text that a terminal may be given: one line, nothing that steers it, cut to a width.
+
+What a model or a file name says is foreign. Raw, it could move the cursor, rename the window,
+write to the clipboard or turn the reading direction of the rest of the line.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+_ELLIPSIS = "…"
+_NEWLINE = "⏎"
+_TAB = "⇥"
+_CONTROL_PICTURES = 0x2400
+_DELETE_PICTURE = "␡"
+# No more than this many marks per column are looked at: a letter may carry thousands.
+_MAX_CHARS_PER_COLUMN = 8
+
+# Beside the controls proper: line separators, and marks that turn the reading direction.
+_STEERING = (0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+
+
+def _table() -> dict[int, str]:
+    table = {code: chr(_CONTROL_PICTURES + code) for code in range(0x20)}
+    table |= {0x09: _TAB, 0x0A: _NEWLINE, 0x7F: _DELETE_PICTURE}
+    table |= {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}
+    table |= {code: f"\\u{code:04x}" for code in _STEERING}
+    return table
+
+
+_VISIBLE = _table()
+
+
+def visible(text: str) -> str:
+    """The text with every control shown as a symbol; half surrogate pairs are replaced."""
+    shown = text.replace("\r\n", "\n").translate(_VISIBLE)
+    return shown if shown.isascii() else shown.encode("utf-8", "replace").decode()
+
+
+def fitted(text: str, columns: int) -> str:
+    """The text made visible, and cut with an ellipsis where it is wider than `columns`."""
+    start = text[: columns * _MAX_CHARS_PER_COLUMN]
+    shown = visible(start)
+    if len(start) == len(text) and _columns_end(shown, columns) == len(shown):
+        return shown
+    return shown[: _columns_end(shown, columns - 1)] + _ELLIPSIS
+
+
+def _columns_end(text: str, columns: int) -> int:
+    """How many characters fit into the columns."""
+    if text.isascii():
+        return min(len(text), columns)
+    used = 0
+    for at, char in enumerate(text):
+        used += _columns(char)
+        if used > columns:
+            return at
+    return len(text)
+
+
+def _columns(char: str) -> int:
+    if char.isascii():
+        return 1
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -1,0 +1,46 @@
+"""The entry: one command line in, one exit code out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from headrace.cli.parser import build_parser
+
+# What a shell reports for a program that the signal ended.
+_EXIT_INTERRUPTED = 130
+_EXIT_BROKEN_PIPE = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Exit codes: 0 done, 1 something could not be done and stderr says
+    what, 2 a wrong command line, 130 interrupted, 141 nobody reads the output any more."""
+    try:
+        status = _run(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+        return _EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        return _EXIT_INTERRUPTED
+    return status
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    parser = build_parser()
+    try:
+        options = parser.parse_args(argv)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0
+    if options.command is None:
+        parser.print_help()
+        return 0
+    from headrace.cli.decode import run
+
+    return run(options)
+
+
+def _silence_stdout() -> None:
+    """The interpreter flushes once more when it ends, which would fail again, and loudly."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

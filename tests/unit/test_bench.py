@@ -1,0 +1,45 @@
+"""The streams that `make bench` measures are what they claim to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import streams
+from headrace import Decoder
+from headrace.messages import CallPart, Message, ReasoningPart, TextPart
+
+STREAMS = {
+    "chat": lambda: streams.chat(200),
+    "chat argument": lambda: streams.chat_argument(50, 3_000),
+    "chat switches": lambda: streams.chat_switches(40),
+    "anthropic": lambda: streams.anthropic(200),
+    "anthropic argument": lambda: streams.anthropic_argument(50, 3_000),
+}
+
+
+def decoded(stream: streams.Stream, reads: list[bytes]) -> Message:
+    decoder = Decoder(stream.dialect)
+    for read in reads:
+        decoder.feed(read)
+    decoder.close()
+    assert decoder.failure is None
+    return decoder.message
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("size", [None, 7])
+def test_a_stream_decodes_to_what_it_says(name, size):
+    stream = STREAMS[name]()
+    message = decoded(stream, streams.recut(stream.reads, size) if size else stream.reads)
+    parts = message.turns[0].parts
+    assert "".join(p.text for p in parts if isinstance(p, ReasoningPart)) == stream.reasoning
+    assert "".join(p.text for p in parts if isinstance(p, TextPart)) == stream.text
+    assert tuple(p.raw for p in parts if isinstance(p, CallPart)) == stream.arguments
+
+
+@pytest.mark.parametrize("events", [100, 200])
+@pytest.mark.parametrize("make", [streams.chat, streams.anthropic])
+def test_a_stream_has_the_promised_number_of_events(make, events):
+    stream = make(events)
+    assert stream.events == events
+    assert sum(b"data: {" in read for read in stream.reads) == events

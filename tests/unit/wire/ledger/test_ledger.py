@@ -1,0 +1,409 @@
+"""The ledger's rules, one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headrace import events as ev
+from headrace.content import CONTENT_FILTER, END_TURN, MAX_TOKENS, TOOL_USE, Failure, Usage, other
+from headrace.errors import LimitExceeded, WireError
+from headrace.wire.ledger import Call, Ledger, Output
+from headrace.wire.limits import Limits
+from tests.grammar import check_grammar
+from tests.wire import kinds, only
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    return Ledger("test")
+
+
+@pytest.fixture
+def output(ledger: Ledger) -> Output:
+    return ledger.output(0)
+
+
+def begin(output: Output, call_id: str | None = None, name: str | None = "f", **more: Any) -> Call:
+    return output.call(call_id=call_id, name=name, **more)
+
+
+def ended(ledger: Ledger, *, has_terminator: bool = True) -> list[ev.TurnEvent]:
+    """End the turn and check that all of it was legal."""
+    ledger.end(has_terminator=has_terminator)
+    events = ledger.take()
+    check_grammar(events)
+    return events
+
+
+def calls(events: list[ev.TurnEvent]) -> list[tuple[str, Any]]:
+    """Starts and ends of calls: what came in which order."""
+    return [
+        ("start", event.call_id) if isinstance(event, ev.ToolCallStarted) else ("end", event.raw)
+        for event in events
+        if isinstance(event, ev.ToolCallStarted | ev.ToolCallFinished | ev.ToolCallMalformed)
+    ]
+
+
+# --- text and reasoning -----------------------------------------------------------
+
+
+def test_deltas_go_on_in_the_open_part_and_empty_ones_do_nothing(
+    ledger: Ledger, output: Output
+) -> None:
+    output.text("")
+    output.text("a")
+    output.text("")
+    output.text("b")
+    events = ended(ledger)
+    assert kinds(events)[2:6] == ["TextStarted", "TextDelta", "TextDelta", "TextFinished"]
+
+
+def test_reasoning_after_text_after_reasoning_are_three_parts(
+    ledger: Ledger, output: Output
+) -> None:
+    output.reasoning("1")
+    output.text("2")
+    output.reasoning("3")
+    events = ended(ledger)
+    assert [event.part for event in only(events, ev.ReasoningStarted, ev.TextStarted)] == [0, 1, 2]
+
+
+def test_parts_of_one_item_share_its_number(ledger: Ledger, output: Output) -> None:
+    output.text("a", "k", "block")
+    output.text("b", "l", "other")
+    output.text("c", "k", "block")
+    starts = only(ended(ledger), ev.TextStarted)
+    assert [(start.part, start.item) for start in starts] == [(0, 0), (1, 1), (2, 0)]
+
+
+def test_a_signature_ends_with_its_part_or_seals_it_later(ledger: Ledger, output: Output) -> None:
+    output.reasoning("1", "a", "a")
+    output.sign("sig-a", "a", "a")
+    output.reasoning("2", "b", "b")
+    output.text("3")
+    output.sign("sig-b", "b", "b")
+    events = ended(ledger)
+    assert only(events, ev.ReasoningFinished) == [
+        ev.ReasoningFinished(0, "sig-a"),
+        ev.ReasoningFinished(1, None),
+    ]
+    assert only(events, ev.PartSealed) == [ev.PartSealed(1, "signature", "sig-b")]
+
+
+def test_a_signature_without_words_is_a_part(ledger: Ledger, output: Output) -> None:
+    output.sign("sig", "a", "a")
+    events = ended(ledger)
+    assert kinds(events)[2:4] == ["ReasoningStarted", "ReasoningFinished"]
+    assert only(events, ev.ReasoningFinished)[0].signature == "sig"
+
+
+def test_whole_parts_close_the_open_one_so_that_order_is_kept(
+    ledger: Ledger, output: Output
+) -> None:
+    output.text("before")
+    output.opaque("odd", "{}")
+    output.text("after")
+    output.redacted("x")
+    output.media("image/png", data="aGk=")
+    output.tool_output("c", ())
+    starts = [e for e in ended(ledger) if hasattr(e, "item")]
+    assert kinds(starts) == [
+        "TextStarted",
+        "OpaqueItem",
+        "TextStarted",
+        "ReasoningRedacted",
+        "MediaProduced",
+        "ToolOutput",
+    ]
+
+
+# --- calls ------------------------------------------------------------------------
+
+
+def test_a_second_call_closes_the_first_when_its_arguments_are_whole(
+    ledger: Ledger, output: Output
+) -> None:
+    first = begin(output, "a")
+    output.args(first, '{"x": 1}')
+    second = begin(output, "b")
+    output.args(second, "{}")
+    assert calls(ended(ledger)) == [
+        ("start", "a"),
+        ("end", '{"x": 1}'),
+        ("start", "b"),
+        ("end", "{}"),
+    ]
+
+
+def test_an_interleaved_call_is_held_back_until_the_first_ends(
+    ledger: Ledger, output: Output
+) -> None:
+    first, second = begin(output, "a"), begin(output, "b")
+    for piece in ('{"x"', ": [1", "]}"):
+        output.args(first, piece)
+        output.args(second, piece)
+    held = ledger.take()
+    assert calls(held) == [("start", "a")]
+    ledger.end(has_terminator=True)
+    events = held + ledger.take()
+    check_grammar(events)
+    assert calls(events)[1:] == [("end", '{"x": [1]}'), ("start", "b"), ("end", '{"x": [1]}')]
+
+
+def test_a_held_call_starts_as_soon_as_the_first_is_said_to_be_whole(
+    ledger: Ledger, output: Output
+) -> None:
+    first, second, third = begin(output, "a"), begin(output, "b"), begin(output, "c")
+    output.args(second, "{}")
+    output.args(third, '{"z":')
+    output.end_call(second)
+    output.end_call(first)
+    assert [n for n, _ in calls(ledger.take())] == ["start", "end", "start", "end", "start"]
+
+
+def test_text_is_never_held_back_by_a_call(ledger: Ledger, output: Output) -> None:
+    call = begin(output, "a")
+    output.args(call, '{"x":')
+    output.text("meanwhile")
+    assert only(ledger.take(), ev.TextDelta)[0].text == "meanwhile"
+    output.args(call, "1}")
+    ledger.end(has_terminator=True)
+    assert only(ledger.take(), ev.ToolCallFinished)[0].args == {"x": 1}
+
+
+def test_provider_run_calls_may_be_open_together(ledger: Ledger, output: Output) -> None:
+    one = begin(output, "p1", executor="provider")
+    two = begin(output, "p2", executor="provider")
+    ours = begin(output, "c")
+    assert [c for _, c in calls(ledger.take())] == ["p1", "p2", "c"]
+    output.activity(one, "searching", {"query": "q"})
+    output.args(two, "{}")
+    output.end_call(two)
+    output.args(ours, "{}")
+    output.end_call(one)
+    ledger.end(has_terminator=True)
+    events = ledger.take()
+    assert only(events, ev.ToolActivity)[0].status == "searching"
+    assert len(only(events, ev.ToolCallFinished)) == 3
+
+
+def test_a_late_name_holds_the_call_back_and_nothing_is_lost(
+    ledger: Ledger, output: Output
+) -> None:
+    call = begin(output, "a", name=None)
+    output.args(call, '{"x":')
+    assert calls(ledger.take()) == []
+    output.tell(call, name="late")
+    output.args(call, "1}")
+    events = ended_after_start(ledger)
+    assert only(events, ev.ToolCallFinished)[0].name == "late"
+    assert only(events, ev.ToolCallFinished)[0].args == {"x": 1}
+
+
+def ended_after_start(ledger: Ledger) -> list[ev.TurnEvent]:
+    ledger.end(has_terminator=True)
+    return ledger.take()
+
+
+def test_a_late_id_is_taken_while_nothing_was_said(ledger: Ledger, output: Output) -> None:
+    call = begin(output, None)
+    output.tell(call, call_id="late")
+    output.args(call, "{}")
+    assert only(ended(ledger), ev.ToolCallStarted)[0].call_id == "late"
+
+
+def test_a_call_without_a_name_is_malformed(ledger: Ledger, output: Output) -> None:
+    output.args(begin(output, "a", name=None), "{}")
+    assert "no name" in only(ended(ledger), ev.ToolCallMalformed)[0].error
+
+
+def test_missing_and_repeated_ids_become_unique_ones(ledger: Ledger, output: Output) -> None:
+    for call_id in (None, "x", "x", "", "x"):
+        output.end_call(begin(output, call_id))
+    started = only(ended(ledger), ev.ToolCallStarted)
+    assert [call.call_id for call in started] == ["call_0", "x", "x~2", "call_3", "x~3"]
+
+
+@pytest.mark.parametrize("raw", ["", "  ", "null", "\n"])
+def test_no_arguments_are_an_empty_object(ledger: Ledger, output: Output, raw: str) -> None:
+    output.args(begin(output, "a"), raw)
+    assert only(ended(ledger), ev.ToolCallFinished)[0].args == {}
+
+
+@pytest.mark.parametrize("raw", ['{"a', "{}}", "nul", "{'a': 1}"])
+def test_arguments_that_never_become_json_are_malformed(
+    ledger: Ledger, output: Output, raw: str
+) -> None:
+    output.args(begin(output, "a"), raw)
+    malformed = only(ended(ledger), ev.ToolCallMalformed)[0]
+    assert malformed.raw == raw
+    assert malformed.error
+
+
+def test_a_text_call_is_not_parsed(ledger: Ledger, output: Output) -> None:
+    output.args(begin(output, "a", input="text"), "SELECT {")
+    assert only(ended(ledger), ev.ToolCallFinished)[0].args == "SELECT {"
+
+
+def test_arguments_for_a_call_that_has_ended_are_an_error_but_blanks_are_not(
+    ledger: Ledger, output: Output
+) -> None:
+    call = begin(output, "a")
+    output.args(call, "{}")
+    output.end_call(call)
+    output.args(call, "\n ")
+    with pytest.raises(WireError, match="had ended"):
+        output.args(call, "{}")
+
+
+def test_a_start_without_arguments_is_malformed_where_the_stream_was_cut(
+    ledger: Ledger, output: Output
+) -> None:
+    """Never `{}`: nobody knows what the model would have written."""
+    begin(output, "a")
+    ledger.fail(Failure("incomplete", "cut"))
+    assert "ended before" in only(ledger.take(), ev.ToolCallMalformed)[0].error
+
+
+def test_the_same_holds_where_the_model_ran_out_of_tokens(ledger: Ledger, output: Output) -> None:
+    begin(output, "a")
+    output.finish(MAX_TOKENS, "length")
+    assert only(ended(ledger), ev.ToolCallMalformed)
+
+
+# --- ends -------------------------------------------------------------------------
+
+
+def test_the_first_real_reason_wins(ledger: Ledger, output: Output) -> None:
+    output.finish(None, None)
+    output.finish(MAX_TOKENS, "length")
+    output.finish(END_TURN, "stop")
+    assert only(ended(ledger), ev.TurnFinished)[0].reason == MAX_TOKENS
+
+
+def test_calls_decide_that_a_turn_wants_tools(ledger: Ledger, output: Output) -> None:
+    begin(output, "a")
+    output.finish(END_TURN, "stop")
+    finished = only(ended(ledger), ev.TurnFinished)[0]
+    assert (finished.reason, finished.raw_reason) == (TOOL_USE, "stop")
+
+
+def test_a_filter_stays_a_filter_even_with_calls(ledger: Ledger, output: Output) -> None:
+    begin(output, "a")
+    output.finish(CONTENT_FILTER, "content_filter")
+    assert only(ended(ledger), ev.TurnFinished)[0].reason == CONTENT_FILTER
+
+
+def test_a_terminator_without_a_reason_is_other(ledger: Ledger, output: Output) -> None:
+    output.text("a")
+    assert only(ended(ledger), ev.TurnFinished)[0].reason == other("")
+
+
+def test_a_terminator_without_a_reason_after_skipped_frames_is_a_failure(
+    ledger: Ledger, output: Output
+) -> None:
+    ledger.skip_frame()
+    failed = only(ended(ledger), ev.TurnFailed)[0]
+    assert (failed.category, failed.skipped_frames) == ("protocol", 1)
+
+
+def test_neither_reason_nor_terminator_is_a_cut(ledger: Ledger, output: Output) -> None:
+    failed = only(ended(ledger, has_terminator=False), ev.TurnFailed)[0]
+    assert failed.category == "incomplete"
+    assert failed.retryable
+
+
+def test_one_cut_candidate_without_a_terminator_is_a_cut(ledger: Ledger) -> None:
+    ledger.output(0).finish(END_TURN, "stop")
+    ledger.output(1).text("half")
+    assert only(ended(ledger, has_terminator=False), ev.TurnFailed)
+
+
+def test_the_last_agent_output_must_have_ended() -> None:
+    ledger = Ledger("test", outputs="successive")
+    ledger.output(0).finish(TOOL_USE, "tools")
+    ledger.output(3).text("half")
+    assert only(ended(ledger, has_terminator=False), ev.TurnFailed)
+
+
+def test_the_turn_ends_as_its_last_assistant_output() -> None:
+    ledger = Ledger("test", outputs="successive")
+    ledger.output(0).finish(TOOL_USE, "tools")
+    ledger.output(3).finish(END_TURN, "stop")
+    ledger.output(4, "tool").finish(other("x"), "x")
+    assert only(ended(ledger), ev.TurnFinished)[0].reason == END_TURN
+
+
+def test_nothing_comes_after_the_end(ledger: Ledger, output: Output) -> None:
+    ended(ledger)
+    ledger.end(has_terminator=True)
+    ledger.fail(Failure("unknown", "late"))
+    assert ledger.take() == []
+
+
+def test_a_turn_that_says_nothing_still_starts_and_ends(ledger: Ledger) -> None:
+    assert kinds(ended(ledger, has_terminator=False)) == ["TurnStarted", "TurnFailed"]
+
+
+def test_an_output_without_a_part_starts_and_ends(ledger: Ledger, output: Output) -> None:
+    assert kinds(ended(ledger))[1:3] == ["OutputStarted", "OutputFinished"]
+
+
+def test_an_output_that_goes_on_after_its_end_is_an_error(ledger: Ledger, output: Output) -> None:
+    output.close(is_cut=False)
+    with pytest.raises(WireError, match="after its end"):
+        output.text("more")
+
+
+def test_numbers_go_on_where_the_last_turn_stopped() -> None:
+    ledger = Ledger("test", first_item=5, first_part=7)
+    ledger.output(0).text("a")
+    start = only(ended(ledger), ev.TextStarted)[0]
+    assert (start.part, start.item) == (7, 5)
+    assert (ledger.numbers.next_part, ledger.numbers.next_item) == (8, 6)
+
+
+def test_usage_and_notes_reach_the_end(ledger: Ledger, output: Output) -> None:
+    ledger.report(Usage(input_tokens=3))
+    ledger.report(Usage(output_tokens=4))
+    ledger.note("created", 1)
+    ledger.service_tier = "priority"
+    finished = only(ended(ledger), ev.TurnFinished)[0]
+    assert finished.usage == Usage(input_tokens=3, output_tokens=4)
+    assert (finished.provider_data, finished.service_tier) == ({"created": 1}, "priority")
+
+
+# --- limits -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limit", "act"),
+    [
+        ("max_parts", lambda o: [o.text("x", n) for n in range(10)]),
+        ("max_calls", lambda o: [begin(o, str(n)) for n in range(10)]),
+        ("max_part_chars", lambda o: [o.text("xxxx") for _ in range(10)]),
+        ("max_part_chars", lambda o: [o.reasoning("xxxx") for _ in range(10)]),
+        ("max_part_chars", lambda o: o.args(begin(o, "a"), "x" * 10)),
+        ("max_held_chars", lambda o: [o.args(c, "xxx") for c in (begin(o), begin(o), begin(o))]),
+    ],
+)
+def test_every_limit_is_named(limit: str, act: Any) -> None:
+    small = Limits(**({"max_held_chars": 5} if limit == "max_held_chars" else {limit: 5}))
+    ledger = Ledger("test", limits=small)
+    with pytest.raises(LimitExceeded, match=limit) as caught:
+        act(ledger.output(0))
+    ledger.fail(Failure("protocol", str(caught.value)))
+    check_grammar(ledger.take())
+
+
+def test_too_many_outputs_and_skipped_frames_are_limits_too() -> None:
+    ledger = Ledger("test", limits=Limits(max_outputs=2, max_skipped_frames=1))
+    ledger.output(1_000_000_000)
+    ledger.output(-1)
+    with pytest.raises(LimitExceeded, match="max_outputs"):
+        ledger.output(2)
+    ledger.skip_frame()
+    with pytest.raises(LimitExceeded, match="max_skipped_frames"):
+        ledger.skip_frame()

@@ -1,0 +1,128 @@
+"""The decoder: detection, the one end, what can be read at any time, and its skins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from headrace import Decoder, Limits, UsageError, decode, decode_async
+from headrace import events as ev
+from headrace.content import END_TURN, Usage
+from tests.wire import chunk, events_of, kinds, message_of, only, sse
+
+HELLO = sse(chunk({"content": "hello"}, usage={"prompt_tokens": 2}), chunk({}, finish="stop"))
+MESSAGE = sse(
+    {"type": "message_start", "message": {"id": "m"}},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+    {"type": "message_stop"},
+    done=False,
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "dialect"),
+    [
+        (HELLO, "chat"),
+        (MESSAGE, "anthropic"),
+        (b'data: {"type":"ping"}\n\n' + MESSAGE, "anthropic"),
+        (b'data: {"type":"ping"}\n\n' + HELLO, "chat"),
+        (b'data: {"type":"error","error":{"message":"x"}}\n\n', "anthropic"),
+        (b'data: {"error":{"message":"x"}}\n\n', "chat"),
+        (b"data: [DONE]\n\n", "chat"),
+        (b"data: oops\n\n" + MESSAGE, "anthropic"),
+        (b"data: 7\n\n" * 20 + MESSAGE, "chat"),
+        (b"", "chat"),
+    ],
+)
+def test_the_dialect_is_told_by_the_first_frames(data: bytes, dialect: str) -> None:
+    decoder = Decoder()
+    decoder.feed(data)
+    decoder.close()
+    assert decoder.dialect == dialect
+
+
+def test_frames_before_the_telling_one_are_not_lost() -> None:
+    events = events_of(b"data: oops\n\n" + HELLO)
+    assert only(events, ev.TurnFinished)[0].skipped_frames == 1
+
+
+def test_everything_is_readable_at_any_time() -> None:
+    decoder = Decoder()
+    assert (decoder.dialect, decoder.usage, decoder.finish) == (None, Usage(), None)
+    assert decoder.message.turns == ()
+    decoder.feed(HELLO[:-40])
+    assert decoder.message.text == "hello"
+    assert decoder.usage == Usage(input_tokens=2)
+    open_end = decoder.is_finished
+    decoder.feed(HELLO[-40:])
+    assert (open_end, decoder.is_finished) == (False, True)
+    assert (decoder.finish, decoder.failure) == (END_TURN, None)
+    assert (decoder.next_part, decoder.next_item) == (1, 1)
+
+
+def test_a_broken_stream_says_so_once_and_then_nothing() -> None:
+    decoder = Decoder("chat", limits=Limits(max_line_bytes=100))
+    events = decoder.feed(b"data: " + b"x" * 200)
+    assert kinds(events) == ["TurnStarted", "TurnFailed"]
+    assert "max_line_bytes=100" in only(events, ev.TurnFailed)[0].message
+    assert decoder.failure is not None
+    assert decoder.feed(HELLO) == []
+    assert decoder.close() == []
+
+
+def test_the_total_is_limited_where_it_is_and_not_where_a_read_ends() -> None:
+    small = Limits(max_total_bytes=len(HELLO) - 60)
+    whole = events_of(HELLO, limits=small)
+    assert "max_total_bytes" in only(whole, ev.TurnFailed)[0].message
+    assert message_of(whole).text == "hello"
+    assert events_of([HELLO[at : at + 1] for at in range(len(HELLO))], limits=small) == whole
+
+
+def test_closing_twice_is_harmless() -> None:
+    decoder = Decoder()
+    decoder.feed(HELLO)
+    assert decoder.close() == []
+    assert decoder.close() == []
+
+
+def test_numbers_go_on_through_a_run() -> None:
+    events = events_of(HELLO, first_part=5, first_item=3)
+    start = only(events, ev.TextStarted)[0]
+    assert (start.part, start.item) == (5, 3)
+
+
+def test_the_providers_name_is_the_callers_to_give() -> None:
+    assert only(events_of(HELLO, provider="acme"), ev.TurnStarted)[0].provider == "acme"
+
+
+def test_unknown_names_are_usage_errors_that_list_what_there_is() -> None:
+    with pytest.raises(UsageError, match="chat, anthropic"):
+        Decoder("klingon")
+    with pytest.raises(UsageError, match="squeezed-sse"):
+        Decoder(framing="morse")
+
+
+def test_the_sync_skin_stamps_records() -> None:
+    times = iter([10.0, 20.0, 30.0])
+    records = list(decode([HELLO[:200], HELLO[200:]], clock=lambda: next(times)))
+    assert [record.seq for record in records] == list(range(1, len(records) + 1))
+    assert {record.at_ms for record in records} <= {10, 20, 30}
+    assert [record.event for record in records] == events_of(HELLO)
+
+
+def test_the_async_skin_gives_the_same() -> None:
+    async def reads() -> AsyncIterator[bytes]:
+        for at in range(0, len(HELLO), 7):
+            yield HELLO[at : at + 7]
+
+    async def collect() -> list[ev.Event | ev.UnknownEvent]:
+        return [record.event async for record in decode_async(reads())]
+
+    assert asyncio.run(collect()) == events_of(HELLO)
+
+
+def test_the_default_clock_is_wall_time() -> None:
+    first = next(iter(decode([HELLO])))
+    assert first.at_ms > 1_600_000_000_000
