@@ -15,7 +15,7 @@ DELTAS = {
     ev.ReasoningDelta: ev.ReasoningStarted,
     ev.ToolCallArgsDelta: ev.ToolCallStarted,
 }
-ENDS = {
+ENDS: dict[Any, Any] = {
     ev.TextFinished: ev.TextStarted,
     ev.ReasoningFinished: ev.ReasoningStarted,
     ev.ToolCallFinished: ev.ToolCallStarted,
@@ -100,7 +100,7 @@ class _Checker:
         self.written[event.part].append(event.text)
 
     def _end(self, event: Any) -> None:
-        part = event.part
+        part: int = event.part
         start: Any = self.open.pop(part, None)
         assert isinstance(start, ENDS[type(event)]), f"{event} ends what is not open"
         if isinstance(event, ev.ToolCallFinished | ev.ToolCallMalformed):

@@ -12,7 +12,7 @@ from headrace.events import Record, TurnEvent
 from headrace.messages import fold, fold_candidates
 from tests.shared import shared, shared_rows
 
-SUPPORTED = ("openai-chat", "anthropic", "error-only")
+SUPPORTED = ("openai-chat", "openai-completions", "anthropic", "error-only")
 FRAMINGS = {"sse": "sse", "jsonl": "lines", "sse-squeezed": "squeezed-sse", "ndjson": "ndjson"}
 MANIFEST = "corpus/manifest.jsonl"
 

@@ -15,7 +15,7 @@ from headrace.cli.problem import Problem
 from headrace.cli.read import Read
 from headrace.errors import WireError
 from headrace.wire.detection import detect
-from headrace.wire.framing import FRAMINGS, Frame, Framing
+from headrace.wire.framing import Frame, framing_named
 from headrace.wire.limits import DEFAULT_LIMITS
 from headrace.wire.payload import NotJSON, parse
 
@@ -43,7 +43,7 @@ class _Look:
     before it: many grammars end with `[DONE]`, and all of them fail."""
 
     def __init__(self, framing: str) -> None:
-        self._framing = _framing(framing)
+        self._framing = framing_named(framing)
         self._name: str | None = None
         self._late_name: str | None = None
         self._has_end = False
@@ -100,16 +100,10 @@ class _Look:
         if _is_end(frame, payload):
             self._has_end = True
             self._late_name = self._late_name or name
-        elif name is not None and not _is_plain_completion(payload):
+        elif name is not None:
             self._name = name
         elif payload is not None and not _is_ping(payload):
             self._has_foreign = True
-
-
-def _framing(name: str) -> Framing:
-    if name in ("sse", "squeezed-sse"):
-        return FRAMINGS[name](DEFAULT_LIMITS, extra_fields=("error",))
-    return FRAMINGS[name](DEFAULT_LIMITS)
 
 
 def _payload(frame: Frame) -> Any:
@@ -135,18 +129,6 @@ def _is_end(frame: Frame, payload: Any) -> bool:
 def _is_ping(payload: Any) -> bool:
     match payload:
         case {"type": "ping"}:
-            return True
-        case _:
-            return False
-
-
-def _is_plain_completion(payload: Any) -> bool:
-    """A completion from before chat has choices too, but a bare text in them, which the chat
-    dialect does not read: its turn would look well and be empty."""
-    match payload:
-        case {"choices": [{"delta": _} | {"message": _}, *_]}:
-            return False
-        case {"choices": [{"text": _}, *_]} | {"object": "text_completion"}:
             return True
         case _:
             return False

@@ -10,8 +10,8 @@ from headrace.events import Record, TurnEvent
 from headrace.messages import Message, fold
 from headrace.wire.detection import DIALECTS, detect
 from headrace.wire.dialects.dialect import Dialect
-from headrace.wire.framing import FRAMINGS
-from headrace.wire.framing.frame import Frame, Framing
+from headrace.wire.framing import framing_named
+from headrace.wire.framing.frame import Frame
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -30,7 +30,8 @@ class Decoder:
 
     `dialect` None is detected from the first frames. `first_item` and `first_part` go on
     where the last turn of a run stopped (`next_item`, `next_part`). `options` go to the
-    dialect, such as `quirks` to chat.
+    dialect, such as `quirks` to chat. Without `keeps_message` nothing is kept of the
+    events that were handed over, and `message` cannot be asked for.
     """
 
     def __init__(
@@ -42,20 +43,21 @@ class Decoder:
         limits: Limits = DEFAULT_LIMITS,
         first_item: int = 0,
         first_part: int = 0,
+        keeps_message: bool = True,
         **options: Any,
     ) -> None:
         self._limits = limits
         self._provider = provider
         self._numbers = (first_item, first_part)
         self._options = options
-        self._framing = _framing(framing, limits)
+        self._framing = framing_named(framing, limits)
         self._dialect: Dialect | None = None
         self._undecided: list[Frame] = []
         self._undecided_bytes = 0
         self._room = limits.max_total_bytes
         self._is_closed = False
         self._is_broken = False
-        self._events: list[TurnEvent] = []
+        self._events: list[TurnEvent] | None = [] if keeps_message else None
         self.ignored_frames = 0
         if dialect is not None:
             self._speak(dialect)
@@ -96,7 +98,8 @@ class Decoder:
         if self._dialect is None:
             return []
         events = self._dialect.ledger.take()
-        self._events += events
+        if self._events is not None:
+            self._events += events
         return events
 
     def _read(self, frame: Frame) -> None:
@@ -191,6 +194,8 @@ class Decoder:
     @property
     def message(self) -> Message:
         """The message as far as it is told; times are 0, since a decoder has no clock."""
+        if self._events is None:
+            raise UsageError("this decoder was made with keeps_message=False")
         return fold(Record(seq, 0, event) for seq, event in enumerate(self._events, 1))
 
     @property
@@ -202,11 +207,3 @@ class Decoder:
     def next_part(self) -> int:
         """The number that the next turn's first part gets."""
         return self._numbers[1] if self._dialect is None else self._dialect.ledger.numbers.next_part
-
-
-def _framing(name: str, limits: Limits) -> Framing:
-    if name not in FRAMINGS:
-        raise UsageError(f"no framing {name!r}: there are {', '.join(FRAMINGS)}")
-    if name in ("sse", "squeezed-sse"):
-        return FRAMINGS[name](limits, extra_fields=("error",))
-    return FRAMINGS[name](limits)

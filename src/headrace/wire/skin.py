@@ -28,7 +28,8 @@ def decode(
     `reads` is anything that yields bytes, an open file included. `dialect` None is
     detected; `options` are those of `Decoder`.
     """
-    decoder, stamp = Decoder(dialect, **options), Stamp(clock or wall_clock())
+    decoder = Decoder(dialect, keeps_message=False, **options)
+    stamp = Stamp(clock or wall_clock())
     for data in reads:
         yield from stamp.feed(decoder.feed(data))
     yield from stamp.feed(decoder.close())
@@ -42,7 +43,8 @@ async def decode_async(
     **options: Any,
 ) -> AsyncIterator[Record]:
     """`decode` for reads that are waited for."""
-    decoder, stamp = Decoder(dialect, **options), Stamp(clock or wall_clock())
+    decoder = Decoder(dialect, keeps_message=False, **options)
+    stamp = Stamp(clock or wall_clock())
     async for data in reads:
         for record in stamp.feed(decoder.feed(data)):
             yield record

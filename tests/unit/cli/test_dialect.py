@@ -51,8 +51,6 @@ def test_a_lonely_error_of_a_known_shape_names_its_dialect() -> None:
     "data",
     [
         GEMINI,
-        sse({"choices": [{"index": 0, "text": "a"}]}, DONE),
-        sse({"object": "text_completion", "choices": [], "usage": {}}, DONE),
         sse(FOREIGN, DONE),
         sse(FOREIGN, {"type": "error", "error": {"message": "no"}}),
         sse("garbage"),

@@ -80,6 +80,18 @@ def test_the_total_is_limited_where_it_is_and_not_where_a_read_ends() -> None:
     assert events_of([HELLO[at : at + 1] for at in range(len(HELLO))], limits=small) == whole
 
 
+def test_a_decoder_need_not_keep_what_it_handed_over() -> None:
+    decoder = Decoder(keeps_message=False)
+    assert decoder.feed(HELLO)
+    with pytest.raises(UsageError, match="keeps_message"):
+        _ = decoder.message
+
+
+def test_the_error_field_is_read_also_where_the_sse_framing_was_lost() -> None:
+    events = events_of(b'error: {"error":{"message":"no"}}\n', framing="lines")
+    assert only(events, ev.TurnFailed)[0].message == "no"
+
+
 def test_closing_twice_is_harmless() -> None:
     decoder = Decoder()
     decoder.feed(HELLO)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from headrace.errors import UsageError
 from headrace.wire.framing.frame import Frame, Framing
 from headrace.wire.framing.json_array import JSONArrayFraming
 from headrace.wire.framing.line import LineFraming
 from headrace.wire.framing.ndjson import NDJSONFraming
 from headrace.wire.framing.squeezed import SqueezedSSEFraming
 from headrace.wire.framing.sse import SSEFraming
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
 
 __all__ = [
     "FRAMINGS",
@@ -24,6 +26,7 @@ __all__ = [
     "NDJSONFraming",
     "SSEFraming",
     "SqueezedSSEFraming",
+    "framing_named",
 ]
 
 FRAMINGS: dict[str, Callable[..., Framing]] = {
@@ -34,3 +37,16 @@ FRAMINGS: dict[str, Callable[..., Framing]] = {
     "squeezed-sse": SqueezedSSEFraming,
 }
 """The framings by the names that the catalogue and the command line use."""
+
+# llama.cpp reports its failures in a field of its own, which the standard ignores.
+_EXTRA_FIELDS = ("error",)
+_WITH_FIELDS = ("sse", "squeezed-sse", "lines")
+
+
+def framing_named(name: str, limits: Limits = DEFAULT_LIMITS) -> Framing:
+    """A framing as streams of models need it. Raises `UsageError` for an unknown name."""
+    if name not in FRAMINGS:
+        raise UsageError(f"no framing {name!r}: there are {', '.join(FRAMINGS)}")
+    if name in _WITH_FIELDS:
+        return FRAMINGS[name](limits, extra_fields=_EXTRA_FIELDS)
+    return FRAMINGS[name](limits)

@@ -293,6 +293,14 @@ def test_a_message_instead_of_a_delta_is_read_and_beside_one_it_is_not() -> None
     assert message_of(decode(beside, chunk({}, finish="stop"))).text == "a"
 
 
+def test_a_text_completion_is_text_and_a_copy_beside_a_delta_is_not() -> None:
+    legacy = {"choices": [{"index": 0, "text": "old", "finish_reason": "stop"}]}
+    assert message_of(decode(legacy)).text == "old"
+    beside = chunk({"content": "a"}, finish="stop")
+    beside["choices"][0]["text"] = "a"
+    assert message_of(decode(beside)).text == "a"
+
+
 def test_images_and_sound_are_media() -> None:
     image = {"image_url": {"url": "data:image/png;base64,aGk="}}
     link = {"image_url": {"url": "https://example.com/a.png"}}

@@ -35,6 +35,9 @@ class Choice:
         delta = choice.delta or choice.message
         if delta is not None:
             self._delta(delta)
+        elif choice.text:
+            # A legacy text completion; beside a delta it is a copy.
+            self._text(choice.text, None)
         word = choice.finish_reason
         if not word:
             return None

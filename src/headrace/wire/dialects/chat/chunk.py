@@ -68,6 +68,7 @@ class WireChoice(msgspec.Struct):
     index: int = 0
     delta: WireDelta | None = None
     message: WireDelta | None = None
+    text: str | None = None
     finish_reason: str | None = None
     usage: JSONObject | None = None
     logprobs: JSONObject | None = None
