@@ -15,7 +15,7 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check format fmt lint types layers bench fuzz wheel clean
+.PHONY: help setup test check format fmt lint types layers bench docs fuzz wheel clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ layers: setup ## Check who imports whom (import-linter)
 
 bench: .venv-bench/.stamp ## Measure Headrace beside its peers, in an environment of their own
 	@.venv-bench/bin/python -m bench $(ARGS)
+
+docs: setup ## Regenerate the reference pages
+	@$(BIN)/python -m docs.generate
 
 fuzz: setup ## Feed the decoders hostile bytes for FUZZ_SECONDS
 	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)

@@ -12,8 +12,22 @@ from headrace.events import Record, TurnEvent
 from headrace.messages import fold, fold_candidates
 from tests.shared import shared, shared_rows
 
-SUPPORTED = ("openai-chat", "openai-completions", "anthropic", "error-only")
-FRAMINGS = {"sse": "sse", "jsonl": "lines", "sse-squeezed": "squeezed-sse", "ndjson": "ndjson"}
+SUPPORTED = (
+    "openai-chat",
+    "openai-completions",
+    "anthropic",
+    "openai-responses",
+    "gemini",
+    "ollama",
+    "error-only",
+)
+FRAMINGS = {
+    "sse": "sse",
+    "jsonl": "lines",
+    "sse-squeezed": "squeezed-sse",
+    "ndjson": "ndjson",
+    "json-array": "json-array",
+}
 MANIFEST = "corpus/manifest.jsonl"
 
 

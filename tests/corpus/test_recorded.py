@@ -94,9 +94,15 @@ def _json(data: bytes) -> Any:
 
 def _wire_items(row: dict[str, Any]) -> Counter[str]:
     payloads = [payload for payload in _payloads(row) if isinstance(payload, dict)]
-    if row["api"] == "anthropic":
-        return _anthropic_items(payloads)
-    return _chat_items(payloads)
+    match row["api"]:
+        case "anthropic":
+            return _anthropic_items(payloads)
+        case "openai-responses":
+            return _responses_items(payloads)
+        case "gemini":
+            return _gemini_items(payloads)
+        case _:
+            return _chat_items(payloads)
 
 
 def _anthropic_items(payloads: list[dict[str, Any]]) -> Counter[str]:
@@ -151,6 +157,53 @@ def _chat_items(payloads: list[dict[str, Any]]) -> Counter[str]:
     return items
 
 
+def _responses_items(payloads: list[dict[str, Any]]) -> Counter[str]:
+    """Finished items of the first response, by what they become."""
+    items: Counter[str] = Counter()
+    for payload in payloads:
+        if payload.get("type") == "response.completed":
+            break
+        if payload.get("type") != "response.output_item.done":
+            continue
+        item = payload["item"]
+        kind = item["type"]
+        if kind == "message":
+            items["text"] += any(
+                part.get("text") or part.get("refusal") for part in item["content"]
+            )
+        elif kind == "reasoning":
+            items["reasoning"] += 1
+        elif kind.endswith("_call") or kind in ("program", "mcp_approval_request"):
+            items["call"] += 1
+        elif kind.endswith("_output"):
+            items["output"] += 1
+        else:
+            items[f"opaque:{kind}"] += 1
+    return items
+
+
+def _gemini_items(payloads: list[dict[str, Any]]) -> Counter[str]:
+    """Parts of each kind; of streamed prose only whether there is any."""
+    items: Counter[str] = Counter()
+    for payload in payloads:
+        for candidate in payload.get("candidates") or ():
+            for part in (candidate.get("content") or {}).get("parts") or ():
+                kind = next(key for key in part if key not in ("thought", "thoughtSignature"))
+                if kind == "text" and part["text"]:
+                    items["reasoning" if part.get("thought") else "text"] = 1
+                elif kind in ("executableCode", "toolCall"):
+                    items["call"] += 1
+                elif kind == "functionCall":
+                    items["call"] += "name" in part["functionCall"]
+                elif kind in ("codeExecutionResult", "toolResponse"):
+                    items["output"] += 1
+                elif kind == "inlineData":
+                    items["media"] += 1
+                elif kind != "text":
+                    items[f"opaque:{kind}"] += 1
+    return items
+
+
 def _our_items(events: list[ev.TurnEvent]) -> Counter[str]:
     seen: dict[tuple[str, int], None] = {}
     for event in events:
@@ -165,6 +218,8 @@ def _our_items(events: list[ev.TurnEvent]) -> Counter[str]:
                 seen["call", event.item] = None
             case ev.ToolOutput():
                 seen["output", event.item] = None
+            case ev.MediaProduced():
+                seen["media", event.item] = None
             case ev.OpaqueItem():
                 seen[f"opaque:{event.kind}", event.item] = None
             case _:

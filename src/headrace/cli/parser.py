@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 # Written out, since importing them would cost more than the whole help; a test compares.
 FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse")
-DIALECT_NAMES = ("chat", "anthropic")
+DIALECT_NAMES = ("chat", "anthropic", "responses", "gemini", "ollama")
 DEFAULT_RATE = 50.0
 
 _DECODE = """\

@@ -27,13 +27,7 @@ def result_row(file: str, message: Message, candidates: list[Message]) -> dict[s
         "finish": _finish(message.error, shown.finish),
         "usage": _usage(message.usage),
         "error": _error(message.error),
-        "signatures": [
-            seal.value
-            for part in parts
-            if isinstance(part, ReasoningPart)
-            for seal in part.seals
-            if seal.kind == "signature"
-        ],
+        "signatures": [seal.value for part in parts for seal in part.seals],
         "redacted": sum(isinstance(part, RedactedPart) for part in parts),
         "refusal": refusal or None,
         "outputs": [_output(message) for message in candidates] if len(candidates) > 1 else [],

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from headrace.wire.dialects.anthropic import AnthropicDialect
 from headrace.wire.dialects.chat import ChatDialect
+from headrace.wire.dialects.gemini import GeminiDialect
+from headrace.wire.dialects.ollama import OllamaDialect
+from headrace.wire.dialects.responses import ResponsesDialect
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_object
 from headrace.wire.payload import NotJSON, parse
 
-DIALECTS: Final[dict[str, type[ChatDialect] | type[AnthropicDialect]]] = {
+_AnyDialect: TypeAlias = (
+    type[ChatDialect]
+    | type[AnthropicDialect]
+    | type[ResponsesDialect]
+    | type[GeminiDialect]
+    | type[OllamaDialect]
+)
+DIALECTS: Final[dict[str, _AnyDialect]] = {
     "chat": ChatDialect,
     "anthropic": AnthropicDialect,
+    "responses": ResponsesDialect,
+    "gemini": GeminiDialect,
+    "ollama": OllamaDialect,
 }
 """The dialects by name."""
 

@@ -14,7 +14,7 @@ import pytest
 from headrace import decode_record
 from headrace.cli.main import main
 from headrace.events import TurnFailed, TurnFinished
-from tests.unit.cli.stream import ANTHROPIC, FAILED, GEMINI, HELLO, THINK, chunk, sse
+from tests.unit.cli.stream import ANTHROPIC, FAILED, FOREIGN_STREAM, HELLO, THINK, chunk, sse
 
 Capture = pytest.CaptureFixture[str]
 
@@ -154,7 +154,7 @@ def test_recorded_times_are_used(folder: Path, capsys: Capture) -> None:
 
 
 def test_the_dialect_may_be_said(folder: Path, capsys: Capture) -> None:
-    (folder / "a.sse").write_bytes(GEMINI)
+    (folder / "a.sse").write_bytes(FOREIGN_STREAM)
     assert main(["decode", "--dialect", "chat", "--format", "events", "a.sse"]) == 0
     record = decode_record(capsys.readouterr().out.splitlines()[-1].encode())
     assert isinstance(record.event, TurnFailed)
@@ -170,7 +170,13 @@ def test_a_failed_turn_was_decoded_well(folder: Path, capsys: Capture) -> None:
 
 
 def test_bad_files_are_named_and_the_others_decoded(folder: Path, capsys: Capture) -> None:
-    files = {"1.sse": HELLO, "2.sse": GEMINI, "3.eventstream": b"\0", "4.sse": b"", "5.sse": HELLO}
+    files = {
+        "1.sse": HELLO,
+        "2.sse": FOREIGN_STREAM,
+        "3.eventstream": b"\0",
+        "4.sse": b"",
+        "5.sse": HELLO,
+    }
     for name, data in files.items():
         (folder / name).write_bytes(data)
     names = [*files, "gone.sse"]
@@ -179,7 +185,7 @@ def test_bad_files_are_named_and_the_others_decoded(folder: Path, capsys: Captur
     assert [row["file"] for row in _json_lines(shown.out)] == ["1.sse", "5.sse"]
     assert shown.err.splitlines() == [
         "headrace: 2.sse: no known dialect recognises this stream; say which with --dialect:"
-        " chat, anthropic",
+        " chat, anthropic, responses, gemini, ollama",
         "headrace: 3.eventstream: AWS binary event streams (.eventstream) are not supported yet",
         "headrace: 4.sse: the stream is empty",
         "headrace: gone.sse: No such file or directory",
@@ -188,7 +194,7 @@ def test_bad_files_are_named_and_the_others_decoded(folder: Path, capsys: Captur
 
 
 def test_a_stream_of_nobody_prints_no_row(folder: Path, capsys: Capture) -> None:
-    (folder / "a.sse").write_bytes(GEMINI)
+    (folder / "a.sse").write_bytes(FOREIGN_STREAM)
     for form in ("table", "events", "message", "result"):
         assert main(["decode", "--format", form, "a.sse"]) == 1
         assert capsys.readouterr().out == ""

@@ -7,10 +7,10 @@ import pytest
 from headrace.cli.dialect import recognise
 from headrace.cli.problem import Problem
 from headrace.cli.read import Read
-from tests.unit.cli.stream import ANTHROPIC, FAILED, GEMINI, HELLO, chunk, sse
+from tests.unit.cli.stream import ANTHROPIC, FAILED, FOREIGN_STREAM, HELLO, chunk, sse
 
 DONE = "[DONE]"
-FOREIGN = {"type": "response.created"}
+FOREIGN = {"event_type": "text-generation", "text": "hi"}
 
 
 def _recognised(data: bytes, framing: str = "sse") -> str | None:
@@ -25,6 +25,9 @@ def _recognised(data: bytes, framing: str = "sse") -> str | None:
     [
         (HELLO, "chat"),
         (ANTHROPIC, "anthropic"),
+        (sse({"type": "response.created", "response": {}}), "responses"),
+        (sse({"candidates": [{"content": {"parts": [{"text": "hi"}]}}]}), "gemini"),
+        (sse({"model": "m", "message": {"content": "hi"}, "done": False}), "ollama"),
         (sse({"type": "ping"}, "garbage", chunk(content="a")), "chat"),
         (sse({"sources": []}, chunk(content="a")), "chat"),
         (sse(DONE), "chat"),
@@ -50,7 +53,7 @@ def test_a_lonely_error_of_a_known_shape_names_its_dialect() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        GEMINI,
+        FOREIGN_STREAM,
         sse(FOREIGN, DONE),
         sse(FOREIGN, {"type": "error", "error": {"message": "no"}}),
         sse("garbage"),
@@ -59,7 +62,7 @@ def test_a_lonely_error_of_a_known_shape_names_its_dialect() -> None:
     ],
 )
 def test_a_stream_of_nobody_is_a_problem_that_lists_the_dialects(data: bytes) -> None:
-    with pytest.raises(Problem, match="--dialect: chat, anthropic"):
+    with pytest.raises(Problem, match="--dialect: chat, anthropic, responses"):
         _recognised(data)
 
 

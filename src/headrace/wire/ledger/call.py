@@ -11,6 +11,8 @@ from headrace.events import (
     CallInput,
     Executor,
     JSONObject,
+    PartSealed,
+    SealKind,
     ToolActivity,
     ToolCallArgsDelta,
     ToolCallFinished,
@@ -40,6 +42,7 @@ class Call:
         "name",
         "part",
         "provider_data",
+        "seals",
         "size",
         "state",
     )
@@ -68,6 +71,7 @@ class Call:
         self.is_ended = False
         self.is_parsed = False
         self.args: Any = None
+        self.seals: list[tuple[SealKind, str]] = []
         self._fragments: list[str] = []
 
     def append(self, text: str) -> None:
@@ -172,6 +176,13 @@ class CallQueue:
             ToolActivity(part=call.part, call_id=call.call_id or "", status=status, detail=detail)
         )
 
+    def seal(self, call: Call, kind: SealKind, value: str) -> None:
+        """Replay material of a call, which may not have started yet."""
+        if call.state == "waiting":
+            call.seals.append((kind, value))
+        else:
+            self._events.append(PartSealed(call.part, kind, value))
+
     def close_if_whole(self) -> None:
         """Something else begins: the open call ends here if it can."""
         call = self._open
@@ -235,6 +246,8 @@ class CallQueue:
                 provider_data=call.provider_data,
             )
         )
+        for kind, value in call.seals:
+            self._events.append(PartSealed(call.part, kind, value))
         if call.size:
             self._held_chars -= call.size
             self._events.append(ToolCallArgsDelta(call.part, call.raw))

@@ -167,6 +167,21 @@ class Output:
         if item_key is not None:
             self._part_of_item[item_key] = self._part
 
+    def signed_text(self, text: str, signature: str) -> None:
+        """A text that is sealed on its own: it merges with neither neighbour."""
+        self._open_text(None, None, None, False, None)
+        part = self._part
+        self.text(text)
+        self.close_prose()
+        self.seal(part, "signature", signature)
+
+    def signed_reasoning(self, text: str, signature: str, kind: ReasoningKind) -> None:
+        """A thought that is sealed on its own."""
+        self.open_reasoning(None, None, kind)
+        self.reasoning(text)
+        self._signature = signature
+        self.close_prose()
+
     def close_prose(self) -> None:
         """The open text or reasoning part ends, if there is one."""
         if self._part < 0:
@@ -183,9 +198,10 @@ class Output:
         if self._part >= 0 and self._key == key:
             self.close_prose()
 
-    def is_open(self, key: Hashable) -> bool:
-        """Whether the block with this key is the open text or reasoning part."""
-        return self._part >= 0 and self._key == key
+    def close_item(self, item_key: Hashable) -> None:
+        """The provider said that this item has ended; another's part stays open."""
+        if self._part >= 0 and self._item_key == item_key:
+            self.close_prose()
 
     # -- seals and citations
 
@@ -335,6 +351,10 @@ class Output:
         """The provider said that the call is whole."""
         if not call.is_ended:
             self._calls.end(call)
+
+    def seal_call(self, call: Call, kind: SealKind, value: str) -> None:
+        """Replay material of a call."""
+        self._calls.seal(call, kind, value)
 
     def activity(self, call: Call, status: str, detail: Any = None) -> None:
         """A provider-run call says what it is doing."""

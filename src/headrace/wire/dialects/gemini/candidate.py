@@ -1,0 +1,221 @@
+"""One candidate: its parts in order, its sources, and why it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from headrace.content import (
+    CONTENT_FILTER,
+    END_TURN,
+    MAX_TOKENS,
+    FinishReason,
+    JSONContent,
+    TextContent,
+    other,
+)
+from headrace.events import CitationAdded
+from headrace.wire.dialects.gemini.arguments import PartialArguments
+from headrace.wire.dialects.gemini.response import WireCandidate, WirePart
+from headrace.wire.json_value import as_list, as_object, as_objects, as_text
+from headrace.wire.ledger import Call, Output
+
+_FILTERS = frozenset(
+    "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT"
+    " IMAGE_RECITATION MODEL_ARMOR".split()
+)
+# Some clients write the enum's number.
+_NUMBERS = (
+    "FINISH_REASON_UNSPECIFIED STOP MAX_TOKENS SAFETY RECITATION OTHER LANGUAGE BLOCKLIST"
+    " PROHIBITED_CONTENT SPII MALFORMED_FUNCTION_CALL IMAGE_SAFETY UNEXPECTED_TOOL_CALL"
+).split()
+
+
+class Candidate:
+    """States the facts of one candidate to its output."""
+
+    def __init__(self, output: Output) -> None:
+        self.output = output
+        self._partial: tuple[Call, PartialArguments] | None = None
+        self._code_call_id = ""
+        self._cited: set[str] = set()
+        self._reason: str | int | None = None
+
+    def feed(self, candidate: WireCandidate) -> None:
+        """One chunk of it."""
+        content = candidate.content
+        for part in (content.parts if content else None) or ():
+            if part.text is not None:
+                self._text(part)
+            else:
+                self._other(part)
+        if candidate.grounding_metadata:
+            self._ground(candidate.grounding_metadata)
+        if candidate.citation_metadata:
+            self._cite_all(candidate.citation_metadata)
+        self._reason = candidate.finish_reason or self._reason
+
+    def close(self) -> None:
+        """The stream ends. Its last reason counts, since some servers say STOP with every
+        chunk; a call whose pieces stopped coming is not called whole."""
+        reason = finish_reason(self._reason)
+        if reason is not None:
+            self.output.finish(reason, str(self._reason))
+        if self._partial is not None:
+            call, arguments = self._partial
+            self._partial = None
+            self.output.args(call, _json(arguments.value)[:-1])
+
+    # -- parts
+
+    def _text(self, part: WirePart) -> None:
+        text = part.text or ""
+        if part.thought and part.thought_signature:
+            self.output.signed_reasoning(text, part.thought_signature, "summary")
+        elif part.thought:
+            self.output.reasoning(text, None, None, "summary")
+        elif part.thought_signature:
+            self.output.signed_text(text, part.thought_signature)
+        else:
+            self.output.text(text)
+
+    def _other(self, part: WirePart) -> None:
+        if part.function_call is not None:
+            self._function_call(part.function_call, part.thought_signature)
+        elif part.executable_code is not None:
+            self._code(part.executable_code, part.thought_signature)
+        elif part.code_execution_result is not None:
+            self._code_result(part.code_execution_result)
+        elif part.tool_call is not None:
+            self._tool_call(part.tool_call, part.thought_signature)
+        elif part.tool_response is not None:
+            self._tool_response(part.tool_response, part.thought_signature)
+        elif part.inline_data or part.file_data:
+            self._media(part.inline_data or {}, part.file_data or {}, part.thought_signature)
+        elif part.thought_signature:
+            self.output.signed_text("", part.thought_signature)
+
+    def opaque(self, part: dict[str, Any]) -> None:
+        """A part of a kind that we do not know."""
+        kind = next((name for name in part if name not in ("thought", "thoughtSignature")), "part")
+        self.output.opaque(kind, _json(part))
+
+    def _function_call(self, said: dict[str, Any], signature: str | None) -> None:
+        """Whole in one part, or begun, continued and ended over several."""
+        if self._partial is None:
+            call = self.output.call(call_id=as_text(said.get("id")), name=as_text(said.get("name")))
+            self._partial = (call, PartialArguments())
+        call, arguments = self._partial
+        if signature:
+            self.output.seal_call(call, "signature", signature)
+        arguments.value.update(as_object(said.get("args")))
+        arguments.feed(said.get("partialArgs"))
+        if not said.get("willContinue"):
+            self._partial = None
+            self.output.args(call, _json(arguments.value))
+            self.output.end_call(call)
+
+    def _provider_call(
+        self, call_id: str | None, name: str, args: Any, signature: str | None
+    ) -> str:
+        call = self.output.call(call_id=call_id, name=name, executor="provider")
+        if signature:
+            self.output.seal_call(call, "signature", signature)
+        self.output.args(call, _json(args))
+        self.output.end_call(call)
+        return call.call_id or ""
+
+    def _code(self, code: dict[str, Any], signature: str | None) -> None:
+        args = {name: code[name] for name in ("language", "code") if name in code}
+        call_id = as_text(code.get("id"))
+        self._code_call_id = self._provider_call(call_id, "code_execution", args, signature)
+
+    def _code_result(self, result: dict[str, Any]) -> None:
+        outcome = as_text(result.get("outcome")) or ""
+        self.output.tool_output(
+            as_text(result.get("id")) or self._code_call_id,
+            (TextContent(as_text(result.get("output")) or ""),),
+            is_error=outcome not in ("OUTCOME_OK", ""),
+            provider_data={"codeExecutionResult": result},
+        )
+
+    def _tool_call(self, said: dict[str, Any], signature: str | None) -> None:
+        name = as_text(said.get("toolType")) or as_text(said.get("name")) or "tool"
+        self._provider_call(as_text(said.get("id")), name, said.get("args"), signature)
+
+    def _tool_response(self, said: dict[str, Any], signature: str | None) -> None:
+        key = object()
+        self.output.tool_output(
+            as_text(said.get("id")) or "",
+            (JSONContent(said.get("response")),),
+            item_key=key,
+            provider_data={"toolResponse": said},
+        )
+        self._seal(key, signature)
+
+    def _media(self, inline: dict[str, Any], file: dict[str, Any], signature: str | None) -> None:
+        key = object()
+        media_type = as_text(inline.get("mimeType")) or as_text(file.get("mimeType")) or "unknown"
+        data, url = as_text(inline.get("data")), as_text(file.get("fileUri"))
+        self.output.media(media_type, data=data, url=url, item_key=key)
+        self._seal(key, signature)
+
+    def _seal(self, key: object, signature: str | None) -> None:
+        part = self.output.part_of_item(key)
+        if signature and part is not None:
+            self.output.seal(part, "signature", signature)
+
+    # -- sources
+
+    def _ground(self, grounding: dict[str, Any]) -> None:
+        """Pages that an answer rests on, and which words rest on which of them."""
+        chunks = [
+            as_object(chunk.get("web")) or as_object(chunk.get("retrievedContext")) or chunk
+            for chunk in as_objects(grounding.get("groundingChunks"))
+        ]
+        for chunk in chunks:
+            self._cite("web", chunk, None, None)
+        for support in as_objects(grounding.get("groundingSupports")):
+            quote = as_text(as_object(support.get("segment")).get("text"))
+            for index in as_list(support.get("groundingChunkIndices")):
+                if isinstance(index, int) and 0 <= index < len(chunks):
+                    self._cite("web", chunks[index], quote, support)
+
+    def _cite_all(self, citations: dict[str, Any]) -> None:
+        sources = citations.get("citationSources") or citations.get("citations")
+        for source in as_objects(sources):
+            self._cite("citation", source, None, source)
+
+    def _cite(self, kind: str, page: dict[str, Any], quote: str | None, raw: Any) -> None:
+        """Google counts bytes, so its places stay in `raw`."""
+        ref = as_text(page.get("uri")) or as_text(page.get("url"))
+        mark = _json([kind, ref, quote, raw])
+        if mark in self._cited:
+            return
+        self._cited.add(mark)
+        self.output.cite(
+            CitationAdded(
+                part=self.output.last_text_part if raw is not None else None,
+                source=kind,
+                ref=ref,
+                title=as_text(page.get("title")),
+                quote=quote,
+                raw=page if raw is None else raw,
+            )
+        )
+
+
+def finish_reason(word: str | int | None) -> FinishReason | None:
+    """A reason as a word or as the enum's number; None while there is none."""
+    if isinstance(word, int):
+        word = _NUMBERS[word] if 0 <= word < len(_NUMBERS) else str(word)
+    if not word or word == "FINISH_REASON_UNSPECIFIED":
+        return None
+    if word in _FILTERS:
+        return CONTENT_FILTER
+    return {"STOP": END_TURN, "MAX_TOKENS": MAX_TOKENS}.get(word) or other(word)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,130 @@
+"""Gemini: whole responses, one after the other, each with a piece of every candidate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import CONTENT_FILTER, Failure
+from headrace.wire.dialects.gemini.candidate import Candidate
+from headrace.wire.dialects.gemini.response import WireCandidate, WirePart, WireResponse
+from headrace.wire.dialects.gemini.usage import GeminiUsage
+from headrace.wire.failure import failure_from
+from headrace.wire.framing.frame import Frame
+from headrace.wire.json_value import as_object, as_objects, as_text
+from headrace.wire.ledger import Ledger
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.payload import NotJSON, PayloadDecoder, parse
+
+_NOTHING = WirePart()
+
+
+class GeminiDialect:
+    """Reads the chunks of a Gemini stream. It has no terminator: a finish reason, and
+    the end of the bytes, are the end."""
+
+    name = "gemini"
+
+    def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.ledger = ledger
+        self._max_depth = limits.max_depth
+        self._decode = PayloadDecoder(WireResponse, limits.max_depth).decode
+        self._usage = GeminiUsage()
+        self._candidates: dict[int, Candidate] = {}
+
+    @staticmethod
+    def recognises(payload: dict[str, Any]) -> bool:
+        """Whether a payload can only be a chunk of this grammar."""
+        return (
+            isinstance(payload.get("candidates"), list)
+            or "promptFeedback" in payload
+            or "usageMetadata" in payload
+        )
+
+    def feed(self, frame: Frame) -> None:
+        """Read one chunk."""
+        try:
+            response = self._decode(frame.data)
+        except NotJSON:
+            self._unreadable(frame)
+            return
+        if not self.ledger.is_started:
+            self.ledger.start(model=response.model_version, response_id=response.response_id)
+        for wire in response.candidates or ():
+            self._candidate(wire.index).feed(wire)
+            if _has_unknown(wire):
+                self._keep_unknown(frame, wire.index)
+            if wire.finish_reason or wire.grounding_metadata:
+                self._note(frame, wire)
+        if response.usage_metadata:
+            self.ledger.report(self._usage.feed(response.usage_metadata))
+        if response.prompt_feedback:
+            self._blocked(response.prompt_feedback)
+        if response.error:
+            self.fail(failure_from(response.error))
+
+    def close(self) -> None:
+        """End of bytes."""
+        self._release()
+        self.ledger.end(has_terminator=False)
+
+    def fail(self, failure: Failure) -> None:
+        """The turn breaks."""
+        self._release()
+        self.ledger.fail(failure)
+
+    def _release(self) -> None:
+        self.ledger.service_tier = self._usage.service_tier
+        for name, value in self._usage.extras().items():
+            self.ledger.note(name, value)
+        for candidate in self._candidates.values():
+            candidate.close()
+
+    def _candidate(self, index: int) -> Candidate:
+        if index not in self._candidates:
+            self._candidates[index] = Candidate(self.ledger.output(index))
+        return self._candidates[index]
+
+    def _blocked(self, feedback: dict[str, Any]) -> None:
+        """The prompt itself was refused: there will be no candidate."""
+        why = as_text(feedback.get("blockReason"))
+        if why:
+            self.ledger.note("promptFeedback", feedback)
+            self.ledger.output(0).finish(CONTENT_FILTER, why)
+
+    def _keep_unknown(self, frame: Frame, index: int) -> None:
+        """No part is dropped: one that we do not know is read again, whole."""
+        for told in as_objects(self._whole(frame).get("candidates")):
+            if told.get("index", 0) == index:
+                for part in as_objects(as_object(told.get("content")).get("parts")):
+                    if part and not (part.keys() & _KNOWN_PARTS):
+                        self._candidate(index).opaque(part)
+
+    def _note(self, frame: Frame, wire: WireCandidate) -> None:
+        if wire.grounding_metadata:
+            self.ledger.note("groundingMetadata", wire.grounding_metadata)
+        if wire.url_context_metadata:
+            self.ledger.note("urlContextMetadata", wire.url_context_metadata)
+        if wire.finish_message:
+            self.ledger.note("finishMessage", wire.finish_message)
+
+    def _unreadable(self, frame: Frame) -> None:
+        data = frame.data.strip()
+        if data == b"[DONE]":
+            self._release()
+            self.ledger.end(has_terminator=True)
+        elif frame.event == "error" or frame.field == "error":
+            self.fail(failure_from(frame.text))
+        elif data:
+            self.ledger.skip_frame()
+
+    def _whole(self, frame: Frame) -> dict[str, Any]:
+        return as_object(parse(frame.data, self._max_depth))
+
+
+_KNOWN_PARTS = frozenset(WirePart.__struct_encode_fields__) - {"thought", "thoughtSignature"}
+
+
+def _has_unknown(wire: WireCandidate) -> bool:
+    """A part with nothing in it that we know."""
+    parts = (wire.content.parts if wire.content else None) or ()
+    return any(part == _NOTHING for part in parts)

@@ -1,0 +1,47 @@
+"""A response chunk as it lies on the wire: every field optional, only what we use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+JSONObject = dict[str, Any]
+
+
+class WirePart(msgspec.Struct, rename="camel"):
+    text: str | None = None
+    thought: bool | None = None
+    thought_signature: str | None = None
+    function_call: JSONObject | None = None
+    executable_code: JSONObject | None = None
+    code_execution_result: JSONObject | None = None
+    tool_call: JSONObject | None = None
+    tool_response: JSONObject | None = None
+    inline_data: JSONObject | None = None
+    file_data: JSONObject | None = None
+
+
+class WireContent(msgspec.Struct):
+    parts: list[WirePart] | None = None
+    role: str | None = None
+
+
+class WireCandidate(msgspec.Struct, rename="camel"):
+    index: int = 0
+    content: WireContent | None = None
+    finish_reason: str | int | None = None
+    finish_message: str | None = None
+    grounding_metadata: JSONObject | None = None
+    citation_metadata: JSONObject | None = None
+    url_context_metadata: JSONObject | None = None
+
+
+class WireResponse(msgspec.Struct, rename="camel"):
+    candidates: list[WireCandidate] | None = None
+    usage_metadata: JSONObject | None = None
+    prompt_feedback: JSONObject | None = None
+    model_version: str | None = None
+    response_id: str | None = None
+    create_time: str | None = None
+    error: Any = None

@@ -1,0 +1,156 @@
+"""Ollama chat: messages that grow, until one says that it is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from headrace.content import END_TURN, MAX_TOKENS, Failure, Usage, other
+from headrace.wire.failure import failure_from
+from headrace.wire.framing.frame import Frame
+from headrace.wire.json_value import as_object, as_text
+from headrace.wire.ledger import Ledger, Output
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.payload import NotJSON, PayloadDecoder, parse
+from headrace.wire.think_tags import ThinkTags
+from headrace.wire.usage import count
+
+_NOT_KEPT = frozenset({"model", "message", "done", "done_reason", "error"})
+
+
+class WireFunction(msgspec.Struct):
+    name: str | None = None
+    arguments: dict[str, Any] | str | None = None
+
+
+class WireCall(msgspec.Struct):
+    id: str | None = None
+    function: WireFunction | None = None
+
+
+class WireMessage(msgspec.Struct):
+    content: str | None = None
+    thinking: str | None = None
+    tool_calls: list[WireCall] | None = None
+    images: list[str] | None = None
+    role: str | None = None
+
+
+class WireLine(msgspec.Struct):
+    model: str | None = None
+    message: WireMessage | None = None
+    done: bool | None = None
+    done_reason: str | None = None
+    prompt_eval_count: Any = None
+    eval_count: Any = None
+    error: Any = None
+
+
+class OllamaDialect:
+    """Reads the lines of an Ollama chat. Calls come whole, as objects, often without ids."""
+
+    name = "ollama"
+
+    def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.ledger = ledger
+        self._max_depth = limits.max_depth
+        self._decode = PayloadDecoder(WireLine, limits.max_depth).decode
+        self._message: Output | None = None
+        self._tags: ThinkTags | None = ThinkTags("<think>", "</think>")
+
+    @staticmethod
+    def recognises(payload: dict[str, Any]) -> bool:
+        """Whether a payload can only be a line of this grammar."""
+        return isinstance(payload.get("done"), bool) and isinstance(payload.get("message"), dict)
+
+    def feed(self, frame: Frame) -> None:
+        """Read one line."""
+        try:
+            line = self._decode(frame.data)
+        except NotJSON:
+            self._unreadable(frame)
+            return
+        if self._message is None:
+            self.ledger.start(model=line.model)
+        if line.message is not None:
+            self._say(line.message)
+        if line.error:
+            self.fail(failure_from(line.error))
+        elif line.done:
+            self._done(line, frame)
+
+    def close(self) -> None:
+        """End of bytes."""
+        self._release()
+        self.ledger.end(has_terminator=False)
+
+    def fail(self, failure: Failure) -> None:
+        """The turn breaks."""
+        self._release()
+        self.ledger.fail(failure)
+
+    def _say(self, message: WireMessage) -> None:
+        output = self._output(message.role)
+        if message.thinking:
+            output.reasoning(message.thinking)
+        if message.content:
+            self._text(output, message.content)
+        for image in message.images or ():
+            output.media("image", data=image)
+        for call in message.tool_calls or ():
+            self._release()
+            self._call(output, call)
+
+    def _output(self, role: str | None = None) -> Output:
+        if self._message is None:
+            self._message = self.ledger.output(0, role or "assistant")
+        return self._message
+
+    def _text(self, output: Output, text: str) -> None:
+        """Older servers leave the tags of reasoning in the text."""
+        if self._tags is None:
+            output.text(text)
+            return
+        for is_reasoning, piece in self._tags.feed(text):
+            output.reasoning(piece) if is_reasoning else output.text(piece)
+        if self._tags.is_done:
+            self._tags = None
+
+    def _release(self) -> None:
+        if self._tags is not None:
+            for is_reasoning, piece in self._tags.close():
+                output = self._output()
+                output.reasoning(piece) if is_reasoning else output.text(piece)
+            self._tags = None
+
+    def _call(self, output: Output, entry: WireCall) -> None:
+        said = entry.function or WireFunction()
+        call = output.call(call_id=entry.id, name=said.name)
+        if isinstance(said.arguments, dict):
+            output.args(call, msgspec.json.encode(said.arguments).decode())
+        else:
+            output.args(call, said.arguments or "")
+        output.end_call(call)
+
+    def _done(self, line: WireLine, frame: Frame) -> None:
+        self._release()
+        self.ledger.report(
+            Usage(input_tokens=count(line.prompt_eval_count), output_tokens=count(line.eval_count))
+        )
+        for name, value in as_object(parse(frame.data, self._max_depth)).items():
+            if name not in _NOT_KEPT and value is not None:
+                self.ledger.note(name, value)
+        word = as_text(line.done_reason)
+        # Servers before 0.1.40 said only that they were done.
+        known = {None: END_TURN, "stop": END_TURN, "length": MAX_TOKENS}
+        self._output().finish(known.get(word) or other(word or ""), word)
+        self.ledger.end(has_terminator=True)
+
+    def _unreadable(self, frame: Frame) -> None:
+        data = frame.data.strip()
+        if data == b"[DONE]":
+            self._release()
+            self.ledger.end(has_terminator=True)
+        elif data:
+            self.ledger.skip_frame()

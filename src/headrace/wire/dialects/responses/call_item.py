@@ -1,0 +1,151 @@
+"""Items that are calls: of our tools, and of tools that the provider runs itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from headrace.content import Content, JSONContent, TextContent
+from headrace.events import CallInput, Executor
+from headrace.wire.dialects.responses.event import WireEvent
+from headrace.wire.dialects.responses.item import Item
+from headrace.wire.json_value import as_object, as_text
+from headrace.wire.ledger import Call, Output
+
+_NAMED = frozenset({"id", "type", "status", "call_id", "name"})
+_TEXT_FIELDS = ("code", "input")
+_STREAMED = ("function_call", "custom_tool_call")
+# Events that bring arguments; an `apply_patch` streams a diff, which is only part of them.
+_ARGUMENTS = (
+    "function_call_arguments",
+    "custom_tool_call_input",
+    "code_interpreter_call_code",
+    "mcp_call_arguments",
+)
+
+
+class CallItem(Item):
+    """A call. `field` is where the finished item has its arguments: a text as the model
+    wrote it, or an object."""
+
+    executor: Executor = "client"
+
+    def __init__(self, output: Output, item: dict[str, Any], field: str) -> None:
+        super().__init__(output, item)
+        self.kind = as_text(item.get("type")) or "function_call"
+        self._field = field
+        # Other kinds come with the finished item alone, and so may the id to call them by.
+        self._call = self._begin(item) if self.kind in _STREAMED else None
+
+    def _begin(self, item: dict[str, Any]) -> Call:
+        input: CallInput = "text" if self._field in _TEXT_FIELDS else "json"
+        return self.output.call(
+            call_id=as_text(item.get("call_id")) or self.item_id,
+            name=as_text(item.get("name")) or self.kind.removesuffix("_call"),
+            executor=self.executor,
+            input=input,
+            item_key=self,
+            item_id=self.item_id,
+            provider_data=self._beside(item),
+        )
+
+    def _beside(self, item: dict[str, Any]) -> dict[str, Any] | None:
+        """What the item must be sent back with, beyond what a call names."""
+        extra = {
+            name: value
+            for name, value in item.items()
+            if name not in _NAMED and name != self._field and value is not None
+        }
+        if self.kind != "function_call":
+            extra["type"] = self.kind
+        return extra or None
+
+    @property
+    def call(self) -> Call:
+        """The call, which begins now if it has not yet."""
+        if self._call is None:
+            self._call = self._begin({"call_id": self.item_id})
+        return self._call
+
+    def feed(self, event: WireEvent) -> None:
+        noun, _, verb = (event.type or "").removeprefix("response.").rpartition(".")
+        if noun not in _ARGUMENTS:
+            return
+        if verb == "delta":
+            self.output.args(self.call, as_text(event.delta) or "")
+        elif verb == "done":
+            self._write_once(event.arguments or event.input or event.code)
+
+    def finish(self, item: dict[str, Any], as_written: str) -> None:
+        if self._call is None:
+            self._call = self._begin(item)
+        self._write_once(self._written(item.get(self._field)))
+        self.output.end_call(self.call)
+
+    def _written(self, value: Any) -> str | None:
+        if value is None or isinstance(value, str):
+            return value
+        return msgspec.json.encode(value).decode()
+
+    def _write_once(self, written: str | None) -> None:
+        if written and not self.call.size and self.call.state != "closed":
+            self.output.args(self.call, written)
+
+
+class ProviderCallItem(CallItem):
+    """A call that the provider runs: what it is doing comes in events of its own, and
+    its result with the finished item."""
+
+    executor: Executor = "provider"
+
+    def __init__(self, output: Output, item: dict[str, Any], field: str) -> None:
+        super().__init__(output, item, field)
+        self._call = self._call or self._begin(item)
+
+    def _beside(self, item: dict[str, Any]) -> dict[str, Any] | None:
+        return {"type": self.kind}
+
+    def feed(self, event: WireEvent) -> None:
+        noun, _, verb = (event.type or "").removeprefix("response.").rpartition(".")
+        if noun == self.kind:
+            self.output.activity(self.call, verb, event.preview())
+        else:
+            super().feed(event)
+
+    def finish(self, item: dict[str, Any], as_written: str) -> None:
+        super().finish(item, as_written)
+        kept = item
+        image = as_text(item.get("result"))
+        if image and self.kind == "image_generation_call":
+            media_type = f"image/{as_text(item.get('output_format')) or 'png'}"
+            self.output.media(media_type, data=image, item_key=self, item_id=self.item_id)
+            kept = {name: value for name, value in item.items() if name != "result"}
+        self.output.tool_output(
+            self.call.call_id or "",
+            _content(item),
+            is_error=item.get("status") == "failed" or bool(item.get("error")),
+            item_key=self,
+            item_id=self.item_id,
+            provider_data={"item": kept},
+        )
+
+    def _written(self, value: Any) -> str | None:
+        if self._field == "queries":
+            value = {"queries": value}
+        return super()._written(value)
+
+
+def _content(item: dict[str, Any]) -> tuple[Content, ...]:
+    """What the tool gave back, as far as the item tells it."""
+    error = item.get("error")
+    if error:
+        message = as_text(error) or as_text(as_object(error).get("message"))
+        return (TextContent(message) if message else JSONContent(error),)
+    for name in ("output", "outputs", "results"):
+        value = item.get(name)
+        if isinstance(value, str):
+            return (TextContent(value),)
+        if value:
+            return (JSONContent(value),)
+    return ()

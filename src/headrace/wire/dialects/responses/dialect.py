@@ -1,0 +1,242 @@
+"""OpenAI Responses: items that are added, grow and are done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.content import CONTENT_FILTER, END_TURN, MAX_TOKENS, Failure, FinishReason, other
+from headrace.wire.dialects.responses.call_item import CallItem, ProviderCallItem
+from headrace.wire.dialects.responses.event import WireEvent, item_as_written
+from headrace.wire.dialects.responses.item import (
+    Item,
+    MessageItem,
+    OpaqueThing,
+    ReasoningItem,
+    ResultItem,
+)
+from headrace.wire.dialects.responses.usage import responses_usage
+from headrace.wire.failure import failure_from
+from headrace.wire.framing.frame import Frame
+from headrace.wire.json_value import as_object, as_objects, as_text
+from headrace.wire.ledger import Ledger, Output
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.payload import NotJSON, PayloadDecoder, parse
+
+_INCOMPLETE: dict[str, FinishReason] = {
+    "max_output_tokens": MAX_TOKENS,
+    "content_filter": CONTENT_FILTER,
+}
+_RESULTS = frozenset({"shell_call_output", "program_output", "tool_search_output"})
+_KEPT = frozenset(
+    "created_at completed_at metadata previous_response_id truncation safety_identifier"
+    " content_filters conversation".split()
+)
+
+
+class ResponsesDialect:
+    """Reads the events of a Responses stream."""
+
+    name = "responses"
+
+    def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.ledger = ledger
+        self._max_depth = limits.max_depth
+        self._decode = PayloadDecoder(WireEvent, limits.max_depth).decode
+        self._items: dict[int, Item] = {}
+        self._done: set[int] = set()
+        self._last_index = -1
+        self._response: Output | None = None
+
+    @staticmethod
+    def recognises(payload: dict[str, Any]) -> bool:
+        """Whether a payload can only be an event of this grammar."""
+        return (as_text(payload.get("type")) or "").startswith("response.")
+
+    def feed(self, frame: Frame) -> None:
+        """Read one event."""
+        try:
+            event = self._decode(frame.data)
+        except NotJSON:
+            self._unreadable(frame)
+            return
+        kind = event.type or frame.event
+        item = self._items.get(
+            self._last_index if event.output_index is None else event.output_index
+        )
+        if item is not None and event.item is None and event.response is None:
+            item.feed(event)
+        else:
+            self._seldom(kind, frame, event)
+
+    def close(self) -> None:
+        """End of bytes."""
+        self.ledger.end(has_terminator=False)
+
+    def fail(self, failure: Failure) -> None:
+        """The turn breaks."""
+        self.ledger.fail(failure)
+
+    def _seldom(self, kind: str, frame: Frame, event: WireEvent) -> None:
+        match kind:
+            case "response.output_item.added":
+                self._add(event, event.item or {})
+            case "response.output_item.done":
+                self._finish_item(event, event.item or {}, frame.data)
+            case "error":
+                self.fail(failure_from(event.error or self._whole(frame)))
+            case _ if event.response is not None:
+                self._about_response(kind, event.response)
+            case _ if kind.startswith("response."):
+                self._orphan(kind, event)
+            case _:
+                pass
+
+    # -- items
+
+    def _add(self, event: WireEvent, item: dict[str, Any]) -> Item:
+        index = self._last_index + 1 if event.output_index is None else event.output_index
+        self._last_index = index
+        self._items[index] = made = _item(self._output(), item)
+        return made
+
+    def _finish_item(self, event: WireEvent, item: dict[str, Any], data: bytes) -> None:
+        index = self._last_index if event.output_index is None else event.output_index
+        known = self._items.get(index)
+        if known is None:
+            known = self._add(event, item)
+        if index not in self._done:
+            self._done.add(index)
+            known.finish(item, item_as_written(data, item))
+
+    def _orphan(self, kind: str, event: WireEvent) -> None:
+        """An event about an item that was never added: the event tells what it is."""
+        made = _FROM_EVENT.get(kind.split(".")[1])
+        if made is not None:
+            self._add(event, made).feed(event)
+
+    def _output(self) -> Output:
+        if self._response is None:
+            self._response = self.ledger.output(0)
+        return self._response
+
+    # -- the response
+
+    def _about_response(self, kind: str, response: dict[str, Any]) -> None:
+        self.ledger.start(
+            model=as_text(response.get("model")), response_id=as_text(response.get("id"))
+        )
+        usage = as_object(response.get("usage"))
+        if usage:
+            self.ledger.report(responses_usage(usage))
+        match kind:
+            case "response.completed" | "response.incomplete" | "response.cancelled":
+                self._end(response, kind.removeprefix("response."))
+            case "response.failed":
+                self.fail(failure_from(response.get("error") or "the response failed"))
+            case _:
+                pass
+
+    def _end(self, response: dict[str, Any], status: str) -> None:
+        if not self._items:
+            self._from_snapshot(response)
+        self.ledger.service_tier = as_text(response.get("service_tier"))
+        for name in _KEPT & response.keys():
+            if response[name] not in (None, {}, []):
+                self.ledger.note(name, response[name])
+        reason, raw = _reason(response, status)
+        self._output().finish(reason, raw)
+        self.ledger.end(has_terminator=True)
+
+    def _from_snapshot(self, response: dict[str, Any]) -> None:
+        """A server that streamed nothing but the end."""
+        for index, item in enumerate(as_objects(response.get("output"))):
+            self._finish_item(WireEvent(output_index=index), item, b"")
+
+    # -- what is beside the grammar
+
+    def _unreadable(self, frame: Frame) -> None:
+        data = frame.data.strip()
+        if data == b"[DONE]":
+            self.ledger.end(has_terminator=True)
+        elif frame.event == "error" or frame.field == "error":
+            self.fail(failure_from(frame.text))
+        elif data:
+            self.ledger.skip_frame()
+
+    def _whole(self, frame: Frame) -> dict[str, Any]:
+        return as_object(parse(frame.data, self._max_depth))
+
+
+def _reason(response: dict[str, Any], status: str) -> tuple[FinishReason, str]:
+    if status == "completed":
+        return END_TURN, status
+    why = as_text(as_object(response.get("incomplete_details")).get("reason"))
+    word = why or status
+    return _INCOMPLETE.get(word) or other(word), word
+
+
+def _item(output: Output, item: dict[str, Any]) -> Item:
+    """The kind of item; what is neither known nor shaped like a call is opaque."""
+    kind = as_text(item.get("type")) or ""
+    make = _ITEMS.get(kind)
+    if make is not None:
+        return make(output, item)
+    if kind in _CALLS:
+        is_ours = _is_ours(kind, item)
+        return (CallItem if is_ours else ProviderCallItem)(output, item, _CALLS[kind])
+    return ResultItem(output, item) if kind in _RESULTS else OpaqueThing(output, item)
+
+
+def _is_ours(kind: str, item: dict[str, Any]) -> bool:
+    """Whether we are to run the call. Some kinds can be either's."""
+    match kind:
+        case "function_call" | "apply_patch_call" | "local_shell_call" | "computer_call":
+            return True
+        case "custom_tool_call":
+            return item.get("name") not in _RUN_BY_PROVIDER
+        case "shell_call":
+            where = as_text(as_object(item.get("environment")).get("type")) or "local"
+            return not where.startswith("container")
+        case "tool_search_call":
+            return item.get("execution") == "client"
+        case _:
+            return False
+
+
+_ITEMS: dict[str, Callable[[Output, dict[str, Any]], Item]] = {
+    "message": MessageItem,
+    "reasoning": ReasoningItem,
+}
+# Calls, and the field of the finished item that has their arguments.
+_CALLS: dict[str, str] = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "apply_patch_call": "operation",
+    "local_shell_call": "action",
+    "computer_call": "action",
+    "shell_call": "action",
+    "tool_search_call": "arguments",
+    "web_search_call": "action",
+    "file_search_call": "queries",
+    "code_interpreter_call": "code",
+    "image_generation_call": "arguments",
+    "mcp_call": "arguments",
+    "mcp_approval_request": "arguments",
+    "program": "code",
+}
+# Tools that xAI runs and reports as custom calls.
+_RUN_BY_PROVIDER = frozenset(
+    "x_keyword_search x_semantic_search x_user_search x_thread_fetch view_x_video"
+    " view_image".split()
+)
+_FROM_EVENT: dict[str, dict[str, Any]] = {
+    "output_text": {"type": "message"},
+    "refusal": {"type": "message"},
+    "content_part": {"type": "message"},
+    "reasoning_text": {"type": "reasoning"},
+    "reasoning": {"type": "reasoning"},
+    "reasoning_summary_text": {"type": "reasoning"},
+    "reasoning_summary_part": {"type": "reasoning"},
+    "function_call_arguments": {"type": "function_call"},
+}

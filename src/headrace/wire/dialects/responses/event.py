@@ -1,0 +1,55 @@
+"""The events as they lie on the wire: every field optional, only what we use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+JSONObject = dict[str, Any]
+
+
+class WireEvent(msgspec.Struct):
+    type: str | None = None
+    delta: str | JSONObject | None = None
+    output_index: int | None = None
+    content_index: int = 0
+    summary_index: int = 0
+    item_id: str | None = None
+    item: JSONObject | None = None
+    part: JSONObject | None = None
+    text: str | None = None
+    refusal: str | None = None
+    arguments: str | None = None
+    input: str | None = None
+    code: str | None = None
+    annotation: JSONObject | None = None
+    response: JSONObject | None = None
+    error: Any = None
+    partial_image_b64: str | None = None
+    partial_image_index: int | None = None
+
+    def preview(self) -> JSONObject | None:
+        """A first picture, where the event brings one."""
+        if self.partial_image_b64 is None:
+            return None
+        return {"index": self.partial_image_index, "data": self.partial_image_b64}
+
+
+class _RawItem(msgspec.Struct):
+    item: msgspec.Raw = msgspec.Raw()
+
+
+_decode_item = msgspec.json.Decoder(_RawItem).decode
+
+
+def item_as_written(data: bytes, item: JSONObject) -> str:
+    """The JSON of a frame's item, byte for byte where the bytes allow it."""
+    try:
+        return bytes(_decode_item(data).item).decode() or _encoded(item)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _encoded(item)
+
+
+def _encoded(item: JSONObject) -> str:
+    return msgspec.json.encode(item).decode()

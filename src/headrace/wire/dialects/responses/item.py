@@ -1,0 +1,184 @@
+"""One output item, from `output_item.added` to `output_item.done`.
+
+Deltas are the truth; a `.done` event, the finished item and the final snapshot repeat
+everything, so they count only for what no delta has told.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import JSONContent
+from headrace.events import CitationAdded
+from headrace.wire.dialects.responses.event import WireEvent
+from headrace.wire.json_value import as_int, as_object, as_objects, as_text
+from headrace.wire.ledger import Output
+
+
+class Item:
+    """What all items share: their output, their place and the provider's id. The item is
+    its own key in the ledger, since ids may change between two events."""
+
+    def __init__(self, output: Output, item: dict[str, Any]) -> None:
+        self.output = output
+        self.item_id = as_text(item.get("id"))
+
+    def feed(self, event: WireEvent) -> None:
+        """One event about the item."""
+
+    def finish(self, item: dict[str, Any], as_written: str) -> None:
+        """The item as it has become; called once."""
+
+
+class MessageItem(Item):
+    """Text and refusals, by content index; a message's phase is its channel."""
+
+    def __init__(self, output: Output, item: dict[str, Any]) -> None:
+        super().__init__(output, item)
+        self._channel = as_text(item.get("phase"))
+        self._told: set[tuple[int, bool]] = set()
+        self._cited: set[int] = set()
+
+    def feed(self, event: WireEvent) -> None:
+        match event.type:
+            case "response.output_text.delta":
+                self._say(event.content_index, as_text(event.delta))
+            case "response.refusal.delta":
+                self._say(event.content_index, as_text(event.delta), is_refusal=True)
+            case "response.output_text.done":
+                self._say_once(event.content_index, event.text)
+            case "response.refusal.done":
+                self._say_once(event.content_index, event.refusal, is_refusal=True)
+            case "response.output_text.annotation.added" | "response.output_text_annotation.added":
+                self._cited.add(event.content_index)
+                self._cite(event.content_index, event.annotation or {})
+            case "response.content_part.done":
+                self._whole(event.content_index, event.part or {})
+                self.output.end_prose((self, event.content_index, False))
+            case _:
+                pass
+
+    def finish(self, item: dict[str, Any], as_written: str) -> None:
+        self._channel = self._channel or as_text(item.get("phase"))
+        # What was told stays: some servers count the finished content from another number.
+        if not self._told:
+            for index, part in enumerate(as_objects(item.get("content"))):
+                self._whole(index, part)
+        self.output.close_item(self)
+
+    def _say(self, index: int, text: str | None, *, is_refusal: bool = False) -> None:
+        if text:
+            self._told.add((index, is_refusal))
+            key = (self, index, is_refusal)
+            self.output.text(text, key, self, self._channel, is_refusal, self.item_id)
+
+    def _say_once(self, index: int, text: str | None, *, is_refusal: bool = False) -> None:
+        if (index, is_refusal) not in self._told:
+            self._say(index, text, is_refusal=is_refusal)
+
+    def _whole(self, index: int, part: dict[str, Any]) -> None:
+        """A content part with all that is in it."""
+        self._say_once(index, as_text(part.get("text")))
+        self._say_once(index, as_text(part.get("refusal")), is_refusal=True)
+        if index not in self._cited:
+            self._cited.update([index] if part.get("annotations") else [])
+            for annotation in as_objects(part.get("annotations")):
+                self._cite(index, annotation)
+
+    def _cite(self, index: int, annotation: dict[str, Any]) -> None:
+        kind = as_text(annotation.get("type")) or "unknown"
+        self.output.cite(
+            CitationAdded(
+                part=self.output.part_of_item(self),
+                source="url" if kind == "url_citation" else kind,
+                ref=as_text(annotation.get("url")) or as_text(annotation.get("file_id")),
+                title=as_text(annotation.get("title")) or as_text(annotation.get("filename")),
+                start=as_int(annotation.get("start_index")),
+                end=as_int(annotation.get("end_index")),
+                raw=annotation,
+            )
+        )
+
+
+class ReasoningItem(Item):
+    """Summaries and raw reasoning, each part on its own, and the seal of the whole."""
+
+    def __init__(self, output: Output, item: dict[str, Any]) -> None:
+        super().__init__(output, item)
+        self._told: set[tuple[bool, int]] = set()
+
+    def feed(self, event: WireEvent) -> None:
+        match event.type:
+            case "response.reasoning_summary_text.delta" | "response.reasoning_summary.delta":
+                self._think(True, event.summary_index, as_text(event.delta))
+            case (
+                "response.reasoning_text.delta"
+                | "response.reasoning.delta"
+                | "response.reasoning_content.delta"
+            ):
+                self._think(False, event.content_index, as_text(event.delta))
+            case "response.reasoning_summary_text.done":
+                self._think_once(True, event.summary_index, event.text)
+            case "response.reasoning_summary_part.done":
+                self._think_once(True, event.summary_index, as_text((event.part or {}).get("text")))
+                self.output.end_prose((self, True, event.summary_index))
+            case "response.reasoning_text.done" | "response.reasoning.done":
+                self._think_once(False, event.content_index, event.text)
+            case _:
+                pass
+
+    def finish(self, item: dict[str, Any], as_written: str) -> None:
+        self.item_id = self.item_id or as_text(item.get("id"))
+        for index, part in enumerate(as_objects(item.get("summary"))):
+            self._think_once(True, index, as_text(part.get("text")))
+        for index, part in enumerate(as_objects(item.get("content"))):
+            self._think_once(False, index, as_text(part.get("text")))
+        self._seal(as_text(item.get("encrypted_content")))
+        self.output.close_item(self)
+
+    def _think(self, is_summary: bool, index: int, text: str | None) -> None:
+        if not text:
+            return
+        self._told.add((is_summary, index))
+        self.output.reasoning(
+            text,
+            (self, is_summary, index),
+            self,
+            "summary" if is_summary else "raw",
+            index if is_summary else None,
+            self.item_id,
+        )
+
+    def _think_once(self, is_summary: bool, index: int, text: str | None) -> None:
+        if (is_summary, index) not in self._told:
+            self._think(is_summary, index, text)
+
+    def _seal(self, encrypted: str | None) -> None:
+        """An item without words is a part too: it must be sent back."""
+        if self.output.part_of_item(self) is None:
+            self.output.open_reasoning((self, False, 0), self, "raw", None, self.item_id)
+        part = self.output.part_of_item(self)
+        if encrypted and part is not None:
+            self.output.seal(part, "encrypted", encrypted)
+
+
+class OpaqueThing(Item):
+    """An item that nobody has told us about: kept as it is, when it is whole."""
+
+    def finish(self, item: dict[str, Any], as_written: str) -> None:
+        kind = as_text(item.get("type")) or "unknown"
+        self.output.opaque(kind, as_written, item_id=as_text(item.get("id")))
+
+
+class ResultItem(Item):
+    """The output of a tool that the provider ran, where it is an item of its own."""
+
+    def finish(self, item: dict[str, Any], as_written: str) -> None:
+        content = item.get("output", item.get("result", item.get("tools")))
+        self.output.tool_output(
+            as_text(item.get("call_id")) or "",
+            (JSONContent(content),),
+            is_error=as_object(item).get("status") == "failed",
+            item_id=self.item_id,
+            provider_data={"item": item},
+        )

@@ -1,0 +1,26 @@
+"""Usage of a response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import Usage
+from headrace.wire.json_value import as_object
+from headrace.wire.usage import amount, count, first_count
+
+
+def responses_usage(report: dict[str, Any]) -> Usage:
+    """The one report, in the final snapshot."""
+    given = as_object(report.get("input_tokens_details"))
+    made = as_object(report.get("output_tokens_details"))
+    return Usage(
+        input_tokens=count(report.get("input_tokens")),
+        output_tokens=count(report.get("output_tokens")),
+        total_tokens=count(report.get("total_tokens")),
+        reasoning_tokens=count(made.get("reasoning_tokens")),
+        cached_input_tokens=count(given.get("cached_tokens")),
+        cache_creation_input_tokens=first_count(
+            given.get("cache_write_tokens"), given.get("cache_creation_tokens")
+        ),
+        cost=amount(report.get("cost")),
+    )

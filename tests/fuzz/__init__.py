@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing of the decoder: `python -m tests.fuzz --seconds 60`."""

@@ -1,0 +1,180 @@
+"""Every field of both dialects absent, null and of the wrong type: nothing raises, the
+events stay legal, and what stands beside the damaged field is not lost."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from headrace import events as ev
+from tests.fuzz.seeds import STREAMS
+from tests.fuzz.targets import check_events
+from tests.grammar import check_grammar
+from tests.wire import events_of, message_of, sse
+
+Path = tuple[str | int, ...]
+
+ABSENT = object()
+WRONG: dict[str, Any] = {
+    "absent": ABSENT,
+    "null": None,
+    "true": True,
+    "zero": 0,
+    "negative": -1,
+    "fraction": 1.5,
+    "past a double": msgspec.Raw(b"1e400"),
+    "past 64 bits": 10**30,
+    "10,000 digits": msgspec.Raw(b"9" * 10_000),
+    "empty text": "",
+    "text": "x",
+    "long text": "y" * 10_000,
+    "digits": "12",
+    "half a pair": msgspec.Raw(b'"\\ud800"'),
+    "empty list": [],
+    "empty object": {},
+    "list of null": [None],
+    "list of lists": [[]],
+    "list of numbers": [1, 2],
+    "object": {"a": 1},
+    "list of objects": [{"a": 1}],
+}
+WORD = re.compile(r"w\d+")
+
+# Fields that say what the object around them is, or which object is meant: a wrong one
+# makes it another object, whose words need not be ours.
+NAMING = {"type", "index", "id", "name"}
+
+
+def fields() -> Iterator[Any]:
+    for dialect, payloads in STREAMS.items():
+        for number, payload in enumerate(payloads):
+            for path in paths(payload):
+                place = ".".join(map(str, path)) or "payload"
+                yield pytest.param(dialect, number, path, id=f"{dialect}-{number}-{place}")
+
+
+def paths(value: Any, path: Path = ()) -> Iterator[Path]:
+    """The place of every value in a payload, the payload's own included."""
+    yield path
+    entries: Any = ()
+    if isinstance(value, dict):
+        entries = value.items()
+    elif isinstance(value, list):
+        entries = enumerate(value)
+    for key, entry in entries:
+        yield from paths(entry, (*path, key))
+
+
+def damaged(dialect: str, number: int, path: Path, wrong: Any) -> bytes:
+    """The stream with one value put in the place of another."""
+    frames = list(FRAMES[dialect])
+    if path:
+        payload = copy.deepcopy(STREAMS[dialect][number])
+        inside = at(payload, path[:-1])
+        if wrong is ABSENT:
+            del inside[path[-1]]
+        else:
+            inside[path[-1]] = wrong
+        frames[number] = framed(payload)
+    else:
+        frames[number] = b"" if wrong is ABSENT else framed(wrong)
+    return b"".join(frames) + sse(done=dialect == "chat")
+
+
+def framed(payload: Any) -> bytes:
+    return b"data: " + msgspec.json.encode(payload) + b"\n\n"
+
+
+FRAMES = {dialect: list(map(framed, payloads)) for dialect, payloads in STREAMS.items()}
+
+
+def at(value: Any, path: Path) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def words(value: Any) -> set[str]:
+    """All the words that a value says, however deep."""
+    return set(WORD.findall(msgspec.json.encode(value).decode()))
+
+
+def expected(dialect: str, number: int, path: Path) -> set[str]:
+    """The words that must survive. Where a naming field is damaged, those of the object it
+    names are excused, and of a block all that its deltas bring."""
+    payloads = STREAMS[dialect]
+    everything = words(payloads)
+    if not path:
+        return everything - words(payloads[number]) - _of_block(payloads, number)
+    if path[-1] not in NAMING:
+        return everything - words(at(payloads[number], path))
+    around = words(at(payloads[number], path[:-1]))
+    return everything - around - _of_block(payloads, number)
+
+
+def _of_block(payloads: list[Any], number: int) -> set[str]:
+    """All words of the block that an Anthropic event belongs to."""
+    index = payloads[number].get("index")
+    if index is None:
+        return set()
+    return words([payload for payload in payloads if payload.get("index") == index])
+
+
+@pytest.mark.parametrize(("dialect", "number", "path"), list(fields()))
+def test_a_wrong_field_raises_nothing_and_loses_no_neighbour(
+    dialect: str, number: int, path: Path
+) -> None:
+    kept = expected(dialect, number, path)
+    for name, wrong in WRONG.items():
+        events = events_of(damaged(dialect, number, path, wrong), dialect)
+        check_grammar(events)
+        assert msgspec.json.encode(message_of(events))
+        end = events[-1]
+        if isinstance(end, ev.TurnFailed) and may_fail(path, end):
+            continue
+        lost = kept - words(events)
+        assert not lost, f"{name}: {sorted(lost)} got lost; {end}"
+
+
+def may_fail(path: Path, end: ev.TurnFailed) -> bool:
+    """An error that is told, an end that is not told, and arguments that come for a call
+    which a wrong id, number or name has ended, are failures by design."""
+    if "error" in path:
+        return True
+    if end.category == "incomplete" or "no finish reason" in end.message:
+        return not path or path[-1] in {"finish_reason", "stop_reason", "choices", "delta", 0, 1}
+    return "which had ended" in end.message and bool({"tool_calls", "index"} & set(path))
+
+
+@pytest.mark.parametrize("dialect", STREAMS)
+def test_a_wrong_first_payload_raises_nothing_while_the_dialect_is_unknown(dialect: str) -> None:
+    for path in paths(STREAMS[dialect][0]):
+        for wrong in WRONG.values():
+            check_events(events_of(damaged(dialect, 0, path, wrong)))
+
+
+@pytest.mark.parametrize("dialect", STREAMS)
+def test_the_undamaged_stream_says_every_word_and_uses_every_field(dialect: str) -> None:
+    events = events_of(b"".join(FRAMES[dialect]), dialect)
+    check_events(events)
+    assert isinstance(events[-1], ev.TurnFinished)
+    assert words(events) == words(STREAMS[dialect])
+
+
+def test_every_field_of_the_wire_structs_is_damaged() -> None:
+    """A field that is read from now on must stand in the streams too."""
+    from headrace.wire.dialects.anthropic import event  # noqa: PLC0415
+    from headrace.wire.dialects.chat import chunk  # noqa: PLC0415
+
+    for dialect, module in (("chat", chunk), ("anthropic", event)):
+        used = {step for payload in STREAMS[dialect] for path in paths(payload) for step in path}
+        for kind in vars(module).values():
+            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+                names = {field.encode_name for field in msgspec.structs.fields(kind)}
+                missing = names - used - {"error"}
+                assert not missing, f"{kind.__name__}: {missing}"
