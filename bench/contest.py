@@ -13,6 +13,7 @@ from bench.streams import Stream
 
 FLOOR = "floor: split lines, `orjson.loads`"
 HEADRACE = "**Headrace**"
+KEEPS_NOTHING = "Headrace, `keeps_message=False`"
 HTTPX = "httpx alone, bytes dropped"
 BEHIND_HTTPX = "Headrace behind httpx (`decode_async`)"
 OPENAI = "openai SDK, raw stream"
@@ -44,9 +45,11 @@ class Contest:
 def chat(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
     stream = streams.chat(events)
     reads, least = stream.reads, events * 9 // 10
+    bare = headrace(reads, "chat", keeps_message=False)
     contestants = [
         Contestant(FLOOR, floor(reads), 15 // scale, least),
         Contestant(HEADRACE, headrace(reads, "chat"), 15 // scale, least),
+        Contestant(KEEPS_NOTHING, bare, 15 // scale, least),
         Contestant(HTTPX, peers.bare_httpx(reads), 5 // scale, least),
         Contestant(BEHIND_HTTPX, peers.headrace_behind_httpx(reads, "chat"), 5 // scale, least),
         Contestant(OPENAI, peers.openai_sdk(reads), 5 // scale, least),
@@ -60,10 +63,12 @@ def chat(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
 def anthropic(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
     stream = streams.anthropic(events)
     reads, least = stream.reads, events * 9 // 10
+    bare = headrace(reads, "anthropic", keeps_message=False)
     behind = peers.headrace_behind_httpx(reads, "anthropic")
     contestants = [
         Contestant(FLOOR, floor(reads), 15 // scale, least),
         Contestant(HEADRACE, headrace(reads, "anthropic"), 15 // scale, least),
+        Contestant(KEEPS_NOTHING, bare, 15 // scale, least),
         Contestant(HTTPX, peers.bare_httpx(reads), 5 // scale, least),
         Contestant(BEHIND_HTTPX, behind, 5 // scale, least),
         Contestant(ANTHROPIC, peers.anthropic_sdk(reads), 5 // scale, least),

@@ -22,12 +22,11 @@ class Step:
 
     size: str
     events: int
-    argument_chars: int
     cost_s: float
     kept_bytes: int
-    """The events that came out, which the decoder keeps for its `message`."""
-    beyond_bytes: int
-    """The highest memory of a run, less what is kept."""
+    """The events that came out, which a decoder keeps for its `message` unless told not to."""
+    peak_bytes: int
+    """The highest memory of a decoder that keeps nothing."""
 
 
 @dataclass
@@ -36,6 +35,8 @@ class Growth:
 
     name: str
     steps: list[Step]
+    keeps_arguments: bool = False
+    """Whether most of the stream is arguments, which wait for the end of their call."""
 
     @property
     def per_doubling(self) -> float:
@@ -76,16 +77,12 @@ def _growth(
     race(contestants, tell)
     steps: list[Step] = []
     for contestant, (size, stream) in zip(contestants, sized, strict=True):
-        kept, peak = _memory(stream)
-        longest = max(map(len, stream.arguments))
-        steps.append(
-            Step(size, stream.events, longest, contestant.cost_s, kept, max(0, peak - kept))
-        )
-    return Growth(name, steps)
+        steps.append(Step(size, stream.events, contestant.cost_s, *_memory(stream)))
+    return Growth(name, steps, keeps_arguments="," in name)
 
 
 def _memory(stream: Stream) -> tuple[int, int]:
-    """The bytes of the events alone, and the highest of a run that drops them."""
+    """The bytes of the events alone, and the highest of a decoder that keeps nothing."""
     gc.collect()
     tracemalloc.start()
     events = _events(stream)
@@ -95,12 +92,12 @@ def _memory(stream: Stream) -> tuple[int, int]:
     gc.collect()
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
-    headrace(stream.reads, stream.dialect)()
+    headrace(stream.reads, stream.dialect, keeps_message=False)()
     peak = tracemalloc.get_traced_memory()[1] - before
     tracemalloc.stop()
     return kept, peak
 
 
 def _events(stream: Stream) -> list[TurnEvent]:
-    decoder = Decoder(stream.dialect)
+    decoder = Decoder(stream.dialect, keeps_message=False)
     return [event for read in stream.reads for event in decoder.feed(read)] + decoder.close()

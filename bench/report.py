@@ -15,7 +15,7 @@ OURS_USED = "from headrace import Decoder"
 MSGSPEC = "import msgspec"
 
 _MAX_PER_DOUBLING = 2.2
-_MAX_BEYOND_KB = 64.0
+_MAX_PEAK_KB = 64.0
 
 
 @dataclass
@@ -66,13 +66,13 @@ def _growth_goals(growths: list[Growth]) -> list[Goal]:
     time = [
         Goal(f"time per doubling, {g.name}", g.per_doubling, _MAX_PER_DOUBLING) for g in growths
     ]
-    # A call's arguments are joined and parsed once, at their end; that is not flat, but kept.
-    flat = [g for g in growths if "argument" not in g.name]
+    # Arguments are kept until their call ends, where they are joined and parsed: not flat.
+    flat = [g for g in growths if not g.keeps_arguments]
     memory = [
         Goal(
-            f"memory beyond what is kept, {g.name}, {g.steps[-1].size}",
-            g.steps[-1].beyond_bytes / 1024,
-            _MAX_BEYOND_KB,
+            f"memory, nothing kept, {g.name}, {g.steps[-1].size}",
+            g.steps[-1].peak_bytes / 1024,
+            _MAX_PEAK_KB,
             unit=" KB",
         )
         for g in flat
@@ -112,7 +112,9 @@ there they move by a fifth from run to run.
 - Everybody reads the same authored streams: reasoning, text, two tool calls and usage.
 - The **floor** is the least that a reader in Python can do: it splits lines and calls
   `orjson.loads` on each, makes no events, and would be wrong for reads that are not whole lines.
-- Headrace is fed the reads directly: framing, dialect and ledger, bytes to turn events.
+- Headrace is fed the reads directly: framing, dialect and ledger, bytes to turn events. It keeps
+  its events for `message`, as a decoder does unless told not to; the floor and the raw streams
+  keep nothing, and `keeps_message=False` is Headrace doing the same.
 - A peer cannot be fed bytes. It gets the same reads through its own HTTP client, out of memory and
   without a socket. What that client costs is told by *httpx alone*, and *Headrace behind httpx* is
   Headrace in the same place, with records stamped as its async skin stamps them.
@@ -162,11 +164,12 @@ def _growth(growths: list[Growth]) -> str:
         "## Growth",
         "",
         "*Per doubling*: by how much the time grows when the stream doubles; 2 is linear. *Kept*:",
-        "the events that came out, which a decoder holds for its `message`. *Beyond*: the highest",
-        "memory of a run that drops its events, less what is kept; arguments are joined and parsed",
-        "once, when their call ends, so theirs is about the size of the argument.",
+        "the events that came out, which a decoder holds for its `message` unless it is made with",
+        "`keeps_message=False`. *Peak*: the highest memory of a decoder that keeps none. The",
+        "arguments of a call that is open or held back are kept until it ends, and are then joined",
+        "and parsed, so the peak of these streams is a multiple of their arguments.",
         "",
-        "| stream | size | µs an event | per doubling | kept, KB | beyond, KB |",
+        "| stream | size | µs an event | per doubling | kept, KB | peak, KB |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for growth in growths:
@@ -175,7 +178,7 @@ def _growth(growths: list[Growth]) -> str:
             lines.append(
                 f"| {growth.name} | {step.size} | {step.cost_s / step.events * 1e6:.2f} |"
                 f" {f'{growth.per_doubling:.2f}' if is_last else ''} |"
-                f" {step.kept_bytes / 1024:,.0f} | {step.beyond_bytes / 1024:,.0f} |"
+                f" {step.kept_bytes / 1024:,.0f} | {step.peak_bytes / 1024:,.0f} |"
             )
     return "\n".join(lines)
 

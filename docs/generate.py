@@ -7,7 +7,6 @@ A page of its own is listed in `PAGES`. A block stands in a page written by hand
 from __future__ import annotations
 
 import argparse
-import ast
 import inspect
 import re
 import textwrap
@@ -20,6 +19,7 @@ from typing import Any, get_args
 import msgspec
 
 from docs import grammar, meaning
+from docs.outline import default, field_docs, field_types, one_line, prose, struct, table, written
 from headrace import content, decode, errors, events, messages
 from headrace.cli.colour import Paint
 from headrace.cli.parser import build_parser
@@ -52,107 +52,13 @@ def generated() -> dict[Path, str]:
     for path in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]:
         if path not in files and path.exists():
             text = path.read_text("utf-8")
-            filled = _BLOCK.sub(lambda found: found[1] + BLOCKS[found[2]]() + found[3], text)
+            filled = _BLOCK.sub(lambda found: f"{found[1]}\n{BLOCKS[found[2]]()}\n{found[3]}", text)
             if _BLOCK.search(text):
                 files[path] = filled
     return files
 
 
-# --- structs ---------------------------------------------------------------------
-
-
-def _struct(kind: type[msgspec.Struct], *, level: int = 3) -> str:
-    """One struct: its name, its tag where it has one, what it is, its fields."""
-    tag = kind.__struct_config__.tag
-    lines = [f"{'#' * level} {kind.__name__}", ""]
-    if tag is not None:
-        lines += [f"JSON tag: `{tag}`", ""]
-    lines += [_prose(kind), ""]
-    fields = msgspec.structs.fields(kind)
-    docs, types = _field_docs(kind), _field_types(kind)
-    if fields:
-        rows = [
-            (
-                f"`{field.name}`",
-                f"`{types[field.name]}`",
-                _default(field),
-                docs.get(field.name) or meaning.FIELDS.get(field.name, ""),
-            )
-            for field in fields
-        ]
-        lines += [_table(("field", "type", "default", ""), rows)]
-    return "\n".join([*lines, *_members(kind)])
-
-
-def _prose(thing: Any) -> str:
-    return inspect.cleandoc(thing.__doc__ or "")
-
-
-def _field_types(kind: type) -> dict[str, str]:
-    """The annotations as they are written, base classes first."""
-    types: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if issubclass(base, msgspec.Struct) and base is not msgspec.Struct:
-            types |= {name: str(text) for name, text in base.__annotations__.items()}
-    return types
-
-
-def _field_docs(kind: type) -> dict[str, str]:
-    """The string that stands below a field; Python does not keep it, its source does."""
-    docs: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if not base.__module__.startswith("headrace."):
-            continue
-        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
-        assert isinstance(body, ast.ClassDef)
-        for field, doc in zip(body.body, body.body[1:], strict=False):
-            if isinstance(field, ast.AnnAssign) and isinstance(doc, ast.Expr):
-                assert isinstance(field.target, ast.Name)
-                assert isinstance(doc.value, ast.Constant)
-                docs[field.target.id] = " ".join(str(doc.value.value).split())
-    return docs
-
-
-def _default(field: msgspec.structs.FieldInfo) -> str:
-    if field.required:
-        return "required"
-    if field.default is msgspec.NODEFAULT:
-        return f"`{field.default_factory()!r}`"
-    if isinstance(field.default, msgspec.Struct):
-        return f"`{type(field.default).__name__}()`"
-    return f"`{_written(field.default)}`"
-
-
-def _written(value: object) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
-def _members(kind: type) -> list[str]:
-    """Properties and methods that are told about."""
-    lines: list[str] = []
-    for name, member in vars(kind).items():
-        if isinstance(member, property) and not name.startswith("_"):
-            lines.append(f"- `.{name}`: {_one_line(member.fget)}")
-        elif inspect.isfunction(member) and not name.startswith("_"):
-            lines.append(f"- `.{name}(…)`: {_one_line(member)}")
-        elif name == "__add__":
-            lines.append(f"- `a + b`: {_one_line(member)}")
-    return [*lines, ""] if lines else []
-
-
-def _one_line(thing: Any) -> str:
-    return " ".join(_prose(thing).split())
-
-
-def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    heads = list(heads)
-    lines = [_cells(heads), _cells("---" for _ in heads)]
-    lines += [_cells(cell.replace("|", "\\|") for cell in row) for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def _cells(cells: Iterable[str]) -> str:
-    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
+# --- what is listed -------------------------------------------------------------
 
 
 def _structs_of(module: ModuleType, *among: Any) -> list[type[msgspec.Struct]]:
@@ -172,11 +78,11 @@ def _structs_of(module: ModuleType, *among: Any) -> list[type[msgspec.Struct]]:
 def _words(*pairs: tuple[str, Any]) -> str:
     """Literal types and unions by name."""
     rows = [(f"`{name}`", ", ".join(f"`{_word(w)}`" for w in get_args(of))) for name, of in pairs]
-    return _table(("name", "one of"), rows)
+    return table(("name", "one of"), rows)
 
 
 def _word(word: object) -> str:
-    return word.__name__ if inspect.isclass(word) else _written(word)
+    return word.__name__ if inspect.isclass(word) else written(word)
 
 
 # --- pages -----------------------------------------------------------------------
@@ -192,9 +98,9 @@ def _events_page() -> str:
     parts = ["# Events", NOTE, _EVENTS]
     parts += [_contents(title, kinds) for title, _, kinds in families]
     for title, about, kinds in families:
-        parts += [f"## {title}", about, *(_struct(kind) for kind in kinds)]
-    parts += ["## Record", "Where an event stands in a run.", _struct(events.Record)]
-    parts += [_example(), _struct(events.UnknownEvent), "## Words", _EVENT_WORDS]
+        parts += [f"## {title}", about, *(struct(kind) for kind in kinds)]
+    parts += ["## Record", "Where an event stands in a run.", struct(events.Record)]
+    parts += [_example(), struct(events.UnknownEvent), "## Words", _EVENT_WORDS]
     return _page(parts)
 
 
@@ -212,30 +118,30 @@ def _example() -> str:
 
 def _values_page() -> str:
     parts = ["# Values", NOTE, _VALUES, "## Content", _CONTENT]
-    parts += [_struct(kind) for kind in get_args(content.Content)]
-    parts += ["## Reasons", _struct(content.FinishReason)]
+    parts += [struct(kind) for kind in get_args(content.Content)]
+    parts += ["## Reasons", struct(content.FinishReason)]
     parts += [_meanings("word", content.FinishWord, meaning.FINISH_WORDS)]
     parts += [_meanings("kind of an abort", content.AbortKind, meaning.ABORT_KINDS)]
-    parts += ["## Failure and usage", _CATEGORIES, _struct(content.Failure)]
-    parts += [_struct(content.Usage), "## Messages", _struct(messages.Message)]
-    parts += [_struct(messages.Turn), _struct(messages.OutputEnd), _struct(messages.CallResult)]
-    parts += ["## Parts", _PARTS, *(_struct(kind) for kind in get_args(message.Part))]
-    parts += [_struct(kind) for kind in (messages.Seal, messages.Citation, messages.Activity)]
-    parts += ["## History", _one_line(entry.history), _HISTORY]
-    parts += [_struct(kind) for kind in get_args(entry.Entry)]
+    parts += ["## Failure and usage", _CATEGORIES, struct(content.Failure)]
+    parts += [struct(content.Usage), "## Messages", struct(messages.Message)]
+    parts += [struct(messages.Turn), struct(messages.OutputEnd), struct(messages.CallResult)]
+    parts += ["## Parts", _PARTS, *(struct(kind) for kind in get_args(message.Part))]
+    parts += [struct(kind) for kind in (messages.Seal, messages.Citation, messages.Activity)]
+    parts += ["## History", one_line(entry.history), _HISTORY]
+    parts += [struct(kind) for kind in get_args(entry.Entry)]
     return _page(parts)
 
 
 def _meanings(head: str, of: Any, words: dict[Any, str]) -> str:
-    return _table((head, "meaning"), [(f"`{word}`", words[word]) for word in get_args(of)])
+    return table((head, "meaning"), [(f"`{word}`", words[word]) for word in get_args(of)])
 
 
 def _errors_page() -> str:
-    tree, _, rule = _prose(errors).partition("\n\n")[2].rpartition("\n\n")
+    tree, _, rule = prose(errors).partition("\n\n")[2].rpartition("\n\n")
     parts = ["# Errors", NOTE, _ERRORS, f"```text\n{textwrap.dedent(tree)}\n```", rule]
     for name, kind in vars(errors).items():
         if inspect.isclass(kind) and issubclass(kind, errors.HeadraceError):
-            parts += [f"## {name}", _one_line(kind), _attributes(kind)]
+            parts += [f"## {name}", one_line(kind), _attributes(kind)]
     parts += ["## Categories", _CATEGORY_RULES, _categories()]
     return _page(parts)
 
@@ -245,7 +151,7 @@ def _attributes(kind: type[Exception]) -> str:
         return ""
     given = list(inspect.signature(kind).parameters.values())
     rows = [(f"`{p.name}`", f"`{p.annotation}`") for p in given if p.name != "message"]
-    return _table(("attribute", "type"), rows)
+    return table(("attribute", "type"), rows)
 
 
 def _categories() -> str:
@@ -261,7 +167,7 @@ def _categories() -> str:
         )
         for category in get_args(content.ErrorCategory)
     ]
-    return _table(("category", "meaning", "HTTP status", "worth a retry"), rows)
+    return table(("category", "meaning", "HTTP status", "worth a retry"), rows)
 
 
 def _cli_page() -> str:
@@ -290,7 +196,7 @@ def _options(parser: argparse.ArgumentParser) -> str:
         for action in parser._actions
     ]
     rows += [(f"`{name}`", _summary(parser, name)) for name in subcommands(parser)]
-    return _table(("", "meaning"), [row for row in rows if row[0]])
+    return table(("", "meaning"), [row for row in rows if row[0]])
 
 
 def _usage(action: argparse.Action) -> str:
@@ -322,27 +228,25 @@ def _page(parts: Iterable[str]) -> str:
 
 
 def _limits() -> str:
-    docs = _field_docs(Limits)
+    docs = field_docs(Limits)
     rows = [
         (f"`{field.name}`", _amount(field.name, field.default), docs[field.name])
         for field in msgspec.structs.fields(Limits)
     ]
-    return _table(("limit", "default", "bounds"), rows)
+    return table(("limit", "default", "bounds"), rows)
 
 
 def _amount(name: str, value: int) -> str:
-    if value % 2**20:
-        return f"{value:,}"
-    return f"{value // 2**20} Mi {'bytes' if name.endswith('bytes') else 'characters'}"
+    return f"{value // 2**20} MiB" if name.endswith("_bytes") else f"{value:,}"
 
 
 def _quirks() -> str:
-    docs, types = _field_docs(ChatQuirks), _field_types(ChatQuirks)
+    docs, types = field_docs(ChatQuirks), field_types(ChatQuirks)
     rows = [
-        (f"`{field.name}`", f"`{types[field.name]}`", _default(field), docs[field.name])
+        (f"`{field.name}`", f"`{types[field.name]}`", default(field), docs[field.name])
         for field in msgspec.structs.fields(ChatQuirks)
     ]
-    return _table(("quirk", "type", "default", "meaning"), rows)
+    return table(("quirk", "type", "default", "meaning"), rows)
 
 
 def _finish_words() -> str:
@@ -351,7 +255,7 @@ def _finish_words() -> str:
         by_word.setdefault(str(reason), []).append(f"`{word}`")
     rows = [(f"`{reason}`", ", ".join(words)) for reason, words in by_word.items()]
     failing = ", ".join(f"`{word}`" for word in sorted(FAILURE_WORDS))
-    return _table(("becomes", "from"), [*rows, ("a `TurnFailed`", failing)])
+    return table(("becomes", "from"), [*rows, ("a `TurnFailed`", failing)])
 
 
 def _moves() -> str:
@@ -362,15 +266,15 @@ def _moves() -> str:
         for end in dict.fromkeys(nexts.values())
         for events in [grammar.moves(thing, state, end)]
     ]
-    return _table(("of a", "that is", "may come", "then it is"), rows)
+    return table(("of a", "that is", "may come", "then it is"), rows)
 
 
 def _answer_table() -> str:
     """What `headrace decode answer.sse` prints: the same rows, one read for each frame."""
-    table, ticks = Table(_TABLE_COLUMNS, Paint(False)), count(0, 20)
+    shown, ticks = Table(_TABLE_COLUMNS, Paint(False)), count(0, 20)
     reads = [frame + b"\n\n" for frame in ANSWER.read_bytes().split(b"\n\n") if frame]
-    rows = [table.row(record) for record in decode(reads, clock=lambda: next(ticks))]
-    return "\n".join(["```text", "$ headrace decode answer.sse", table.header(), *rows, "```", ""])
+    rows = [shown.row(record) for record in decode(reads, clock=lambda: next(ticks))]
+    return "\n".join(["```text", "$ headrace decode answer.sse", shown.header(), *rows, "```", ""])
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -46,7 +46,6 @@ FIELDS: dict[str, str] = {
     "item": "The item's number; parts of one provider item share it.",
     "item_id": "The provider's own id of the item.",
     "call_id": "The call's id, unique in its turn.",
-    "name": "The tool's name.",
     "raw_reason": "The provider's own word.",
     "skipped_frames": "Frames that could not be read.",
     "started_ms": "When it began.",

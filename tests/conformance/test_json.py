@@ -193,10 +193,11 @@ FIELDS: dict[str, list[bytes]] = {
         b'{"type": "content_block_start", "content_block": {"type": "odd", "value": @}}',
         b'{"type": "content_block_start", "content_block":'
         b' {"type": "tool_use", "name": "f", "input": @}}',
-        b'{"type": "content_block_start", "content_block": {"type": "a_tool_result", "content": @}}',
+        b'{"type": "content_block_start", "content_block": {"type": "tool_result", "content": @}}',
         b'{"type": "content_block_delta", "delta": @}',
         b'{"type": "content_block_delta", "delta": {"type": "text_delta", "text": @}}',
-        b'{"type": "content_block_delta", "delta": {"type": "input_json_delta", "partial_json": @}}',
+        b'{"type": "content_block_delta", "delta":'
+        b' {"type": "input_json_delta", "partial_json": @}}',
         b'{"type": "content_block_delta", "delta": {"type": "citations_delta", "citation": @}}',
         b'{"type": @}',
     ],
@@ -307,7 +308,7 @@ def check_arguments(dialect: str, name: str, data: bytes) -> None:
 def meant(written: str) -> Any:
     """What the standard library reads; `null` is no arguments, half a surrogate pair is
     U+FFFD, and a whole number past what Python takes from text is infinite."""
-    value = json.loads(written, parse_int=lambda digits: _int(digits))
+    value = json.loads(written, parse_int=_int)
     return {} if value is None else _mended(value)
 
 
@@ -366,6 +367,7 @@ def test_a_public_case_as_arguments(dialect: str, path: Path) -> None:
     check_arguments(dialect, path.name, path.read_bytes())
 
 
+# FAILS: a `type` that is a list or an object raises TypeError (anthropic/dialect.py recognises)
 @authored
 def test_detection_reads_any_first_frame(name: str) -> None:
     for payload in (AUTHORED[name], b'{"type": ' + AUTHORED[name] + b"}"):

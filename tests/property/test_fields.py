@@ -125,6 +125,8 @@ def _of_block(payloads: list[Any], number: int) -> set[str]:
     return words([payload for payload in payloads if payload.get("index") == index])
 
 
+# FAILS: chat-14-x_groq.error, citations of the same chunk come after the end (dialect.py _seldom)
+# FAILS: anthropic-26-delta.words and .list, null and [] wipe an unknown block (block.py _merge)
 @pytest.mark.parametrize(("dialect", "number", "path"), list(fields()))
 def test_a_wrong_field_raises_nothing_and_loses_no_neighbour(
     dialect: str, number: int, path: Path
@@ -137,8 +139,18 @@ def test_a_wrong_field_raises_nothing_and_loses_no_neighbour(
         end = events[-1]
         if isinstance(end, ev.TurnFailed) and may_fail(path, end):
             continue
+        if is_replaced(dialect, number, path, name):
+            continue
         lost = kept - words(events)
         assert not lost, f"{name}: {sorted(lost)} got lost; {end}"
+
+
+def is_replaced(dialect: str, number: int, path: Path, name: str) -> bool:
+    """A block that we do not know grows by what its deltas bring; a value of another type
+    takes the old one's place, but null and an empty list bring nothing."""
+    delta = STREAMS[dialect][number].get("delta", {})
+    nothing = {"absent", "null"} | ({"empty list"} if "list" in path else set())
+    return delta.get("type") == "odd_delta" and name not in nothing
 
 
 def may_fail(path: Path, end: ev.TurnFailed) -> bool:
@@ -151,6 +163,7 @@ def may_fail(path: Path, end: ev.TurnFailed) -> bool:
     return "which had ended" in end.message and bool({"tool_calls", "index"} & set(path))
 
 
+# FAILS: anthropic, a `type` that is a list or an object raises TypeError (dialect.py recognises)
 @pytest.mark.parametrize("dialect", STREAMS)
 def test_a_wrong_first_payload_raises_nothing_while_the_dialect_is_unknown(dialect: str) -> None:
     for path in paths(STREAMS[dialect][0]):

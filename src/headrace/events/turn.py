@@ -34,8 +34,8 @@ class OutputStarted(BaseEvent, frozen=True, gc=False):
 
 
 class OutputFinished(BaseEvent, frozen=True, gc=False):
-    """An output has ended; all its parts are closed. `reason` is None where the stream
-    broke off before it gave one."""
+    """An output has ended; all its parts are closed. `reason` is None where the provider
+    gave none for it, or the stream broke off before."""
 
     output: int
     reason: FinishReason | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from headrace.errors import LimitExceeded
 from headrace.wire.payload import NotJSON, parse
 
-_COULD_CLOSE = ("}", "]", '"')
+_MARKS = re.compile(r'\\.?|["{}\[\]]', re.DOTALL)
 
 
 class MalformedArguments(ValueError):
@@ -25,6 +26,36 @@ def parse_arguments(raw: str, max_depth: int) -> Any:
     return {} if value is None else value
 
 
-def could_be_whole(last_fragment: str) -> bool:
-    """Whether it is worth a try: JSON of a call ends with one of three characters."""
-    return last_fragment.rstrip().endswith(_COULD_CLOSE)
+class Extent:
+    """Follows a JSON text, fragment by fragment, to the bracket or quote that closes it,
+    so that nobody has to parse again and again to know whether it is whole."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._is_string = False
+        self._is_escaped = False
+        self.is_closed = False
+
+    def feed(self, text: str) -> None:
+        """More of the text."""
+        start = 1 if self._is_escaped and text else 0
+        self._is_escaped = self._is_escaped and not text
+        for match in _MARKS.finditer(text, start):
+            self._mark(match[0])
+
+    def _mark(self, mark: str) -> None:
+        if mark[0] == "\\":
+            self._is_escaped = len(mark) == 1
+        elif mark == '"':
+            self._is_string = not self._is_string
+            self._close()
+        elif self._is_string:
+            return
+        elif mark in "{[":
+            self._depth += 1
+        else:
+            self._depth -= 1
+            self._close()
+
+    def _close(self) -> None:
+        self.is_closed = self.is_closed or (self._depth <= 0 and not self._is_string)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from headrace.content import Failure, FinishReason, Usage
 from headrace.errors import LimitExceeded, UsageError, WireError
 from headrace.events import Record, TurnEvent
 from headrace.messages import Message, fold
 from headrace.wire.detection import DIALECTS, detect
+from headrace.wire.dialects.chat import DEFAULT_QUIRKS, ChatDialect, ChatQuirks
 from headrace.wire.dialects.dialect import Dialect
 from headrace.wire.framing import framing_named
 from headrace.wire.framing.frame import Frame
@@ -29,9 +28,9 @@ class Decoder:
     `ignored_frames`, and nothing comes of them.
 
     `dialect` None is detected from the first frames. `first_item` and `first_part` go on
-    where the last turn of a run stopped (`next_item`, `next_part`). `options` go to the
-    dialect, such as `quirks` to chat. Without `keeps_message` nothing is kept of the
-    events that were handed over, and `message` cannot be asked for.
+    where the last turn of a run stopped (`next_item`, `next_part`). `quirks` are for chat
+    streams. Without `keeps_message` nothing is kept of the events that were handed over,
+    and `message` cannot be asked for.
     """
 
     def __init__(
@@ -44,12 +43,12 @@ class Decoder:
         first_item: int = 0,
         first_part: int = 0,
         keeps_message: bool = True,
-        **options: Any,
+        quirks: ChatQuirks = DEFAULT_QUIRKS,
     ) -> None:
         self._limits = limits
         self._provider = provider
         self._numbers = (first_item, first_part)
-        self._options = options
+        self._quirks = quirks
         self._framing = framing_named(framing, limits)
         self._dialect: Dialect | None = None
         self._undecided: list[Frame] = []
@@ -92,6 +91,15 @@ class Decoder:
             self._spoken().close()
         except WireError as error:
             self._break(error)
+        return self._taken()
+
+    def fail(self, failure: Failure) -> list[TurnEvent]:
+        """The bytes broke off for a reason that they do not tell, such as the network:
+        close what is open and say it. Nothing, where the turn has ended already."""
+        if self._is_closed or self._is_broken:
+            return []
+        self._is_closed = True
+        self._give_up(failure)
         return self._taken()
 
     def _taken(self) -> list[TurnEvent]:
@@ -144,7 +152,8 @@ class Decoder:
             first_item=self._numbers[0],
             first_part=self._numbers[1],
         )
-        self._dialect = kind(ledger, limits=self._limits, **self._options)
+        options = {"quirks": self._quirks} if kind is ChatDialect else {}
+        self._dialect = kind(ledger, limits=self._limits, **options)
         waiting, self._undecided = self._undecided, []
         for frame in waiting:
             self._read(frame)
@@ -152,7 +161,9 @@ class Decoder:
     def _break(self, error: WireError) -> None:
         """The bytes break the format: one terminal event says so."""
         self._is_broken = True
-        failure = Failure("protocol", str(error))
+        self._give_up(Failure("protocol", str(error)))
+
+    def _give_up(self, failure: Failure) -> None:
         try:
             self._spoken().fail(failure)
         except WireError:

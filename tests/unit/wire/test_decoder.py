@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headrace import Decoder, Limits, UsageError, decode, decode_async
+from headrace import ChatQuirks, Decoder, Failure, Limits, UsageError, decode, decode_async
 from headrace import events as ev
 from headrace.content import END_TURN, Usage
 from tests.wire import chunk, events_of, kinds, message_of, only, sse
@@ -90,6 +90,20 @@ def test_a_decoder_need_not_keep_what_it_handed_over() -> None:
 def test_the_error_field_is_read_also_where_the_sse_framing_was_lost() -> None:
     events = events_of(b'error: {"error":{"message":"no"}}\n', framing="lines")
     assert only(events, ev.TurnFailed)[0].message == "no"
+
+
+def test_quirks_do_no_harm_to_a_stream_of_another_dialect() -> None:
+    assert only(events_of(MESSAGE, quirks=ChatQuirks(think_tags=None)), ev.TurnFinished)
+
+
+def test_a_turn_can_be_failed_from_outside_once() -> None:
+    decoder = Decoder()
+    events = decoder.feed(HELLO[:-40])
+    events += decoder.fail(Failure("network", "connection reset", retryable=True))
+    assert only(events, ev.TurnFailed)[0].message == "connection reset"
+    assert message_of(events).text == "hello"
+    assert decoder.fail(Failure("network", "again")) == []
+    assert decoder.close() == []
 
 
 def test_closing_twice_is_harmless() -> None:

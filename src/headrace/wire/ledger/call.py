@@ -20,7 +20,7 @@ from headrace.events import (
     ToolCallStarted,
     TurnEvent,
 )
-from headrace.wire.arguments import MalformedArguments, could_be_whole, parse_arguments
+from headrace.wire.arguments import Extent, MalformedArguments, parse_arguments
 from headrace.wire.ledger.numbers import Numbers
 from headrace.wire.limits import Limits
 
@@ -30,6 +30,8 @@ class Call:
     (through `CallQueue.tell`) while the call waits."""
 
     __slots__ = (
+        "_extent",
+        "_followed",
         "_fragments",
         "args",
         "call_id",
@@ -45,6 +47,7 @@ class Call:
         "seals",
         "size",
         "state",
+        "wire_id",
     )
 
     def __init__(
@@ -59,6 +62,7 @@ class Call:
         provider_data: JSONObject | None,
     ) -> None:
         self.call_id = call_id or None
+        self.wire_id = call_id or None
         self.name = name or None
         self.executor: Executor = executor
         self.input: CallInput = input
@@ -73,6 +77,8 @@ class Call:
         self.args: Any = None
         self.seals: list[tuple[SealKind, str]] = []
         self._fragments: list[str] = []
+        self._extent: Extent | None = Extent()
+        self._followed = 0
 
     def append(self, text: str) -> None:
         self._fragments.append(text)
@@ -82,7 +88,9 @@ class Call:
     def raw(self) -> str:
         """What came so far, joined; the join is kept, so that asking again is cheap."""
         if len(self._fragments) > 1:
+            self._follow()
             self._fragments = ["".join(self._fragments)]
+            self._followed = 1
         return self._fragments[0] if self._fragments else ""
 
     @property
@@ -91,18 +99,24 @@ class Call:
         return self.name is not None and bool(self.call_id or self._fragments or self.is_ended)
 
     def is_whole(self, max_depth: int) -> bool:
-        """Whether the arguments are whole. Worth asking only when their last character
-        could close them; a yes keeps the parsed value."""
-        if self.is_parsed:
-            return True
-        if self.input != "json" or not self._fragments or not could_be_whole(self._fragments[-1]):
-            return False
+        """Whether the arguments are whole. They are parsed once, when their last bracket
+        has come; a yes keeps the parsed value."""
+        self._follow()
+        if self.is_parsed or self._extent is None or not self._extent.is_closed:
+            return self.is_parsed
+        self._extent = None
         try:
             self.args = parse_arguments(self.raw, max_depth)
         except MalformedArguments:
             return False
         self.is_parsed = True
         return True
+
+    def _follow(self) -> None:
+        if self._extent is not None and self.input == "json":
+            for fragment in self._fragments[self._followed :]:
+                self._extent.feed(fragment)
+        self._followed = len(self._fragments)
 
 
 class CallQueue:
@@ -143,6 +157,7 @@ class CallQueue:
 
     def tell(self, call: Call, *, name: str | None = None, call_id: str | None = None) -> None:
         """What the provider forgot to say at once. A started call keeps what it has."""
+        call.wire_id = call.wire_id or call_id or None
         if call.state != "waiting":
             return
         call.name = call.name or name or None

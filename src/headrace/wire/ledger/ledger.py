@@ -129,7 +129,7 @@ class Ledger:
             self.fail(
                 Failure(
                     "incomplete",
-                    "the stream was cut: it gave neither a finish reason nor a terminator",
+                    "the stream was cut before the provider said how it ends",
                     retryable=True,
                 )
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from headrace.content import END_TURN, TOOL_USE, Content, FinishReason
+from headrace.content import CONTENT_FILTER, END_TURN, TOOL_USE, Content, FinishReason
 from headrace.errors import LimitExceeded, WireError
 from headrace.events import (
     CallInput,
@@ -375,10 +375,16 @@ class Output:
         is_short = self.reason is not None and self.reason.word in _CUT_SHORT
         self.close_prose()
         self._calls.close_all(is_cut=is_cut or is_short)
-        if self.reason == END_TURN and self._calls.has_client_calls:
-            self.reason = TOOL_USE
+        if self.reason == END_TURN:
+            self.reason = self._real_reason()
         self.is_finished = True
         self._events.append(OutputFinished(self.number, self.reason, self.raw_reason))
+
+    def _real_reason(self) -> FinishReason:
+        """Calls and refusals decide what an end is, not the word that the provider has."""
+        if self._calls.has_client_calls:
+            return TOOL_USE
+        return CONTENT_FILTER if self.has_refusal else END_TURN
 
     def _begin_part(self) -> None:
         self._refuse_when_finished()

@@ -201,6 +201,15 @@ def test_id_and_name_repeated_with_every_piece() -> None:
     ]
 
 
+def test_an_id_of_ours_is_never_taken_for_the_providers() -> None:
+    twins = [entry(i, id="a", name="f", arguments='{"x":') for i in (0, 1)]
+    rests = [entry(i, id="a", name="f", arguments=f"{i}}}") for i in (0, 1)]
+    assert calls(*twins, *rests) == [("a", "f", {"x": 0}), ("a~2", "f", {"x": 1})]
+    assert calls(
+        entry(0, name="f", arguments='{"x":'), entry(0, id="late", name="f", arguments="1}")
+    ) == [("call_0", "f", {"x": 1})]
+
+
 def test_empty_and_null_ids_and_names_say_nothing() -> None:
     assert calls(
         entry(0, id="a", name="f", arguments=""),

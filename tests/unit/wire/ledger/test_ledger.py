@@ -10,6 +10,7 @@ from headrace import events as ev
 from headrace.content import CONTENT_FILTER, END_TURN, MAX_TOKENS, TOOL_USE, Failure, Usage, other
 from headrace.errors import LimitExceeded, WireError
 from headrace.wire.ledger import Call, Ledger, Output
+from headrace.wire.ledger import call as call_module
 from headrace.wire.limits import Limits
 from tests.grammar import check_grammar
 from tests.wire import kinds, only
@@ -240,6 +241,37 @@ def test_arguments_that_never_become_json_are_malformed(
     malformed = only(ended(ledger), ev.ToolCallMalformed)[0]
     assert malformed.raw == raw
     assert malformed.error
+
+
+def test_a_blank_after_the_arguments_does_not_hold_the_next_call_back(
+    ledger: Ledger, output: Output
+) -> None:
+    first = begin(output, "a")
+    output.args(first, '{"x": "}"}')
+    output.args(first, " ")
+    begin(output, "b")
+    assert calls(ledger.take()) == [("start", "a"), ("end", '{"x": "}"} '), ("start", "b")]
+
+
+def test_arguments_are_parsed_once_however_often_text_comes_between(
+    ledger: Ledger, output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+    real = call_module.parse_arguments
+    monkeypatch.setattr(
+        call_module, "parse_arguments", lambda raw, depth: [parsed.append(raw), real(raw, depth)][1]
+    )
+    call = begin(output, "a")
+    output.args(call, '{"x": [')
+    for _ in range(50):
+        output.args(call, "{}, {}")
+        output.text("t")
+        output.reasoning("r")
+        output.args(call, ",")
+    output.args(call, "1]}")
+    ledger.end(has_terminator=True)
+    assert len(parsed) == 1
+    assert only(ledger.take(), ev.ToolCallFinished)
 
 
 def test_a_text_call_is_not_parsed(ledger: Ledger, output: Output) -> None:

@@ -75,8 +75,8 @@ class ChatCalls:
 
     def _is_another(self, call: Call, id: str | None, name: str, written: str) -> bool:
         """Whether an entry with a name, at the place of a known call, is a new call."""
-        if id and call.call_id:
-            return id != call.call_id
+        if id and call.wire_id:
+            return id != call.wire_id
         if call.name is None:
             return False
         if name != call.name:

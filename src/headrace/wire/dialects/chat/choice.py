@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import CONTENT_FILTER, END_TURN, Failure, other
+from headrace.content import Failure, other
 from headrace.events import CitationAdded
 from headrace.wire.dialects.chat.calls import ChatCalls
 from headrace.wire.dialects.chat.chunk import WireChoice, WireDelta
@@ -54,8 +54,6 @@ class Choice:
         if any(self._audio):
             self.output.media("audio", data="".join(self._audio))
             self._audio.clear()
-        if self.output.has_refusal and self.output.reason == END_TURN:
-            self.output.reason = CONTENT_FILTER
 
     def _delta(self, delta: WireDelta) -> None:
         content = delta.content

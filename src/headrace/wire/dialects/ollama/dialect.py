@@ -93,6 +93,7 @@ class OllamaDialect:
     def _say(self, message: WireMessage) -> None:
         output = self._output(message.role)
         if message.thinking:
+            self._release()
             output.reasoning(message.thinking)
         if message.content:
             self._text(output, message.content)

@@ -1,0 +1,86 @@
+"""The fuzzer for a few seconds, and in-process what it and its kin have found before."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.wire.limits import Limits
+from tests.fuzz.seeds import streams
+from tests.fuzz.targets import check, check_events
+from tests.wire import events_of, single_bytes
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 8
+
+LIMITED = {"limits": Limits(max_line_bytes=8, max_total_bytes=24)}
+CITED = b'"citations": ["u"]'
+
+# A stream, and the decoder's options; each once broke a promise.
+FOUND: dict[str, tuple[bytes, dict[str, Any]]] = {
+    # FAILS: TypeError: unhashable type (anthropic/dialect.py recognises)
+    "a type that is a list": (b'data: {"type": []}\n\n', {}),
+    "a type that is an object": (b'data: {"type": {}}\n\n', {}),
+    # FAILS: CitationAdded after TurnFailed (chat/dialect.py _seldom, ledger.py cite)
+    "sources beside an error inside x_groq": (
+        b'data: {"x_groq": {"error": "e"}, ' + CITED + b"}\n\n",
+        {"dialect": "chat"},
+    ),
+    "sources in an event named error": (
+        b'event: error\ndata: {"message": "e", ' + CITED + b"}\n\n",
+        {"dialect": "chat"},
+    ),
+    # FAILS: the cut decides which of two limits is named (decoder.py feed)
+    "a long line behind a frame, and the end of all room": (
+        b"data:1\n\n" + b"x" * 40,
+        {"dialect": "chat", **LIMITED},
+    ),
+    "a broken array behind an element, and the end of all room": (
+        b'[{"a": 1} x' + b" " * 40,
+        {"dialect": "chat", "framing": "json-array", **LIMITED},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_stays_fixed(name: str) -> None:
+    stream, options = FOUND[name]
+    events = events_of(stream, **options)
+    check_events(events)
+    assert events_of(single_bytes(stream), **options) == events
+
+
+def test_no_seed_breaks_a_promise() -> None:
+    """Also those that are too long for the small limits."""
+    for number, stream in enumerate(streams()):
+        for choice in (0, number % 64, 255 - number % 64):
+            check(bytes((choice, number % 256)) + stream)
+
+
+def test_coverage_guided_fuzzing_finds_nothing(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    pytest.importorskip("atheris", reason="atheris has no wheel for this platform")
+    corpus = tmp_path / "corpus"
+    command = [sys.executable, "-m", "tests.fuzz", "--seconds", str(SECONDS)]
+    done = subprocess.run(
+        [*command, "--corpus", str(corpus), "--artifacts", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = re.search(r"^fuzz: (\d+) inputs; coverage (\d+) -> (\d+) edges.*$", done.stdout, re.M)
+    assert summary, done.stdout + done.stderr
+    record_property("summary", summary[0])
+    assert int(summary[1]) > 500, "the fuzzer hardly ran"
+    assert int(summary[3]) > int(summary[2]) > 500, "there is no coverage to be guided by"
+    assert any(corpus.iterdir()), "nothing was learnt"

@@ -1,0 +1,224 @@
+"""The docs say what the code does: generated pages are fresh, examples run, links lead
+somewhere, and every public word is told."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+
+from docs import generate, meaning
+from docs.grammar import GRAMMAR
+from headrace import ChatQuirks, Limits, content, errors
+from headrace import events as ev
+from headrace.cli.decode import run as run_decode
+from headrace.cli.parser import build_parser
+from headrace.wire.detection import DIALECTS
+from headrace.wire.framing import FRAMINGS
+from tests.authored import anthropic_streams, chat_streams
+from tests.wire import events_of
+
+ROOT = generate.ROOT
+PAGES = [ROOT / "README.md", *sorted(generate.DOCS.rglob("*.md"))]
+# Written by `make bench`; a tree in which it is not there yet is no reason to fail.
+MEASURED = generate.DOCS / "performance.md"
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def text_of_docs() -> str:
+    return "\n".join(page.read_text("utf-8") for page in PAGES)
+
+
+# --- generated pages --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", generate.generated(), ids=name)
+def test_generated_pages_are_fresh(path: Path) -> None:
+    assert path.read_text("utf-8") == generate.generated()[path], "mend it with: make docs"
+
+
+def test_every_block_is_used() -> None:
+    used = re.findall(r"<!-- generated: (\w+) -->", text_of_docs())
+    assert sorted(used) == sorted(generate.BLOCKS)
+
+
+def test_the_table_in_the_readme_is_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any
+) -> None:
+    shutil.copy(generate.ANSWER, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert run_decode(build_parser().parse_args(["decode", "answer.sse"])) == 0
+    printed = capfdbinary.readouterr().out.decode()
+    assert printed.rstrip() in (ROOT / "README.md").read_text("utf-8")
+
+
+# --- examples ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_examples_of_a_page_run_and_print_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(generate.ANSWER, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "example"}
+    printed = ""
+    for language, body in FENCE.findall(page.read_text("utf-8")):
+        if language == "python":
+            assert not printed, "an example prints what the page does not show"
+            printed = _run(body, names)
+        elif language == "output":
+            assert _trimmed(body) == _trimmed(printed)
+            printed = ""
+    assert not printed, "an example prints what the page does not show"
+
+
+def _run(code: str, names: dict[str, Any]) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "<example>", "exec"), names)
+    return out.getvalue()
+
+
+def _trimmed(text: str) -> list[str]:
+    """Without blanks at the end of lines, which editors take away."""
+    return [line.rstrip() for line in text.rstrip().splitlines()]
+
+
+# --- links ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = page.read_text("utf-8")
+    missing = [link for link in LINK.findall(text) if not _resolves(page, link)]
+    assert missing == []
+
+
+def _resolves(page: Path, link: str) -> bool:
+    if link.startswith("https://"):
+        return True
+    target, _, anchor = link.partition("#")
+    path = (page.parent / target).resolve() if target else page
+    if path == MEASURED:
+        return True
+    return path.exists() and (not anchor or anchor in _anchors(path))
+
+
+def _anchors(path: Path) -> set[str]:
+    text = FENCE.sub("", path.read_text("utf-8"))
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", sorted(generate.DOCS.rglob("*.md")), ids=name)
+def test_every_page_can_be_reached(page: Path) -> None:
+    reached = {
+        (source.parent / link.partition("#")[0]).resolve()
+        for source in PAGES
+        if source != page
+        for link in LINK.findall(source.read_text("utf-8"))
+    }
+    assert page in reached
+
+
+# --- every word is told -----------------------------------------------------------
+
+
+def test_every_event_is_in_the_reference_and_every_turn_event_in_the_grammar() -> None:
+    reference = (generate.DOCS / "reference" / "events.md").read_text("utf-8")
+    for kind in (*ev.EVENT_TYPES, *get_args(ev.DerivedEvent), ev.Record):
+        assert f"### {kind.__name__}\n" in reference
+    told = {event for states in GRAMMAR.values() for moves in states.values() for event in moves}
+    assert told == {kind.__name__ for kind in get_args(ev.TurnEvent)}
+
+
+def test_every_error_quirk_and_limit_is_told() -> None:
+    text = text_of_docs()
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    for kind in kinds:
+        if issubclass(kind, errors.HeadraceError):
+            assert f"## {kind.__name__}\n" in text
+    for field in (*ChatQuirks.__struct_fields__, *Limits.__struct_fields__):
+        assert f"| `{field}` |" in text
+
+
+def test_every_word_has_its_meaning_and_no_other_does() -> None:
+    assert set(meaning.FINISH_WORDS) == set(get_args(content.FinishWord))
+    assert set(meaning.ABORT_KINDS) == set(get_args(content.AbortKind))
+    assert set(meaning.ERROR_CATEGORIES) == content.ERROR_CATEGORIES
+
+
+def test_every_dialect_and_framing_is_told() -> None:
+    page = (generate.DOCS / "topics" / "dialects.md").read_text("utf-8")
+    assert set(DIALECTS) <= _anchors(generate.DOCS / "topics" / "dialects.md")
+    for framing in FRAMINGS:
+        assert f"| `{framing}` |" in page
+
+
+def test_every_command_is_in_the_reference() -> None:
+    page = (generate.DOCS / "reference" / "cli.md").read_text("utf-8")
+    commands = generate.subcommands(build_parser())
+    assert "decode" in commands
+    for command in commands:
+        assert f"## headrace {command}\n" in page
+
+
+def test_the_docs_name_no_place_of_one_machine() -> None:
+    found = re.findall(r"(?:\.\./shared|(?<![\w.])/(?:work|home|Users|tmp)/)\S*", text_of_docs())
+    assert found == []
+
+
+# --- the drawn grammar ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streams", [chat_streams, anthropic_streams])
+def test_streams_make_only_the_moves_that_are_drawn(streams: Any) -> None:
+    @settings(max_examples=25)
+    @given(streams())
+    def check(stream: Any) -> None:
+        _walk(events_of(stream.data))
+
+    check()
+
+
+def test_an_illegal_move_is_not_drawn() -> None:
+    started = ev.TurnStarted(dialect="chat")
+    text = ev.TextStarted(part=0, output=0, item=0)
+    with pytest.raises(KeyError, match="TextDelta"):
+        _walk([started, ev.OutputStarted(0), text, ev.TextFinished(0), ev.TextDelta(0, "x")])
+
+
+def _walk(events: list[ev.TurnEvent]) -> None:
+    """Take every event through the table; a move that is not there is a KeyError."""
+    things: dict[object, tuple[str, str]] = {}
+    for event in events:
+        kind = type(event).__name__
+        key = _key(event)
+        thing, state = things.get(key) or (_thing(kind), "before")
+        things[key] = thing, GRAMMAR[thing][state][kind]
+    assert {state for _, state in things.values()} <= {"over", "closed"}
+
+
+def _key(event: Any) -> object:
+    part = getattr(event, "part", None)
+    if part is not None:
+        return ("part", part)
+    return ("output", event.output) if hasattr(event, "output") else "turn"
+
+
+def _thing(kind: str) -> str:
+    starts: Iterator[str] = (t for t, states in GRAMMAR.items() if kind in states["before"])
+    return next(starts)
