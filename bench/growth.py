@@ -15,6 +15,9 @@ from bench.streams import Stream
 from headrace import Decoder
 from headrace.events import TurnEvent
 
+# Arguments are kept until their call ends: in a stream that grows, they stay as they are.
+_DELTAS = 20
+
 
 @dataclass
 class Step:
@@ -52,8 +55,11 @@ def growths(scale: int, rounds: int, tell: Callable[[str], None]) -> list[Growth
     deltas = [5_000 // scale, 10_000 // scale, 20_000 // scale]
     switches = [1_000 // scale, 2_000 // scale, 4_000 // scale]
     cases: list[tuple[str, list[tuple[str, Stream]]]] = [
-        ("chat", [(f"{n:,} chunks", streams.chat(n)) for n in sizes]),
-        ("Anthropic", [(f"{n:,} events", streams.anthropic(n)) for n in sizes]),
+        ("chat", [(f"{n:,} chunks", streams.chat(n, call_deltas=_DELTAS)) for n in sizes]),
+        (
+            "Anthropic",
+            [(f"{n:,} events", streams.anthropic(n, call_deltas=_DELTAS)) for n in sizes],
+        ),
         (
             "chat, one argument",
             [(f"{n:,} deltas", streams.chat_argument(n, n * 50)) for n in deltas],

@@ -37,10 +37,11 @@ class Stream:
     arguments: tuple[str, ...] = ()
 
 
-def chat(events: int = EVENTS) -> Stream:
-    """Reasoning, text, two calls and usage in `events` chunks."""
-    reasoning, text, first, second = _shares(events - 5)
-    stream = Stream("chat", arguments=(_arguments(4 * first), _arguments(4 * second)))
+def chat(events: int = EVENTS, *, call_deltas: int | None = None) -> Stream:
+    """Reasoning, text, two calls and usage in `events` chunks; a tenth of them belongs to
+    each call, or `call_deltas`."""
+    reasoning, text, deltas = _shares(events - 5, call_deltas)
+    stream = Stream("chat", arguments=(_arguments(4 * deltas),) * 2)
     _add_chunk(stream, {"role": "assistant", "content": "", "refusal": None})
     for word in _words(reasoning):
         stream.reasoning += word
@@ -50,7 +51,7 @@ def chat(events: int = EVENTS) -> Stream:
         _add_chunk(stream, {"content": word})
     for number, arguments in enumerate(stream.arguments):
         _add_chunk(stream, _call_start(number))
-        for piece in _pieces(arguments, (first, second)[number]):
+        for piece in _pieces(arguments, deltas):
             _add_chunk(stream, _call_piece(number, piece))
     _end_chat(stream)
     return stream
@@ -80,10 +81,10 @@ def chat_switches(switches: int) -> Stream:
     return stream
 
 
-def anthropic(events: int = EVENTS) -> Stream:
-    """Thinking with its signature, text, two calls, pings and usage in `events` events."""
-    reasoning, text, first, second = _shares(events - 13)
-    stream = Stream("anthropic", arguments=(_arguments(4 * first), _arguments(4 * second)))
+def anthropic(events: int = EVENTS, *, call_deltas: int | None = None) -> Stream:
+    """Thinking with its signature, text, two calls, a ping and usage in `events` events."""
+    reasoning, text, deltas = _shares(events - 13, call_deltas)
+    stream = Stream("anthropic", arguments=(_arguments(4 * deltas),) * 2)
     _start_message(stream)
     _add_event(stream, "ping")
     _start_block(stream, 0, {"type": "thinking", "thinking": "", "signature": ""})
@@ -98,7 +99,7 @@ def anthropic(events: int = EVENTS) -> Stream:
         _add_delta(stream, 1, {"type": "text_delta", "text": word})
     _add_event(stream, "content_block_stop", index=1)
     for number, arguments in enumerate(stream.arguments):
-        _add_tool_use(stream, number + 2, arguments, (first, second)[number])
+        _add_tool_use(stream, number + 2, arguments, deltas)
     _end_message(stream)
     return stream
 
@@ -122,10 +123,11 @@ def recut(reads: list[bytes], size: int) -> list[bytes]:
 # -- what is said
 
 
-def _shares(events: int) -> tuple[int, int, int, int]:
-    """How many events are reasoning, text, and the arguments of each call."""
-    reasoning, first = events * 35 // 100, events // 10
-    return reasoning, events - reasoning - 2 * first, first, first
+def _shares(events: int, call_deltas: int | None) -> tuple[int, int, int]:
+    """How many events are reasoning, text, and the arguments of each of two calls."""
+    deltas = events // 10 if call_deltas is None else call_deltas
+    reasoning = events * 35 // 100
+    return reasoning, events - reasoning - 2 * deltas, deltas
 
 
 def _words(count: int) -> Iterator[str]:

@@ -147,10 +147,8 @@ CHAT = [
     one_long_line_byte_by_byte,
     one_large_argument,
     arguments_that_could_end_with_every_piece,
-    # FAILS: each piece joins and parses all arguments so far (chat/calls.py _is_another)
     arguments_whose_pieces_repeat_the_name,
     switches_between_two_open_calls,
-    # FAILS: each new part parses the open call's arguments again (ledger/output.py _open_prose)
     switches_beside_an_open_call,
     calls,
     # FAILS: each call counts through all copies of its id (ledger/numbers.py call_id)

@@ -36,9 +36,10 @@ def _run(argv: Sequence[str] | None) -> int:
     if options.command is None:
         parser.print_help()
         return 0
-    from headrace.cli.decode import run
+    from importlib import import_module
 
-    return run(options)
+    status: int = import_module(f"headrace.cli.{options.command}").run(options)
+    return status
 
 
 def _silence_stdout() -> None:

@@ -10,7 +10,27 @@ from typing import Any, NoReturn
 # Written out, since importing them would cost more than the whole help; a test compares.
 FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse")
 DIALECT_NAMES = ("chat", "anthropic", "responses", "gemini", "ollama")
+EFFORTS = ("none", "minimal", "low", "medium", "high", "max")
 DEFAULT_RATE = 50.0
+
+_ASK = """\
+Ask a model once. The answer goes to standard output as it streams; what the model thinks
+goes to standard error, dim, so that a pipe gets the answer alone.
+"""
+_ASK_EXAMPLES = """\
+examples:
+  headrace ask -m anthropic:claude-sonnet-4-5 "Why is the sky blue?"
+  headrace ask -m ollama:qwen3 --effort high "How many r in strawberry?"
+  git diff | headrace ask -m openai:gpt-5 "Write a commit message" > message.txt
+  headrace ask -m gemini:gemini-2.5-flash -f photo.png "What is this?"
+  headrace ask -m llamacpp:any --base-url http://127.0.0.1:8080/v1 --json "hi" | jq .event
+  headrace ask -m deepseek:deepseek-reasoner --record broken.sse "…"
+
+headrace providers lists what may stand before the colon, and where its key is looked for.
+
+exit code: 0 for an answer; 1 where the provider refused or the answer broke off (standard
+error says why); 2 for a wrong command line; 130 after Ctrl-C, with what had come.
+"""
 
 _DECODE = """\
 Decode recorded provider streams: what a model streamed, as one list of typed events
@@ -68,8 +88,70 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    _add_ask(commands)
     _add_decode(commands)
+    _add_providers(commands)
     return parser
+
+
+def _add_ask(commands: Any) -> None:
+    ask = commands.add_parser(
+        "ask",
+        help="ask a model once and watch it think and answer",
+        description=_ASK,
+        epilog=_ASK_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    ask.add_argument(
+        "words", nargs="*", metavar="WORD", help="the question; what is piped in is added to it"
+    )
+    ask.add_argument(
+        "-m",
+        "--model",
+        metavar="PROVIDER:MODEL",
+        help="whom to ask; the default is the variable HEADRACE_MODEL",
+    )
+    ask.add_argument(
+        "-f",
+        "--file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a text, image or document to ask about; may be given several times",
+    )
+    ask.add_argument("-s", "--system", metavar="TEXT", help="instructions above the question")
+    ask.add_argument("--effort", choices=EFFORTS, help="how hard to think")
+    ask.add_argument("--max-tokens", type=int, metavar="N", help="the longest answer")
+    ask.add_argument("--temperature", type=float, metavar="T")
+    ask.add_argument("--base-url", metavar="URL", help="another address of the same provider")
+    ask.add_argument(
+        "--hide-reasoning", action="store_true", help="do not show what the model thinks"
+    )
+    ask.add_argument("--json", action="store_true", help="print the events as JSON lines")
+    ask.add_argument(
+        "--record", metavar="FILE", help="keep the raw bytes, with their times in FILE.chunks.json"
+    )
+    _add_color(ask, "in what the model thinks")
+
+
+def _add_providers(commands: Any) -> None:
+    providers = commands.add_parser(
+        "providers",
+        help="list the providers, and whether their keys are there",
+        description="All providers that a model string may name, the variable that holds their"
+        " key, and whether it is set. Keys themselves are never shown.",
+    )
+    providers.add_argument("--json", action="store_true", help="one JSON object a provider")
+    _add_color(providers, "in the table")
+
+
+def _add_color(command: argparse.ArgumentParser, where: str) -> None:
+    command.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help=f"colours {where}; auto (default): on a terminal, unless NO_COLOR is set",
+    )
 
 
 def _add_decode(commands: Any) -> None:
@@ -95,12 +177,7 @@ def _add_decode(commands: Any) -> None:
         " folder, events and messages are JSON lines that name their file",
     )
     _add_wire_options(decode)
-    decode.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="colours in the table; auto (default): on a terminal, unless NO_COLOR is set",
-    )
+    _add_color(decode, "in the table")
 
 
 def _add_wire_options(decode: argparse.ArgumentParser) -> None:

@@ -72,6 +72,8 @@ class Decoder:
             for frame in self._framing.feed(data if self._room >= 0 else data[: self._room]):
                 self._read(frame)
             if self._room < 0:
+                # A failure that the framing holds back behind whole frames came first.
+                self._framing.feed(b"")
                 raise LimitExceeded("max_total_bytes", self._limits.max_total_bytes)
         except WireError as error:
             self._break(error)

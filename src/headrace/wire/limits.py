@@ -28,6 +28,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Parts in one turn."""
     max_calls: int = 4_096
     """Tool calls in one turn."""
+    max_citations: int = 20_000
+    """Sources in one turn."""
     max_outputs: int = 1_024
     """Outputs (candidates or agent outputs) in one turn."""
     max_skipped_frames: int = 256

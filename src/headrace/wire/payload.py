@@ -19,7 +19,7 @@ from headrace.wire.json_value import as_list, as_object, as_objects, as_text
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|([\[{])|([\]}])', re.DOTALL)
+_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|([\[{])|([\]}])', re.DOTALL)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # The digits that int() takes by default; past it the value is a float, so infinite.
 _MAX_INT_DIGITS = 4_300

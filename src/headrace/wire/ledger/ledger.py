@@ -102,7 +102,10 @@ class Ledger:
         self.usage = self.usage.updated(usage)
 
     def cite(self, citation: CitationAdded) -> None:
-        """A source of the whole response."""
+        """A source of the whole response; after the end it is nothing."""
+        if self.is_finished:
+            return
+        self.numbers.count_citation()
         self.start()
         self._events.append(citation)
 

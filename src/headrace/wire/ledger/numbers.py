@@ -18,7 +18,9 @@ class Numbers:
         self.next_part = first_part
         self._items: dict[Hashable, int] = {}
         self._call_ids: set[str] = set()
+        self._copies: dict[str, int] = {}
         self._calls = 0
+        self._citations = 0
         self.is_limited = True
 
     def part(self) -> int:
@@ -42,12 +44,20 @@ class Numbers:
         if self._calls > self._limits.max_calls:
             raise LimitExceeded("max_calls", self._limits.max_calls)
 
+    def count_citation(self) -> None:
+        """One more source in this turn."""
+        self._citations += 1
+        if self.is_limited and self._citations > self._limits.max_citations:
+            raise LimitExceeded("max_citations", self._limits.max_citations)
+
     def call_id(self, given: str | None, part: int) -> str:
         """An id that no other call of the turn has: a result must find its call."""
         wanted = unique = given or f"call_{part}"
-        copy = 1
+        copy = self._copies.get(wanted, 1)
         while unique in self._call_ids:
             copy += 1
             unique = f"{wanted}~{copy}"
+        if copy > 1:
+            self._copies[wanted] = copy
         self._call_ids.add(unique)
         return unique

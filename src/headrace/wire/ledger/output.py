@@ -227,9 +227,15 @@ class Output:
 
     def cite(self, citation: CitationAdded) -> None:
         """A source for a part of this output."""
+        self._numbers.count_citation()
         self._events.append(citation)
 
     # -- parts that come whole
+
+    def room_for(self, chars: int) -> None:
+        """What a dialect gathers of a part before it says it is bounded like a part."""
+        if chars > self._max_chars:
+            raise LimitExceeded("max_part_chars", self._max_chars)
 
     def redacted(
         self, data: str, *, item_id: str | None = None, provider_data: JSONObject | None = None

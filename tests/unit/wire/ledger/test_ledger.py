@@ -9,6 +9,7 @@ import pytest
 from headrace import events as ev
 from headrace.content import CONTENT_FILTER, END_TURN, MAX_TOKENS, TOOL_USE, Failure, Usage, other
 from headrace.errors import LimitExceeded, WireError
+from headrace.wire.arguments import parse_arguments
 from headrace.wire.ledger import Call, Ledger, Output
 from headrace.wire.ledger import call as call_module
 from headrace.wire.limits import Limits
@@ -257,10 +258,12 @@ def test_arguments_are_parsed_once_however_often_text_comes_between(
     ledger: Ledger, output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed: list[str] = []
-    real = call_module.parse_arguments
-    monkeypatch.setattr(
-        call_module, "parse_arguments", lambda raw, depth: [parsed.append(raw), real(raw, depth)][1]
-    )
+
+    def counting(raw: str, max_depth: int) -> Any:
+        parsed.append(raw)
+        return parse_arguments(raw, max_depth)
+
+    monkeypatch.setattr(call_module, "parse_arguments", counting)
     call = begin(output, "a")
     output.args(call, '{"x": [')
     for _ in range(50):

@@ -28,6 +28,8 @@ class Block:
         self._has_args = False
         self._is_opaque = False
         self._is_changed = False
+        self._pieces: dict[str, list[str]] = {}
+        self._merged_chars = 0
         self._early_citations: list[dict[str, Any]] = []
         self._start()
 
@@ -82,8 +84,9 @@ class Block:
 
     # -- deltas
 
-    def feed(self, delta: WireDelta, whole: Any) -> None:
-        """One delta; `whole` gives it with all its fields, for those we do not know."""
+    def feed(self, delta: WireDelta, whole: Any, size: int) -> None:
+        """One delta; `whole` gives it with all its fields, for those we do not know, and
+        `size` is that of its frame."""
         match delta.type:
             case "text_delta":
                 self._output.text(delta.text or "", self, self)
@@ -98,7 +101,7 @@ class Block:
             case "citations_delta" if delta.citation is not None:
                 self._cite(delta.citation)
             case _ if self._is_opaque:
-                self._merge(whole())
+                self._merge(whole(), size)
             case _:
                 pass
 
@@ -137,19 +140,23 @@ class Block:
         for citation in early:
             self._cite(citation)
 
-    def _merge(self, delta: dict[str, Any]) -> None:
+    def _merge(self, delta: dict[str, Any], size: int) -> None:
         """A block that we do not know grows as all known ones do: strings and lists go
         on, anything else is replaced."""
         self._is_changed = True
+        self._merged_chars += size
+        self._output.room_for(self._merged_chars)
         for key, value in delta.items():
-            if key == "type":
+            if key == "type" or value is None:
                 continue
             known = self._block.get(key)
             if isinstance(known, str) and isinstance(value, str):
-                self._block[key] = known + value
-            elif as_list(known) and as_list(value):
-                self._block[key] = [*as_list(known), *as_list(value)]
+                # Joined once, at the end: a longer string with every delta is quadratic.
+                self._pieces.setdefault(key, [known]).append(value)
+            elif isinstance(known, list) and isinstance(value, list):
+                as_list(self._block[key]).extend(as_list(value))
             else:
+                self._pieces.pop(key, None)
                 self._block[key] = value
 
     # -- stop
@@ -159,6 +166,8 @@ class Block:
         if self._call is not None:
             self._stop_call(self._call)
         elif self._is_opaque:
+            for key, pieces in self._pieces.items():
+                self._block[key] = "".join(pieces)
             data = (
                 msgspec.json.encode(self._block).decode() if self._is_changed else self._as_written
             )

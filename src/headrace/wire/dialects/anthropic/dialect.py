@@ -16,6 +16,7 @@ from headrace.content import (
     FinishReason,
     other,
 )
+from headrace.errors import LimitExceeded
 from headrace.wire.dialects.anthropic.block import Block
 from headrace.wire.dialects.anthropic.event import WireEvent, block_as_written
 from headrace.wire.dialects.anthropic.usage import AnthropicUsage
@@ -60,6 +61,7 @@ class AnthropicDialect:
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
         self.ledger = ledger
         self._max_depth = limits.max_depth
+        self._max_blocks = limits.max_parts
         self._decode = PayloadDecoder(WireEvent, limits.max_depth).decode
         self._usage = AnthropicUsage()
         self._blocks: dict[int, Block] = {}
@@ -71,7 +73,7 @@ class AnthropicDialect:
         kind = payload.get("type")
         if kind == "error":
             return "error" in payload
-        return kind in _EVENTS and kind != "ping"
+        return isinstance(kind, str) and kind in _EVENTS and kind != "ping"
 
     def feed(self, frame: Frame) -> None:
         """Read one event."""
@@ -83,7 +85,9 @@ class AnthropicDialect:
         kind = event.type or frame.event
         if kind == "content_block_delta":
             if event.delta is not None:
-                self._block(event.index).feed(event.delta, lambda: self._field(frame, "delta"))
+                self._block(event.index).feed(
+                    event.delta, lambda: self._field(frame, "delta"), len(frame.data)
+                )
         elif kind == "content_block_start":
             self._start_block(frame, event)
         elif kind == "content_block_stop":
@@ -112,6 +116,9 @@ class AnthropicDialect:
 
     def _start_block(self, frame: Frame, event: WireEvent) -> None:
         self._abandon(event.index)
+        # A block without words yet is no part that the ledger could count.
+        if len(self._blocks) >= self._max_blocks:
+            raise LimitExceeded("max_parts", self._max_blocks)
         block = event.content_block or {}
         as_written = block_as_written(frame.data, block)
         self._blocks[event.index] = Block(self._output(), block, as_written)

@@ -8,6 +8,21 @@ from headrace.content import Usage
 from headrace.wire.json_value import as_object, as_text
 from headrace.wire.usage import amount, count
 
+_EXTRAS = ("server_tool_use", "iterations", "inference_geo", "speed")
+_KEPT = frozenset(
+    [
+        "input_tokens",
+        "output_tokens",
+        "output_tokens_details",
+        "cache_creation",
+        "cache_creation_input_tokens",
+        "cache_read_input_tokens",
+        "cost",
+        "service_tier",
+        *_EXTRAS,
+    ]
+)
+
 
 class AnthropicUsage:
     """Merges the reports of a stream: each is cumulative, and may leave things out."""
@@ -20,17 +35,13 @@ class AnthropicUsage:
         self._merged.update(
             (name, value)
             for name, value in report.items()
-            if value not in (None, 0) or name not in self._merged
+            if name in _KEPT and (value not in (None, 0) or name not in self._merged)
         )
         return self._total()
 
     def extras(self) -> dict[str, Any]:
         """What is told beside the counters."""
-        return {
-            name: value
-            for name, value in self._merged.items()
-            if name in ("server_tool_use", "iterations", "inference_geo", "speed") and value
-        }
+        return {name: value for name, value in self._merged.items() if name in _EXTRAS and value}
 
     @property
     def service_tier(self) -> str | None:

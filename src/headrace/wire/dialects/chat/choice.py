@@ -28,6 +28,7 @@ class Choice:
         self._calls = ChatCalls(output, max_depth)
         self._tags = _tags(quirks)
         self._audio: list[str] = []
+        self._audio_chars = 0
 
     def feed(self, choice: WireChoice) -> Failure | None:
         """Reasoning, then text, then calls, then the end. A failure where the finish
@@ -159,7 +160,10 @@ class Choice:
     def _hear(self, audio: dict[str, Any]) -> None:
         """Spoken answers: the transcript is text, the sound is one medium at the end."""
         self.output.text(as_text(audio.get("transcript")) or "", "audio", None, "audio")
-        self._audio.append(as_text(audio.get("data")) or "")
+        sound = as_text(audio.get("data")) or ""
+        self._audio_chars += len(sound)
+        self.output.room_for(self._audio_chars)
+        self._audio.append(sound)
 
 
 def _tags(quirks: ChatQuirks) -> ThinkTags | None:

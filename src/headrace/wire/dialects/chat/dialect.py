@@ -159,10 +159,10 @@ class ChatDialect:
     def _seldom(self, chunk: WireChunk) -> None:
         if chunk.usage:
             self.ledger.report(chat_usage(chunk.usage))
-        if chunk.x_groq:
-            self._groq(chunk.x_groq)
         if chunk.citations or chunk.search_results:
             self._cite(chunk.search_results or [], chunk.citations or [])
+        if chunk.x_groq:
+            self._groq(chunk.x_groq)
         if chunk.error:
             self.fail(failure_from(chunk.error))
 

@@ -1,0 +1,90 @@
+"""From a model string to an endpoint: provider, model, address and key.
+
+A model string is `provider:model`, such as `anthropic:claude-sonnet-4-5`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from difflib import get_close_matches
+from urllib.parse import quote
+
+import msgspec
+
+from headrace.errors import UsageError
+from headrace.providers.catalogue import CATALOGUE
+from headrace.providers.provider import Provider
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """Where a request goes. The headers hold the key: they are never shown."""
+
+    provider: Provider
+    model: str
+    url: str
+    headers: dict[str, str]
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.provider.name}:{self.model})"
+
+
+def resolve(
+    model: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Endpoint:
+    """The endpoint of a model string. Raises `UsageError`, which says what to do, for an
+    unknown provider, a missing key or a missing address."""
+    environ = os.environ if environ is None else environ
+    provider, name = _split(model)
+    base = base_url or _from_environ(provider, environ) or provider.base_url
+    if base is None:
+        raise UsageError(
+            f"{provider.title} has no address of its own: pass base_url="
+            f" or set {provider.base_url_variable}"
+        )
+    path = provider.path.replace("{model}", quote(name, safe="/@:.-"))
+    key = api_key or find_key(provider, environ)
+    return Endpoint(provider, name, _with_scheme(base).rstrip("/") + path, _headers(provider, key))
+
+
+def find_key(provider: Provider, environ: Mapping[str, str]) -> str | None:
+    """The first key that the environment has for a provider."""
+    found = (environ.get(name) for name in provider.key_variables)
+    return next((key for key in found if key), None)
+
+
+def _split(model: str) -> tuple[Provider, str]:
+    name, colon, rest = model.partition(":")
+    if not colon or not rest:
+        raise UsageError(f"a model is named provider:model, such as openai:gpt-5, not {model!r}")
+    if name not in CATALOGUE:
+        near = get_close_matches(name, CATALOGUE, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f": there are {', '.join(CATALOGUE)}"
+        raise UsageError(f"no provider {name!r}{hint}")
+    return CATALOGUE[name], rest
+
+
+def _from_environ(provider: Provider, environ: Mapping[str, str]) -> str | None:
+    return environ.get(provider.base_url_variable or "") or None
+
+
+def _with_scheme(base: str) -> str:
+    return base if "://" in base else f"http://{base}"
+
+
+def _headers(provider: Provider, key: str | None) -> dict[str, str]:
+    headers = {"content-type": "application/json", **provider.headers}
+    if provider.auth != "none" and key is None:
+        names = " or ".join(provider.key_variables)
+        raise UsageError(f"no key for {provider.title}: set {names}, or pass api_key=")
+    if key is None:
+        return headers
+    if any(character in key for character in "\r\n\0") or not key.isascii():
+        raise UsageError(f"the key for {provider.title} has characters that no header can hold")
+    if provider.auth in ("bearer", "none"):
+        return headers | {"authorization": f"Bearer {key}"}
+    return headers | {provider.auth: key}

@@ -1,0 +1,114 @@
+"""`stream` and `complete`: from a model string and a question to events or a message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from headrace.content import Content, TextContent
+from headrace.errors import UsageError
+from headrace.messages import Message
+from headrace.providers import Endpoint, resolve
+from headrace.requests import Request, Tool, options_from
+from headrace.transport.byte_stream import Transport
+from headrace.turn.encoding import call_for
+from headrace.turn.turn_stream import TurnStream
+from headrace.wire.decoder import Decoder
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+
+Input: TypeAlias = str | Content | Message | Sequence[str | Content] | Sequence[Message]
+"""A question, its parts, or a whole conversation."""
+
+
+def stream(
+    model: str,
+    input: Input,
+    *,
+    system: str | None = None,
+    tools: Sequence[Tool] = (),
+    base_url: str | None = None,
+    api_key: str | None = None,
+    transport: Transport | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    **options: Any,
+) -> TurnStream:
+    """One turn of a model, as a stream of events to enter and iterate.
+
+    `model` is `provider:model`; `options` are those of `headrace.requests.Options`, such
+    as `effort="high"` or `max_tokens=500`. Raises `UsageError` for what cannot be asked.
+    """
+    endpoint = resolve(model, base_url=base_url, api_key=api_key)
+    request = Request(
+        model=endpoint.model,
+        provider=endpoint.provider.name,
+        messages=tuple(_messages(input)),
+        system=system,
+        tools=tuple(tools),
+        options=options_from(options),
+    )
+    call = call_for(endpoint, request)
+    decoder = _decoder(endpoint, limits)
+    if transport is not None:
+        return TurnStream(call, decoder, transport, owns_transport=False)
+    return TurnStream(call, decoder, _default_transport(), owns_transport=True)
+
+
+def complete(model: str, input: Input, **arguments: Any) -> Message:
+    """The whole message of one turn. Where the turn broke, its `error` says so and what
+    came before it is there."""
+    with stream(model, input, **arguments) as turn:
+        for _ in turn:
+            pass
+    return turn.message
+
+
+async def complete_async(model: str, input: Input, **arguments: Any) -> Message:
+    """`complete` for code that waits."""
+    async with stream(model, input, **arguments) as turn:
+        async for _ in turn:
+            pass
+    return turn.message
+
+
+def _decoder(endpoint: Endpoint, limits: Limits) -> Decoder:
+    provider = endpoint.provider
+    return Decoder(
+        provider.dialect,
+        framing=provider.framing,
+        provider=provider.name,
+        limits=limits,
+        quirks=provider.quirks,
+        keeps_message=False,
+    )
+
+
+def _default_transport() -> Transport:
+    try:
+        from headrace.transport.http import HTTPTransport
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"{error.name} is missing: install headrace[http] to reach a provider"
+        ) from None
+    from headrace.transport.retry import RetryingTransport
+
+    return RetryingTransport(HTTPTransport())
+
+
+def _messages(input: Input) -> list[Message]:
+    if isinstance(input, Message):
+        return [input]
+    if isinstance(input, str) or not isinstance(input, Sequence):
+        return [_asked([input])]
+    entries: list[Any] = list(input)
+    if entries and all(isinstance(entry, Message) for entry in entries):
+        return entries
+    return [_asked(entries)]
+
+
+def _asked(entries: list[Any]) -> Message:
+    content = tuple(TextContent(entry) if isinstance(entry, str) else entry for entry in entries)
+    if not content or not all(isinstance(entry, Content) for entry in content):
+        raise UsageError(
+            "a turn is asked with a text, with content, or with messages (the last is the newest)"
+        )
+    return Message(role="user", content=content)

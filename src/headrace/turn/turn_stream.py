@@ -1,0 +1,138 @@
+"""One turn as it streams: entered, iterated and left, waiting or not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from types import TracebackType
+from typing import TypeVar
+
+from headrace.content import Failure, FinishReason, Usage
+from headrace.errors import UsageError
+from headrace.events import Record, Stamp, TurnEvent
+from headrace.messages import Message, fold
+from headrace.transport.byte_stream import ByteStream, HTTPCall, Transport
+from headrace.transport.sync import LoopThread, shared_loop
+from headrace.transport.turn import read_turn
+from headrace.wire.decoder import Decoder
+from headrace.wire.skin import wall_clock
+
+Self = TypeVar("Self", bound="TurnStream")
+
+
+class TurnStream:
+    """The events of one turn.
+
+    `async with … as stream: async for event in stream`, or the same without `async`. The
+    last event is terminal: `TurnFinished` or `TurnFailed`. Entering raises
+    `RequestFailed` where the provider refuses; leaving early closes the connection.
+    `message`, `usage`, `finish` and `failure` can be read at any time.
+    """
+
+    def __init__(
+        self, call: HTTPCall, decoder: Decoder, transport: Transport, *, owns_transport: bool
+    ) -> None:
+        self._call = call
+        self._decoder = decoder
+        self._transport = transport
+        self._owns_transport = owns_transport
+        self._stream: ByteStream | None = None
+        self._stamp = Stamp(wall_clock())
+        self._records: list[Record] = []
+        self._handed = 0
+        self._loop: LoopThread | None = None
+
+    # -- waiting
+
+    async def __aenter__(self: Self) -> Self:
+        try:
+            self._stream = await self._transport.open(self._call)
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._close()
+
+    async def __aiter__(self) -> AsyncIterator[TurnEvent]:
+        async for events in self._batches():
+            for event in events:
+                yield event
+
+    async def _batches(self) -> AsyncIterator[list[TurnEvent]]:
+        if self._stream is None:
+            raise UsageError("enter the stream before you read it: (async) with … as stream")
+        async for events in read_turn(self._stream, self._decoder):
+            self._records += self._stamp.feed(events)
+            yield events
+
+    async def _close(self) -> None:
+        if self._stream is not None:
+            await self._stream.aclose()
+        if self._owns_transport:
+            await self._transport.aclose()
+
+    # -- not waiting: the same, on a loop of its own thread
+
+    def __enter__(self: Self) -> Self:
+        self._loop = shared_loop()
+        self._loop.run(self.__aenter__())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._loop is not None:
+            self._loop.run(self._close())
+
+    def __iter__(self) -> Iterator[TurnEvent]:
+        if self._loop is None:
+            raise UsageError("enter the stream before you read it: with … as stream")
+        for events in self._loop.iterate(self._batches()):
+            yield from events
+
+    # -- what is known, at any time
+
+    @property
+    def message(self) -> Message:
+        """The message as far as it is told."""
+        return fold(self._records)
+
+    @property
+    def records(self) -> list[Record]:
+        """The events so far, with their times."""
+        return list(self._records)
+
+    def new_records(self) -> list[Record]:
+        """The records since the last call, for those who pass them on."""
+        fresh = self._records[self._handed :]
+        self._handed = len(self._records)
+        return fresh
+
+    @property
+    def usage(self) -> Usage:
+        """The usage so far."""
+        return self._decoder.usage
+
+    @property
+    def finish(self) -> FinishReason | None:
+        """How the turn finished; None while it goes on, and where it failed."""
+        return self._decoder.finish
+
+    @property
+    def failure(self) -> Failure | None:
+        """What broke the turn, if something did."""
+        return self._decoder.failure
+
+    @property
+    def request_id(self) -> str | None:
+        """The provider's own id of the request, for its support."""
+        return None if self._stream is None else self._stream.request_id
