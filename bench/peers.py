@@ -32,7 +32,7 @@ class _Body(httpx.AsyncByteStream):  # type: ignore[misc,unused-ignore]
             yield read
 
 
-def http_client(reads: list[bytes]) -> httpx.AsyncClient:
+def http_client(reads: list[bytes]) -> Any:
     """A client that answers every request with the reads."""
 
     def answer(_: httpx.Request) -> httpx.Response:

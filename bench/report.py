@@ -147,7 +147,9 @@ def _contest(contest: Contest, unit: str) -> str:
         "",
         f"{stream.events:,} {unit}s of {size:.0f} bytes on average, in {contest.reads:,} reads.",
         "",
-        f"| | µs a {unit} |" + (" × floor |" if has_floor else "") + " × Headrace | rounds |",
+        f"| | µs a{'n' * unit.startswith('e')} {unit} |"
+        + (" × floor |" if has_floor else "")
+        + " × Headrace | rounds |",
         "|---|---:|" + ("---:|" if has_floor else "") + "---:|---:|",
     ]
     for contestant in contest.contestants:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
-from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
-from headrace.messages import CallPart, Part, Reply
+from headrace.messages import CallPart, OpaquePart, Part, Reply
+from headrace.requests.content import encoded
+from headrace.requests.model import family
 from headrace.requests.request import Request
 
-_WORD = re.compile(r"[a-z]+")
-
-
-def family(model: str | None) -> str:
-    """The family of a model: `claude` of `anthropic/claude-sonnet-4-5`, `gpt` of `gpt-5`."""
-    name = (model or "").lower().rpartition("/")[2]
-    word = _WORD.search(name)
-    return word[0] if word else ""
+_decode_shallow = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_MADE_UP = re.compile(r"call_\d+(~\d+)?")
 
 
 def is_own(reply: Reply, request: Request, dialect: str) -> bool:
@@ -40,46 +36,88 @@ def grouped(parts: Iterable[Part]) -> list[list[Part]]:
     return list(items.values())
 
 
-def text_of(content: Iterable[Content]) -> str:
-    """Content as one text, for places that take nothing else; what is no text is named."""
-    return "\n".join(_as_text(entry) for entry in content)
+def client_calls(reply: Reply) -> Iterator[CallPart]:
+    """The calls that are ours to answer."""
+    for part in reply.parts:
+        if isinstance(part, CallPart) and part.executor == "client":
+            yield part
 
 
-def _as_text(entry: Content) -> str:
-    match entry:
-        case TextContent(text=text):
-            return text
-        case JSONContent(value=value):
-            return encoded(value)
-        case ImageContent(media_type=kind):
-            return f"[an image ({kind}), shown separately]"
-        case FileContent(name=name, media_type=kind):
-            return f"[a file: {name or kind}]"
+def is_made_up(call_id: str) -> bool:
+    """Whether the id is ours: the provider gave none."""
+    return _MADE_UP.fullmatch(call_id) is not None
 
 
-def images_in(content: Iterable[Content]) -> list[ImageContent]:
-    """The images, which some grammars take only from the user."""
-    return [entry for entry in content if isinstance(entry, ImageContent)]
+class CallIds:
+    """The ids under which calls go out. The provider's own stay as they are; others must
+    fit its pattern, and none may come twice in a conversation."""
+
+    def __init__(self, pattern: str = r"[A-Za-z0-9_-]{1,40}") -> None:
+        self._pattern = re.compile(pattern)
+        self._taken: set[str] = set()
+        self._now: dict[str, str] = {}
+
+    def begin(self, reply: Reply, is_ours: bool) -> None:
+        """A reply begins: its calls, and the results after it, have their ids from here."""
+        self._now = {}
+        for call in client_calls(reply):
+            self._now[call.call_id] = self._fitted(call.call_id, is_ours)
+
+    def __getitem__(self, call_id: str) -> str:
+        return self._now.get(call_id, call_id)
+
+    def _fitted(self, call_id: str, is_ours: bool) -> str:
+        fits = is_ours or self._pattern.fullmatch(call_id) is not None
+        wanted = unique = call_id if fits else _short(call_id)
+        copy = 1
+        while unique in self._taken:
+            copy += 1
+            unique = _short(f"{wanted} {copy}")
+        self._taken.add(unique)
+        return unique
 
 
-def data_url(entry: ImageContent | FileContent) -> str:
-    """Where to get it: its own address, or itself as an address."""
-    return entry.url or f"data:{entry.media_type};base64,{entry.data or ''}"
+def _short(call_id: str) -> str:
+    """Nine letters and digits: the narrowest pattern that a provider has."""
+    return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:9]
+
+
+# --- what goes back as it was written -----------------------------------------------
 
 
 def arguments_as_written(call: CallPart) -> str:
-    """The arguments as the model wrote them, for grammars that take a text."""
+    """The arguments as the model wrote them, for grammars that take a text. What is no
+    JSON goes inside of some: templates parse it, and refuse the conversation otherwise."""
+    if call.input == "text":
+        return encoded({"input": call.raw})
+    if call.error is not None:
+        return encoded({"malformed_arguments": call.raw})
     return call.raw if call.raw.strip() else "{}"
 
 
 def arguments_as_object(call: CallPart) -> Any:
-    """The arguments for grammars that take an object; what never was one is shown as what
-    it is, since the model reads it again."""
-    if isinstance(call.args, dict) and call.error is None:
-        return call.args  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return {"malformed_arguments": call.raw} if call.raw.strip() else {}
+    """The arguments for grammars that take an object, byte for byte; what never was one is
+    shown as what it is, since the model reads it again."""
+    if call.input == "text":
+        return {"input": call.raw}
+    if call.error is not None:
+        return {"malformed_arguments": call.raw}
+    try:
+        _decode_shallow(call.raw)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return call.args if isinstance(call.args, dict) else _wrapped(call.args)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return msgspec.Raw(call.raw)
 
 
-def encoded(value: Any) -> str:
-    """A JSON value as text."""
-    return msgspec.json.encode(value).decode()
+def _wrapped(value: Any) -> Any:
+    return {} if value is None else {"value": value}
+
+
+def as_it_was(part: OpaquePart) -> Any:
+    """An item that we do not interpret, byte for byte."""
+    return msgspec.Raw(part.data)
+
+
+def name_of(call: CallPart) -> str:
+    """The tool's name; a call that never got one must have one all the same."""
+    return call.name or "unknown"

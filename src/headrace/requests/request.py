@@ -10,7 +10,7 @@ from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import Message
 
-Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "max"]
+Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How hard to think; every provider's own knob is mapped from it."""
 
 
@@ -69,3 +69,29 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     system: str | None = None
     tools: tuple[Tool, ...] = ()
     options: Options = Options()
+
+    @property
+    def tool_choice(self) -> str | None:
+        """The choice, as far as there is one to make: without tools `auto` and `none` are
+        true already. Raises `UsageError` for a tool that is not there."""
+        choice = self.options.tool_choice
+        names = [tool.name for tool in self.tools]
+        if choice in (None, "auto", "none"):
+            return choice if names else None
+        if choice != "required" and choice not in names:
+            raise UsageError(f"no tool {choice!r} to choose: there are {', '.join(names) or 'none'}")
+        if not names:
+            raise UsageError("tool_choice='required' needs a tool")
+        return choice
+
+    @property
+    def parallel_calls(self) -> bool | None:
+        """Whether calls may come together; providers refuse the word without tools."""
+        return self.options.parallel_calls if self.tools else None
+
+
+def refuse(options: Options, who: str, *names: str) -> None:
+    """Raise `UsageError` where one of these options is set: this grammar has none such."""
+    given = [name for name in names if getattr(options, name) not in (None, ())]
+    if given:
+        raise UsageError(f"{who} has no option {', '.join(map(repr, given))}: leave it out")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -18,15 +18,21 @@ class HTTPCall(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return f"HTTPCall({self.url.partition('?')[0]!r}, {len(self.body)} bytes)"
 
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """What rich prints of it in a traceback with locals; msgspec's own gives all fields."""
+        return [("url", self.url.partition("?")[0]), ("bytes", len(self.body))]
+
 
 class ByteStream(Protocol):
     """The answer as it comes in: read after read, until it ends or is closed."""
 
     request_id: str | None
+    first_event_by_s: float | None
+    """The event loop's time by which the first event must have come; None: any time."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """The reads. Raises `headrace.transport.errors.StreamBroken` where the network breaks
-        or a timeout passes; the caller turns that into one terminal event."""
+        """The reads, once. Raises `headrace.transport.broken.StreamBroken` where the network
+        breaks or a timeout passes; the caller turns that into one terminal event."""
         ...
 
     async def aclose(self) -> None:
@@ -38,5 +44,9 @@ class Transport(Protocol):
     """Opens streams. Raises `headrace.errors.RequestFailed` where none begins."""
 
     async def open(self, call: HTTPCall) -> ByteStream:
-        """Send the call; return when the provider has accepted it."""
+        """Send the call; return when the provider has begun to answer."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of whatever is kept between calls."""
         ...

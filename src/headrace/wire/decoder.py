@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from headrace.content import Failure, FinishReason, Usage
 from headrace.errors import LimitExceeded, UsageError, WireError
 from headrace.events import Record, TurnEvent
@@ -9,14 +11,19 @@ from headrace.messages import Message, fold
 from headrace.wire.detection import DIALECTS, detect
 from headrace.wire.dialects.chat import DEFAULT_QUIRKS, ChatDialect, ChatQuirks
 from headrace.wire.dialects.dialect import Dialect
-from headrace.wire.framing import framing_named
+from headrace.wire.framing import BY_LINE, framing_named
 from headrace.wire.framing.frame import Frame
+from headrace.wire.framing.splitter import CR, LF
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 
 # A stream that has not said what it speaks by then is taken for the commonest grammar.
 _MAX_UNDECIDED_FRAMES = 16
 _FALLBACK_DIALECT = "chat"
+# Reads so small that framing each costs more than joining them first, and how much is
+# joined at most.
+_TINY_BYTES = 64
+_MAX_JOINED_BYTES = 64 * 1024
 
 
 class Decoder:
@@ -50,12 +57,17 @@ class Decoder:
         self._numbers = (first_item, first_part)
         self._quirks = quirks
         self._framing = framing_named(framing, limits)
+        self._tiny_bytes = _TINY_BYTES if framing in BY_LINE else 0
+        self._joined = bytearray()
         self._dialect: Dialect | None = None
         self._undecided: list[Frame] = []
         self._undecided_bytes = 0
         self._room = limits.max_total_bytes
         self._is_closed = False
         self._is_broken = False
+        self._made: list[TurnEvent] = []
+        self._ledger: Ledger | None = None
+        self._take: Callable[[Frame], None] = self._read
         self._events: list[TurnEvent] | None = [] if keeps_message else None
         self.ignored_frames = 0
         if dialect is not None:
@@ -63,18 +75,52 @@ class Decoder:
 
     def feed(self, data: bytes) -> list[TurnEvent]:
         """Take one read; return the events it made known."""
+        if len(data) < self._tiny_bytes and LF not in data and CR not in data:
+            # No line ends here, so nothing becomes known.
+            self._joined += data
+            if len(self._joined) < _MAX_JOINED_BYTES:
+                return []
+            data = b""
+        if self._joined:
+            data = self._with_joined(data)
+        self._room -= len(data)
+        if self._room < 0:
+            return self._feed_last(data)
+        try:
+            ledger = self._ledger
+            for frame in self._framing.feed(data):
+                if ledger is None or ledger.is_finished:
+                    self._read(frame)
+                    ledger = self._ledger
+                else:
+                    self._take(frame)
+        except WireError as error:
+            self._break(error)
+        made = self._made
+        if not made:
+            return []
+        events = made[:]
+        made.clear()
+        if self._events is not None:
+            self._events += events
+        return events
+
+    def _with_joined(self, data: bytes) -> bytes:
+        whole = bytes(self._joined) + data
+        self._joined.clear()
+        return whole
+
+    def _feed_last(self, data: bytes) -> list[TurnEvent]:
+        """What still has room is read, so that a limit cuts where it is, not where a read
+        happens to end."""
         if self._is_broken:
             return []
-        self._room -= len(data)
         try:
-            # What still has room is read, so that a limit cuts where it is, not where a
-            # read happens to end.
-            for frame in self._framing.feed(data if self._room >= 0 else data[: self._room]):
+            for frame in self._framing.feed(data[: self._room]):
                 self._read(frame)
-            if self._room < 0:
-                # A failure that the framing holds back behind whole frames came first.
-                self._framing.feed(b"")
-                raise LimitExceeded("max_total_bytes", self._limits.max_total_bytes)
+            # A failure that the framing holds back behind whole frames came first.
+            self._framing.feed(b"")
+            raise LimitExceeded("max_total_bytes", self._limits.max_total_bytes)
         except WireError as error:
             self._break(error)
         return self._taken()
@@ -84,6 +130,12 @@ class Decoder:
         if self._is_closed or self._is_broken:
             return []
         self._is_closed = True
+        self._tiny_bytes = 0
+        return self.feed(b"") + self._closed()
+
+    def _closed(self) -> list[TurnEvent]:
+        if self._is_broken:
+            return []
         try:
             for frame in self._framing.close():
                 self._read(frame)
@@ -105,9 +157,9 @@ class Decoder:
         return self._taken()
 
     def _taken(self) -> list[TurnEvent]:
-        if self._dialect is None:
-            return []
-        events = self._dialect.ledger.take()
+        made = self._made
+        events = made[:]
+        made.clear()
         if self._events is not None:
             self._events += events
         return events
@@ -156,6 +208,7 @@ class Decoder:
         )
         options = {"quirks": self._quirks} if kind is ChatDialect else {}
         self._dialect = kind(ledger, limits=self._limits, **options)
+        self._made, self._ledger, self._take = ledger.events, ledger, self._dialect.feed
         waiting, self._undecided = self._undecided, []
         for frame in waiting:
             self._read(frame)
@@ -163,6 +216,7 @@ class Decoder:
     def _break(self, error: WireError) -> None:
         """The bytes break the format: one terminal event says so."""
         self._is_broken = True
+        self._room = -1
         self._give_up(Failure("protocol", str(error)))
 
     def _give_up(self, failure: Failure) -> None:

@@ -18,7 +18,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The payload of one frame, over all its lines."""
     max_total_bytes: int = 512 * 1024 * 1024
     """All bytes of one turn."""
-    max_depth: int = 128
+    max_depth: int = 256
     """Nesting of JSON, in a frame and in call arguments."""
     max_part_chars: int = 16 * 1024 * 1024
     """Text of one part: the deltas of a text, a reasoning or a call's arguments."""

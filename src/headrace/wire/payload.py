@@ -25,6 +25,10 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_INT_DIGITS = 4_300
 
 
+REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for a payload that may still be JSON."""
+
+
 class NotJSON(ValueError):
     """The bytes are no JSON. Stays inside `wire/`: a skipped frame, a malformed call."""
 
@@ -52,7 +56,7 @@ def parse(data: bytes, max_depth: int) -> Any:
     check_depth(data, max_depth)
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except REFUSED:
         return _parse_slowly(data)
 
 
@@ -85,21 +89,28 @@ def _mended(value: Any) -> Any:
 
 
 class PayloadDecoder(Generic[T]):
-    """Decodes one kind of payload object into its wire struct."""
+    """Decodes one kind of payload object into its wire struct.
+
+    Where every call counts, a payload of at most `shallow_bytes` goes to `decode_shallow`
+    first, and to `decode` only where that raises `REFUSED`.
+    """
 
     def __init__(self, kind: type[T], max_depth: int) -> None:
         self._kind = kind
         self._max_depth = max_depth
-        self._decode: Callable[[bytes], T] = msgspec.json.Decoder(kind).decode
+        # A level takes two bytes, its brackets: a short payload is shallow uncounted. (In
+        # JSON; what is none is counted when it is parsed again.)
+        self.shallow_bytes = 2 * max_depth
+        self.decode_shallow: Callable[[bytes], T] = msgspec.json.Decoder(kind).decode
 
     def decode(self, data: bytes) -> T:
         """The struct. Raises `NotJSON` where the bytes are no JSON object, and
         `LimitExceeded` for the depth; a wrong field raises nothing."""
-        if len(data) > self._max_depth:
+        if len(data) > self.shallow_bytes:
             check_depth(data, self._max_depth)
         try:
-            return self._decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self.decode_shallow(data)
+        except REFUSED:
             value = parse(data, self._max_depth)
         fields = as_object(value)
         if value != fields:

@@ -18,6 +18,7 @@ from headrace.wire.framing.sse import SSEFraming
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 
 __all__ = [
+    "BY_LINE",
     "FRAMINGS",
     "Frame",
     "Framing",
@@ -37,6 +38,9 @@ FRAMINGS: dict[str, Callable[..., Framing]] = {
     "squeezed-sse": SqueezedSSEFraming,
 }
 """The framings by the names that the catalogue and the command line use."""
+
+BY_LINE = frozenset({"sse", "squeezed-sse", "ndjson", "lines"})
+"""Framings whose frames end only where a line does."""
 
 # llama.cpp reports its failures in a field of its own, which the standard ignores.
 _EXTRA_FIELDS = ("error",)

@@ -43,6 +43,10 @@ class SSEFraming:
         # Whole `event:` lines, as the few names of a dialect come again and again.
         self._events: dict[bytes, str] = {}
         self._is_between_events = False
+        # What the last event began with, up to its payload, and its name.
+        self._head = b"data: "
+        self._head_bytes = len(self._head)
+        self._head_event = ""
         # One data line is the rule and stays as it was cut; the second makes a buffer.
         self._data: bytes | bytearray | None = None
         self._event = ""
@@ -55,20 +59,14 @@ class SSEFraming:
         Raises `LimitExceeded` for `max_line_bytes` and `max_frame_bytes`.
         """
         if self._is_between_events and len(data) <= self._max_whole_bytes:
-            # The hot path: providers send one event per read. What is not exactly one
-            # falls through, untouched.
-            if data[:6] == b"data: ":
+            # The hot path: providers send one event per read, and most begin as the one
+            # before did. What is not exactly one falls through, untouched.
+            start = self._head_bytes
+            if data[:start] == self._head:
                 end = -2 if data[-2:] == b"\n\n" else -4 if data[-4:] == b"\r\n\r\n" else 0
-                payload = data[6:end]
+                payload = data[start:end]
                 if end and LF not in payload and CR not in payload:
-                    return [Frame(payload, "", "data", self._id)]
-            elif data[-2:] == b"\n\n":
-                line, _, rest = data.partition(b"\n")
-                event = self._events.get(line)
-                if event is not None and rest[:6] == b"data: ":
-                    payload = rest[6:-2]
-                    if LF not in payload and CR not in payload:
-                        return [Frame(payload, event, "data", self._id)]
+                    return [Frame(payload, self._head_event, "data", self._id)]
         self._is_between_events = False
         if len(data) > _PIECE_BYTES:
             return self._feed_in_pieces(data)
@@ -104,6 +102,7 @@ class SSEFraming:
                     self._data = line[6:]
                 elif line in events:
                     self._event = events[line]
+                    self._remember_head(line)
                 else:
                     self._take_field(line, frames)
         except LimitExceeded as failure:
@@ -112,6 +111,11 @@ class SSEFraming:
             self._lines.raise_held()
         self._is_between_events = not lines[-1] and self._lines.is_empty
         return frames
+
+    def _remember_head(self, line: bytes) -> None:
+        self._head = line + b"\ndata: "
+        self._head_bytes = len(self._head)
+        self._head_event = self._event
 
     def _dispatch(self, frames: list[Frame]) -> None:
         data = self._data

@@ -134,6 +134,7 @@ class CallQueue:
         self._events = events
         self._numbers = numbers
         self._limits = limits
+        self._max_chars = limits.max_part_chars
         self._close_prose = close_prose
         self._open: Call | None = None
         self._waiting: deque[Call] = deque()
@@ -165,9 +166,11 @@ class CallQueue:
         self._advance(call)
 
     def args(self, call: Call, text: str) -> None:
-        """More of a call's arguments."""
-        if call.size + len(text) > self._limits.max_part_chars:
-            raise LimitExceeded("max_part_chars", self._limits.max_part_chars)
+        """More of a call's arguments; empty text is nothing."""
+        if not text:
+            return
+        if call.size + len(text) > self._max_chars:
+            raise LimitExceeded("max_part_chars", self._max_chars)
         if call.state == "open":
             call.append(text)
             self._events.append(ToolCallArgsDelta(call.part, text))

@@ -24,7 +24,7 @@ _MAX_PROVIDER_DATA = 64
 
 
 class Ledger:
-    """Takes facts from a dialect; `take()` hands over the events they made."""
+    """Takes facts from a dialect; `events` are those that they made and nobody took yet."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Ledger:
         self._limits = limits
         self.numbers = Numbers(limits, first_item, first_part)
         self._outputs: dict[int, Output] = {}
-        self._events: list[TurnEvent] = []
+        self.events: list[TurnEvent] = []
         self._provider_data: dict[str, Any] = {}
         self.is_started = False
         self.is_finished = False
@@ -54,8 +54,8 @@ class Ledger:
 
     def take(self) -> list[TurnEvent]:
         """The events since the last call."""
-        events = self._events[:]
-        self._events.clear()
+        events = self.events[:]
+        self.events.clear()
         return events
 
     # -- the turn
@@ -71,7 +71,7 @@ class Ledger:
         if self.is_started:
             return
         self.is_started = True
-        self._events.append(
+        self.events.append(
             TurnStarted(
                 dialect=self._dialect,
                 provider=self._provider or provider or None,
@@ -92,9 +92,9 @@ class Ledger:
         if len(self._outputs) >= self._limits.max_outputs:
             raise LimitExceeded("max_outputs", self._limits.max_outputs)
         self.start()
-        output = Output(number, role, self._events, self.numbers, self._limits)
+        output = Output(number, role, self.events, self.numbers, self._limits)
         self._outputs[number] = output
-        self._events.append(OutputStarted(number, role))
+        self.events.append(OutputStarted(number, role))
         return output
 
     def report(self, usage: Usage) -> None:
@@ -107,7 +107,7 @@ class Ledger:
             return
         self.numbers.count_citation()
         self.start()
-        self._events.append(citation)
+        self.events.append(citation)
 
     def note(self, name: str, value: Any) -> None:
         """Keep what the provider told beside the turn, for `provider_data`."""
@@ -157,7 +157,7 @@ class Ledger:
             output.close(is_cut=True)
         self.is_finished = True
         self.failure = failure
-        self._events.append(
+        self.events.append(
             TurnFailed(
                 category=failure.category,
                 message=failure.message,
@@ -192,7 +192,7 @@ class Ledger:
         reason = (last.reason if last else None) or other("")
         self.is_finished = True
         self.finish_reason = reason
-        self._events.append(
+        self.events.append(
             TurnFinished(
                 reason=reason,
                 raw_reason=last.raw_reason if last else None,

@@ -32,6 +32,7 @@ from headrace.wire.ledger.call import Call, CallQueue
 from headrace.wire.ledger.numbers import Numbers
 from headrace.wire.limits import Limits
 
+_NONE = object()
 _CUT_SHORT = frozenset({"max_tokens", "context_full", "content_filter", "time_limit"})
 
 
@@ -55,17 +56,18 @@ class Output:
         self._events = events
         self._numbers = numbers
         self._max_chars = limits.max_part_chars
-        # The open text or reasoning part; -1 is none.
+        # The open text or reasoning part, -1 is none; the key of whichever it is.
         self._part = -1
-        self._is_reasoning = False
-        self._key: Hashable = None
+        self._text_key: Hashable = _NONE
+        self._thought_key: Hashable = _NONE
         self._item_key: Hashable = None
-        self._size = 0
+        self._room = 0
         self._signature: str | None = None
         self._part_of_item: dict[Hashable, int] = {}
         self.last_reasoning_part: int | None = None
         self.last_text_part: int | None = None
         self._calls = CallQueue(number, events, numbers, limits, self.close_prose)
+        self.args = self._calls.args
 
     # -- text and reasoning
 
@@ -79,15 +81,14 @@ class Output:
         item_id: str | None = None,
     ) -> None:
         """More text; empty text is nothing."""
-        if self._part < 0 or self._is_reasoning or self._key != key:
-            if not text:
-                return
+        if not text:
+            return
+        if self._text_key is not key and self._text_key != key:
             self._open_text(key, item_key, channel, is_refusal, item_id)
-        self._size += len(text)
-        if self._size > self._max_chars:
+        self._room -= len(text)
+        if self._room < 0:
             raise LimitExceeded("max_part_chars", self._max_chars)
-        if text:
-            self._events.append(TextDelta(self._part, text))
+        self._events.append(TextDelta(self._part, text))
 
     def reasoning(
         self,
@@ -100,15 +101,14 @@ class Output:
         provider_data: JSONObject | None = None,
     ) -> None:
         """More reasoning; empty text is nothing."""
-        if self._part < 0 or not self._is_reasoning or self._key != key:
-            if not text:
-                return
+        if not text:
+            return
+        if self._thought_key is not key and self._thought_key != key:
             self.open_reasoning(key, item_key, kind, summary_index, item_id, provider_data)
-        self._size += len(text)
-        if self._size > self._max_chars:
+        self._room -= len(text)
+        if self._room < 0:
             raise LimitExceeded("max_part_chars", self._max_chars)
-        if text:
-            self._events.append(ReasoningDelta(self._part, text))
+        self._events.append(ReasoningDelta(self._part, text))
 
     def _open_text(
         self,
@@ -160,10 +160,10 @@ class Output:
         self._begin_part()
         self._calls.close_if_whole()
         self._part = self._numbers.part()
-        self._is_reasoning = is_reasoning
-        self._key = key
+        self._text_key = _NONE if is_reasoning else key
+        self._thought_key = key if is_reasoning else _NONE
         self._item_key = item_key
-        self._size = 0
+        self._room = self._max_chars
         if item_key is not None:
             self._part_of_item[item_key] = self._part
 
@@ -186,16 +186,17 @@ class Output:
         """The open text or reasoning part ends, if there is one."""
         if self._part < 0:
             return
-        if self._is_reasoning:
+        if self._thought_key is not _NONE:
             self._events.append(ReasoningFinished(self._part, self._signature))
         else:
             self._events.append(TextFinished(self._part))
         self._part = -1
+        self._text_key = self._thought_key = _NONE
         self._signature = None
 
     def end_prose(self, key: Hashable) -> None:
         """The provider said that this block has ended; another's part stays open."""
-        if self._part >= 0 and self._key == key:
+        if key in (self._text_key, self._thought_key):
             self.close_prose()
 
     def close_item(self, item_key: Hashable) -> None:
@@ -209,7 +210,7 @@ class Output:
         """The signature of a reasoning item: with the end of its part while that is
         open, as a late seal afterwards, on an empty part where there was none."""
         part = self._part_of_item.get(item_key)
-        if self._part >= 0 and self._is_reasoning and (part == self._part):
+        if self._thought_key is not _NONE and part == self._part:
             self._signature = signature
         elif part is not None:
             self._events.append(PartSealed(part, "signature", signature))
@@ -347,11 +348,6 @@ class Output:
     def tell(self, call: Call, *, name: str | None = None, call_id: str | None = None) -> None:
         """A name or an id that comes late."""
         self._calls.tell(call, name=name, call_id=call_id)
-
-    def args(self, call: Call, text: str) -> None:
-        """More arguments; empty text is nothing."""
-        if text:
-            self._calls.args(call, text)
 
     def end_call(self, call: Call) -> None:
         """The provider said that the call is whole."""

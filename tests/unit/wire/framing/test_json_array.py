@@ -126,7 +126,7 @@ def test_nesting_inside_an_element_is_bounded() -> None:
 
 
 def test_a_bomb_of_brackets_ends_at_the_limit() -> None:
-    with pytest.raises(LimitExceeded, match="max_depth=128"):
+    with pytest.raises(LimitExceeded, match="max_depth="):
         JSONArrayFraming().feed(b"[" * 1_000_000)
 
 

@@ -84,9 +84,9 @@ class Block:
 
     # -- deltas
 
-    def feed(self, delta: WireDelta, whole: Any, size: int) -> None:
-        """One delta; `whole` gives it with all its fields, for those we do not know, and
-        `size` is that of its frame."""
+    def feed(self, delta: WireDelta) -> bool:
+        """One delta. False where the block is one that we do not know: `merge` it then,
+        with all its fields."""
         match delta.type:
             case "text_delta":
                 self._output.text(delta.text or "", self, self)
@@ -100,10 +100,9 @@ class Block:
                 self._sign(delta.signature)
             case "citations_delta" if delta.citation is not None:
                 self._cite(delta.citation)
-            case _ if self._is_opaque:
-                self._merge(whole(), size)
             case _:
-                pass
+                return not self._is_opaque
+        return True
 
     def _args(self, text: str) -> None:
         if not text:
@@ -140,9 +139,9 @@ class Block:
         for citation in early:
             self._cite(citation)
 
-    def _merge(self, delta: dict[str, Any], size: int) -> None:
+    def merge(self, delta: dict[str, Any], size: int) -> None:
         """A block that we do not know grows as all known ones do: strings and lists go
-        on, anything else is replaced."""
+        on, anything else is replaced. `size` is that of the delta's frame."""
         self._is_changed = True
         self._merged_chars += size
         self._output.room_for(self._merged_chars)
@@ -153,8 +152,8 @@ class Block:
             if isinstance(known, str) and isinstance(value, str):
                 # Joined once, at the end: a longer string with every delta is quadratic.
                 self._pieces.setdefault(key, [known]).append(value)
-            elif isinstance(known, list) and isinstance(value, list):
-                as_list(self._block[key]).extend(as_list(value))
+            elif as_list(known) is known and as_list(value) is value:
+                as_list(known).extend(as_list(value))
             else:
                 self._pieces.pop(key, None)
                 self._block[key] = value

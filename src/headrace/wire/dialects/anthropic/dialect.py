@@ -25,7 +25,7 @@ from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import NotJSON, PayloadDecoder, parse
+from headrace.wire.payload import REFUSED, NotJSON, PayloadDecoder, parse
 
 _FINISH_WORDS: dict[str, FinishReason] = {
     "end_turn": END_TURN,
@@ -62,7 +62,10 @@ class AnthropicDialect:
         self.ledger = ledger
         self._max_depth = limits.max_depth
         self._max_blocks = limits.max_parts
-        self._decode = PayloadDecoder(WireEvent, limits.max_depth).decode
+        payloads = PayloadDecoder(WireEvent, limits.max_depth)
+        self._decode = payloads.decode
+        self._decode_shallow = payloads.decode_shallow
+        self._shallow_bytes = payloads.shallow_bytes
         self._usage = AnthropicUsage()
         self._blocks: dict[int, Block] = {}
         self._message: Output | None = None
@@ -77,17 +80,26 @@ class AnthropicDialect:
 
     def feed(self, frame: Frame) -> None:
         """Read one event."""
+        data = frame.data
         try:
-            event = self._decode(frame.data)
+            event = (self._decode_shallow if len(data) <= self._shallow_bytes else self._decode)(
+                data
+            )
         except NotJSON:
             self._unreadable(frame)
             return
+        except REFUSED:
+            read_again = self._read_again(frame)
+            if read_again is None:
+                return
+            event = read_again
         kind = event.type or frame.event
         if kind == "content_block_delta":
-            if event.delta is not None:
-                self._block(event.index).feed(
-                    event.delta, lambda: self._field(frame, "delta"), len(frame.data)
-                )
+            delta = event.delta
+            if delta is not None:
+                block = self._blocks.get(event.index) or self._implied(event.index)
+                if not block.feed(delta):
+                    block.merge(self._field(frame, "delta"), len(frame.data))
         elif kind == "content_block_start":
             self._start_block(frame, event)
         elif kind == "content_block_stop":
@@ -96,6 +108,14 @@ class AnthropicDialect:
                 block.stop()
         else:
             self._about_message(kind, frame, event)
+
+    def _read_again(self, frame: Frame) -> WireEvent | None:
+        """A payload that the fast way refused: wrong fields, or no JSON."""
+        try:
+            return self._decode(frame.data)
+        except NotJSON:
+            self._unreadable(frame)
+            return None
 
     def close(self) -> None:
         """End of bytes."""
@@ -108,10 +128,9 @@ class AnthropicDialect:
 
     # -- blocks
 
-    def _block(self, index: int) -> Block:
-        block = self._blocks.get(index)
-        if block is None:
-            block = self._blocks[index] = Block(self._output(), {"type": "text"}, "{}")
+    def _implied(self, index: int) -> Block:
+        """A block whose start never came."""
+        block = self._blocks[index] = Block(self._output(), {"type": "text"}, "{}")
         return block
 
     def _start_block(self, frame: Frame, event: WireEvent) -> None:

@@ -9,7 +9,7 @@ import msgspec
 JSONObject = dict[str, Any]
 
 
-class WireDelta(msgspec.Struct):
+class WireDelta(msgspec.Struct, gc=False):
     """The delta of a content block, or of the message."""
 
     type: str | None = None
@@ -22,7 +22,7 @@ class WireDelta(msgspec.Struct):
     stop_sequence: str | None = None
 
 
-class WireEvent(msgspec.Struct):
+class WireEvent(msgspec.Struct, gc=False):
     type: str | None = None
     index: int = 0
     delta: WireDelta | None = None

@@ -20,6 +20,7 @@ class ChatCalls:
 
     def __init__(self, output: Output, max_depth: int) -> None:
         self._output = output
+        self._args = output.args
         self._max_depth = max_depth
         self._by_index: dict[int, Call] = {}
         self._by_id: dict[str, Call] = {}
@@ -28,13 +29,23 @@ class ChatCalls:
 
     def feed(self, entry: WireCall) -> None:
         """One entry of `tool_calls`."""
+        if entry.id is None and entry.index is not None and entry.function is not None:
+            # As OpenAI does it: nothing but more arguments, and the index says whose.
+            call, more = self._by_index.get(entry.index), entry.function
+            if call is not None and not more.name and isinstance(more.arguments, str):
+                self._last = call
+                self._args(call, more.arguments)
+                return
+        self._begin_or_go_on(entry)
+
+    def _begin_or_go_on(self, entry: WireCall) -> None:
         said = entry.function or entry.custom or WireFunction()
         written = _written(said)
         call = self._known(entry, said.name, written)
         if call is None:
             is_custom = entry.custom is not None or entry.type == "custom"
             call = self._begin(entry, said.name, "text" if is_custom else "json")
-        else:
+        elif said.name or entry.id:
             self._output.tell(call, name=said.name, call_id=entry.id)
         self._last = call
         if entry.id:

@@ -9,7 +9,7 @@ import msgspec
 from headrace.content import Failure, other
 from headrace.events import CitationAdded
 from headrace.wire.dialects.chat.calls import ChatCalls
-from headrace.wire.dialects.chat.chunk import WireChoice, WireDelta
+from headrace.wire.dialects.chat.chunk import WireCall, WireChoice, WireDelta
 from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS, ChatQuirks
 from headrace.wire.dialects.chat.reasoning import feed_reasoning
 from headrace.wire.failure import scrub
@@ -30,18 +30,48 @@ class Choice:
         self._audio: list[str] = []
         self._audio_chars = 0
 
-    def feed(self, choice: WireChoice) -> Failure | None:
-        """Reasoning, then text, then calls, then the end. A failure where the finish
-        reason is one."""
+    def feed(self, choice: WireChoice) -> None:
+        """Reasoning, then text, then calls."""
         delta = choice.delta or choice.message
         if delta is not None:
-            self._delta(delta)
+            thought = delta.reasoning_content
+            if (
+                delta.reasoning
+                or delta.reasoning_details
+                or delta.reasoning_text
+                or delta.reasoning_opaque
+                or delta.thinking_blocks
+            ):
+                self._think(delta)
+            elif thought:
+                if self._tags is not None:
+                    self._release()
+                self.output.reasoning(thought)
+            content = delta.content
+            if content:
+                channel = delta.channel
+                if self._tags is not None or not isinstance(content, str):
+                    self._content(content, channel)
+                elif channel is None:
+                    self.output.text(content)
+                else:
+                    self.output.text(content, channel, None, channel)
+            if delta.tool_calls:
+                self._call(delta.tool_calls)
+            if (
+                delta.refusal
+                or delta.function_call
+                or delta.annotations
+                or delta.images
+                or delta.audio
+            ):
+                self._seldom(delta)
         elif choice.text:
             # A legacy text completion; beside a delta it is a copy.
-            self._text(choice.text, None)
-        word = choice.finish_reason
-        if not word:
-            return None
+            self._content(choice.text, None)
+
+    def end(self, word: str) -> Failure | None:
+        """The finish reason; a failure where it is one."""
         if word.lower() in FAILURE_WORDS:
             return Failure(
                 "server", f"the provider ended the output with {scrub(word)!r}", retryable=True
@@ -56,30 +86,22 @@ class Choice:
             self.output.media("audio", data="".join(self._audio))
             self._audio.clear()
 
-    def _delta(self, delta: WireDelta) -> None:
-        content = delta.content
-        if (
-            delta.reasoning_content
-            or delta.reasoning
-            or delta.reasoning_details
-            or delta.reasoning_text
-            or delta.reasoning_opaque
-            or delta.thinking_blocks
-        ):
+    def _think(self, delta: WireDelta) -> None:
+        self._release()
+        feed_reasoning(self.output, delta)
+
+    def _content(self, content: str | list[Any], channel: str | None) -> None:
+        if isinstance(content, str):
+            self._text(content, channel)
+            return
+        for part in as_objects(content):
+            self._entry(part)
+
+    def _call(self, entries: list[WireCall]) -> None:
+        if self._tags is not None:
             self._release()
-            feed_reasoning(self.output, delta)
-        if content:
-            if isinstance(content, str):
-                self._text(content, delta.channel)
-            else:
-                for part in as_objects(content):
-                    self._entry(part)
-        if delta.tool_calls:
-            self._release()
-            for entry in delta.tool_calls:
-                self._calls.feed(entry)
-        if delta.refusal or delta.function_call or delta.annotations or delta.images or delta.audio:
-            self._seldom(delta)
+        for entry in entries:
+            self._calls.feed(entry)
 
     def _text(self, text: str, channel: str | None) -> None:
         if self._tags is None:

@@ -9,13 +9,13 @@ import msgspec
 JSONObject = dict[str, Any]
 
 
-class WireFunction(msgspec.Struct):
+class WireFunction(msgspec.Struct, gc=False):
     name: str | None = None
     arguments: str | JSONObject | None = None
     input: str | None = None
 
 
-class WireCall(msgspec.Struct):
+class WireCall(msgspec.Struct, gc=False):
     index: int | None = None
     id: str | None = None
     type: str | None = None
@@ -24,7 +24,7 @@ class WireCall(msgspec.Struct):
     extra_content: JSONObject | None = None
 
 
-class WireDetail(msgspec.Struct):
+class WireDetail(msgspec.Struct, gc=False):
     """One entry of `reasoning_details`."""
 
     type: str | None = None
@@ -37,7 +37,7 @@ class WireDetail(msgspec.Struct):
     format: str | None = None
 
 
-class WireThinkingBlock(msgspec.Struct):
+class WireThinkingBlock(msgspec.Struct, gc=False):
     """One entry of `thinking_blocks`: a gateway's copy of a signed block."""
 
     type: str | None = None
@@ -46,7 +46,7 @@ class WireThinkingBlock(msgspec.Struct):
     data: str | None = None
 
 
-class WireDelta(msgspec.Struct):
+class WireDelta(msgspec.Struct, gc=False):
     content: str | list[Any] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
@@ -64,7 +64,7 @@ class WireDelta(msgspec.Struct):
     role: str | None = None
 
 
-class WireChoice(msgspec.Struct):
+class WireChoice(msgspec.Struct, gc=False):
     index: int = 0
     delta: WireDelta | None = None
     message: WireDelta | None = None
@@ -74,15 +74,18 @@ class WireChoice(msgspec.Struct):
     logprobs: JSONObject | None = None
 
 
-class WireChunk(msgspec.Struct):
+class WireChunk(msgspec.Struct, gc=False):
     choices: list[WireChoice] | None = None
     usage: JSONObject | None = None
     error: Any = None
     x_groq: JSONObject | None = None
     citations: list[Any] | None = None
     search_results: list[Any] | None = None
+
+
+class WireHead(msgspec.Struct, gc=False):
+    """What every chunk repeats, and is read only until the turn has started."""
+
     id: str | None = None
     model: str | None = None
     provider: str | None = None
-    object: str | None = None
-    service_tier: str | None = None

@@ -7,7 +7,7 @@ from typing import Any
 from headrace.content import Failure
 from headrace.events import CitationAdded
 from headrace.wire.dialects.chat.choice import Choice
-from headrace.wire.dialects.chat.chunk import WireChoice, WireChunk
+from headrace.wire.dialects.chat.chunk import WireChoice, WireChunk, WireHead
 from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from headrace.wire.dialects.chat.usage import chat_usage
 from headrace.wire.failure import failure_from
@@ -15,7 +15,7 @@ from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import NotJSON, PayloadDecoder, parse
+from headrace.wire.payload import REFUSED, NotJSON, PayloadDecoder, parse
 
 # What has its own place in the vocabulary, and padding against traffic analysis.
 _NOT_KEPT = frozenset(
@@ -54,8 +54,14 @@ class ChatDialect:
         self.ledger = ledger
         self._quirks = quirks
         self._max_depth = limits.max_depth
-        self._decode = PayloadDecoder(WireChunk, limits.max_depth).decode
+        payloads = PayloadDecoder(WireChunk, limits.max_depth)
+        self._decode = payloads.decode
+        self._decode_shallow = payloads.decode_shallow
+        self._shallow_bytes = payloads.shallow_bytes
+        self._decode_head = PayloadDecoder(WireHead, limits.max_depth).decode
         self._choices: dict[int, Choice] = {}
+        self._is_introduced = False
+        self._failure: Failure | None = None
         self._model: str | None = None
         self._response_id: str | None = None
         self._provider: str | None = None
@@ -72,29 +78,44 @@ class ChatDialect:
 
     def feed(self, frame: Frame) -> None:
         """Read one chunk, the terminator, or whatever else a server sends."""
+        data = frame.data
         try:
-            chunk = self._decode(frame.data)
+            chunk = (self._decode_shallow if len(data) <= self._shallow_bytes else self._decode)(
+                data
+            )
         except NotJSON:
             self._unreadable(frame)
             return
+        except REFUSED:
+            read_again = self._read_again(frame)
+            if read_again is None:
+                return
+            chunk = read_again
         choices = chunk.choices
-        if not self.ledger.is_started:
-            self._introduce(chunk)
-        failure: Failure | None = None
+        if not self._is_introduced:
+            self._introduce(self._decode_head(frame.data), is_telling=bool(choices))
         if choices:
             for wire in choices:
                 choice = self._choices.get(wire.index)
                 if choice is None:
                     choice = self._begin(wire)
-                failure = choice.feed(wire) or failure
+                choice.feed(wire)
                 if wire.finish_reason or wire.usage or wire.logprobs:
-                    self._note_choice(frame, wire)
+                    self._note_choice(frame, wire, choice)
         else:
             self._aside(frame, chunk)
         if chunk.usage or chunk.x_groq or chunk.citations or chunk.search_results or chunk.error:
             self._seldom(chunk)
-        if failure is not None:
-            self.fail(failure)
+        if self._failure is not None:
+            self.fail(self._failure)
+
+    def _read_again(self, frame: Frame) -> WireChunk | None:
+        """A payload that the fast way refused: wrong fields, or no JSON."""
+        try:
+            return self._decode(frame.data)
+        except NotJSON:
+            self._unreadable(frame)
+            return None
 
     def close(self) -> None:
         """End of bytes."""
@@ -113,7 +134,7 @@ class ChatDialect:
 
     def _release(self) -> None:
         """Say what is held back, the start of the turn included."""
-        self._introduce(WireChunk(), is_last=True)
+        self._introduce(WireHead(), is_telling=True)
         for choice in self._choices.values():
             choice.close()
 
@@ -126,13 +147,14 @@ class ChatDialect:
         elif data:
             self.ledger.skip_frame()
 
-    def _introduce(self, chunk: WireChunk, *, is_last: bool = False) -> None:
+    def _introduce(self, head: WireHead, *, is_telling: bool) -> None:
         """The turn starts with the first chunk that has something to say; the empty one
         that some servers send before it may hold the model's name, or not."""
-        self._model = self._model or chunk.model
-        self._response_id = self._response_id or chunk.id
-        self._provider = self._provider or chunk.provider
-        if chunk.choices or is_last:
+        self._model = self._model or head.model
+        self._response_id = self._response_id or head.id
+        self._provider = self._provider or head.provider
+        if is_telling:
+            self._is_introduced = True
             self.ledger.start(
                 model=self._model, response_id=self._response_id, provider=self._provider
             )
@@ -150,7 +172,7 @@ class ChatDialect:
     def _aside(self, frame: Frame, chunk: WireChunk) -> None:
         """A payload without choices: usage, a ping, filter results, an error."""
         payload = self._whole(frame)
-        is_error = frame.event == "error" or frame.field == "error" or chunk.object == "error"
+        is_error = "error" in (frame.event, frame.field, payload.get("object"))
         if is_error and not chunk.error:
             self.fail(failure_from(payload))
             return
@@ -183,7 +205,7 @@ class ChatDialect:
                 self._cited.add(url)
                 self.ledger.cite(CitationAdded(source="url", ref=url, title=title, raw=entry))
 
-    def _note_choice(self, frame: Frame, wire: WireChoice) -> None:
+    def _note_choice(self, frame: Frame, wire: WireChoice, choice: Choice) -> None:
         """What seldom stands in a choice: usage, log-probabilities, and whatever a
         server puts beside the finish reason."""
         if wire.usage:
@@ -192,11 +214,13 @@ class ChatDialect:
             self._logprobs.setdefault(str(wire.index), []).append(wire.logprobs)
         if not wire.finish_reason:
             return
+        # A failure is told when all that came with it is.
+        self._failure = choice.end(wire.finish_reason) or self._failure
         payload = self._whole(frame)
         self._note(payload)
-        for choice in as_objects(payload.get("choices")):
-            if choice.get("index", 0) == wire.index:
-                self._note_beside(f"choice.{wire.index}", choice)
+        for told in as_objects(payload.get("choices")):
+            if told.get("index", 0) == wire.index:
+                self._note_beside(f"choice.{wire.index}", told)
 
     def _note_beside(self, name: str, choice: dict[str, Any]) -> None:
         kept = {

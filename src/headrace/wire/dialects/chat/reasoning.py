@@ -12,23 +12,25 @@ def feed_reasoning(output: Output, delta: WireDelta) -> None:
     """State all reasoning of a delta. Providers mirror the same words in several fields:
     what the detailed form says is not said again by a plain one."""
     said = False
-    for detail in delta.reasoning_details or ():
-        said = _feed_detail(output, detail) or said
+    if delta.reasoning_details:
+        for detail in delta.reasoning_details:
+            said = _feed_detail(output, detail) or said
     if not said:
-        _feed_plain(output, delta)
+        _feed_plain(output, delta.reasoning_content, delta.reasoning, delta.reasoning_text)
     if delta.reasoning_opaque:
         _feed_opaque(output, delta.reasoning_opaque)
-    for block in delta.thinking_blocks or ():
-        _feed_block(output, block)
+    if delta.thinking_blocks:
+        for block in delta.thinking_blocks:
+            _feed_block(output, block)
 
 
-def _feed_plain(output: Output, delta: WireDelta) -> None:
-    """`reasoning_content`, `reasoning` and `reasoning_text`; a mirror counts once."""
-    spoken: list[str] = []
-    for text in (delta.reasoning_content, delta.reasoning, delta.reasoning_text):
-        if text and text not in spoken:
-            spoken.append(text)
+def _feed_plain(output: Output, *spellings: str | None) -> None:
+    """The plain spellings; a mirror counts once."""
+    spoken: str | None = None
+    for text in spellings:
+        if text and text != spoken:
             output.reasoning(text)
+            spoken = text
 
 
 def _feed_detail(output: Output, detail: WireDetail) -> bool:

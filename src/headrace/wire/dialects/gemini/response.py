@@ -9,7 +9,7 @@ import msgspec
 JSONObject = dict[str, Any]
 
 
-class WirePart(msgspec.Struct, rename="camel"):
+class WirePart(msgspec.Struct, rename="camel", gc=False):
     text: str | None = None
     thought: bool | None = None
     thought_signature: str | None = None
@@ -22,12 +22,12 @@ class WirePart(msgspec.Struct, rename="camel"):
     file_data: JSONObject | None = None
 
 
-class WireContent(msgspec.Struct):
+class WireContent(msgspec.Struct, gc=False):
     parts: list[WirePart] | None = None
     role: str | None = None
 
 
-class WireCandidate(msgspec.Struct, rename="camel"):
+class WireCandidate(msgspec.Struct, rename="camel", gc=False):
     index: int = 0
     content: WireContent | None = None
     finish_reason: str | int | None = None
@@ -37,7 +37,7 @@ class WireCandidate(msgspec.Struct, rename="camel"):
     url_context_metadata: JSONObject | None = None
 
 
-class WireResponse(msgspec.Struct, rename="camel"):
+class WireResponse(msgspec.Struct, rename="camel", gc=False):
     candidates: list[WireCandidate] | None = None
     usage_metadata: JSONObject | None = None
     prompt_feedback: JSONObject | None = None

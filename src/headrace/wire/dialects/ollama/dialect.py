@@ -19,17 +19,17 @@ from headrace.wire.usage import count
 _NOT_KEPT = frozenset({"model", "message", "done", "done_reason", "error"})
 
 
-class WireFunction(msgspec.Struct):
+class WireFunction(msgspec.Struct, gc=False):
     name: str | None = None
     arguments: dict[str, Any] | str | None = None
 
 
-class WireCall(msgspec.Struct):
+class WireCall(msgspec.Struct, gc=False):
     id: str | None = None
     function: WireFunction | None = None
 
 
-class WireMessage(msgspec.Struct):
+class WireMessage(msgspec.Struct, gc=False):
     content: str | None = None
     thinking: str | None = None
     tool_calls: list[WireCall] | None = None
@@ -37,7 +37,7 @@ class WireMessage(msgspec.Struct):
     role: str | None = None
 
 
-class WireLine(msgspec.Struct):
+class WireLine(msgspec.Struct, gc=False):
     model: str | None = None
     message: WireMessage | None = None
     done: bool | None = None

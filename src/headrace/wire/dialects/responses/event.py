@@ -9,7 +9,7 @@ import msgspec
 JSONObject = dict[str, Any]
 
 
-class WireEvent(msgspec.Struct):
+class WireEvent(msgspec.Struct, gc=False):
     type: str | None = None
     delta: str | JSONObject | None = None
     output_index: int | None = None

@@ -1,0 +1,326 @@
+"""HTTP: one POST, and its answer read after read. The only file that knows the HTTP client.
+
+Errors of the client are never chained to ours: theirs hold the request's headers, and
+those hold the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterator
+from typing import Self, TypeVar
+
+import aiohttp
+
+from headrace.content import ErrorCategory
+from headrace.errors import HeadraceError, RequestFailed, UsageError
+from headrace.transport.broken import StreamBroken, broken
+from headrace.transport.byte_stream import HTTPCall
+from headrace.transport.error_body import holds_error, refused, request_id_of
+from headrace.transport.inflation import ENCODINGS, Inflation
+from headrace.transport.limits import (
+    DEFAULT_HTTP_LIMITS,
+    DEFAULT_TIMEOUTS,
+    HTTPLimits,
+    Timeouts,
+)
+from headrace.transport.secret import Secrets, address_of
+
+T = TypeVar("T")
+
+
+class HTTPTransport:
+    """Opens streams over HTTP/1.1, with connections that are kept between calls.
+
+    It belongs to the event loop that first uses it; close it there with `aclose()`, or use
+    it with `async with`. Redirects are not followed, since the key would go along. With
+    `trust_env` proxies are taken from HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and logins from
+    ~/.netrc; without, the environment is not asked.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        limits: HTTPLimits = DEFAULT_HTTP_LIMITS,
+        trust_env: bool = False,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._timeouts = timeouts
+        self._limits = limits
+        self._trust_env = trust_env
+        self._tls = tls
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def open(self, call: HTTPCall) -> HTTPStream:
+        """Send the call; return when the first bytes of a stream have come.
+
+        Raises `RequestFailed` where none come, and `UsageError` for a call that cannot be
+        sent at all.
+        """
+        _check(call)
+        opened = await self._opened(call)
+        # Raised here, where no error of the client is at hand to be chained.
+        if isinstance(opened, HeadraceError):
+            raise opened
+        return opened
+
+    async def aclose(self) -> None:
+        """Close all connections, those of open streams included."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _opened(self, call: HTTPCall) -> HTTPStream | HeadraceError:
+        by_s = asyncio.get_running_loop().time() + self._timeouts.first_event_s
+        try:
+            async with asyncio.timeout_at(by_s):
+                response = await self._sent(call)
+                return await self._begun(call, response, by_s)
+        except (aiohttp.ClientError, OSError) as error:
+            return self._unsent(call, error)
+
+    async def _sent(self, call: HTTPCall) -> aiohttp.ClientResponse:
+        headers = {n: value for n, value in call.headers.items() if n.lower() != _ACCEPTED}
+        headers[_ACCEPTED] = "identity"
+        return await self._client().post(
+            call.url, data=call.body, headers=headers, allow_redirects=False
+        )
+
+    def _client(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        if self._session is None:
+            self._loop = loop
+            self._session = _new_session(self._timeouts, self._trust_env, self._tls)
+        if self._loop is not loop:
+            raise UsageError(
+                "this HTTPTransport belongs to another event loop: make one for each loop,"
+                " or close it before its loop ends"
+            )
+        return self._session
+
+    async def _begun(
+        self, call: HTTPCall, response: aiohttp.ClientResponse, by_s: float
+    ) -> HTTPStream | RequestFailed:
+        stream = HTTPStream(response, Secrets(call), self._timeouts, self._limits, by_s)
+        try:
+            failed = await self._judged(call, response, stream)
+        except StreamBroken as error:
+            failed = _failed(call, error.failure.category, error.failure.message)
+        except BaseException:
+            await stream.aclose()
+            raise
+        if failed is None:
+            return stream
+        await stream.aclose()
+        return failed
+
+    async def _judged(
+        self, call: HTTPCall, response: aiohttp.ClientResponse, stream: HTTPStream
+    ) -> RequestFailed | None:
+        """What is wrong with the answer; None where a stream begins."""
+        if _encoding(response) not in {"", "identity", *ENCODINGS}:
+            return _failed(call, "protocol", _UNREADABLE)
+        if not 200 <= response.status < 300:
+            limit = self._limits.max_error_bytes
+            body = (await stream.start(limit))[:limit]
+            return refused(call, response.status, response.headers, body)
+        start = await stream.start(self._wanted_bytes(response))
+        if not start:
+            return _failed(call, "incomplete", "it accepted the request and sent nothing")
+        kind = response.content_type
+        if kind == "application/json" and holds_error(start):
+            return refused(call, response.status, response.headers, start)
+        if kind == "text/html" and start.lstrip().startswith(b"<"):
+            return _failed(call, "protocol", _WEB_PAGE)
+        return None
+
+    def _wanted_bytes(self, response: aiohttp.ClientResponse) -> int:
+        """How much to look at: an answer that tells its length is no stream."""
+        is_short = 0 < (response.content_length or 0) <= self._limits.max_error_bytes
+        return self._limits.max_error_bytes if is_short else 1
+
+    def _unsent(self, call: HTTPCall, error: Exception) -> HeadraceError:
+        """An error of the client, of the network or of the clock as ours."""
+        match error:
+            case aiohttp.ConnectionTimeoutError():
+                told = f"no connection within connect_s={self._timeouts.connect_s:g}"
+                return _failed(call, "timeout", told)
+            case TimeoutError():
+                told = f"no answer within first_event_s={self._timeouts.first_event_s:g}"
+                return _failed(call, "timeout", told)
+            case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
+                return UsageError(f"expected an http or https address; got {address_of(call.url)}")
+            case aiohttp.ClientConnectorCertificateError():
+                told = f"its certificate is not trusted: {error.certificate_error}"
+                return _failed(call, "network", told, retryable=False)
+            case aiohttp.ClientResponseError():
+                return _failed(call, "protocol", f"its answer is no HTTP: {error.message}")
+            case aiohttp.ClientConnectorError():
+                return _failed(call, "network", f"{_reason(error)}. Is the server running?")
+            case _:
+                return _failed(call, "network", _reason(error))
+
+
+class HTTPStream:
+    """An answer that is being read. It can be iterated once."""
+
+    def __init__(
+        self,
+        response: aiohttp.ClientResponse,
+        secrets: Secrets,
+        timeouts: Timeouts,
+        limits: HTTPLimits,
+        first_event_by_s: float,
+    ) -> None:
+        request_id = request_id_of(response.headers)
+        self.request_id = request_id and secrets.clean(request_id)
+        self.first_event_by_s: float | None = first_event_by_s
+        self._response = response
+        self._content = response.content
+        self._secrets = secrets
+        self._idle_s = timeouts.idle_s
+        self._loop = asyncio.get_running_loop()
+        self._waiting_since_s: float | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._is_closed = False
+        self._break: StreamBroken | None = None
+        is_inflated = _encoding(response) in ENCODINGS
+        self._inflation = Inflation(limits.max_inflated_bytes) if is_inflated else None
+        self._pieces: Iterator[bytes] = iter(())
+
+    async def start(self, wanted_bytes: int) -> bytes:
+        """The first bytes, as many as are wanted or there are; they are read again later."""
+        reads: list[bytes] = []
+        size = 0
+        while size < wanted_bytes and (read := await self._next()):
+            reads.append(read)
+            size += len(read)
+        self._pieces = _before(reads, self._pieces)
+        return b"".join(reads)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        self._waiting_since_s = self._loop.time()
+        if self._watch is None:
+            self._watch = self._loop.call_later(self._idle_s, self._look)
+        read = await self._next()
+        self._waiting_since_s = None
+        if not read:
+            await self.aclose()
+            raise StopAsyncIteration
+        return read
+
+    async def aclose(self) -> None:
+        """Close the connection, or give it back where the answer has ended."""
+        self._is_closed = True
+        if self._watch is not None:
+            self._watch.cancel()
+        self._response.close()
+
+    async def _next(self) -> bytes:
+        """The next bytes, inflated; none at the end."""
+        for piece in self._pieces:
+            return piece
+        if self._inflation is None:
+            return await self._read()
+        while read := await self._read():
+            self._pieces = self._inflation.feed(read)
+            for piece in self._pieces:
+                return piece
+        if not self._is_closed:
+            self._inflation.close()
+        return b""
+
+    async def _read(self) -> bytes:
+        if self._break is None:
+            try:
+                return await self._content.readany()
+            except (aiohttp.ClientError, OSError, RuntimeError) as error:
+                self._break = self._told(error)
+            # The client drops what it has read when the connection breaks behind it.
+            rest = self._content._read_nowait(-1)  # pyright: ignore[reportPrivateUsage]
+            if rest and not self._is_closed:
+                return rest
+        if self._is_closed:
+            return b""
+        await self.aclose()
+        raise self._break
+
+    def _told(self, error: Exception) -> StreamBroken:
+        if isinstance(error, TimeoutError):
+            return broken("timeout", f"the stream was silent for idle_s={self._idle_s:g}")
+        told = self._secrets.clean(_reason(error))
+        return broken("network", f"the connection broke before the stream had ended: {told}")
+
+    def _look(self) -> None:
+        """Whether a read has been waited for too long. One timer looks now and then: one for
+        each read would cost as much as the read. A reader that is busy is no idle stream."""
+        self._watch = None
+        if self._waiting_since_s is None:
+            return
+        left_s = self._waiting_since_s + self._idle_s - self._loop.time()
+        if left_s <= 0:
+            self._content.set_exception(aiohttp.SocketTimeoutError())
+        else:
+            self._watch = self._loop.call_later(left_s, self._look)
+
+
+_ACCEPTED = "accept-encoding"
+_UNREADABLE = "its answer is compressed in a way that was not asked for, and cannot be read"
+_WEB_PAGE = "its answer is a web page, not a stream. Is the address that of the API?"
+
+
+def _check(call: HTTPCall) -> None:
+    """A key out of a file often has its line break still."""
+    for name, value in call.headers.items():
+        if any(char in value for char in "\r\n\0"):
+            raise UsageError(f"the header {name} holds a line break: expected a single line")
+
+
+def _new_session(
+    timeouts: Timeouts, trust_env: bool, tls: ssl.SSLContext | None
+) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        # A stream holds its connection for minutes: how many there are is the caller's affair.
+        connector=aiohttp.TCPConnector(limit=0, ssl=True if tls is None else tls),
+        timeout=aiohttp.ClientTimeout(total=None, connect=timeouts.connect_s),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=trust_env,
+    )
+
+
+def _failed(
+    call: HTTPCall, category: ErrorCategory, told: str, *, retryable: bool | None = None
+) -> RequestFailed:
+    if retryable is None:
+        retryable = category in ("network", "timeout", "incomplete")
+    text = Secrets(call).clean(f"{address_of(call.url)}: {told}")
+    return RequestFailed(text, category=category, retryable=retryable)
+
+
+def _reason(error: Exception) -> str:
+    """What the system says; the client's own texts may be long."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def _encoding(response: aiohttp.ClientResponse) -> str:
+    return response.headers.get("Content-Encoding", "").strip().lower()
+
+
+def _before(first: list[T], rest: Iterator[T]) -> Iterator[T]:
+    yield from first
+    yield from rest

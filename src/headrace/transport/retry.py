@@ -1,0 +1,94 @@
+"""Trying again, before the first event only."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import msgspec
+
+from headrace.errors import RequestFailed
+from headrace.transport.byte_stream import ByteStream, HTTPCall, Transport
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[object]]
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """How often, and after how long.
+
+    The wait doubles from `base_s` to `cap_s`, less a random share of it, so that clients
+    that failed together do not come back together. A provider that names a time is given
+    that time; one that asks for more than `cap_s` is not asked again.
+    """
+
+    attempts: int = 3
+    """All of them, the first included."""
+    base_s: float = 0.5
+    cap_s: float = 30.0
+    jitter: float = 0.5
+    """The share of a wait that is left to chance."""
+
+    def wait_s(self, failed: RequestFailed, attempt: int, chance: float) -> float | None:
+        """How long to wait after `attempt` (from 1); None: do not try again."""
+        if not failed.retryable or attempt >= self.attempts:
+            return None
+        wait_s: float = min(self.cap_s, self.base_s * 2.0 ** (attempt - 1))
+        wait_s *= 1 - self.jitter * chance
+        if failed.retry_after_s is None:
+            return wait_s
+        return None if failed.retry_after_s > self.cap_s else max(wait_s, failed.retry_after_s)
+
+
+DEFAULT_POLICY = RetryPolicy()
+NEVER = RetryPolicy(attempts=1)
+
+
+async def retried(
+    attempt: Callable[[], Awaitable[T]],
+    policy: RetryPolicy = DEFAULT_POLICY,
+    *,
+    sleep: Sleep = asyncio.sleep,
+    chance: Callable[[], float] = random.random,
+) -> T:
+    """What `attempt` gives, after as many tries as the policy allows; else the last
+    `RequestFailed`."""
+    number = 1
+    while True:
+        try:
+            return await attempt()
+        except RequestFailed as failed:
+            wait_s = policy.wait_s(failed, number, chance())
+            if wait_s is None:
+                raise
+        await sleep(wait_s)
+        number += 1
+
+
+class RetryingTransport:
+    """Another transport whose `open` is tried again where that may help."""
+
+    def __init__(
+        self,
+        inner: Transport,
+        policy: RetryPolicy = DEFAULT_POLICY,
+        *,
+        sleep: Sleep = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._inner = inner
+        self._policy = policy
+        self._sleep = sleep
+        self._chance = chance
+
+    async def open(self, call: HTTPCall) -> ByteStream:
+        """Open the stream. Raises the `RequestFailed` of the last attempt."""
+        return await retried(
+            lambda: self._inner.open(call), self._policy, sleep=self._sleep, chance=self._chance
+        )
+
+    async def aclose(self) -> None:
+        """Close the transport below."""
+        await self._inner.aclose()

@@ -1,0 +1,207 @@
+"""The sync skin: one private event loop in a thread of its own.
+
+It works where a loop is running already, as in a notebook, since it uses none of its
+caller's. What it hands over are whole reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import queue
+import threading
+from collections.abc import AsyncIterable, Coroutine, Iterator
+from typing import Any, Generic, Self, TypeVar
+
+from headrace.errors import UsageError
+
+T = TypeVar("T")
+
+MAX_READS_AHEAD = 64
+"""How many reads may wait for a slow consumer before the provider has to."""
+_CLOSING_S = 5.0
+
+
+class LoopThread:
+    """An event loop in a daemon thread, started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine. An interrupt (Ctrl-C) cancels it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._running(work))
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def iterate(self, source: AsyncIterable[list[T]]) -> Reads[T]:
+        """The lists of an async iterator, one by one. Reading starts at once."""
+        return Reads(source, self._running())
+
+    def close(self) -> None:
+        """Cancel what is running, and end the thread. It starts anew when it is used again."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            if thread is None or not thread.is_alive():
+                return
+            assert self._loop is not None
+            assert self._stop is not None
+            self._loop.call_soon_threadsafe(self._stop.set)
+        thread.join(_CLOSING_S)
+
+    def _running(self, work: Coroutine[Any, Any, Any] | None = None) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            # After a fork the thread is gone.
+            if self._thread is None or not self._thread.is_alive():
+                self._start()
+            if threading.current_thread() is self._thread:
+                if work is not None:
+                    work.close()
+                raise UsageError("called from the loop's own thread, it would wait for itself")
+            assert self._loop is not None
+            return self._loop
+
+    def _start(self) -> None:
+        has_started = threading.Event()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._live(has_started)), name="headrace", daemon=True
+        )
+        self._thread.start()
+        has_started.wait()
+
+    async def _live(self, has_started: threading.Event) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        has_started.set()
+        await self._stop.wait()
+
+
+class _End:
+    """The last thing in a queue: how the reading ended."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+class _Pump(Generic[T]):
+    """The half that lives in the loop. It does not know the other half, so that one that
+    nobody holds any more can end this one."""
+
+    def __init__(self, source: AsyncIterable[list[T]]) -> None:
+        self.queue: queue.SimpleQueue[list[T] | _End] = queue.SimpleQueue()
+        self.is_wanted = True
+        self.has_ended = threading.Event()
+        self._source = source
+        self._room = asyncio.Semaphore(MAX_READS_AHEAD)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._task = asyncio.ensure_future(self._read())
+
+    def cancel(self) -> None:
+        """Stop; not before the first step, since a task that never ran closes nothing."""
+        if self._task is not None:
+            self._task.get_loop().call_soon(self._task.cancel)
+
+    async def _read(self) -> None:
+        """Read to the end; whatever is raised goes to the caller's thread."""
+        error: BaseException | None = None
+        try:
+            async for events in self._source:
+                await self._room.acquire()
+                self.queue.put(events)
+        except asyncio.CancelledError:
+            if self.is_wanted:
+                error = UsageError("the loop was closed while a stream was being read")
+        except BaseException as raised:  # noqa: BLE001 - it is raised there
+            error = raised
+        finally:
+            await self._close(error)
+
+    def release(self, reads: int) -> None:
+        """So many have been taken."""
+        for _ in range(reads):
+            self._room.release()
+
+    async def _close(self, error: BaseException | None) -> None:
+        close = getattr(self._source, "aclose", None)
+        try:
+            if close is not None:
+                await close()
+        finally:
+            self.queue.put(_End(error))
+            self.has_ended.set()
+
+
+class Reads(Generic[T]):
+    """An iterator over the lists that a loop in another thread reads ahead.
+
+    Close it, or use it with `with`: that cancels the reading and waits until the source
+    is closed.
+    """
+
+    def __init__(self, source: AsyncIterable[list[T]], loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._pump = _Pump(source)
+        self._taken = 0
+        loop.call_soon_threadsafe(self._pump.start)
+
+    def __iter__(self) -> Iterator[list[T]]:
+        return self
+
+    def __next__(self) -> list[T]:
+        if self._pump.has_ended.is_set() and self._pump.queue.empty():
+            raise StopIteration
+        try:
+            got = self._pump.queue.get()
+        except BaseException:
+            self.close()
+            raise
+        if not isinstance(got, _End):
+            self._make_room()
+            return got
+        raise StopIteration if got.error is None else got.error
+
+    def close(self) -> None:
+        """Stop reading; the source is closed when this returns."""
+        self._cancel()
+        self._pump.has_ended.wait(_CLOSING_S)
+        while not self._pump.queue.empty():
+            self._pump.queue.get()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self._cancel()
+
+    def _cancel(self) -> None:
+        self._pump.is_wanted = False
+        if not self._pump.has_ended.is_set() and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._pump.cancel)
+
+    def _make_room(self) -> None:
+        """In bunches: waking the loop for each read would cost more than the read."""
+        self._taken += 1
+        if self._taken >= MAX_READS_AHEAD // 2 and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._pump.release, self._taken)
+            self._taken = 0
+
+
+_shared = LoopThread()
+atexit.register(_shared.close)
+
+
+def shared_loop() -> LoopThread:
+    """The one loop thread of this process."""
+    return _shared

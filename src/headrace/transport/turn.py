@@ -1,0 +1,146 @@
+"""One turn over a stream: reads in, lists of events out, and one end whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
+from headrace.content import Failure
+from headrace.errors import RequestFailed
+from headrace.events import TurnEvent
+from headrace.events.turn import TurnFailed, TurnStarted
+from headrace.transport.broken import StreamBroken, broken
+from headrace.transport.byte_stream import ByteStream, HTTPCall, Transport
+from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy, Sleep, retried
+from headrace.wire.decoder import Decoder
+
+
+async def read_turn(stream: ByteStream, decoder: Decoder) -> AsyncGenerator[list[TurnEvent], None]:
+    """The events of a stream, a list for each read that made some known; the last is terminal.
+
+    Nothing raises for what the network or the provider does. The stream is closed at the
+    end, and when the generator is closed: whoever stops early calls `aclose()`.
+    """
+    turn = Turn(stream, decoder)
+    try:
+        while events := await turn.next():
+            yield events
+    finally:
+        await turn.aclose()
+
+
+async def open_turn(
+    transport: Transport,
+    call: HTTPCall,
+    new_decoder: Callable[[], Decoder],
+    policy: RetryPolicy = DEFAULT_POLICY,
+    *,
+    sleep: Sleep = asyncio.sleep,
+    chance: Callable[[], float] = random.random,
+) -> Turn:
+    """A turn whose first events have come. Up to there a failure is a `RequestFailed`, and
+    retryable ones are tried again; after it, a failure is the last event.
+
+    A stream that says nothing but that it failed, and may be asked again, has not begun:
+    several providers accept a request and then send "overloaded" as its only event.
+    """
+
+    async def attempt() -> Turn:
+        return await _begun(Turn(await transport.open(call), new_decoder()))
+
+    return await retried(attempt, policy, sleep=sleep, chance=chance)
+
+
+class Turn:
+    """A turn that is being read. Iterate over it, or ask for `next()`, and close it."""
+
+    def __init__(self, stream: ByteStream, decoder: Decoder) -> None:
+        self.request_id = stream.request_id
+        self.decoder = decoder
+        self._stream = stream
+        self._reads: AsyncIterator[bytes] = aiter(stream)
+        self._has_begun = False
+        self._waiting: list[TurnEvent] = []
+
+    def __aiter__(self) -> Turn:
+        return self
+
+    async def __anext__(self) -> list[TurnEvent]:
+        events = await self.next()
+        if not events:
+            raise StopAsyncIteration
+        return events
+
+    async def begin(self) -> None:
+        """Wait for the first events. Raises `StreamBroken` where none come in time."""
+        self._waiting = await self._first()
+        self._has_begun = True
+
+    async def next(self) -> list[TurnEvent]:
+        """The next events; none after the last. Waits for a read that makes some known."""
+        if self.decoder.is_finished and not self._waiting:
+            return []
+        try:
+            if not self._has_begun:
+                await self.begin()
+            events = self._waiting or await self._more()
+            self._waiting = []
+        except StreamBroken as error:
+            events = self.decoder.fail(error.failure)
+        if self.decoder.is_finished:
+            await self.aclose()
+        return events
+
+    async def aclose(self) -> None:
+        """Close the connection, whatever is still to come."""
+        await self._stream.aclose()
+
+    @property
+    def refusal(self) -> Failure | None:
+        """What the provider said instead of a first event, where it may be asked again."""
+        failure = self.decoder.failure
+        if failure is None or not failure.retryable:
+            return None
+        is_all = all(isinstance(event, TurnStarted | TurnFailed) for event in self._waiting)
+        return failure if is_all else None
+
+    async def _first(self) -> list[TurnEvent]:
+        try:
+            async with asyncio.timeout_at(self._stream.first_event_by_s):
+                return await self._more()
+        except TimeoutError:
+            pass
+        raise broken(
+            "timeout",
+            "the provider accepted the request, but no event came within first_event_s",
+        )
+
+    async def _more(self) -> list[TurnEvent]:
+        feed = self.decoder.feed
+        async for read in self._reads:
+            if events := feed(read):
+                return events
+        return self.decoder.close()
+
+
+async def _begun(turn: Turn) -> Turn:
+    try:
+        await turn.begin()
+        failure = turn.refusal
+    except StreamBroken as error:
+        failure = error.failure
+    except BaseException:
+        await turn.aclose()
+        raise
+    if failure is None:
+        return turn
+    await turn.aclose()
+    raise RequestFailed(
+        failure.message,
+        category=failure.category,
+        code=failure.code,
+        retryable=failure.retryable,
+        retry_after_s=failure.retry_after_s,
+        request_id=turn.request_id,
+    )
