@@ -81,9 +81,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module, metadata
+    from importlib import import_module
 
     if name == "__version__":
+        from importlib import metadata  # costs as much as msgspec, so only where it is asked for
+
         value: Any = metadata.version("headrace")
     elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from headrace.content import Content, FileContent, ImageContent, JSONContent
 from headrace.errors import UsageError
 from headrace.events import JSONObject
@@ -23,19 +21,20 @@ from headrace.messages import (
     TextPart,
     history,
 )
-from headrace.requests.replay import arguments_as_object, grouped, is_own, text_of
-from headrace.requests.request import Effort, Options, Request, Tool
+from headrace.requests.anthropic_options import anthropic_options
+from headrace.requests.content import file_text, spoken, text_of
+from headrace.requests.replay import (
+    CallIds,
+    arguments_as_object,
+    as_it_was,
+    grouped,
+    is_own,
+    name_of,
+)
+from headrace.requests.request import Request, Tool
 
-DEFAULT_MAX_TOKENS = 8_192
-"""The grammar wants a number; this one every current model takes."""
-_BUDGETS: dict[Effort, int] = {
-    "minimal": 1_024,
-    "low": 2_048,
-    "medium": 8_192,
-    "high": 16_384,
-    "max": 32_000,
-}
-_MIN_BUDGET = 1_024
+_CALL_ID = r"[A-Za-z0-9_-]{1,64}"
+_REASONING = ("thinking", "redacted_thinking")
 
 
 def encode_anthropic(request: Request) -> JSONObject:
@@ -50,70 +49,14 @@ def encode_anthropic(request: Request) -> JSONObject:
         body["system"] = system
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-    body.update(_options(request.options))
-    return body
+    return body | anthropic_options(request)
 
 
 def _system(request: Request) -> str:
     """Everything that is said above the conversation, which here is one field."""
     said = [request.system or ""]
-    said += [
-        text_of(message.content)
-        for message in request.messages
-        if message.role in ("system", "developer")
-    ]
-    return "\n\n".join(filter(None, said))
-
-
-# --- options ----------------------------------------------------------------------
-
-
-def _options(options: Options) -> JSONObject:
-    body: JSONObject = {"max_tokens": options.max_tokens or DEFAULT_MAX_TOKENS}
-    for name in ("temperature", "top_p"):
-        if getattr(options, name) is not None:
-            body[name] = getattr(options, name)
-    if options.stop:
-        body["stop_sequences"] = list(options.stop)
-    if options.seed is not None:
-        raise UsageError("Anthropic has no option 'seed'")
-    if options.tool_choice is not None or options.parallel_calls is not None:
-        body["tool_choice"] = _tool_choice(options)
-    if options.effort is not None:
-        body.update(_thinking(options.effort, options.max_tokens))
-    if options.output is not None:
-        schema = {"type": "json_schema", "schema": options.output.schema}
-        body["output_config"] = {"format": schema}
-    return body
-
-
-def _tool_choice(options: Options) -> JSONObject:
-    match options.tool_choice:
-        case None | "auto":
-            choice: JSONObject = {"type": "auto"}
-        case "none":
-            return {"type": "none"}
-        case "required":
-            choice = {"type": "any"}
-        case name:
-            choice = {"type": "tool", "name": name}
-    if options.parallel_calls is not None:
-        choice["disable_parallel_tool_use"] = not options.parallel_calls
-    return choice
-
-
-def _thinking(effort: Effort, max_tokens: int | None) -> JSONObject:
-    """The effort as a budget of thinking tokens, which must leave room for the answer."""
-    if effort == "none":
-        return {"thinking": {"type": "disabled"}}
-    budget = _BUDGETS[effort]
-    if max_tokens is None:
-        room = {"max_tokens": budget + DEFAULT_MAX_TOKENS}
-    elif max_tokens <= _MIN_BUDGET:
-        raise UsageError(f"thinking needs max_tokens above {_MIN_BUDGET}, and this is {max_tokens}")
-    else:
-        budget, room = max(_MIN_BUDGET, min(budget, max_tokens // 2)), {}
-    return {"thinking": {"type": "enabled", "budget_tokens": budget}, **room}
+    said += [text_of(m.content) for m in request.messages if m.role in ("system", "developer")]
+    return "\n\n".join(text for text in said if text.strip())
 
 
 def _tool(tool: Tool) -> JSONObject:
@@ -130,17 +73,19 @@ def _tool(tool: Tool) -> JSONObject:
 
 def _messages(request: Request) -> list[JSONObject]:
     messages: list[JSONObject] = []
+    ids = CallIds(_CALL_ID)
     for entry in history(request.messages):
         match entry:
             case Prompt(role="system" | "developer"):
                 continue
             case Prompt():
-                role, content = "user", [_content(part) for part in entry.content]
+                _say(messages, "user", [_content(part) for part in spoken(entry.content)])
             case Reply():
-                role, content = "assistant", _reply(entry, request)
+                is_ours = is_own(entry, request, "anthropic")
+                ids.begin(entry, is_ours)
+                _say(messages, "assistant", _reply(entry, is_ours, ids))
             case Results():
-                role, content = "user", [_result(result) for result in entry.results]
-        _say(messages, role, content)
+                _say(messages, "user", [_result(result, ids) for result in entry.results])
     return messages
 
 
@@ -159,7 +104,7 @@ def _content(entry: Content) -> JSONObject:
         case ImageContent():
             return {"type": "image", "source": _source(entry)}
         case FileContent():
-            document: JSONObject = {"type": "document", "source": _source(entry)}
+            document: JSONObject = {"type": "document", "source": _document(entry)}
             return document | ({"title": entry.name} if entry.name else {})
         case _:
             return {"type": "text", "text": text_of((entry,))}
@@ -171,23 +116,35 @@ def _source(entry: ImageContent | FileContent) -> JSONObject:
     return {"type": "base64", "media_type": entry.media_type, "data": entry.data or ""}
 
 
-def _reply(reply: Reply, request: Request) -> list[JSONObject]:
-    """Block by block, exactly where each stood; another's seals and tools are left out."""
-    is_ours = is_own(reply, request, "anthropic")
-    blocks: list[JSONObject] = []
-    for item in grouped(reply.parts):
-        block = _block(item, is_ours)
-        if block is not None:
-            blocks.append(block)
+def _document(file: FileContent) -> JSONObject:
+    """Text goes as text; what is neither that nor a PDF cannot be read there."""
+    words = file_text(file)
+    if words is not None:
+        return {"type": "text", "media_type": "text/plain", "data": words}
+    if file.url is None and file.media_type != "application/pdf":
+        raise UsageError(f"Anthropic reads text and PDF files, and this is {file.media_type}")
+    return _source(file)
+
+
+# --- what the model said ----------------------------------------------------------
+
+
+def _reply(reply: Reply, is_ours: bool, ids: CallIds) -> list[Any]:
+    """Block by block, exactly where each stood; another's seals and tools are left out,
+    and so is reasoning that nothing follows."""
+    made = [_block(item, is_ours, ids) for item in grouped(reply.parts)]
+    blocks = [block for block in made if block is not None]
+    while blocks and isinstance(blocks[-1], dict) and blocks[-1]["type"] in _REASONING:
+        blocks.pop()
     return blocks
 
 
-def _block(item: list[Part], is_ours: bool) -> JSONObject | None:
+def _block(item: list[Part], is_ours: bool, ids: CallIds) -> Any:
     match item[0]:
         case TextPart():
             return _text(item, is_ours)
         case CallPart(executor="client") as call:
-            return _call(call, is_ours)
+            return _call(call, is_ours, ids)
         case _ if not is_ours:
             return None
         case ReasoningPart():
@@ -195,11 +152,11 @@ def _block(item: list[Part], is_ours: bool) -> JSONObject | None:
         case RedactedPart() as sealed:
             return {"type": "redacted_thinking", "data": sealed.data}
         case CallPart() as call:
-            return _call(call, is_ours)
+            return _call(call, is_ours, ids)
         case OutputPart() as output:
             return _output(output)
         case OpaquePart() as odd:
-            return msgspec.json.decode(odd.data, type=dict[str, Any])
+            return as_it_was(odd)
         case _:
             return None
 
@@ -223,11 +180,11 @@ def _thought(item: list[Part]) -> JSONObject | None:
     return {"type": "thinking", "thinking": words, "signature": signature}
 
 
-def _call(call: CallPart, is_ours: bool) -> JSONObject:
+def _call(call: CallPart, is_ours: bool, ids: CallIds) -> JSONObject:
     block: JSONObject = {
         "type": "tool_use",
-        "id": call.call_id,
-        "name": call.name,
+        "id": ids[call.call_id],
+        "name": name_of(call),
         "input": arguments_as_object(call),
     }
     return block | ((call.provider_data or {}) if is_ours else {})
@@ -242,7 +199,9 @@ def _output(output: OutputPart) -> JSONObject:
     return facts | block
 
 
-def _result(result: CallResult) -> JSONObject:
-    content = [_content(entry) for entry in result.content]
-    block: JSONObject = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
+def _result(result: CallResult, ids: CallIds) -> JSONObject:
+    block: JSONObject = {"type": "tool_result", "tool_use_id": ids[result.call_id]}
+    content = [_content(entry) for entry in spoken(result.content)]
+    if content:
+        block["content"] = content
     return block | ({"is_error": True} if result.is_error else {})

@@ -11,31 +11,24 @@ from headrace.messages import (
     CallPart,
     CallResult,
     Prompt,
-    ReasoningPart,
-    RedactedPart,
     Reply,
     Results,
     TextPart,
     history,
 )
+from headrace.requests.chat_reasoning import reasoning_of
+from headrace.requests.content import data_url, file_text, images_in, spoken, text_of
 from headrace.requests.replay import (
+    CallIds,
     arguments_as_written,
-    data_url,
-    images_in,
+    client_calls,
     is_own,
-    text_of,
+    name_of,
 )
 from headrace.requests.request import Effort, Options, Request, Tool
-from headrace.requests.rules import DEFAULT_RULES, ChatRules
+from headrace.requests.rules import DEFAULT_RULES, EFFORTS, ChatRules
 
-_EFFORT_WORDS: dict[Effort, str] = {
-    "none": "none",
-    "minimal": "minimal",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    "max": "xhigh",
-}
+_SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
 def encode_chat(request: Request, rules: ChatRules = DEFAULT_RULES) -> JSONObject:
@@ -49,40 +42,37 @@ def encode_chat(request: Request, rules: ChatRules = DEFAULT_RULES) -> JSONObjec
         body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-    body.update(_options(request.options, rules))
-    return body
+    if request.tool_choice is not None:
+        body["tool_choice"] = _tool_choice(request.tool_choice)
+    if request.parallel_calls is not None:
+        body["parallel_tool_calls"] = request.parallel_calls
+    return body | _options(request.options, rules)
 
 
 # --- options ----------------------------------------------------------------------
 
 
 def _options(options: Options, rules: ChatRules) -> JSONObject:
-    body: JSONObject = {}
-    if options.max_tokens is not None:
-        body[rules.max_tokens_field] = options.max_tokens
-    for name in ("temperature", "top_p"):
-        if getattr(options, name) is not None:
-            body[name] = getattr(options, name)
-    if options.stop:
-        body["stop"] = list(options.stop)
-    if options.seed is not None:
-        body["seed"] = _offered(options.seed, rules.has_seed, "seed")
-    if options.parallel_calls is not None:
-        body["parallel_tool_calls"] = options.parallel_calls
-    if options.tool_choice is not None:
-        body["tool_choice"] = _tool_choice(options.tool_choice)
+    named = {
+        rules.max_tokens_field: options.max_tokens,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "stop": list(options.stop) or None,
+        "seed": _offered(options.seed, rules.has_seed, "seed"),
+    }
+    body: JSONObject = {name: value for name, value in named.items() if value is not None}
     if options.effort is not None:
-        body.update(_effort(options.effort, rules))
-    if options.output is not None:
-        schema = _offered(options.output.schema, rules.has_output_schema, "output")
-        named = {"name": options.output.name, "schema": schema, "strict": True}
-        body["response_format"] = {"type": "json_schema", "json_schema": named}
+        body |= _effort(options.effort, rules)
+    output = _offered(options.output, rules.has_output_schema, "output")
+    if output is not None:
+        schema = {"name": output.name, "schema": output.schema, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
     return body
 
 
 def _offered(value: Any, is_offered: bool, name: str) -> Any:
-    if not is_offered:
-        raise UsageError(f"this provider has no option {name!r}")
+    if value is not None and not is_offered:
+        raise UsageError(f"this provider has no option {name!r}: leave it out")
     return value
 
 
@@ -96,19 +86,34 @@ def _effort(effort: Effort, rules: ChatRules) -> JSONObject:
     """The provider's own knob. Where it only turns thinking on and off, any effort turns
     it on."""
     thinks = effort != "none"
+    switch = {"type": "enabled" if thinks else "disabled"}
     match rules.effort:
         case "reasoning_effort":
-            return {"reasoning_effort": _EFFORT_WORDS[effort]}
+            return {"reasoning_effort": _word(effort, rules)}
         case "reasoning":
-            return {"reasoning": {"effort": _EFFORT_WORDS[effort]}}
+            return {"reasoning": {"effort": _word(effort, rules)}}
         case "thinking":
-            return {"thinking": {"type": "enabled" if thinks else "disabled"}}
+            return {"thinking": switch}
+        case "thinking_effort":
+            word = {"reasoning_effort": _word(effort, rules)} if thinks else {}
+            return {"thinking": switch} | word
         case "enable_thinking":
             return {"enable_thinking": thinks}
         case "chat_template_kwargs":
             return {"chat_template_kwargs": {"enable_thinking": thinks}}
         case None:
-            raise UsageError("this provider has no knob for 'effort': leave it out")
+            raise UsageError("this provider has no option 'effort': leave it out")
+
+
+def _word(effort: Effort, rules: ChatRules) -> Effort:
+    """The effort, or the next lower one that the provider knows."""
+    if effort in rules.efforts:
+        return effort
+    if effort == "none":
+        raise UsageError("this provider cannot be told not to think: leave 'effort' out")
+    lower = [word for word in rules.efforts if EFFORTS.index(word) < EFFORTS.index(effort)]
+    thinking = [word for word in lower if word != "none"]
+    return thinking[-1] if thinking else next(word for word in rules.efforts if word != "none")
 
 
 def _tool(tool: Tool) -> JSONObject:
@@ -127,72 +132,77 @@ def _tool(tool: Tool) -> JSONObject:
 
 def _messages(request: Request, rules: ChatRules) -> list[JSONObject]:
     messages: list[JSONObject] = []
+    ids = CallIds(rules.call_id_pattern)
     if request.system:
         messages.append({"role": "system", "content": request.system})
     for entry in history(request.messages):
         match entry:
             case Prompt():
-                messages.append({"role": entry.role, "content": _content(entry.content)})
+                messages += _prompt(entry)
             case Reply():
-                messages += _reply(entry, request, rules)
+                is_ours = is_own(entry, request, "chat")
+                ids.begin(entry, is_ours)
+                messages += _reply(entry, is_ours, rules, ids)
             case Results():
-                messages += [_result(result) for result in entry.results]
+                messages += [_result(result, ids) for result in entry.results]
                 messages += _shown_images(entry.results)
     return messages
 
 
-def _content(content: tuple[Content, ...]) -> Any:
-    if any(isinstance(entry, ImageContent | FileContent) for entry in content):
-        return [_content_part(entry) for entry in content]
-    return text_of(content)
+def _prompt(prompt: Prompt) -> list[JSONObject]:
+    """`system` is understood by all; `developer` by OpenAI alone, which takes both."""
+    content = spoken(prompt.content)
+    if not content:
+        return []
+    role = "system" if prompt.role == "developer" else prompt.role
+    return [{"role": role, "content": _content(content)}]
+
+
+def _content(content: list[Content]) -> Any:
+    parts = [_content_part(entry) for entry in content]
+    return parts if any(part["type"] != "text" for part in parts) else text_of(content)
 
 
 def _content_part(entry: Content) -> JSONObject:
     match entry:
         case ImageContent():
             return {"type": "image_url", "image_url": {"url": data_url(entry)}}
-        case FileContent():
+        case FileContent(media_type=kind, data=str(data)) if kind in _SOUNDS:
+            return {"type": "input_audio", "input_audio": {"data": data, "format": _SOUNDS[kind]}}
+        case FileContent() if file_text(entry) is None:
             file = {"filename": entry.name or "file", "file_data": data_url(entry)}
             return {"type": "file", "file": file}
         case _:
             return {"type": "text", "text": text_of((entry,))}
 
 
-def _reply(reply: Reply, request: Request, rules: ChatRules) -> list[JSONObject]:
+def _reply(reply: Reply, is_ours: bool, rules: ChatRules, ids: CallIds) -> list[JSONObject]:
     texts = [part for part in reply.parts if isinstance(part, TextPart)]
-    text = "".join(part.text for part in texts if not part.is_refusal)
-    refusal = "".join(part.text for part in texts if part.is_refusal)
-    calls = [_call(part) for part in reply.parts if _is_ours(part)]
+    text = "".join(part.text for part in texts if not (part.is_refusal and is_ours))
+    refusal = "".join(part.text for part in texts if part.is_refusal and is_ours)
+    calls = [_call(part, is_ours, ids) for part in client_calls(reply)]
     if not (text or refusal or calls):
         return []
     message: JSONObject = {"role": "assistant", "content": text or None}
     if refusal:
         message["refusal"] = refusal
-    if is_own(reply, request, "chat") and rules.replays:
-        message.update(_reasoning(reply, rules, text))
     if calls:
         message["tool_calls"] = calls
-    return [message]
+    return [message | reasoning_of(reply, is_ours, rules)]
 
 
-def _is_ours(part: Any) -> bool:
-    return isinstance(part, CallPart) and part.executor == "client"
+def _call(part: CallPart, is_ours: bool, ids: CallIds) -> JSONObject:
+    call: JSONObject = {"id": ids[part.call_id]}
+    if part.input == "text" and is_ours:
+        return call | {"type": "custom", "custom": {"name": name_of(part), "input": part.raw}}
+    function = {"name": name_of(part), "arguments": arguments_as_written(part)}
+    extra = (part.provider_data or {}) if is_ours else {}
+    return call | {"type": "function", "function": function} | extra
 
 
-def _call(part: Any) -> JSONObject:
-    assert isinstance(part, CallPart)
-    call: JSONObject = {"id": part.call_id}
-    if part.input == "text":
-        call |= {"type": "custom", "custom": {"name": part.name, "input": part.raw}}
-    else:
-        function = {"name": part.name, "arguments": arguments_as_written(part)}
-        call |= {"type": "function", "function": function}
-    return call | (part.provider_data or {})
-
-
-def _result(result: CallResult) -> JSONObject:
+def _result(result: CallResult, ids: CallIds) -> JSONObject:
     text = text_of(result.content) or "(no output)"
-    return {"role": "tool", "tool_call_id": result.call_id, "content": text}
+    return {"role": "tool", "tool_call_id": ids[result.call_id], "content": text}
 
 
 def _shown_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
@@ -201,42 +211,3 @@ def _shown_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
     if not images:
         return []
     return [{"role": "user", "content": [_content_part(image) for image in images]}]
-
-
-# --- reasoning that goes back -----------------------------------------------------
-
-
-def _reasoning(reply: Reply, rules: ChatRules, text: str) -> JSONObject:
-    thoughts = [part for part in reply.parts if isinstance(part, ReasoningPart)]
-    words = "".join(part.text for part in thoughts)
-    match rules.replays:
-        case "reasoning_details":
-            details = [d for part in reply.parts for d in _details(part)]
-            return {"reasoning_details": details} if details else {}
-        case "thinking_parts" if words:
-            thinking = {"type": "thinking", "thinking": [{"type": "text", "text": words}]}
-            spoken = [{"type": "text", "text": text}] if text else []
-            return {"content": [thinking, *spoken]}
-        case "reasoning_text" if words:
-            seal = next((part.signature for part in reversed(thoughts) if part.signature), None)
-            return {"reasoning_text": words} | ({"reasoning_opaque": seal} if seal else {})
-        case "reasoning_content" | "reasoning" if words:
-            return {rules.replays: words}
-        case _:
-            return {}
-
-
-def _details(part: Any) -> list[JSONObject]:
-    """The entries of `reasoning_details` that a part came from."""
-    facts: JSONObject = getattr(part, "provider_data", None) or {}
-    if isinstance(part, RedactedPart):
-        entry: JSONObject = {"type": "reasoning.encrypted", "data": part.data}
-    elif isinstance(part, ReasoningPart) and part.kind == "summary":
-        entry = {"type": "reasoning.summary", "summary": part.text}
-    elif isinstance(part, ReasoningPart):
-        entry = {"type": "reasoning.text", "text": part.text}
-        if part.signature:
-            entry["signature"] = part.signature
-    else:
-        return []
-    return [entry | facts | ({"id": part.item_id} if part.item_id else {})]

@@ -17,33 +17,37 @@ from headrace.messages import (
     TextPart,
     history,
 )
-from headrace.requests.replay import arguments_as_object, images_in, is_own, text_of
-from headrace.requests.request import Options, Request, Tool
+from headrace.requests.content import images_in, media_in, spoken, text_of
+from headrace.requests.replay import arguments_as_object, client_calls, is_own, name_of
+from headrace.requests.request import Effort, Options, Request, Tool, refuse
+
+# Models with levels take a word; the others take any of them for a yes.
+_THINK: dict[Effort, Any] = {
+    "none": False,
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "high",
+    "max": "high",
+}
 
 
 def encode_ollama(request: Request) -> JSONObject:
     """The body of `POST /api/chat`."""
-    options = request.options
-    body: JSONObject = {"model": request.model, "messages": _messages(request), "stream": True}
-    if request.tools and options.tool_choice != "none":
-        body["tools"] = [_tool(tool) for tool in request.tools]
-    if options.tool_choice not in (None, "auto", "none"):
+    options, choice = request.options, request.tool_choice
+    refuse(options, "Ollama", "parallel_calls")
+    if choice not in (None, "auto", "none"):
         raise UsageError("Ollama cannot be told which tool to call: leave 'tool_choice' out")
-    if options.parallel_calls is not None:
-        raise UsageError("Ollama has no option 'parallel_calls'")
+    body: JSONObject = {"model": request.model, "messages": _messages(request), "stream": True}
+    if request.tools and choice != "none":
+        body["tools"] = [_tool(tool) for tool in request.tools]
     if options.effort is not None:
-        body["think"] = _think(options)
+        body["think"] = _THINK[options.effort]
     if options.output is not None:
         body["format"] = options.output.schema
     named = _named(options)
     return body | ({"options": named} if named else {})
-
-
-def _think(options: Options) -> Any:
-    """Models with levels take a word; the others take a yes for any of them."""
-    if options.effort == "none":
-        return False
-    return options.effort if options.effort in ("low", "medium", "high") else True
 
 
 def _named(options: Options) -> JSONObject:
@@ -66,6 +70,9 @@ def _tool(tool: Tool) -> JSONObject:
     return {"type": "function", "function": function}
 
 
+# --- messages ---------------------------------------------------------------------
+
+
 def _messages(request: Request) -> list[JSONObject]:
     messages: list[JSONObject] = []
     if request.system:
@@ -74,19 +81,26 @@ def _messages(request: Request) -> list[JSONObject]:
     for entry in history(request.messages):
         match entry:
             case Prompt():
-                messages.append(_prompt(entry))
+                messages += _prompt(entry)
             case Reply():
-                names.update({p.call_id: p.name for p in entry.parts if isinstance(p, CallPart)})
-                messages += _reply(entry, request)
+                names = {call.call_id: name_of(call) for call in client_calls(entry)}
+                messages += _reply(entry, is_own(entry, request, "ollama"))
             case Results():
                 messages += [_result(result, names) for result in entry.results]
     return messages
 
 
-def _prompt(prompt: Prompt) -> JSONObject:
+def _prompt(prompt: Prompt) -> list[JSONObject]:
+    content = spoken(prompt.content)
+    for entry in media_in(content):
+        if not isinstance(entry, ImageContent) or entry.data is None:
+            what = entry.url or entry.media_type
+            raise UsageError(f"Ollama takes text and images as data, and this is {what}")
+    if not content:
+        return []
     role = "system" if prompt.role == "developer" else prompt.role
-    texts = tuple(entry for entry in prompt.content if not isinstance(entry, ImageContent))
-    return {"role": role, "content": text_of(texts), **_images(prompt.content)}
+    texts = [entry for entry in content if not isinstance(entry, ImageContent)]
+    return [{"role": role, "content": text_of(texts), **_images(prompt.content)}]
 
 
 def _images(content: Any) -> JSONObject:
@@ -94,23 +108,24 @@ def _images(content: Any) -> JSONObject:
     return {"images": images} if images else {}
 
 
-def _reply(reply: Reply, request: Request) -> list[JSONObject]:
+def _reply(reply: Reply, is_ours: bool) -> list[JSONObject]:
     text = "".join(part.text for part in reply.parts if isinstance(part, TextPart))
     thought = "".join(part.text for part in reply.parts if isinstance(part, ReasoningPart))
-    calls = [
-        {"function": {"name": part.name, "arguments": arguments_as_object(part)}}
-        for part in reply.parts
-        if isinstance(part, CallPart) and part.executor == "client"
-    ]
+    calls = [_call(call) for call in client_calls(reply)]
     if not (text or calls):
         return []
     message: JSONObject = {"role": "assistant", "content": text}
-    if thought and is_own(reply, request, "ollama"):
+    if thought and is_ours:
         message["thinking"] = thought
     return [message | ({"tool_calls": calls} if calls else {})]
 
 
+def _call(call: CallPart) -> JSONObject:
+    return {"function": {"name": name_of(call), "arguments": arguments_as_object(call)}}
+
+
 def _result(result: CallResult, names: dict[str, str]) -> JSONObject:
-    name = names.get(result.call_id, "")
+    """Results find their calls by name and order."""
+    name = names.get(result.call_id, "unknown")
     message = {"role": "tool", "tool_name": name, "content": text_of(result.content)}
     return message | _images(result.content)

@@ -13,6 +13,7 @@ from headrace.messages import CallPart, OpaquePart, Part, Reply
 from headrace.requests.content import encoded
 from headrace.requests.model import family
 from headrace.requests.request import Request
+from headrace.wire.json_value import as_object
 
 _decode_shallow = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _MADE_UP = re.compile(r"call_\d+(~\d+)?")
@@ -105,12 +106,12 @@ def arguments_as_object(call: CallPart) -> Any:
     try:
         _decode_shallow(call.raw)
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return call.args if isinstance(call.args, dict) else _wrapped(call.args)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        return as_object(call.args) or _wrapped(call.args)
     return msgspec.Raw(call.raw)
 
 
 def _wrapped(value: Any) -> Any:
-    return {} if value is None else {"value": value}
+    return {} if value in (None, {}) else {"value": value}
 
 
 def as_it_was(part: OpaquePart) -> Any:

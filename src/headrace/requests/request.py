@@ -79,7 +79,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         if choice in (None, "auto", "none"):
             return choice if names else None
         if choice != "required" and choice not in names:
-            raise UsageError(f"no tool {choice!r} to choose: there are {', '.join(names) or 'none'}")
+            raise UsageError(
+                f"no tool {choice!r} to choose: there are {', '.join(names) or 'none'}"
+            )
         if not names:
             raise UsageError("tool_choice='required' needs a tool")
         return choice

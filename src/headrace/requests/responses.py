@@ -5,14 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from headrace.content import Content, FileContent, ImageContent
-from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import (
     CallPart,
-    CallResult,
+    MediaPart,
     OpaquePart,
     OutputPart,
     Part,
@@ -23,34 +19,16 @@ from headrace.messages import (
     TextPart,
     history,
 )
-from headrace.requests.replay import (
-    arguments_as_object,
-    arguments_as_written,
-    data_url,
-    grouped,
-    is_own,
-    text_of,
-)
-from headrace.requests.request import Effort, Options, Request, Tool
+from headrace.requests.content import spoken
+from headrace.requests.replay import CallIds, as_it_was, client_calls, grouped, is_own
+from headrace.requests.request import Options, Request, Tool, refuse
+from headrace.requests.responses_call import answer_item, call_item, input_content, kind_of
+from headrace.wire.json_value import as_object
 
-_EFFORT_WORDS: dict[Effort, str] = {
-    "none": "none",
-    "minimal": "minimal",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    "max": "xhigh",
-}
-# Calls that are not of type `function_call`: where their arguments stand, and what the
-# item with the answer is called.
-_OTHER_CALLS = {
-    "custom_tool_call": ("input", "custom_tool_call_output"),
-    "apply_patch_call": ("operation", "apply_patch_call_output"),
-    "local_shell_call": ("action", "local_shell_call_output"),
-    "shell_call": ("action", "shell_call_output"),
-    "computer_call": ("action", "computer_call_output"),
-    "tool_search_call": ("arguments", "tool_search_output"),
-}
+_CALL_ID = r"[A-Za-z0-9_-]{1,64}"
+_PHASES = ("commentary", "final_answer")
+# Models that do not reason refuse to be asked for reasoning.
+_DO_NOT_REASON = ("gpt-3", "gpt-4", "chatgpt-4")
 
 
 def encode_responses(request: Request) -> JSONObject:
@@ -60,38 +38,37 @@ def encode_responses(request: Request) -> JSONObject:
         "input": _input(request),
         "stream": True,
         "store": False,
-        "include": ["reasoning.encrypted_content"],
     }
+    if not request.model.rpartition("/")[2].startswith(_DO_NOT_REASON):
+        body["include"] = ["reasoning.encrypted_content"]
     if request.system:
         body["instructions"] = request.system
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-    body.update(_options(request.options))
-    return body
+    if request.tool_choice is not None:
+        body["tool_choice"] = _tool_choice(request.tool_choice)
+    if request.parallel_calls is not None:
+        body["parallel_tool_calls"] = request.parallel_calls
+    return body | _options(request.options)
 
 
 # --- options ----------------------------------------------------------------------
 
 
 def _options(options: Options) -> JSONObject:
-    body: JSONObject = {}
-    if options.max_tokens is not None:
-        body["max_output_tokens"] = options.max_tokens
-    for name in ("temperature", "top_p"):
-        if getattr(options, name) is not None:
-            body[name] = getattr(options, name)
-    for name, given in (("stop", options.stop), ("seed", options.seed)):
-        if given not in ((), None):
-            raise UsageError(f"Responses has no option {name!r}")
-    if options.parallel_calls is not None:
-        body["parallel_tool_calls"] = options.parallel_calls
-    if options.tool_choice is not None:
-        body["tool_choice"] = _tool_choice(options.tool_choice)
+    refuse(options, "Responses", "stop", "seed")
+    named = {
+        "max_output_tokens": options.max_tokens,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+    }
+    body: JSONObject = {name: value for name, value in named.items() if value is not None}
     if options.effort is not None:
-        body["reasoning"] = {"effort": _EFFORT_WORDS[options.effort], "summary": "auto"}
+        summary = {} if options.effort == "none" else {"summary": "auto"}
+        body["reasoning"] = {"effort": options.effort} | summary
     if options.output is not None:
-        named = {"type": "json_schema", "name": options.output.name, "strict": True}
-        body["text"] = {"format": named | {"schema": options.output.schema}}
+        named_schema = {"type": "json_schema", "name": options.output.name, "strict": True}
+        body["text"] = {"format": named_schema | {"schema": options.output.schema}}
     return body
 
 
@@ -114,140 +91,121 @@ def _tool(tool: Tool) -> JSONObject:
 # --- items ------------------------------------------------------------------------
 
 
-def _input(request: Request) -> list[JSONObject]:
-    items: list[JSONObject] = []
-    kinds: dict[str, str] = {}
+def _input(request: Request) -> list[Any]:
+    items: list[Any] = []
+    ids, kinds = CallIds(_CALL_ID), dict[str, str]()
     for entry in history(request.messages):
         match entry:
             case Prompt():
-                content = [_content(part) for part in entry.content]
-                items.append({"type": "message", "role": entry.role, "content": content})
+                items += _prompt(entry)
             case Reply():
                 is_ours = is_own(entry, request, "responses")
-                kinds.update(_kinds(entry, is_ours))
-                items += _reply(entry, is_ours)
+                ids.begin(entry, is_ours)
+                kinds = {call.call_id: kind_of(call, is_ours) for call in client_calls(entry)}
+                items += _Replay(entry, is_ours, ids).items()
             case Results():
-                items += [_result(r, kinds.get(r.call_id)) for r in entry.results]
+                items += [answer_item(r, kinds.get(r.call_id), ids) for r in entry.results]
     return items
 
 
-def _content(entry: Content) -> JSONObject:
-    match entry:
-        case ImageContent():
-            return {"type": "input_image", "image_url": data_url(entry), "detail": "auto"}
-        case FileContent(url=str(url)):
-            return {"type": "input_file", "file_url": url}
-        case FileContent():
-            data = data_url(entry)
-            return {"type": "input_file", "filename": entry.name or "file", "file_data": data}
-        case _:
-            return {"type": "input_text", "text": text_of((entry,))}
+def _prompt(prompt: Prompt) -> list[JSONObject]:
+    content = [input_content(part) for part in spoken(prompt.content)]
+    return [{"type": "message", "role": prompt.role, "content": content}] if content else []
 
 
-def _reply(reply: Reply, is_ours: bool) -> list[JSONObject]:
-    """Item by item. Reasoning stands only before the item that followed it."""
-    items: list[JSONObject] = []
-    pending: list[JSONObject] = []
-    for group in grouped(reply.parts):
-        made = _item(group, is_ours)
-        if made is None:
-            continue
-        if made["type"] == "reasoning":
-            pending.append(made)
-            continue
-        items += [*pending, made]
-        pending = []
-    return items
+class _Replay:
+    """One reply as items. An item with an id is refused without the reasoning that went
+    before it under its own: ids go back only where all reasoning does."""
+
+    def __init__(self, reply: Reply, is_ours: bool, ids: CallIds) -> None:
+        self._groups = grouped(reply.parts)
+        self._is_ours = is_ours
+        self._ids = ids
+        thoughts = [group for group in self._groups if isinstance(group[0], ReasoningPart)]
+        self._is_intact = is_ours and all(_seal(group) for group in thoughts)
+
+    def items(self) -> list[Any]:
+        """Item by item. Reasoning stands only before the item that followed it."""
+        items: list[Any] = []
+        pending: list[Any] = []
+        for group in self._groups:
+            made = self._item(group)
+            if isinstance(group[0], ReasoningPart):
+                pending += [made] if made is not None else []
+                continue
+            if made is not None:
+                items += [*pending, made]
+            pending = []
+        return items
+
+    def _item(self, group: list[Part]) -> Any:
+        match group[0]:
+            case TextPart():
+                return _message(group, self._is_ours, self._is_intact)
+            case CallPart(executor="client") as call:
+                return call_item(call, self._is_ours, self._is_intact, self._ids)
+            case _ if not self._is_intact:
+                return None
+            case ReasoningPart():
+                return _thought(group)
+            case OpaquePart() as odd:
+                return as_it_was(odd)
+            case _:
+                return _provider_item(group)
 
 
-def _item(group: list[Part], is_ours: bool) -> JSONObject | None:
-    match group[0]:
-        case TextPart():
-            return _message(group, is_ours)
-        case CallPart(executor="client") as call:
-            return _call(call, is_ours)
-        case _ if not is_ours:
-            return None
-        case ReasoningPart():
-            return _thought(group)
-        case OpaquePart() as odd:
-            return msgspec.json.decode(odd.data, type=dict[str, Any])
-        case _:
-            return _provider_item(group)
-
-
-def _message(group: list[Part], is_ours: bool) -> JSONObject | None:
+def _message(group: list[Part], is_ours: bool, is_intact: bool) -> JSONObject | None:
     parts = [part for part in group if isinstance(part, TextPart) and part.text]
     if not parts:
         return None
-    content: list[JSONObject] = [
-        {"type": "refusal", "refusal": part.text}
-        if part.is_refusal
-        else {"type": "output_text", "text": part.text, "annotations": []}
-        for part in parts
-    ]
-    message: JSONObject = {
-        "type": "message",
-        "role": "assistant",
-        "content": content,
-        "status": "completed",
-        "id": parts[0].item_id or f"msg_{parts[0].part}",
-    }
-    return message | ({"phase": parts[0].channel} if is_ours and parts[0].channel else {})
+    message: JSONObject = {"type": "message", "role": "assistant"}
+    if is_ours and parts[0].channel in _PHASES:
+        message["phase"] = parts[0].channel
+    if not (is_intact and parts[0].item_id):
+        return message | {"content": "".join(part.text for part in parts)}
+    content = [_spoken(part) for part in parts]
+    return message | {"id": parts[0].item_id, "status": "completed", "content": content}
 
 
-def _thought(group: list[Part]) -> JSONObject | None:
+def _spoken(part: TextPart) -> JSONObject:
+    if part.is_refusal:
+        return {"type": "refusal", "refusal": part.text}
+    return {"type": "output_text", "text": part.text, "annotations": []}
+
+
+def _seal(group: list[Part]) -> str | None:
+    seals = [seal for part in group for seal in part.seals if seal.kind == "encrypted"]
+    return seals[-1].value if seals else None
+
+
+def _thought(group: list[Part]) -> JSONObject:
     """A reasoning item, whole and sealed; without its seal nobody could read it again."""
-    parts = [part for part in group if isinstance(part, ReasoningPart)]
-    seals = [seal.value for part in parts for seal in part.seals if seal.kind == "encrypted"]
-    if not seals:
-        return None
-    summary = [
-        {"type": "summary_text", "text": part.text}
-        for part in parts
-        if part.kind == "summary" and part.text
-    ]
-    item: JSONObject = {"type": "reasoning", "summary": summary, "encrypted_content": seals[-1]}
-    return item | {"id": parts[0].item_id or f"rs_{parts[0].part}"}
-
-
-def _call(call: CallPart, is_ours: bool) -> JSONObject:
-    facts = (call.provider_data or {}) if is_ours else {}
-    kind = str(facts.get("type", "function_call"))
-    item: JSONObject = {"type": kind, "call_id": call.call_id, **facts}
-    if kind in _OTHER_CALLS:
-        field = _OTHER_CALLS[kind][0]
-        item[field] = call.raw if call.input == "text" else arguments_as_object(call)
-        if kind == "custom_tool_call":
-            return item | {"name": call.name}
-        return item | {"status": "completed", "id": call.item_id or call.call_id}
-    return item | {"name": call.name, "arguments": arguments_as_written(call)}
+    parts = [part for part in group if isinstance(part, ReasoningPart) and part.text]
+    item: JSONObject = {
+        "type": "reasoning",
+        "id": group[0].item_id or f"rs_{group[0].part}",
+        "summary": [
+            {"type": "summary_text", "text": part.text} for part in parts if part.kind == "summary"
+        ],
+        "encrypted_content": _seal(group),
+    }
+    raw = [{"type": "reasoning_text", "text": part.text} for part in parts if part.kind == "raw"]
+    return item | ({"content": raw} if raw else {})
 
 
 def _provider_item(group: list[Part]) -> JSONObject | None:
-    """A call that the provider ran: the item as it was when it was done."""
-    for part in group:
-        if isinstance(part, OutputPart) and part.provider_data:
-            item: JSONObject = dict(part.provider_data.get("item") or {})
-            return item or None
-    return None
+    """A call that the provider ran: the item as it was when it was done, with the picture
+    that is kept only once."""
+    item = next(filter(None, map(_finished_item, group)), None)
+    if item is None:
+        return None
+    pictures = [part.data for part in group if isinstance(part, MediaPart)]
+    if item.get("type") == "custom_tool_call":
+        item.pop("status", None)
+    return item | ({"result": pictures[0]} if pictures else {})
 
 
-def _kinds(reply: Reply, is_ours: bool) -> dict[str, str]:
-    """The kinds of our calls that are no function calls, by id: their answers differ."""
-    if not is_ours:
-        return {}
-    return {
-        part.call_id: str((part.provider_data or {}).get("type", ""))
-        for part in reply.parts
-        if isinstance(part, CallPart) and part.executor == "client"
-    }
-
-
-def _result(result: CallResult, kind: str | None) -> JSONObject:
-    answer = _OTHER_CALLS.get(kind or "", ("", "function_call_output"))[1]
-    has_media = any(isinstance(e, ImageContent | FileContent) for e in result.content)
-    output: Any = text_of(result.content)
-    if has_media and answer == "function_call_output":
-        output = [_content(entry) for entry in result.content]
-    return {"type": answer, "call_id": result.call_id, "output": output}
+def _finished_item(part: Part) -> JSONObject | None:
+    if not isinstance(part, OutputPart):
+        return None
+    return dict(as_object((part.provider_data or {}).get("item"))) or None

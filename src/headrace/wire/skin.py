@@ -31,7 +31,8 @@ def decode(
     decoder = Decoder(dialect, keeps_message=False, **options)
     stamp = Stamp(clock or wall_clock())
     for data in reads:
-        yield from stamp.feed(decoder.feed(data))
+        if events := decoder.feed(data):
+            yield from stamp.feed(events)
     yield from stamp.feed(decoder.close())
 
 
@@ -46,7 +47,8 @@ async def decode_async(
     decoder = Decoder(dialect, keeps_message=False, **options)
     stamp = Stamp(clock or wall_clock())
     async for data in reads:
-        for record in stamp.feed(decoder.feed(data)):
-            yield record
+        if events := decoder.feed(data):
+            for record in stamp.feed(events):
+                yield record
     for record in stamp.feed(decoder.close()):
         yield record

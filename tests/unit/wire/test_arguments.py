@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,7 @@ def test_the_extent_closes_exactly_at_the_end(
     text = json.dumps(value, ensure_ascii=is_ascii)
     edges = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     extent = Extent()
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         assert not extent.is_closed
         extent.feed(text[start:end])
     assert extent.is_closed

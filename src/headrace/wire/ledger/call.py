@@ -24,6 +24,8 @@ from headrace.wire.arguments import Extent, MalformedArguments, parse_arguments
 from headrace.wire.ledger.numbers import Numbers
 from headrace.wire.limits import Limits
 
+_MAX_FRAGMENTS = 1_024
+
 
 class Call:
     """One call as far as it is told. A dialect may still fill in `name` and `call_id`
@@ -33,6 +35,7 @@ class Call:
         "_extent",
         "_followed",
         "_fragments",
+        "_joined",
         "args",
         "call_id",
         "executor",
@@ -79,10 +82,23 @@ class Call:
         self._fragments: list[str] = []
         self._extent: Extent | None = Extent()
         self._followed = 0
+        self._joined = 0
 
     def append(self, text: str) -> None:
         self._fragments.append(text)
         self.size += len(text)
+        if len(self._fragments) - self._joined >= _MAX_FRAGMENTS:
+            self._join()
+
+    def _join(self) -> None:
+        """A small string weighs ten times its text: many of them become one."""
+        if self._followed > self._joined:
+            self._follow()
+        whole = "".join(self._fragments[self._joined :])
+        self._fragments[self._joined :] = [whole]
+        is_followed = self._followed > self._joined
+        self._joined += 1
+        self._followed = self._joined if is_followed else self._followed
 
     @property
     def raw(self) -> str:
@@ -90,7 +106,7 @@ class Call:
         if len(self._fragments) > 1:
             self._follow()
             self._fragments = ["".join(self._fragments)]
-            self._followed = 1
+            self._followed = self._joined = 1
         return self._fragments[0] if self._fragments else ""
 
     @property

@@ -277,6 +277,22 @@ def test_arguments_are_parsed_once_however_often_text_comes_between(
     assert only(ledger.take(), ev.ToolCallFinished)
 
 
+@pytest.mark.parametrize("asks", [False, True])
+def test_thousands_of_fragments_are_joined_and_still_followed(
+    ledger: Ledger, output: Output, asks: bool
+) -> None:
+    """Whether or not somebody asks in between if the arguments are whole."""
+    call = begin(output, "a")
+    text = '{"x": "' + "y{" * 3_000 + '"}'
+    for at, character in enumerate(text):
+        output.args(call, character)
+        if asks and at % 500 == 3:
+            assert not call.is_whole(8)
+    assert call.is_whole(8)
+    assert call.raw == text
+    assert call.args == {"x": "y{" * 3_000}
+
+
 def test_a_text_call_is_not_parsed(ledger: Ledger, output: Output) -> None:
     output.args(begin(output, "a", input="text"), "SELECT {")
     assert only(ended(ledger), ev.ToolCallFinished)[0].args == "SELECT {"

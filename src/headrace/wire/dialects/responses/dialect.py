@@ -141,9 +141,9 @@ class ResponsesDialect:
         if not self._items:
             self._from_snapshot(response)
         self.ledger.service_tier = as_text(response.get("service_tier"))
-        for name in _KEPT & response.keys():
-            if response[name] not in (None, {}, []):
-                self.ledger.note(name, response[name])
+        for name, value in response.items():
+            if name in _KEPT and value not in (None, {}, []):
+                self.ledger.note(name, value)
         reason, raw = _reason(response, status)
         self._output().finish(reason, raw)
         self.ledger.end(has_terminator=True)

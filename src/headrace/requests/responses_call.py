@@ -1,0 +1,123 @@
+"""Calls that are ours to run, and their answers, as items of Responses requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import Content, FileContent, ImageContent, JSONContent
+from headrace.events import JSONObject
+from headrace.messages import CallPart, CallResult
+from headrace.requests.content import data_url, images_in, media_in, spoken, text_of
+from headrace.requests.replay import (
+    CallIds,
+    arguments_as_object,
+    arguments_as_written,
+    name_of,
+)
+from headrace.wire.json_value import as_list
+
+_FUNCTION = "function_call"
+# Calls of other kinds, and where their arguments stand.
+_FIELDS = {
+    "custom_tool_call": "input",
+    "apply_patch_call": "operation",
+    "local_shell_call": "action",
+    "shell_call": "action",
+    "computer_call": "action",
+    "tool_search_call": "arguments",
+}
+# A call for a picture of the screen is answered with one, even when it never ran.
+_BLANK = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk"
+    "YAAAAAYAAjCB0C8AAAAASUVORK5CYII="
+)
+
+
+def kind_of(call: CallPart, is_ours: bool) -> str:
+    """The kind of item that the call goes back as. From elsewhere, and where it is
+    malformed, it is a function call."""
+    kind = str((call.provider_data or {}).get("type", _FUNCTION))
+    return kind if is_ours and kind in _FIELDS and call.error is None else _FUNCTION
+
+
+def call_item(call: CallPart, is_ours: bool, keeps_id: bool, ids: CallIds) -> JSONObject:
+    """The call as an item."""
+    kind = kind_of(call, is_ours)
+    item: JSONObject = dict((call.provider_data or {}) if is_ours else {})
+    item |= {"type": kind, "call_id": ids[call.call_id]}
+    if keeps_id and call.item_id:
+        item["id"] = call.item_id
+    if kind == _FUNCTION:
+        return item | {"name": name_of(call), "arguments": arguments_as_written(call)}
+    if kind == "custom_tool_call":
+        return item | {"name": name_of(call), "input": call.raw}
+    item |= {"status": "completed", "id": call.item_id or call.call_id}
+    return item | ({_FIELDS[kind]: arguments_as_object(call)} if call.raw.strip() else {})
+
+
+def answer_item(result: CallResult, kind: str | None, ids: CallIds) -> JSONObject:
+    """The item that answers a call of this kind."""
+    call_id = ids[result.call_id]
+    match kind:
+        case "local_shell_call":
+            # Its answer names the call as its own id, in the published types.
+            return {
+                "type": f"{kind}_output",
+                "id": call_id,
+                "output": text_of(result.content),
+                "status": "incomplete" if result.is_error else "completed",
+            }
+        case "tool_search_call":
+            found = {"execution": "client", "status": "completed", "tools": _listed(result)}
+            return {"type": "tool_search_output", "call_id": call_id} | found
+        case "apply_patch_call":
+            status = {"status": "failed" if result.is_error else "completed"}
+            return {"type": f"{kind}_output", "call_id": call_id, **status} | _output(result, kind)
+        case None:
+            return {"type": f"{_FUNCTION}_output", "call_id": call_id} | _output(result, kind)
+        case _:
+            return {"type": f"{kind}_output", "call_id": call_id} | _output(result, kind)
+
+
+def _output(result: CallResult, kind: str | None) -> JSONObject:
+    match kind:
+        case "apply_patch_call":
+            return {"output": text_of(result.content)}
+        case "shell_call":
+            return {"output": _shell_output(result)}
+        case "computer_call":
+            pictures = [data_url(image) for image in images_in(result.content)]
+            screen = {"type": "computer_screenshot", "image_url": (pictures or [_BLANK])[-1]}
+            return {"output": screen}
+        case _ if media_in(result.content):
+            return {"output": [input_content(entry) for entry in spoken(result.content)]}
+        case _:
+            return {"output": text_of(result.content)}
+
+
+def _shell_output(result: CallResult) -> list[Any]:
+    """What a tool gave as such a list, or its words as one command's output."""
+    words = text_of(result.content)
+    stdout, stderr = ("", words) if result.is_error else (words, "")
+    outcome = {"type": "exit", "exit_code": 1 if result.is_error else 0}
+    return _listed(result) or [{"stdout": stdout, "stderr": stderr, "outcome": outcome}]
+
+
+def _listed(result: CallResult) -> list[Any]:
+    """The list that a tool gave as JSON."""
+    lists = (as_list(entry.value) for entry in result.content if isinstance(entry, JSONContent))
+    return next(filter(None, lists), [])
+
+
+def input_content(entry: Content) -> JSONObject:
+    """Content as the user's, or as a tool's."""
+    match entry:
+        case ImageContent():
+            return {"type": "input_image", "image_url": data_url(entry), "detail": "auto"}
+        case FileContent(url=str(url)):
+            return {"type": "input_file", "file_url": url}
+        case FileContent():
+            data = data_url(entry)
+            return {"type": "input_file", "filename": entry.name or "file", "file_data": data}
+        case _:
+            return {"type": "input_text", "text": text_of((entry,))}
