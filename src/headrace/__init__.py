@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     )
     from headrace.events import Record, decode_record, encode_record
     from headrace.messages import Message, fold, fold_candidates, history
+    from headrace.requests import Options, Tool
+    from headrace.turn import TurnStream, complete, complete_async, stream
     from headrace.wire.decoder import Decoder
     from headrace.wire.dialects.chat import ChatQuirks
     from headrace.wire.limits import Limits
@@ -36,11 +38,16 @@ _HOMES = {
     "LimitExceeded": "headrace.errors",
     "Limits": "headrace.wire.limits",
     "Message": "headrace.messages",
+    "Options": "headrace.requests",
     "Record": "headrace.events",
     "RequestFailed": "headrace.errors",
+    "Tool": "headrace.requests",
+    "TurnStream": "headrace.turn",
     "Usage": "headrace.content",
     "UsageError": "headrace.errors",
     "WireError": "headrace.errors",
+    "complete": "headrace.turn",
+    "complete_async": "headrace.turn",
     "decode": "headrace.wire.skin",
     "decode_async": "headrace.wire.skin",
     "decode_record": "headrace.events",
@@ -48,6 +55,7 @@ _HOMES = {
     "fold": "headrace.messages",
     "fold_candidates": "headrace.messages",
     "history": "headrace.messages",
+    "stream": "headrace.turn",
 }
 _MODULES = ("content", "errors", "events", "messages")
 
@@ -60,12 +68,17 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "Message",
+    "Options",
     "Record",
     "RequestFailed",
+    "Tool",
+    "TurnStream",
     "Usage",
     "UsageError",
     "WireError",
     "__version__",
+    "complete",
+    "complete_async",
     "content",
     "decode",
     "decode_async",
@@ -77,6 +90,7 @@ __all__ = [
     "fold_candidates",
     "history",
     "messages",
+    "stream",
 ]
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
+import shutil
+import ssl
+import subprocess
 import time
-import zlib
 
 import pytest
 
 from headrace.errors import RequestFailed, UsageError
-from headrace.transport import StreamBroken, Timeouts
+from headrace.transport import Timeouts
 from headrace.transport.http import HTTPTransport
-from headrace.transport.limits import DEFAULT_HTTP_LIMITS
+from tests.transport.drain import SHORT, drained, failed_with, reads_of
 from tests.transport.upstream import (
     END,
     KEY,
@@ -25,37 +26,6 @@ from tests.transport.upstream import (
     upstream,
     whole,
 )
-
-SHORT = Timeouts(connect_s=0.2, first_event_s=0.2, idle_s=0.2)
-
-
-async def drained(stream):
-    reads = []
-    try:
-        while read := await anext(stream, None):
-            reads.append(read)
-    except StreamBroken as broken:
-        return reads, broken.failure
-    finally:
-        await stream.aclose()
-    return reads, None
-
-
-def reads_of(*answers, timeouts=SHORT, limits=DEFAULT_HTTP_LIMITS):
-    """All reads, and the failure that ended them; a `RequestFailed` is raised."""
-
-    async def run():
-        transport = HTTPTransport(timeouts=timeouts, limits=limits)
-        async with upstream(*answers) as server, transport:
-            return await drained(await transport.open(call_to(server.url)))
-
-    return asyncio.run(asyncio.wait_for(run(), 10))
-
-
-def failed_with(*answers, **options) -> RequestFailed:
-    with pytest.raises(RequestFailed) as caught:
-        reads_of(*answers, **options)
-    return caught.value
 
 
 def test_the_call_goes_out_as_it_is_and_asks_for_identity():
@@ -282,6 +252,53 @@ def test_a_transport_belongs_to_one_loop():
     loop.close()
 
 
+# --- TLS --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate that nobody has signed, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not there")
+    file = tmp_path_factory.mktemp("tls") / "both.pem"
+    command = f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=h -keyout {file}"
+    san = ["-addext", "subjectAltName=IP:127.0.0.1", "-out", f"{file}.crt"]
+    subprocess.run([*command.split(), *san], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f"{file}.crt", file)
+    return context, ssl.create_default_context(cafile=f"{file}.crt")
+
+
+def test_a_certificate_that_is_not_trusted_is_said(certificate):
+    async def run():
+        server = upstream(stalling, ssl=certificate[0])
+        async with server as there, HTTPTransport() as transport:
+            await transport.open(call_to(there.url))
+
+    with pytest.raises(RequestFailed, match="certificate is not trusted") as caught:
+        asyncio.run(run())
+    assert (caught.value.category, caught.value.retryable) == ("network", False)
+
+
+def test_closing_over_tls_is_seen_by_the_peer_at_once(certificate, record_property):
+    async def answer(peer: Peer) -> None:
+        await peer.send(head() + chunked(b"a"))
+        await peer.wait_gone()
+
+    async def run():
+        transport = HTTPTransport(tls=certificate[1])
+        async with upstream(answer, ssl=certificate[0]) as server, transport:
+            stream = await transport.open(call_to(server.url))
+            assert await anext(stream) == b"a"
+            begun = time.perf_counter()
+            await stream.aclose()
+            await asyncio.wait_for(server.peers[0].gone.wait(), 0.5)
+            return time.perf_counter() - begun
+
+    took = asyncio.run(run())
+    record_property("summary", f"closing over TLS: the peer saw it after {took * 1000:.1f} ms")
+
+
 # --- a stream breaks ------------------------------------------------------------------
 
 
@@ -374,53 +391,3 @@ def test_cancelling_the_wait_for_an_answer_closes_the_connection():
             await asyncio.wait_for(server.peers[0].gone.wait(), 0.5)
 
     asyncio.run(run())
-
-
-# --- compressed all the same ----------------------------------------------------------
-
-TEXT = b"data: {}\n\n" * 500
-
-
-def _raw_deflate(data: bytes) -> bytes:
-    engine = zlib.compressobj(wbits=-15)
-    return engine.compress(data) + engine.flush()
-
-
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        ("gzip", gzip.compress(TEXT)),
-        ("gzip", gzip.compress(TEXT[:70]) + gzip.compress(TEXT[70:])),
-        ("x-gzip", gzip.compress(TEXT)),
-        ("deflate", zlib.compress(TEXT)),
-        ("deflate", _raw_deflate(TEXT)),
-    ],
-    ids=["gzip", "two members", "x-gzip", "zlib", "raw"],
-)
-def test_a_compressed_stream_is_inflated(name, data):
-    start = head("200 OK", "text/event-stream", f"Content-Encoding: {name}")
-    pieces = b"".join(chunked(data[at : at + 7]) for at in range(0, len(data), 7))
-    reads, failure = reads_of(answering(start + pieces + END))
-    assert b"".join(reads) == TEXT
-    assert failure is None
-
-
-@pytest.mark.parametrize(
-    ("data", "category"),
-    [
-        (gzip.compress(TEXT)[:-20], "network"),
-        (gzip.compress(TEXT)[:-8] + b"\0" * 8, "protocol"),
-    ],
-    ids=["cut", "damaged"],
-)
-def test_a_compressed_stream_that_is_cut_or_damaged_is_said(data, category):
-    start = head("200 OK", "text/event-stream", "Content-Encoding: gzip")
-    _, failure = reads_of(answering(start + chunked(data[:30]) + chunked(data[30:]) + END))
-    assert failure is not None
-    assert failure.category == category
-
-
-def test_a_compressed_error_is_read():
-    body = gzip.compress(b'{"error": {"type": "overloaded_error", "message": "busy"}}')
-    failed = failed_with(answering(whole("529 Busy", body, "Content-Encoding: gzip")))
-    assert failed.category == "overloaded"

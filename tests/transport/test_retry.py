@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -46,11 +47,12 @@ def waits(*failures, chance=0.0, **policy):
 
     inner = Failing(*failures)
     transport = RetryingTransport(
-        inner,  # type: ignore[arg-type]
+        inner,
         RetryPolicy(**policy),
         sleep=sleep,
         chance=lambda: chance,
     )
+    result: Any
     try:
         result = asyncio.run(transport.open(call_to("http://h/")))
     except RequestFailed as failed:
@@ -93,7 +95,7 @@ def test_a_provider_that_asks_for_longer_than_the_cap_is_not_asked_again():
 
 def test_closing_closes_the_transport_below():
     inner = Failing()
-    asyncio.run(RetryingTransport(inner).aclose())  # type: ignore[arg-type]
+    asyncio.run(RetryingTransport(inner).aclose())
     assert inner.is_closed
 
 
@@ -107,7 +109,7 @@ def test_other_errors_pass():
 
 
 def test_a_real_server_is_asked_again_with_the_same_body():
-    busy = whole("503 Busy", b'{"error": "server busy"}', "Retry-After: 2")
+    busy = whole("503 Busy", b'{"error": "server busy"}', "Retry-After: 2", "Connection: close")
     slept = []
 
     async def sleep(seconds):

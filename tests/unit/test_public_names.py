@@ -9,33 +9,12 @@ import pytest
 
 import headrace
 
-NAMES = [
-    "ChatQuirks",
-    "Decoder",
-    "Failure",
-    "FinishReason",
-    "HeadraceError",
-    "LimitExceeded",
-    "Limits",
-    "Message",
-    "Record",
-    "RequestFailed",
-    "Usage",
-    "UsageError",
-    "WireError",
-    "__version__",
-    "content",
-    "decode",
-    "decode_async",
-    "decode_record",
-    "encode_record",
-    "errors",
-    "events",
-    "fold",
-    "fold_candidates",
-    "history",
-    "messages",
-]
+NAMES = """
+ChatQuirks Decoder Failure FinishReason HeadraceError LimitExceeded Limits Message Options
+Record RequestFailed Tool TurnStream Usage UsageError WireError __version__ complete
+complete_async content decode decode_async decode_record encode_record errors events fold
+fold_candidates history messages stream
+""".split()
 
 
 def test_the_public_names_are_these() -> None:

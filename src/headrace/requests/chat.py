@@ -105,7 +105,7 @@ def _effort(effort: Effort, rules: ChatRules) -> JSONObject:
             raise UsageError("this provider has no option 'effort': leave it out")
 
 
-def _word(effort: Effort, rules: ChatRules) -> Effort:
+def _word(effort: Effort, rules: ChatRules) -> str:
     """The effort, or the next lower one that the provider knows."""
     if effort in rules.efforts:
         return effort

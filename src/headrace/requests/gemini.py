@@ -255,7 +255,8 @@ def _answer(result: CallResult) -> JSONObject:
     """The grammar wants an object: a tool's own where it made one."""
     if result.is_error:
         return {"error": text_of(result.content)}
-    values = [entry.value for entry in result.content if isinstance(entry, JSONContent)]
-    if len(result.content) == 1 and values and isinstance(values[0], dict):
-        return as_object(values[0])
-    return {"output": text_of(result.content)}
+    match result.content:
+        case (JSONContent(value=value),) if as_object(value):
+            return as_object(value)
+        case _:
+            return {"output": text_of(result.content)}

@@ -19,7 +19,9 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     description: str = ""
-    parameters: JSONObject = {"type": "object", "properties": {}}
+    parameters: JSONObject = msgspec.field(
+        default_factory=lambda: {"type": "object", "properties": {}}
+    )
     """The JSON schema of its arguments."""
     is_strict: bool = False
     """Ask for arguments that obey the schema to the letter, where that is offered."""

@@ -106,7 +106,7 @@ def _shell_output(result: CallResult) -> list[Any]:
 def _listed(result: CallResult) -> list[Any]:
     """The list that a tool gave as JSON."""
     lists = (as_list(entry.value) for entry in result.content if isinstance(entry, JSONContent))
-    return next(filter(None, lists), [])
+    return next(filter(None, lists), as_list(None))
 
 
 def input_content(entry: Content) -> JSONObject:

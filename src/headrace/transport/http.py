@@ -193,8 +193,8 @@ class HTTPStream:
         self._watch: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._break: StreamBroken | None = None
-        is_inflated = _encoding(response) in ENCODINGS
-        self._inflation = Inflation(limits.max_inflated_bytes) if is_inflated else None
+        encoding, limit = _encoding(response), limits.max_inflated_bytes
+        self._inflation = Inflation(encoding, limit) if encoding in ENCODINGS else None
         self._pieces: Iterator[bytes] = iter(())
 
     async def start(self, wanted_bytes: int) -> bytes:
@@ -214,8 +214,10 @@ class HTTPStream:
         self._waiting_since_s = self._loop.time()
         if self._watch is None:
             self._watch = self._loop.call_later(self._idle_s, self._look)
-        read = await self._next()
-        self._waiting_since_s = None
+        try:
+            read = await self._next()
+        finally:
+            self._waiting_since_s = None
         if not read:
             await self.aclose()
             raise StopAsyncIteration

@@ -18,7 +18,8 @@ _RAW = -zlib.MAX_WBITS
 class Inflation:
     """Compressed reads in, pieces of at most 64 KiB out: a bomb never lies in memory whole."""
 
-    def __init__(self, max_inflated_bytes: int) -> None:
+    def __init__(self, encoding: str, max_inflated_bytes: int) -> None:
+        self._may_be_raw = encoding == "deflate"
         self._max_bytes = max_inflated_bytes
         self._room = max_inflated_bytes
         self._engine = zlib.decompressobj(_AUTO)
@@ -47,7 +48,7 @@ class Inflation:
         try:
             piece = self._engine.decompress(data, _PIECE_BYTES)
         except zlib.error as error:
-            if self._has_begun:
+            if self._has_begun or not self._may_be_raw:
                 raise broken("protocol", f"the compressed stream is damaged: {error}") from None
             # "deflate" means zlib, but some servers send it without zlib's header.
             self._engine, self._has_begun = zlib.decompressobj(_RAW), True

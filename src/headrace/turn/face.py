@@ -11,6 +11,7 @@ from headrace.messages import Message
 from headrace.providers import Endpoint, resolve
 from headrace.requests import Request, Tool, options_from
 from headrace.transport.byte_stream import Transport
+from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.turn.encoding import call_for
 from headrace.turn.turn_stream import TurnStream
 from headrace.wire.decoder import Decoder
@@ -29,13 +30,15 @@ def stream(
     base_url: str | None = None,
     api_key: str | None = None,
     transport: Transport | None = None,
+    policy: RetryPolicy = DEFAULT_POLICY,
     limits: Limits = DEFAULT_LIMITS,
     **options: Any,
 ) -> TurnStream:
     """One turn of a model, as a stream of events to enter and iterate.
 
     `model` is `provider:model`; `options` are those of `headrace.requests.Options`, such
-    as `effort="high"` or `max_tokens=500`. Raises `UsageError` for what cannot be asked.
+    as `effort="high"` or `max_tokens=500`. `policy` says how often a refusal is tried
+    again, before the first event only. Raises `UsageError` for what cannot be asked.
     """
     endpoint = resolve(model, base_url=base_url, api_key=api_key)
     request = Request(
@@ -46,11 +49,13 @@ def stream(
         tools=tuple(tools),
         options=options_from(options),
     )
-    call = call_for(endpoint, request)
-    decoder = _decoder(endpoint, limits)
-    if transport is not None:
-        return TurnStream(call, decoder, transport, owns_transport=False)
-    return TurnStream(call, decoder, _default_transport(), owns_transport=True)
+    return TurnStream(
+        call_for(endpoint, request),
+        lambda: _decoder(endpoint, limits),
+        transport or _http_transport(),
+        policy=policy,
+        owns_transport=transport is None,
+    )
 
 
 def complete(model: str, input: Input, **arguments: Any) -> Message:
@@ -82,16 +87,14 @@ def _decoder(endpoint: Endpoint, limits: Limits) -> Decoder:
     )
 
 
-def _default_transport() -> Transport:
+def _http_transport() -> Transport:
     try:
         from headrace.transport.http import HTTPTransport
     except ModuleNotFoundError as error:
         raise UsageError(
             f"{error.name} is missing: install headrace[http] to reach a provider"
         ) from None
-    from headrace.transport.retry import RetryingTransport
-
-    return RetryingTransport(HTTPTransport())
+    return HTTPTransport()
 
 
 def _messages(input: Input) -> list[Message]:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
-from typing import TypeVar
+from typing import Self
 
 from headrace.content import Failure, FinishReason, Usage
 from headrace.errors import UsageError
 from headrace.events import Record, Stamp, TurnEvent
 from headrace.messages import Message, fold
-from headrace.transport.byte_stream import ByteStream, HTTPCall, Transport
+from headrace.transport.byte_stream import HTTPCall, Transport
+from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.sync import LoopThread, shared_loop
-from headrace.transport.turn import read_turn
+from headrace.transport.turn import Turn, open_turn
 from headrace.wire.decoder import Decoder
 from headrace.wire.skin import wall_clock
-
-Self = TypeVar("Self", bound="TurnStream")
 
 
 class TurnStream:
@@ -29,13 +28,20 @@ class TurnStream:
     """
 
     def __init__(
-        self, call: HTTPCall, decoder: Decoder, transport: Transport, *, owns_transport: bool
+        self,
+        call: HTTPCall,
+        new_decoder: Callable[[], Decoder],
+        transport: Transport,
+        *,
+        policy: RetryPolicy = DEFAULT_POLICY,
+        owns_transport: bool = False,
     ) -> None:
         self._call = call
-        self._decoder = decoder
+        self._new_decoder = new_decoder
         self._transport = transport
+        self._policy = policy
         self._owns_transport = owns_transport
-        self._stream: ByteStream | None = None
+        self._turn: Turn | None = None
         self._stamp = Stamp(wall_clock())
         self._records: list[Record] = []
         self._handed = 0
@@ -43,9 +49,11 @@ class TurnStream:
 
     # -- waiting
 
-    async def __aenter__(self: Self) -> Self:
+    async def __aenter__(self) -> Self:
         try:
-            self._stream = await self._transport.open(self._call)
+            self._turn = await open_turn(
+                self._transport, self._call, self._new_decoder, self._policy
+            )
         except BaseException:
             await self._close()
             raise
@@ -65,21 +73,21 @@ class TurnStream:
                 yield event
 
     async def _batches(self) -> AsyncIterator[list[TurnEvent]]:
-        if self._stream is None:
+        if self._turn is None:
             raise UsageError("enter the stream before you read it: (async) with … as stream")
-        async for events in read_turn(self._stream, self._decoder):
+        async for events in self._turn:
             self._records += self._stamp.feed(events)
             yield events
 
     async def _close(self) -> None:
-        if self._stream is not None:
-            await self._stream.aclose()
+        if self._turn is not None:
+            await self._turn.aclose()
         if self._owns_transport:
             await self._transport.aclose()
 
     # -- not waiting: the same, on a loop of its own thread
 
-    def __enter__(self: Self) -> Self:
+    def __enter__(self) -> Self:
         self._loop = shared_loop()
         self._loop.run(self.__aenter__())
         return self
@@ -120,19 +128,19 @@ class TurnStream:
     @property
     def usage(self) -> Usage:
         """The usage so far."""
-        return self._decoder.usage
+        return Usage() if self._turn is None else self._turn.decoder.usage
 
     @property
     def finish(self) -> FinishReason | None:
         """How the turn finished; None while it goes on, and where it failed."""
-        return self._decoder.finish
+        return None if self._turn is None else self._turn.decoder.finish
 
     @property
     def failure(self) -> Failure | None:
         """What broke the turn, if something did."""
-        return self._decoder.failure
+        return None if self._turn is None else self._turn.decoder.failure
 
     @property
     def request_id(self) -> str | None:
         """The provider's own id of the request, for its support."""
-        return None if self._stream is None else self._stream.request_id
+        return None if self._turn is None else self._turn.request_id

@@ -1,0 +1,116 @@
+"""The whole path against a real inference server, through three of its grammars: stream,
+tool call, tool result, answer. Nothing is mocked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+import headrace
+from headrace import Message, Tool
+from headrace import events as ev
+from headrace.content import TextContent
+from headrace.messages import CallResult
+from tests.grammar import check_grammar
+from tests.live.llama import MODEL_MAKER, llama_server
+
+pytest.importorskip("xllamacpp")
+pytestmark = [pytest.mark.shared(MODEL_MAKER), pytest.mark.timeout(90)]
+
+MODELS = {"chat": "llamacpp:tiny", "anthropic": "anthropic:tiny", "responses": "openai:tiny"}
+each_dialect = pytest.mark.parametrize("dialect", MODELS)
+WEATHER = Tool(
+    name="get_weather",
+    description="The weather in a city",
+    parameters={
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["city", "days"],
+    },
+)
+QUESTION = Message(role="user", content=(TextContent("What is the weather in Paris?"),))
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with llama_server(tmp_path_factory.mktemp("llama")) as address:
+        yield address
+
+
+@each_dialect
+def test_a_question_is_thought_about_and_answered(address: str, dialect: str) -> None:
+    with headrace.stream(MODELS[dialect], "Hello", base_url=address, api_key="none") as turn:
+        events = list(turn)
+    check_grammar(events)
+    assert isinstance(events[-1], ev.TurnFinished)
+    assert turn.message.reasoning.startswith("[STATUS: reading the question]")
+    assert "42" in turn.message.text
+    assert turn.usage.output_tokens
+
+
+@each_dialect
+def test_a_tool_is_called_answered_and_the_answer_read(address: str, dialect: str) -> None:
+    """The second request replays the first reply: reasoning, seals, the call as written."""
+    first = headrace.complete(
+        MODELS[dialect], QUESTION, tools=[WEATHER], base_url=address, api_key="none"
+    )
+    (call,) = first.calls
+    assert (call.name, call.args) == ("get_weather", {"city": "Paris", "days": 3})
+    assert str(first.finish) == "tool_use"
+    answered = with_results(first)
+    second = headrace.complete(
+        MODELS[dialect], [QUESTION, answered], tools=[WEATHER], base_url=address, api_key="none"
+    )
+    assert second.error is None
+    assert second.text
+    assert str(second.finish) == "end_turn"
+
+
+@each_dialect
+def test_the_same_without_blocking(address: str, dialect: str) -> None:
+    async def ask() -> Message:
+        return await headrace.complete_async(
+            MODELS[dialect], "Hello", base_url=address, api_key="none"
+        )
+
+    assert "42" in asyncio.run(ask()).text
+
+
+@each_dialect
+def test_leaving_early_closes_the_connection_and_keeps_what_came(
+    address: str, dialect: str
+) -> None:
+    with headrace.stream(MODELS[dialect], "Hello", base_url=address, api_key="none") as turn:
+        for event in turn:
+            if isinstance(event, ev.ReasoningDelta):
+                break
+    assert turn.message.reasoning
+    assert turn.finish is None
+
+
+def test_the_command_line_answers_in_a_pipe(address: str) -> None:
+    asked = subprocess.run(
+        [sys.executable, "-m", "headrace", "ask", "-m", "llamacpp:tiny", "--base-url", address],
+        input=b"Hello",
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+    assert asked.returncode == 0
+    assert b"42" in asked.stdout
+    assert b"STATUS" not in asked.stdout
+    assert b"STATUS" in asked.stderr
+
+
+def with_results(message: Message) -> Message:
+    content = (TextContent("18 degrees, sunny"),)
+    results = tuple(CallResult(call_id=call.call_id, content=content) for call in message.calls)
+    turn = msgspec.structs.replace(message.turns[0], results=results)
+    return msgspec.structs.replace(message, turns=(turn,))

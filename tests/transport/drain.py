@@ -1,0 +1,44 @@
+"""Reading an answer to its end over a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from headrace.errors import RequestFailed
+from headrace.transport import StreamBroken, Timeouts
+from headrace.transport.http import HTTPTransport
+from headrace.transport.limits import DEFAULT_HTTP_LIMITS
+from tests.transport.upstream import call_to, upstream
+
+SHORT = Timeouts(connect_s=0.2, first_event_s=0.2, idle_s=0.2)
+
+
+async def drained(stream):
+    reads = []
+    try:
+        while read := await anext(stream, None):
+            reads.append(read)
+    except StreamBroken as broken:
+        return reads, broken.failure
+    finally:
+        await stream.aclose()
+    return reads, None
+
+
+def reads_of(*answers, timeouts=SHORT, limits=DEFAULT_HTTP_LIMITS):
+    """All reads, and the failure that ended them; a `RequestFailed` is raised."""
+
+    async def run():
+        transport = HTTPTransport(timeouts=timeouts, limits=limits)
+        async with upstream(*answers) as server, transport:
+            return await drained(await transport.open(call_to(server.url)))
+
+    return asyncio.run(asyncio.wait_for(run(), 10))
+
+
+def failed_with(*answers, **options) -> RequestFailed:
+    with pytest.raises(RequestFailed) as caught:
+        reads_of(*answers, **options)
+    return caught.value
