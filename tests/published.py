@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import types
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cache
 from importlib import import_module
@@ -53,7 +53,7 @@ _OF_BODY = {
 # What the API itself puts into results, and its types do not have yet.
 _OF_RESULT = {"abort_reason": "code execution of 2026-02-09"}
 _OF_ITEM = {
-    "web_search_call": {"arguments": "xAI"},
+    "web_search_call": {"arguments": "xAI", "call_id": "xAI", "name": "xAI"},
     "image_generation_call": {"prompt": "xAI"},
 }
 
@@ -131,7 +131,7 @@ def _gemini(body: Any, path: str) -> None:
     for name, value in body.items():
         _expect(name in _GEMINI, f"{path}.{name}", "no such key")
         hint = _published(f"google.genai.types:{_GEMINI[name]}")
-        _check(value, list[hint] if isinstance(value, list) else hint, f"{path}.{name}")
+        _check(value, _list_of(hint) if isinstance(value, list) else hint, f"{path}.{name}")
 
 
 def _ollama(body: Any, path: str) -> None:
@@ -140,7 +140,7 @@ def _ollama(body: Any, path: str) -> None:
     plain = _without(body, ("messages", "tools", "options"))
     _check(plain, _published("ollama._types:ChatRequest"), path)
     message = _published("ollama._types:Message")
-    _check(body.get("messages"), list[message], f"{path}.messages")
+    _check(body.get("messages"), _list_of(message), f"{path}.messages")
     _check(body.get("options", {}), _published("ollama._types:Options"), f"{path}.options")
     for index, tool in enumerate(body.get("tools", ())):
         # Its class for JSON schema has a few keywords; the server takes all.
@@ -163,6 +163,10 @@ _JUDGES: dict[str, Check] = {
 def _expect(is_right: bool, path: str, why: str) -> None:
     if not is_right:
         raise Refused(f"{path}: {why}")
+
+
+def _list_of(hint: Any) -> Any:
+    return types.GenericAlias(list, (hint,))
 
 
 def _check(value: Any, hint: Any, path: str) -> None:

@@ -1,11 +1,13 @@
 """Every request that we build is one that the provider's own published types take.
 
 The bodies come from recorded streams: stream → fold → request. One module, since the
-packages with the types are slow to import.
+packages with the types are slow to load.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -13,11 +15,12 @@ import pytest
 
 from headrace.content import TextContent
 from headrace.events import Record, ToolResult, TurnEvent
-from headrace.messages import CallPart, Message, ReasoningPart, RedactedPart, fold
+from headrace.messages import CallPart, Message, Part, ReasoningPart, RedactedPart, Reply, fold
+from headrace.messages import history as entries_of
 from headrace.providers import CATALOGUE, Provider
 from headrace.requests import Request, Tool
 from headrace.turn.encoding import body_for
-from tests.corpus.recorded import FRAMINGS, MANIFEST, read, rows
+from tests.corpus import recorded
 from tests.published import Refused, accepts
 from tests.wire import events_of
 
@@ -28,11 +31,437 @@ APIS = {
     "gemini": "gemini",
     "ollama": "ollama",
 }
-# A provider of each dialect, and names of its rows where the manifest has others.
-DEFAULTS = {
-    "chat": "compatible",
-    "anthropic": "anthropic",
-    "responses": "openai",
-    "gemini": "gemini",
-    "ollama": "ollama",
+# A provider and a model of each dialect: the provider for rows whose own is not in the
+# catalogue, both for replies that go elsewhere.
+ELSEWHERE = {
+    "chat": ("compatible", "other-1"),
+    "anthropic": ("anthropic", "claude-opus-4-6"),
+    "responses": ("openai", "gpt-5"),
+    "gemini": ("gemini", "gemini-3-pro"),
+    "ollama": ("ollama", "qwen3"),
 }
+REPLAYED = {"reasoning", "tool_calls", "server_tools", "redacted", "signature"}
+_WEAVE = "streams/openai/weave__openai-openai_test-"
+# Recorded streams whose replay the types rightly refuse, with the reason.
+NOT_REPLAYABLE = {
+    "streams/google/codecompanion.nvim__http-stubs-gemini_tools_thought_streaming.sse": (
+        "whoever recorded it cut the signature short"
+    ),
+    f"{_WEAVE}test_openai_responses_tool_calling_async_stream.sse": (
+        "of a time when a search had no action"
+    ),
+}
+ROWS = [
+    row
+    for row in recorded.rows(*APIS)
+    if REPLAYED & set(row["features"]) and row["file"] not in NOT_REPLAYABLE
+]
+STREAMS_CUT = 6
+
+
+def _to_cut() -> list[dict[str, Any]]:
+    """Some streams of each dialect, those with reasoning and calls first."""
+    chosen: list[dict[str, Any]] = []
+    for api in APIS:
+        of_api = [row for row in ROWS if row["api"] == api and row["n_events"] < 700]
+        of_api.sort(key=lambda row: -len(REPLAYED & set(row["features"])))
+        chosen += of_api[:STREAMS_CUT]
+    return chosen
+
+
+def _named(rows: list[dict[str, Any]]) -> Any:
+    return pytest.mark.parametrize("row", rows, ids=[row["file"][8:] for row in rows])
+
+
+shared = pytest.mark.shared(recorded.MANIFEST)
+each_stream = _named(ROWS)
+each_stream_to_cut = _named(_to_cut())
+ASKED = Message(role="user", content=(TextContent("Go on."),))
+TOOL = Tool(name="look", description="Looks.", parameters={"type": "object", "properties": {}})
+
+
+# --- from a stream to a body ------------------------------------------------------
+
+
+def provider_of(row: dict[str, Any]) -> Provider:
+    dialect = APIS[row["api"]]
+    for name in (row["provider"], f"{row['provider']}-chat"):
+        if name in CATALOGUE and CATALOGUE[name].dialect == dialect:
+            return CATALOGUE[name]
+    return CATALOGUE[ELSEWHERE[dialect][0]]
+
+
+@cache
+def decoded(file: str) -> list[TurnEvent]:
+    row = next(row for row in ROWS if row["file"] == file)
+    return events_of(
+        recorded.read(row),
+        framing=recorded.FRAMINGS[row["framing"]],
+        provider=provider_of(row).name,
+    )
+
+
+def message_of(events: list[TurnEvent], *, is_answered: bool = True) -> Message:
+    """The turn as a message, with a result for every call of ours if wanted."""
+    records = [Record(seq, seq, event) for seq, event in enumerate(events, 1)]
+    message = fold(records)
+    calls = [call for call in message.calls if call.is_runnable] if is_answered else []
+    content = (TextContent("It is done."),)
+    results = [ToolResult(call_id=call.call_id, kind="tool", content=content) for call in calls]
+    more = [Record(len(records) + n, 0, result) for n, result in enumerate(results, 1)]
+    return fold([*records, *more])
+
+
+def body_of(provider: Provider, model: str, message: Message) -> bytes:
+    request = Request(
+        model=model,
+        provider=provider.name,
+        messages=(ASKED, message, ASKED),
+        tools=(TOOL,),
+        system="Be brief.",
+    )
+    return msgspec.json.encode(body_for(provider, request))
+
+
+def model_of(message: Message) -> str:
+    return next((turn.model for turn in message.turns if turn.model), "a-model")
+
+
+def replayed_parts(message: Message) -> Iterator[Part]:
+    for entry in entries_of([message]):
+        if isinstance(entry, Reply):
+            yield from entry.parts
+
+
+# --- what must be in a body -------------------------------------------------------
+
+
+def seals_in(message: Message) -> list[str]:
+    """The seals that go back: of each part the last, in the order of the items."""
+    found: dict[int, list[str]] = {}
+    for part in replayed_parts(message):
+        seals = [part.data] if isinstance(part, RedactedPart) else [s.value for s in part.seals]
+        if seals:
+            found.setdefault(part.item, []).append(seals[-1])
+    return [seal for seals in found.values() for seal in seals]
+
+
+def assert_in_order(pieces: list[bytes], body: bytes) -> None:
+    at = 0
+    for piece in pieces:
+        found = body.find(piece, at)
+        assert found >= 0, f"{piece[:80]!r} is not in the body, or not in its place"
+        at = found + len(piece)
+
+
+def calls_in(message: Message) -> list[CallPart]:
+    parts = replayed_parts(message)
+    return [part for part in parts if isinstance(part, CallPart) and part.executor == "client"]
+
+
+def written(call: CallPart, dialect: str) -> bytes:
+    """The arguments as they must stand in the body: byte for byte, as a text or as JSON."""
+    raw = call.raw if call.raw.strip() else "{}"
+    kind = (call.provider_data or {}).get("type", "function_call")
+    is_text = dialect == "chat" or (dialect == "responses" and kind == "function_call")
+    if call.input == "text" or is_text:
+        return msgspec.json.encode(raw)
+    return raw.encode()
+
+
+@shared
+@each_stream
+def test_the_published_types_take_what_goes_back(row: dict[str, Any]) -> None:
+    provider = provider_of(row)
+    message = message_of(decoded(row["file"]))
+    body = body_of(provider, model_of(message), message)
+    accepts(provider.dialect, msgspec.json.decode(body))
+    assert_every_call_is_answered(provider.dialect, msgspec.json.decode(body))
+
+
+@shared
+@each_stream
+def test_arguments_go_back_as_the_model_wrote_them(row: dict[str, Any]) -> None:
+    provider = provider_of(row)
+    message = message_of(decoded(row["file"]))
+    body = body_of(provider, model_of(message), message)
+    calls = [call for call in calls_in(message) if call.error is None]
+    assert_in_order([written(call, provider.dialect) for call in calls], body)
+
+
+@shared
+@each_stream
+def test_seals_go_back_byte_for_byte_and_in_order(row: dict[str, Any]) -> None:
+    provider = provider_of(row)
+    message = message_of(decoded(row["file"]))
+    seals = seals_in(message)
+    if provider.dialect == "chat" and provider.rules.replays != "reasoning_details":
+        return
+    body = body_of(provider, model_of(message), message)
+    assert_in_order([msgspec.json.encode(seal) for seal in seals], body)
+
+
+@shared
+@each_stream
+def test_another_dialect_takes_it_without_the_seals(row: dict[str, Any]) -> None:
+    own = provider_of(row).dialect
+    message = message_of(decoded(row["file"]))
+    for dialect, (name, model) in ELSEWHERE.items():
+        if dialect == own:
+            continue
+        body = body_of(CATALOGUE[name], model, message)
+        accepts(dialect, msgspec.json.decode(body))
+        assert_every_call_is_answered(dialect, msgspec.json.decode(body))
+        assert_foreign(body, message)
+
+
+@shared
+@each_stream
+def test_another_model_family_takes_it_without_the_seals(row: dict[str, Any]) -> None:
+    provider = provider_of(row)
+    message = message_of(decoded(row["file"]))
+    if not any(turn.model for turn in message.turns):
+        return
+    body = body_of(provider, "unheard-of-1", message)
+    accepts(provider.dialect, msgspec.json.decode(body))
+    assert_foreign(body, message)
+
+
+def assert_foreign(body: bytes, message: Message) -> None:
+    for seal in seals_in(message):
+        assert msgspec.json.encode(seal) not in body
+    for call in calls_in(message):
+        assert msgspec.json.encode(call.name or "unknown") in body
+
+
+# --- every call is answered -------------------------------------------------------
+
+
+def assert_every_call_is_answered(dialect: str, body: dict[str, Any]) -> None:
+    """The answers come right after the calls, one for each and in their order."""
+    pending: list[Any] = []
+    for kind, name in _calls_and_answers(dialect, body):
+        if kind == "call":
+            pending.append(name)
+        elif kind == "answer":
+            assert pending, f"an answer to no call: {name}"
+            assert pending.pop(0) == name
+        else:
+            assert not pending, f"never answered: {pending}"
+    assert not pending, f"never answered: {pending}"
+
+
+def _calls_and_answers(dialect: str, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Calls and answers in order; something the user says is an `end`."""
+    match dialect:
+        case "chat" | "ollama":
+            for message in body["messages"]:
+                yield from _of_message(message)
+        case "responses":
+            for item in body["input"]:
+                yield from _of_item(item)
+        case "anthropic":
+            for message in body["messages"]:
+                for block in message["content"]:
+                    yield from _of_block(block, message["role"])
+        case _:
+            for content in body["contents"]:
+                for part in content["parts"]:
+                    yield from _of_part(part, content["role"])
+
+
+def _of_message(message: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for call in message.get("tool_calls", ()):
+        yield "call", call["id"] if "id" in call else call["function"]["name"]
+    if message["role"] == "tool":
+        yield "answer", message.get("tool_call_id", message.get("tool_name"))
+    elif message["role"] == "user":
+        yield "end", None
+
+
+CLIENT_KINDS = (
+    "function_call",
+    "custom_tool_call",
+    "apply_patch_call",
+    "local_shell_call",
+    "shell_call",
+    "computer_call",
+    "tool_search_call",
+)
+RUN_BY_XAI = ("x_keyword_search", "x_semantic_search", "x_user_search", "x_thread_fetch")
+
+
+def _of_item(item: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    kind = item["type"]
+    if kind.endswith("_output"):
+        yield "answer", item["id" if kind == "local_shell_call_output" else "call_id"]
+    elif kind in CLIENT_KINDS and item.get("name") not in RUN_BY_XAI:
+        yield "call", item["call_id"]
+    elif item.get("role") == "user":
+        yield "end", None
+
+
+def _of_block(block: dict[str, Any], role: str) -> Iterator[tuple[str, Any]]:
+    if block["type"] == "tool_use":
+        yield "call", block["id"]
+    elif block["type"] == "tool_result":
+        yield "answer", block["tool_use_id"]
+    elif role == "user":
+        yield "end", None
+
+
+def _of_part(part: dict[str, Any], role: str) -> Iterator[tuple[str, Any]]:
+    for kind, field in (("call", "functionCall"), ("answer", "functionResponse")):
+        if field in part:
+            yield kind, (part[field]["name"], part[field].get("id"))
+    if role == "user" and "text" in part:
+        yield "end", None
+
+
+# --- the cut ----------------------------------------------------------------------
+
+
+@shared
+@each_stream_to_cut
+def test_an_abort_after_any_event_leaves_a_body_that_is_taken(row: dict[str, Any]) -> None:
+    """Somebody stops the turn: its events end where they are, with parts open."""
+    events = decoded(row["file"])
+    messages = (message_of(events[:n], is_answered=False) for n in range(1, len(events)))
+    assert_all_taken(row, messages)
+
+
+@shared
+@each_stream_to_cut
+def test_a_cut_after_any_frame_leaves_a_body_that_is_taken(row: dict[str, Any]) -> None:
+    """The line breaks: the decoder closes what is open and says so."""
+    data = recorded.read(row)
+    end = b"\n\n" if row["framing"] == "sse" and b"\n\n" in data else b"\n"
+    pieces = data.split(end)[:-1]
+    prefixes = (end.join(pieces[:n]) + end for n in range(1, len(pieces)))
+    options = {
+        "framing": recorded.FRAMINGS[row["framing"]],
+        "provider": provider_of(row).name,
+        "dialect": APIS[row["api"]],
+    }
+    assert_all_taken(row, (message_of(events_of(prefix, **options)) for prefix in prefixes))
+
+
+def assert_all_taken(row: dict[str, Any], messages: Iterator[Message]) -> None:
+    provider, seen = provider_of(row), set[bytes]()
+    for message in messages:
+        body = body_of(provider, model_of(message), message)
+        if body in seen:
+            continue
+        seen.add(body)
+        decoded_body = msgspec.json.decode(body)
+        accepts(provider.dialect, decoded_body)
+        assert_every_call_is_answered(provider.dialect, decoded_body)
+        assert_no_reasoning_alone(provider.dialect, decoded_body)
+        assert_nothing_partial(message, body)
+
+
+def assert_nothing_partial(message: Message, body: bytes) -> None:
+    """Reasoning that was cut without a seal is nowhere in the body."""
+    turn = message.turns[-1] if message.turns else None
+    if turn is None or turn.finish is not None:
+        return
+    for part in turn.parts:
+        if isinstance(part, ReasoningPart) and not part.seals and len(part.text) > 40:
+            assert msgspec.json.encode(part.text)[1:-1] not in body
+
+
+def assert_no_reasoning_alone(dialect: str, body: dict[str, Any]) -> None:
+    """Sealed reasoning has its seal, and an item of the model's after it."""
+    match dialect:
+        case "anthropic":
+            for message in body["messages"]:
+                kinds = [block["type"] for block in message["content"]]
+                assert kinds[-1] not in ("thinking", "redacted_thinking")
+                assert all(b.get("signature", "-") for b in message["content"])
+        case "responses":
+            for item, following in zip(body["input"], body["input"][1:], strict=False):
+                if item["type"] == "reasoning":
+                    assert item["encrypted_content"]
+                    assert following.get("role") != "user"
+                    assert not following["type"].endswith("_output")
+        case "gemini":
+            parts = [part for content in body["contents"] for part in content["parts"]]
+            assert all(part.get("thoughtSignature") for part in parts if part.get("thought"))
+        case _:
+            pass
+
+
+# --- the judge is one ---------------------------------------------------------------
+
+RIGHT: dict[str, dict[str, Any]] = {
+    "chat": {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True},
+    "anthropic": {
+        "model": "m",
+        "max_tokens": 1,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+        "stream": True,
+    },
+    "responses": {
+        "model": "m",
+        "input": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}],
+        "stream": True,
+    },
+    "gemini": {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
+    "ollama": {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True},
+}
+MESSAGES = {"responses": "input", "gemini": "contents"}
+
+
+@pytest.mark.parametrize("dialect", RIGHT)
+def test_the_judge_takes_what_is_right(dialect: str) -> None:
+    accepts(dialect, RIGHT[dialect])
+
+
+@pytest.mark.parametrize("dialect", RIGHT)
+def test_the_judge_refuses_a_misspelled_key(dialect: str) -> None:
+    with pytest.raises(Refused, match="streem"):
+        accepts(dialect, RIGHT[dialect] | {"streem": True})
+
+
+@pytest.mark.parametrize("dialect", RIGHT)
+def test_the_judge_looks_into_every_message(dialect: str) -> None:
+    name = MESSAGES.get(dialect, "messages")
+    wrong = RIGHT[dialect][name][0] | {"odd": 1}
+    with pytest.raises(Refused, match=rf"{name}\[1\]\.odd"):
+        accepts(dialect, RIGHT[dialect] | {name: [RIGHT[dialect][name][0], wrong]})
+
+
+@pytest.mark.parametrize(
+    ("dialect", "wrong"),
+    [
+        ("chat", {"temperature": "hot"}),
+        ("anthropic", {"max_tokens": "1"}),
+        ("responses", {"input": [{"type": "message", "role": "user", "content": 5}]}),
+        ("gemini", {"contents": [{"role": "user", "parts": [{"text": 5}]}]}),
+        ("ollama", {"options": {"seed": "one"}}),
+    ],
+)
+def test_the_judge_refuses_a_wrong_type(dialect: str, wrong: dict[str, Any]) -> None:
+    with pytest.raises(Refused, match=rf"body\.{next(iter(wrong))}.*: is no"):
+        accepts(dialect, RIGHT[dialect] | wrong)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "missing"),
+    [
+        ("chat", "messages"),
+        ("anthropic", "max_tokens"),
+        ("gemini", "contents"),
+        ("ollama", "model"),
+    ],
+)
+def test_the_judge_refuses_what_lacks_something(dialect: str, missing: str) -> None:
+    body = {name: value for name, value in RIGHT[dialect].items() if name != missing}
+    with pytest.raises(Refused, match=missing):
+        accepts(dialect, body)
+
+
+def test_the_judge_refuses_an_item_that_lacks_something() -> None:
+    item = {"type": "function_call", "name": "f", "arguments": "{}"}
+    with pytest.raises(Refused, match=r"input\[0\]\.call_id: is missing"):
+        accepts("responses", RIGHT["responses"] | {"input": [item]})

@@ -19,6 +19,7 @@ from headrace.transport import (
     ReplayTransport,
     RetryPolicy,
     Timeouts,
+    Turn,
     open_turn,
     read_turn,
 )
@@ -257,6 +258,25 @@ def test_stopping_early_closes_the_connection():
             async with aclosing(read_turn(stream, Decoder("chat"))) as turn:
                 assert kinds(await anext(turn))[0] == "TurnStarted"
             await asyncio.wait_for(server.peers[0].gone.wait(), 0.5)
+
+    asyncio.run(run())
+
+
+def test_a_turn_that_is_closed_while_it_is_read_ends_without_a_failure():
+    async def answer(peer: Peer) -> None:
+        await peer.send(head() + chunked(FIRST))
+        await peer.wait_gone()
+
+    async def run():
+        async with upstream(answer) as server, HTTPTransport() as transport:
+            turn = Turn(await transport.open(call_to(server.url)), Decoder("chat"))
+            assert kinds(await turn.next())[0] == "TurnStarted"
+            reading = asyncio.ensure_future(turn.next())
+            await asyncio.sleep(0.02)
+            await turn.aclose()
+            assert await reading == []
+            assert await turn.next() == []
+            assert turn.decoder.failure is None
 
     asyncio.run(run())
 

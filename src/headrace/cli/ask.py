@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from typing import Any
 
 from headrace.cli.answer import AnswerPrinter
 from headrace.cli.attachment import attachment
@@ -51,7 +50,7 @@ def _turn(options: Namespace) -> TurnStream:
         _question(options),
         system=options.system,
         base_url=options.base_url,
-        transport=_transport(options.record),
+        record=options.record,
         **{name: value for name, value in given.items() if value is not None},
     )
 
@@ -67,15 +66,6 @@ def _question(options: Namespace) -> list[str | Content]:
     if not content:
         raise UsageError("there is no question: give it as words, pipe it in, or attach a file")
     return content
-
-
-def _transport(record: str | None) -> Any:
-    if record is None:
-        return None
-    from headrace.transport.http import HTTPTransport
-    from headrace.transport.record import RecordingTransport
-
-    return RecordingTransport(HTTPTransport(), record)
 
 
 def _answer(turn: TurnStream, printer: AnswerPrinter, *, is_json: bool) -> int:

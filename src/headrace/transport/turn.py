@@ -61,6 +61,7 @@ class Turn:
         self._stream = stream
         self._reads: AsyncIterator[bytes] = aiter(stream)
         self._has_begun = False
+        self._is_closed = False
         self._waiting: list[TurnEvent] = []
 
     def __aiter__(self) -> Turn:
@@ -79,7 +80,7 @@ class Turn:
 
     async def next(self) -> list[TurnEvent]:
         """The next events; none after the last. Waits for a read that makes some known."""
-        if self.decoder.is_finished and not self._waiting:
+        if self._is_closed or (self.decoder.is_finished and not self._waiting):
             return []
         try:
             if not self._has_begun:
@@ -93,7 +94,9 @@ class Turn:
         return events
 
     async def aclose(self) -> None:
-        """Close the connection, whatever is still to come."""
+        """Close the connection, whatever is still to come. What has not been read by then is
+        nobody's: no events come any more, and no failure is made of it."""
+        self._is_closed = True
         await self._stream.aclose()
 
     @property
@@ -121,7 +124,7 @@ class Turn:
         async for read in self._reads:
             if events := feed(read):
                 return events
-        return self.decoder.close()
+        return [] if self._is_closed else self.decoder.close()
 
 
 async def _begun(turn: Turn) -> Turn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from headrace.content import Content, TextContent
@@ -11,6 +12,7 @@ from headrace.messages import Message
 from headrace.providers import Endpoint, resolve
 from headrace.requests import Request, Tool, options_from
 from headrace.transport.byte_stream import Transport
+from headrace.transport.record import RecordingTransport
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.turn.encoding import call_for
 from headrace.turn.turn_stream import TurnStream
@@ -31,6 +33,7 @@ def stream(
     api_key: str | None = None,
     transport: Transport | None = None,
     policy: RetryPolicy = DEFAULT_POLICY,
+    record: str | Path | None = None,
     limits: Limits = DEFAULT_LIMITS,
     **options: Any,
 ) -> TurnStream:
@@ -38,7 +41,8 @@ def stream(
 
     `model` is `provider:model`; `options` are those of `headrace.requests.Options`, such
     as `effort="high"` or `max_tokens=500`. `policy` says how often a refusal is tried
-    again, before the first event only. Raises `UsageError` for what cannot be asked.
+    again, before the first event only; `record` is a file to keep the raw bytes in, with
+    their times beside it. Raises `UsageError` for what cannot be asked.
     """
     endpoint = resolve(model, base_url=base_url, api_key=api_key)
     request = Request(
@@ -52,7 +56,7 @@ def stream(
     return TurnStream(
         call_for(endpoint, request),
         lambda: _decoder(endpoint, limits),
-        transport or _http_transport(),
+        _transport(transport, record),
         policy=policy,
         owns_transport=transport is None,
     )
@@ -85,6 +89,11 @@ def _decoder(endpoint: Endpoint, limits: Limits) -> Decoder:
         quirks=provider.quirks,
         keeps_message=False,
     )
+
+
+def _transport(given: Transport | None, record: str | Path | None) -> Transport:
+    transport = given or _http_transport()
+    return transport if record is None else RecordingTransport(transport, record)
 
 
 def _http_transport() -> Transport:

@@ -103,9 +103,7 @@ class AnthropicDialect:
         elif kind == "content_block_start":
             self._start_block(frame, event)
         elif kind == "content_block_stop":
-            block = self._blocks.pop(event.index, None)
-            if block is not None:
-                block.stop()
+            self._stop_block(event.index)
         else:
             self._about_message(kind, frame, event)
 
@@ -134,7 +132,8 @@ class AnthropicDialect:
         return block
 
     def _start_block(self, frame: Frame, event: WireEvent) -> None:
-        self._abandon(event.index)
+        # A block whose number is taken again never got its stop.
+        self._stop_block(event.index)
         # A block without words yet is no part that the ledger could count.
         if len(self._blocks) >= self._max_blocks:
             raise LimitExceeded("max_parts", self._max_blocks)
@@ -142,8 +141,7 @@ class AnthropicDialect:
         as_written = block_as_written(frame.data, block)
         self._blocks[event.index] = Block(self._output(), block, as_written)
 
-    def _abandon(self, index: int) -> None:
-        """A block whose number is taken again never got its stop."""
+    def _stop_block(self, index: int) -> None:
         block = self._blocks.pop(index, None)
         if block is not None:
             block.stop()
@@ -172,7 +170,7 @@ class AnthropicDialect:
     def _start_message(self, message: dict[str, Any]) -> None:
         """A second start is a stream spliced in: its blocks count from 0 again."""
         for index in list(self._blocks):
-            self._abandon(index)
+            self._stop_block(index)
         self.ledger.start(
             model=as_text(message.get("model")),
             response_id=as_text(message.get("id")),

@@ -1,0 +1,242 @@
+"""`headrace ask` as a person and as a pipe meet it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.cli.main import main
+from headrace.events import TurnFinished, decode_record
+from tests.unit.cli.server import provider
+from tests.unit.cli.stream import chunk, sse
+
+Capture = pytest.CaptureFixture[str]
+MODEL = ["ask", "-m", "llamacpp:m"]
+ANSWER = sse(
+    chunk(reasoning_content="hm\n"),
+    chunk(content="The answer"),
+    chunk(content=" is 42."),
+    chunk("stop"),
+    {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 9}},
+    "[DONE]",
+)
+
+
+@pytest.fixture(autouse=True)
+def no_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    _pipe_in(monkeypatch, b"")
+
+
+def _pipe_in(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def ask(*words: str, address: str) -> int:
+    return main([*MODEL, "--base-url", address, *words])
+
+
+def test_the_answer_goes_to_stdout_and_thoughts_to_stderr(capsys: Capture) -> None:
+    with provider(ANSWER) as (address, bodies):
+        assert ask("Why", "is", "it?", address=address) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "The answer is 42.\n"
+    assert shown.err == "hm\n\n\n"
+    assert json.loads(bodies[0])["messages"] == [{"role": "user", "content": "Why is it?"}]
+
+
+def test_thoughts_can_be_hidden(capsys: Capture) -> None:
+    with provider(ANSWER) as (address, _):
+        ask("--hide-reasoning", "hi", address=address)
+    assert capsys.readouterr().err == ""
+
+
+def test_what_is_piped_in_is_asked_about(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    _pipe_in(monkeypatch, b"diff --git")
+    with provider(ANSWER) as (address, bodies):
+        assert ask("Explain", address=address) == 0
+    assert json.loads(bodies[0])["messages"][0]["content"] == "diff --git\nExplain"
+
+
+def test_files_go_along(capsys: Capture, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("remember")
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG")
+    files = ["-f", str(tmp_path / "notes.txt"), "-f", str(tmp_path / "photo.png")]
+    with provider(ANSWER) as (address, bodies):
+        assert ask(*files, "What?", address=address) == 0
+    text, image, words = json.loads(bodies[0])["messages"][0]["content"]
+    assert text["text"] == "notes.txt:\n\nremember"
+    assert image["image_url"]["url"].startswith("data:image/png;base64,")
+    assert words["text"] == "What?"
+
+
+def test_events_as_json_lines(capsys: Capture) -> None:
+    with provider(ANSWER) as (address, _):
+        assert ask("--json", "hi", address=address) == 0
+    records = [decode_record(line.encode()) for line in capsys.readouterr().out.splitlines()]
+    assert [record.seq for record in records] == list(range(1, len(records) + 1))
+    assert isinstance(records[-1].event, TurnFinished)
+
+
+def test_a_recording_can_be_decoded_again(capsys: Capture, tmp_path: Path) -> None:
+    file = tmp_path / "answer.sse"
+    with provider(ANSWER) as (address, _):
+        assert ask("--record", str(file), "hi", address=address) == 0
+    capsys.readouterr()
+    assert file.read_bytes() == ANSWER
+    assert main(["decode", "--format", "message", str(file)]) == 0
+    assert "The answer is 42." in capsys.readouterr().out
+
+
+def test_options_reach_the_provider(capsys: Capture) -> None:
+    given = ["--system", "Brief.", "--effort", "none", "--max-tokens", "7", "--temperature", "0"]
+    with provider(ANSWER) as (address, bodies):
+        assert ask(*given, "hi", address=address) == 0
+    body = json.loads(bodies[0])
+    assert body["messages"][0] == {"role": "system", "content": "Brief."}
+    assert (body["max_tokens"], body["temperature"]) == (7, 0)
+
+
+def test_an_answer_that_breaks_off_is_said_and_kept(capsys: Capture) -> None:
+    with provider(sse(chunk(content="half"))) as (address, _):
+        assert ask("hi", address=address) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "half\n"
+    assert "headrace: incomplete: the stream was cut" in shown.err
+
+
+def test_an_answer_that_ran_out_of_tokens_is_said(capsys: Capture) -> None:
+    with provider(sse(chunk(content="half"), chunk("length"), "[DONE]")) as (address, _):
+        assert ask("hi", address=address) == 0
+    assert "ended with max_tokens" in capsys.readouterr().err
+
+
+def test_a_wrong_key_says_what_to_do_and_never_shows_it(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-CANARY-000111222333"
+    monkeypatch.setenv("DEEPSEEK_API_KEY", key)
+    body = json.dumps({"error": {"message": f"Invalid key {key}", "type": "authentication_error"}})
+    with provider(body.encode(), status=401) as (address, _):
+        assert main(["ask", "-m", "deepseek:x", "--base-url", address, "hi"]) == 1
+    shown = capsys.readouterr()
+    assert "auth" in shown.err
+    assert "headrace providers" in shown.err
+    assert key not in shown.out + shown.err
+
+
+def test_no_network_says_what_to_do(capsys: Capture) -> None:
+    assert ask("hi", address="http://127.0.0.1:9/v1") == 1
+    assert "Is the server running?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["ask", "hi"], "whom?"),
+        (["ask", "-m", "gpt-5", "hi"], "provider:model"),
+        (["ask", "-m", "llamacpp:m"], "there is no question"),
+        (["ask", "-m", "llamacpp:m", "-f", "gone.txt", "hi"], "gone.txt: No such file"),
+    ],
+)
+def test_wrong_command_lines_help(
+    argv: list[str], message: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEADRACE_MODEL", raising=False)
+    assert main(argv) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_model_may_come_from_the_environment(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_MODEL", "llamacpp:m")
+    with provider(ANSWER) as (address, _):
+        assert main(["ask", "--base-url", address, "hi"]) == 0
+
+
+def test_providers_are_listed_without_their_keys(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-CANARY-999")
+    assert main(["providers"]) == 0
+    shown = capsys.readouterr().out
+    assert "✓ OPENAI_API_KEY" in shown
+    assert "– none needed" in shown
+    assert main(["providers", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {"name": "openai", "has_key": True}.items() <= rows[0].items()
+    assert "CANARY" not in shown + str(rows)
+
+
+# --- on a terminal ----------------------------------------------------------------
+
+
+def _on_terminal(address: str, *words: str, interrupt_after: bytes = b"") -> tuple[int, str]:
+    """Run `headrace ask` in a pseudo-terminal; what the screen was sent, and the exit code."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "headrace", *MODEL, "--base-url", address, *words]
+    environ = {**os.environ, "TERM": "xterm", "NO_COLOR": ""}
+    with subprocess.Popen(
+        command, stdin=follower, stdout=follower, stderr=follower, env=environ
+    ) as process:
+        os.close(follower)
+        screen = _read_screen(leader, process, interrupt_after)
+        process.wait(timeout=20)
+    os.close(leader)
+    return process.returncode, screen.decode()
+
+
+def _read_screen(leader: int, process: subprocess.Popen[Any], interrupt_after: bytes) -> bytes:
+    screen, deadline, is_sent = b"", time.monotonic() + 20, False
+    while time.monotonic() < deadline:
+        if not select.select([leader], [], [], 0.1)[0]:
+            continue
+        try:
+            piece = os.read(leader, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        screen += piece
+        if interrupt_after and interrupt_after in screen and not is_sent:
+            is_sent = True
+            process.send_signal(signal.SIGINT)
+    return screen
+
+
+def test_on_a_terminal_thoughts_are_dim_and_the_end_tells_what_it_took() -> None:
+    with provider(ANSWER) as (address, _):
+        code, screen = _on_terminal(address, "hi")
+    assert code == 0
+    assert "\x1b[2mhm" in screen
+    assert "The answer is 42.\r\n" in screen
+    assert "3 tokens in · 9 out" in screen
+
+
+def test_model_text_cannot_steer_the_terminal() -> None:
+    hostile = sse(chunk(content="a\x1b]0;owned\x07b"), chunk("stop"), "[DONE]")
+    with provider(hostile) as (address, _):
+        _code, screen = _on_terminal(address, "hi")
+    assert "\x1b]0;" not in screen
+    assert "a␛]0;owned␇b" in screen
+
+
+def test_ctrl_c_ends_cleanly_with_what_had_come() -> None:
+    pieces = [sse(chunk(content=f"word{n} ")) for n in range(200)]
+    with provider(*pieces, pause_s=0.05) as (address, _):
+        code, screen = _on_terminal(address, "hi", interrupt_after=b"word2")
+    assert code == 130
+    assert "word1 word2" in screen
+    assert "interrupted" in screen
+    assert "Traceback" not in screen

@@ -1,0 +1,162 @@
+"""One line to a model: events, messages, both ways to wait, and errors that help."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+import headrace
+from headrace import Message, Tool, UsageError
+from headrace import events as ev
+from headrace.content import ImageContent, TextContent
+from headrace.transport import HTTPCall, ReplayTransport
+from tests.wire import chunk, sse
+
+ANSWER = sse(
+    chunk({"reasoning_content": "hm"}),
+    chunk({"content": "yes"}),
+    chunk({}, finish="stop"),
+    {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}},
+)
+
+
+class Recorder:
+    """A transport that plays one stream and keeps what it was asked."""
+
+    def __init__(self, *reads: bytes) -> None:
+        self._inner = ReplayTransport(list(reads) or [ANSWER], speed=None)
+        self.calls: list[HTTPCall] = []
+        self.is_closed = False
+
+    async def open(self, call: HTTPCall) -> Any:
+        self.calls.append(call)
+        return await self._inner.open(call)
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return msgspec.json.decode(self.calls[-1].body)
+
+
+def test_events_without_waiting() -> None:
+    transport = Recorder()
+    with headrace.stream("vllm:m", "Why?", transport=transport) as turn:
+        events = list(turn)
+    assert isinstance(events[0], ev.TurnStarted)
+    assert events[0].provider == "vllm"
+    assert isinstance(events[-1], ev.TurnFinished)
+    assert (turn.message.reasoning, turn.message.text) == ("hm", "yes")
+    assert turn.usage.output_tokens == 4
+    assert str(turn.finish) == "end_turn"
+    assert [record.seq for record in turn.records] == list(range(1, len(events) + 1))
+    assert not transport.is_closed, "a transport that was passed in stays the caller's"
+
+
+def test_events_with_waiting() -> None:
+    async def ask() -> list[ev.TurnEvent]:
+        async with headrace.stream("vllm:m", "Why?", transport=Recorder()) as turn:
+            return [event async for event in turn]
+
+    assert isinstance(asyncio.run(ask())[-1], ev.TurnFinished)
+
+
+def test_the_sync_form_works_inside_a_running_loop() -> None:
+    async def notebook() -> Message:
+        return headrace.complete("vllm:m", "Why?", transport=Recorder())
+
+    assert asyncio.run(notebook()).text == "yes"
+
+
+def test_a_whole_message() -> None:
+    message = headrace.complete("vllm:m", "Why?", transport=Recorder())
+    assert (message.text, message.error) == ("yes", None)
+    assert (
+        asyncio.run(headrace.complete_async("vllm:m", "Why?", transport=Recorder())).text == "yes"
+    )
+
+
+def test_a_turn_that_breaks_off_says_so_in_the_message() -> None:
+    cut = sse(chunk({"content": "ha"}), done=False)
+    message = headrace.complete("vllm:m", "Why?", transport=Recorder(cut))
+    assert message.text == "ha"
+    assert message.error is not None
+    assert message.error.category == "incomplete"
+
+
+def test_what_is_asked_reaches_the_provider() -> None:
+    transport = Recorder()
+    headrace.complete(
+        "vllm:m",
+        "Why?",
+        system="Be brief.",
+        tools=[Tool(name="f")],
+        effort="high",
+        max_tokens=5,
+        temperature=0.5,
+        transport=transport,
+    )
+    body = transport.body
+    assert body["model"] == "m"
+    assert body["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert body["messages"][1]["content"] == "Why?"
+    assert body["tools"][0]["function"]["name"] == "f"
+    assert (body["max_tokens"], body["temperature"]) == (5, 0.5)
+    assert body["chat_template_kwargs"] == {"enable_thinking": True}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Why?",
+        TextContent("Why?"),
+        ["Why?"],
+        [TextContent("Why?")],
+        Message(role="user", content=(TextContent("Why?"),)),
+        [Message(role="user", content=(TextContent("Why?"),))],
+    ],
+)
+def test_a_question_may_be_a_text_content_or_messages(question: Any) -> None:
+    transport = Recorder()
+    headrace.complete("vllm:m", question, transport=transport)
+    assert transport.body["messages"] == [{"role": "user", "content": "Why?"}]
+
+
+def test_images_go_along() -> None:
+    transport = Recorder()
+    question: list[Any] = ["What is this?", ImageContent(media_type="image/png", data="aGk=")]
+    headrace.complete("vllm:m", question, transport=transport)
+    assert transport.body["messages"][0]["content"][1]["type"] == "image_url"
+
+
+@pytest.mark.parametrize("question", [[], [7], None])
+def test_what_cannot_be_asked_is_refused(question: Any) -> None:
+    with pytest.raises(UsageError, match="asked with"):
+        headrace.stream("vllm:m", question, transport=Recorder())
+
+
+def test_an_unknown_option_is_an_error_that_lists_what_there_is() -> None:
+    with pytest.raises(UsageError, match="no option temprature: there are max_tokens"):
+        headrace.stream("vllm:m", "Why?", temprature=1, transport=Recorder())
+    with pytest.raises(UsageError, match="a wrong option"):
+        headrace.stream("vllm:m", "Why?", max_tokens="many", transport=Recorder())
+
+
+def test_a_stream_must_be_entered_first() -> None:
+    turn = headrace.stream("vllm:m", "Why?", transport=Recorder())
+    with pytest.raises(UsageError, match="enter the stream"):
+        next(iter(turn))
+
+
+def test_leaving_early_keeps_what_came() -> None:
+    reads = [sse(chunk({"content": word}), done=False) for word in ("a", "b", "c")]
+    with headrace.stream("vllm:m", "Why?", transport=Recorder(*reads)) as turn:
+        for event in turn:
+            if isinstance(event, ev.TextDelta):
+                break
+    assert turn.message.text.startswith("a")
+    assert turn.finish is None
