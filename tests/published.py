@@ -67,7 +67,8 @@ def _published(path: str) -> Any:
 
 def _chat(body: Any, path: str) -> None:
     plain = _without(body, _OF_BODY)
-    plain["messages"] = [_plain_message(message) for message in body.get("messages", ())]
+    if "messages" in plain:
+        plain["messages"] = [_plain_message(message) for message in plain["messages"]]
     params = "openai.types.chat.completion_create_params:CompletionCreateParamsStreaming"
     _check(plain, _published(params), path)
 

@@ -137,9 +137,13 @@ def replayed_parts(message: Message) -> Iterator[Part]:
 
 
 def seals_in(message: Message) -> list[str]:
-    """The seals that go back: of each part the last, in the order of the items."""
+    """The seals that go back: of each part the last, in the order of the items. Reasoning
+    that nothing follows stays here."""
+    parts = list(replayed_parts(message))
+    while parts and isinstance(parts[-1], ReasoningPart | RedactedPart):
+        parts.pop()
     found: dict[int, list[str]] = {}
-    for part in replayed_parts(message):
+    for part in parts:
         seals = [part.data] if isinstance(part, RedactedPart) else [s.value for s in part.seals]
         if seals:
             found.setdefault(part.item, []).append(seals[-1])
@@ -288,12 +292,13 @@ CLIENT_KINDS = (
     "computer_call",
     "tool_search_call",
 )
-RUN_BY_XAI = ("x_keyword_search", "x_semantic_search", "x_user_search", "x_thread_fetch")
+ANSWER_KINDS = ("tool_search_output", *(f"{kind}_output" for kind in CLIENT_KINDS[:-1]))
+RUN_BY_XAI = ("x_keyword_search", "view_x_video")
 
 
 def _of_item(item: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     kind = item["type"]
-    if kind.endswith("_output"):
+    if kind in ANSWER_KINDS:
         yield "answer", item["id" if kind == "local_shell_call_output" else "call_id"]
     elif kind in CLIENT_KINDS and item.get("name") not in RUN_BY_XAI:
         yield "call", item["call_id"]

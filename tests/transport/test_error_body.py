@@ -182,6 +182,22 @@ def test_a_body_gives_the_right_category(who, status, body, category):
     assert "http://h/v1" in str(failed)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "The input (7000 tokens) is longer than the model's context length (4096 tokens).",
+        "The number of tokens to keep from the initial prompt is greater than the context length",
+        "Please reduce the length of the messages or completion.",
+        "Your request exceeded model token limit: 262144 (requested: 300000)",
+        "invalid params, context window exceeds limit",
+        "prompt too long; exceeded max context length by 12 tokens",
+    ],
+)
+def test_an_overflow_is_known_by_its_words(message):
+    body = msgspec.json.encode(openai(message, "invalid_request_error"))
+    assert refused(call_to("http://h/"), 400, {}, body).category == CONTEXT
+
+
 @pytest.mark.parametrize("message", ["the context of this request is invalid", "max_tokens: 5"])
 def test_a_word_of_context_alone_is_no_overflow(message):
     body = msgspec.json.encode(openai(message, "invalid_request_error"))

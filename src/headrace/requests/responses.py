@@ -20,9 +20,9 @@ from headrace.messages import (
     history,
 )
 from headrace.requests.content import spoken
-from headrace.requests.replay import CallIds, as_it_was, client_calls, grouped, is_own
+from headrace.requests.replay import CallIds, as_it_was, grouped, is_own
 from headrace.requests.request import Options, Request, Tool, refuse
-from headrace.requests.responses_call import answer_item, call_item, input_content, kind_of
+from headrace.requests.responses_call import Answered, call_item, input_content
 from headrace.wire.json_value import as_object
 
 _CALL_ID = r"[A-Za-z0-9_-]{1,64}"
@@ -93,7 +93,7 @@ def _tool(tool: Tool) -> JSONObject:
 
 def _input(request: Request) -> list[Any]:
     items: list[Any] = []
-    ids, kinds = CallIds(_CALL_ID), dict[str, str]()
+    ids, answered = CallIds(_CALL_ID), Answered()
     for entry in history(request.messages):
         match entry:
             case Prompt():
@@ -101,10 +101,10 @@ def _input(request: Request) -> list[Any]:
             case Reply():
                 is_ours = is_own(entry, request, "responses")
                 ids.begin(entry, is_ours)
-                kinds = {call.call_id: kind_of(call, is_ours) for call in client_calls(entry)}
+                answered = Answered(entry, is_ours)
                 items += _Replay(entry, is_ours, ids).items()
             case Results():
-                items += [answer_item(r, kinds.get(r.call_id), ids) for r in entry.results]
+                items += [answered.item(result, ids) for result in entry.results]
     return items
 
 

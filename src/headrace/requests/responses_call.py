@@ -6,12 +6,13 @@ from typing import Any
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent
 from headrace.events import JSONObject
-from headrace.messages import CallPart, CallResult
+from headrace.messages import CallPart, CallResult, Reply
 from headrace.requests.content import data_url, images_in, media_in, spoken, text_of
 from headrace.requests.replay import (
     CallIds,
     arguments_as_object,
     arguments_as_written,
+    client_calls,
     name_of,
 )
 from headrace.wire.json_value import as_list
@@ -55,44 +56,52 @@ def call_item(call: CallPart, is_ours: bool, keeps_id: bool, ids: CallIds) -> JS
     return item | ({_FIELDS[kind]: arguments_as_object(call)} if call.raw.strip() else {})
 
 
-def answer_item(result: CallResult, kind: str | None, ids: CallIds) -> JSONObject:
-    """The item that answers a call of this kind."""
-    call_id = ids[result.call_id]
+class Answered:
+    """The calls of a reply, to be answered each in its kind and to its caller: a program
+    that made a call goes on only where the answer names it."""
+
+    def __init__(self, reply: Reply | None = None, is_ours: bool = False) -> None:
+        calls = () if reply is None else tuple(client_calls(reply))
+        self._kinds = {call.call_id: kind_of(call, is_ours) for call in calls}
+        facts = {call.call_id: (call.provider_data or {}) if is_ours else {} for call in calls}
+        self._callers = {name: told["caller"] for name, told in facts.items() if "caller" in told}
+
+    def item(self, result: CallResult, ids: CallIds) -> JSONObject:
+        """The item that answers a call."""
+        kind = self._kinds.get(result.call_id, _FUNCTION)
+        item = _answer(result, kind, ids[result.call_id])
+        caller = self._callers.get(result.call_id)
+        return item | ({"caller": caller} if caller is not None else {})
+
+
+def _answer(result: CallResult, kind: str, call_id: str) -> JSONObject:
     match kind:
         case "local_shell_call":
             # Its answer names the call as its own id, in the published types.
-            return {
-                "type": f"{kind}_output",
-                "id": call_id,
-                "output": text_of(result.content),
-                "status": "incomplete" if result.is_error else "completed",
-            }
+            status = "incomplete" if result.is_error else "completed"
+            item: JSONObject = {"type": f"{kind}_output", "id": call_id, "status": status}
         case "tool_search_call":
-            found = {"execution": "client", "status": "completed", "tools": _listed(result)}
-            return {"type": "tool_search_output", "call_id": call_id} | found
+            item = {"type": "tool_search_output", "call_id": call_id, "execution": "client"}
+            return item | {"status": "completed", "tools": _listed(result)}
         case "apply_patch_call":
-            status = {"status": "failed" if result.is_error else "completed"}
-            return {"type": f"{kind}_output", "call_id": call_id, **status} | _output(result, kind)
-        case None:
-            return {"type": f"{_FUNCTION}_output", "call_id": call_id} | _output(result, kind)
+            status = "failed" if result.is_error else "completed"
+            item = {"type": f"{kind}_output", "call_id": call_id, "status": status}
         case _:
-            return {"type": f"{kind}_output", "call_id": call_id} | _output(result, kind)
+            item = {"type": f"{kind}_output", "call_id": call_id}
+    return item | {"output": _output(result, kind)}
 
 
-def _output(result: CallResult, kind: str | None) -> JSONObject:
+def _output(result: CallResult, kind: str) -> Any:
     match kind:
-        case "apply_patch_call":
-            return {"output": text_of(result.content)}
         case "shell_call":
-            return {"output": _shell_output(result)}
+            return _shell_output(result)
         case "computer_call":
             pictures = [data_url(image) for image in images_in(result.content)]
-            screen = {"type": "computer_screenshot", "image_url": (pictures or [_BLANK])[-1]}
-            return {"output": screen}
-        case _ if media_in(result.content):
-            return {"output": [input_content(entry) for entry in spoken(result.content)]}
+            return {"type": "computer_screenshot", "image_url": (pictures or [_BLANK])[-1]}
+        case "function_call" | "custom_tool_call" if media_in(result.content):
+            return [input_content(entry) for entry in spoken(result.content)]
         case _:
-            return {"output": text_of(result.content)}
+            return text_of(result.content)
 
 
 def _shell_output(result: CallResult) -> list[Any]:

@@ -30,8 +30,8 @@ _REDIRECT = "Redirects are not followed, since the key would go along: put the n
 _MAX_RETRY_AFTER_S = 7 * 24 * 3600.0
 
 # A prompt that is too long has a code of its own at few providers; the others send a plain
-# 400 or 413 and say it in words. These are whole sentences of theirs, as of 2026-11; they are
-# asked only where code, type and status tell no more than an invalid request.
+# 400 or 413 and say it in words. These are phrases of theirs, as other clients had met them by
+# 2026-11; they are asked only where code, type and status tell no more than an invalid request.
 _OVERFLOW_STATUSES = (400, 413, 422)
 _OVERFLOW = re.compile(
     r"""
@@ -43,7 +43,11 @@ _OVERFLOW = re.compile(
     | input\ token\ count.{0,40}\ exceeds\ the\ maximum         # Gemini
     | (?:input|prompt)\ (?:length\ |is\ )?exceeds\ (?:the\ )?(?:max(?:imum)?\ )?context\ length # Ollama
     | exceed(?:s|ed)?\ (?:the\ )?(?:model(?:'s)?\ )?(?:maximum\ |max\ )?context\ (?:length|window|limit)
-    | longer\ than\ the\ (?:model's\ )?(?:maximum\ )?context\ length   # vLLM, SGLang
+    | longer\ than\ the\ (?:model's\ )?(?:maximum\ )?context\ length   # SGLang, Together
+    | greater\ than\ the\ context\ length                        # LM Studio
+    | reduce\ the\ length\ of\ the\ messages                     # Groq
+    | exceeded\ model\ token\ limit                             # Moonshot
+    | context\ window\ exceeds\ limit                           # MiniMax
     | too\ large\ for\ model\ with\ \d+\ maximum\ context\ length      # Mistral
     """,  # noqa: E501
     re.VERBOSE | re.IGNORECASE,
