@@ -21,3 +21,18 @@ def floor(reads: list[bytes]) -> Callable[[], int]:
         return seen
 
     return run
+
+
+def floor_of_lines(reads: list[bytes]) -> Callable[[], int]:
+    """The same where every line is a payload."""
+
+    def run() -> int:
+        seen = 0
+        for read in reads:
+            for line in read.split(b"\n"):
+                if line:
+                    orjson.loads(line)
+                    seen += 1
+        return seen
+
+    return run

@@ -1,4 +1,4 @@
-"""Authored streams as OpenAI and Anthropic write them, and what they must decode to.
+"""Authored streams as the providers write them, and what they must decode to.
 
 One read is one event, and `recut` makes reads of any other length.
 """
@@ -23,6 +23,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz 0123456789"
 _CHAT_ID = "chatcmpl-C4HqHBe4xca0k0EzsCnf1t6V3YFXp"
 _CHAT_MODEL = "gpt-5-mini-2025-08-07"
 _CLAUDE = "claude-sonnet-4-5-20250929"
+_GEMINI_MODEL = "gemini-2.5-flash"
+_OLLAMA_MODEL = "qwen3:8b"
 
 
 @dataclass
@@ -35,6 +37,7 @@ class Stream:
     reasoning: str = ""
     text: str = ""
     arguments: tuple[str, ...] = ()
+    framing: str = "sse"
 
 
 def chat(events: int = EVENTS, *, call_deltas: int | None = None) -> Stream:
@@ -111,6 +114,56 @@ def anthropic_argument(events: int, chars: int) -> Stream:
     _start_message(stream)
     _add_tool_use(stream, 0, arguments, events)
     _end_message(stream)
+    return stream
+
+
+def responses(events: int = EVENTS) -> Stream:
+    """A summary of the reasoning and its seal, text, two calls and usage in `events` events."""
+    reasoning, text, deltas = _shares(events - 19, None)
+    stream = Stream("responses", arguments=(_arguments(4 * deltas),) * 2)
+    _add_response(stream, "created", "in_progress")
+    _add_response(stream, "in_progress", "in_progress")
+    _add_thoughts(stream, reasoning)
+    _add_message(stream, text)
+    for number, arguments in enumerate(stream.arguments):
+        _add_function_call(stream, number + 2, arguments, deltas)
+    _add_response(stream, "completed", "completed", usage=_RESPONSES_USAGE)
+    return stream
+
+
+def gemini(events: int = EVENTS) -> Stream:
+    """Thoughts, text, two calls and running usage in `events` chunks. Calls come whole."""
+    reasoning = (events - 3) * 35 // 100
+    stream = Stream("gemini", arguments=('{"place":"Köln","limit":20}',) * 2)
+    for word in _words(reasoning):
+        stream.reasoning += word
+        _add_parts(stream, {"text": word, "thought": True})
+    for word in _words(events - 3 - reasoning):
+        stream.text += word
+        _add_parts(stream, {"text": word})
+    for arguments in stream.arguments:
+        call = {"name": "search_places", "args": json.loads(arguments)}
+        _add_parts(stream, {"functionCall": call, "thoughtSignature": "CiQB" + "x9Lk" * 20})
+    _add_parts(stream, {"text": ""}, finish="STOP")
+    return stream
+
+
+def ollama(events: int = EVENTS) -> Stream:
+    """Thinking, text, two calls and usage in `events` lines. Calls come whole."""
+    reasoning = (events - 3) * 35 // 100
+    stream = Stream(
+        "ollama", arguments=('{"place":"Köln","limit":20}',) * 2, framing="ndjson"
+    )
+    for word in _words(reasoning):
+        stream.reasoning += word
+        _add_line(stream, content="", thinking=word)
+    for word in _words(events - 3 - reasoning):
+        stream.text += word
+        _add_line(stream, content=word)
+    for arguments in stream.arguments:
+        function = {"name": "search_places", "arguments": json.loads(arguments)}
+        _add_line(stream, content="", tool_calls=[{"function": function}])
+    _add_line(stream, content="", beside=_OLLAMA_END)
     return stream
 
 
@@ -240,6 +293,130 @@ def _end_message(stream: Stream) -> None:
     _add_event(stream, "message_stop")
 
 
+# -- how OpenAI writes it in Responses
+
+_RESPONSES_USAGE = {
+    "input_tokens": 1203,
+    "input_tokens_details": {"cached_tokens": 1024},
+    "output_tokens": 20000,
+    "output_tokens_details": {"reasoning_tokens": 704},
+    "total_tokens": 21203,
+}
+
+
+def _add_typed(stream: Stream, kind: str, **fields: Any) -> None:
+    _add_event(stream, f"response.{kind}", sequence_number=stream.events, **fields)
+
+
+def _add_response(stream: Stream, kind: str, status: str, usage: Any = None) -> None:
+    response = {
+        "id": "resp_68af4030592c81938ec0a5fbab4a3e9f",
+        "object": "response",
+        "created_at": 1755137933,
+        "status": status,
+        "error": None,
+        "incomplete_details": None,
+        "model": _CHAT_MODEL,
+        "output": [],
+        "service_tier": "default",
+        "usage": usage,
+    }
+    _add_typed(stream, kind, response=response)
+
+
+def _add_thoughts(stream: Stream, deltas: int) -> None:
+    where = {"item_id": "rs_68af4032baa48193", "output_index": 0, "summary_index": 0}
+    item: dict[str, Any] = {"id": where["item_id"], "type": "reasoning", "summary": []}
+    _add_typed(stream, "output_item.added", output_index=0, item=item)
+    empty = {"type": "summary_text", "text": ""}
+    _add_typed(stream, "reasoning_summary_part.added", **where, part=empty)
+    for word in _words(deltas):
+        stream.reasoning += word
+        _add_typed(stream, "reasoning_summary_text.delta", **where, delta=word, obfuscation="pAd")
+    whole = {"type": "summary_text", "text": stream.reasoning}
+    _add_typed(stream, "reasoning_summary_text.done", **where, text=stream.reasoning)
+    _add_typed(stream, "reasoning_summary_part.done", **where, part=whole)
+    item |= {"summary": [whole], "encrypted_content": "gAAAAABor0" + "x9Lk" * 80}
+    _add_typed(stream, "output_item.done", output_index=0, item=item)
+
+
+def _add_message(stream: Stream, deltas: int) -> None:
+    where = {"item_id": "msg_68af4033ba6c8193", "output_index": 1, "content_index": 0}
+    item = {"id": where["item_id"], "type": "message", "role": "assistant", "content": []}
+    _add_typed(stream, "output_item.added", output_index=1, item=item)
+    part = {"type": "output_text", "annotations": [], "logprobs": [], "text": ""}
+    _add_typed(stream, "content_part.added", **where, part=part)
+    for word in _words(deltas):
+        stream.text += word
+        beside = {"logprobs": [], "obfuscation": "pAdd1n"}
+        _add_typed(stream, "output_text.delta", **where, delta=word, **beside)
+    part |= {"text": stream.text}
+    _add_typed(stream, "output_text.done", **where, text=stream.text, logprobs=[])
+    _add_typed(stream, "content_part.done", **where, part=part)
+    _add_typed(stream, "output_item.done", output_index=1, item=item | {"content": [part]})
+
+
+def _add_function_call(stream: Stream, index: int, arguments: str, deltas: int) -> None:
+    where = {"item_id": f"fc_{index:016}", "output_index": index}
+    item = {"id": where["item_id"], "type": "function_call", "status": "in_progress"}
+    item |= {"call_id": f"call_{index:024}", "name": "search_places", "arguments": ""}
+    _add_typed(stream, "output_item.added", output_index=index, item=item)
+    for piece in _pieces(arguments, deltas):
+        _add_typed(
+            stream, "function_call_arguments.delta", **where, delta=piece, obfuscation="pAd"
+        )
+    _add_typed(stream, "function_call_arguments.done", **where, arguments=arguments)
+    item |= {"status": "completed", "arguments": arguments}
+    _add_typed(stream, "output_item.done", output_index=index, item=item)
+
+
+# -- how Google writes it
+
+
+def _add_parts(stream: Stream, *parts: Any, finish: str | None = None) -> None:
+    candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}}
+    candidate |= {"finishReason": finish} if finish else {}
+    usage = {
+        "promptTokenCount": 1203,
+        "candidatesTokenCount": stream.events,
+        "totalTokenCount": 1907 + stream.events,
+        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 1203}],
+        "thoughtsTokenCount": 704,
+    }
+    chunk = {
+        "candidates": [candidate | {"index": 0}],
+        "usageMetadata": usage,
+        "modelVersion": _GEMINI_MODEL,
+        "responseId": "BSivaPaaEYqqmtkP2c2MuQE",
+    }
+    stream.reads.append(b"data: " + _json(chunk) + b"\r\n\r\n")
+    stream.events += 1
+
+
+# -- how Ollama writes it
+
+_OLLAMA_END = {
+    "done_reason": "stop",
+    "total_duration": 182319243511,
+    "load_duration": 76012305,
+    "prompt_eval_count": 1203,
+    "prompt_eval_duration": 260109721,
+    "eval_count": 20000,
+    "eval_duration": 181983121485,
+}
+
+
+def _add_line(stream: Stream, beside: Any = None, **message: Any) -> None:
+    line = {
+        "model": _OLLAMA_MODEL,
+        "created_at": "2026-11-15T09:42:01.123456789Z",
+        "message": {"role": "assistant", **message},
+        "done": beside is not None,
+    }
+    stream.reads.append(_json(line | (beside or {})) + b"\n")
+    stream.events += 1
+
+
 def _json(value: Any) -> bytes:
-    """Compact, and with characters as they are, which is how both providers write."""
+    """Compact, and with characters as they are, which is how the providers write."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

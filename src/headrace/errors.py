@@ -3,8 +3,9 @@
     HeadraceError
     ├── UsageError          the caller broke a contract
     ├── RequestFailed       no stream began: status, category, retryable, request id
-    └── WireError           the bytes break the format
-        └── LimitExceeded   a named limit was passed
+    ├── WireError           the bytes break the format
+    │   └── LimitExceeded   a named limit was passed
+    └── StreamBroken        a stream broke off (headrace.transport): one terminal event tells it
 
 Before the first event a failure is an exception; after it, it is one terminal
 event. Never both.

@@ -7,11 +7,9 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from itertools import repeat
-from typing import Annotated, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
-import msgspec
-
-from headrace.cli.problem import Problem
+from headrace.transport.recording import Recording
 
 _CHUNK_BYTES = 64 * 1024
 _EVENT_END = re.compile(rb"\r?\n\r?\n")
@@ -23,35 +21,6 @@ class Read(NamedTuple):
 
     at_ms: float
     data: bytes
-
-
-class Recording(msgspec.Struct, frozen=True):
-    """The reads of a stream as its recorder saw them: their bytes, and the pause before
-    each where it kept the time."""
-
-    lens: list[Annotated[int, msgspec.Meta(ge=0)]]
-    ms: list[Annotated[float, msgspec.Meta(ge=0)]] | None = None
-
-    def moments(self, rate: float) -> Iterator[tuple[int, float]]:
-        """The length and the time of each read; what is left of the bytes comes last."""
-        at_ms = 0.0
-        pauses = iter(self.ms[1:]) if self.ms else repeat(1000 / rate)
-        for length in self.lens:
-            yield length, at_ms
-            at_ms += next(pauses, 0.0)
-        yield sys.maxsize, at_ms
-
-
-def recording_from(data: bytes) -> Recording:
-    """The recording that a `.chunks.json` holds. Raises `Problem`."""
-    try:
-        recording = msgspec.json.decode(data, type=Recording)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Problem(f"its .chunks.json lists no reads: {error}") from None
-    if recording.ms is not None and len(recording.ms) != len(recording.lens):
-        counts = f"{len(recording.lens)} lens and {len(recording.ms)} ms"
-        raise Problem(f"its .chunks.json has {counts}; expected as many of both")
-    return recording
 
 
 def chunks_of(file: BinaryIO) -> Iterator[bytes]:
@@ -87,7 +56,7 @@ def paced(chunks: Iterable[bytes], framing: str, rate: float) -> Iterator[Read]:
 def recorded(chunks: Iterable[bytes], recording: Recording, rate: float) -> Iterator[Read]:
     """The reads of a recording; one that is larger than a chunk comes in pieces of the same
     time."""
-    moments = recording.moments(rate)
+    moments = _moments(recording, rate)
     left, at_ms = next(moments)
     for chunk in chunks:
         start = 0
@@ -98,6 +67,16 @@ def recorded(chunks: Iterable[bytes], recording: Recording, rate: float) -> Iter
             yield Read(at_ms, data)
             start += len(data)
             left -= len(data)
+
+
+def _moments(recording: Recording, rate: float) -> Iterator[tuple[int, float]]:
+    """The length and the time of each read; what is left of the bytes comes last."""
+    at_ms = 0.0
+    pauses = iter(recording.ms[1:]) if recording.ms else repeat(1000 / rate)
+    for length in recording.lens:
+        yield length, at_ms
+        at_ms += next(pauses, 0.0)
+    yield sys.maxsize, at_ms
 
 
 class ReadClock:

@@ -19,15 +19,9 @@ from headrace.cli.framing import (
 )
 from headrace.cli.parser import DEFAULT_RATE
 from headrace.cli.problem import Problem
-from headrace.cli.read import (
-    Read,
-    Recording,
-    arriving,
-    chunks_of,
-    paced,
-    recorded,
-    recording_from,
-)
+from headrace.cli.read import Read, arriving, chunks_of, paced, recorded
+from headrace.errors import UsageError
+from headrace.transport.recording import Recording, load_recording
 
 STDIN = "-"
 
@@ -115,5 +109,9 @@ def _timed(
 
 
 def _recording(name: str) -> Recording | None:
-    path = Path(name + READS_ENDING)
-    return recording_from(path.read_bytes()) if path.is_file() else None
+    if not Path(name + READS_ENDING).is_file():
+        return None
+    try:
+        return load_recording(Path(name))
+    except UsageError as error:
+        raise Problem(str(error)) from None

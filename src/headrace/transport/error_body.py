@@ -29,30 +29,6 @@ _HINTS: dict[ErrorCategory, str] = {
 _REDIRECT = "Redirects are not followed, since the key would go along: put the new address in."
 _MAX_RETRY_AFTER_S = 7 * 24 * 3600.0
 
-# A prompt that is too long has a code of its own at few providers; the others send a plain
-# 400 or 413 and say it in words. These are phrases of theirs, as other clients had met them by
-# 2026-11; they are asked only where code, type and status tell no more than an invalid request.
-_OVERFLOW_STATUSES = (400, 413, 422)
-_OVERFLOW = re.compile(
-    r"""
-      prompt\ is\ too\ long                                     # Anthropic
-    | input\ length\ and\ `?max_tokens`?\ exceed\ context\ limit  # Anthropic
-    | maximum\ (?:context|prompt)\ length\ is                   # OpenAI, DeepSeek, vLLM, xAI
-    | exceeds\ the\ context\ window                             # OpenAI Responses
-    | exceeds\ the\ available\ context\ size                    # llama.cpp
-    | input\ token\ count.{0,40}\ exceeds\ the\ maximum         # Gemini
-    | (?:input|prompt)\ (?:length\ |is\ )?exceeds\ (?:the\ )?(?:max(?:imum)?\ )?context\ length # Ollama
-    | exceed(?:s|ed)?\ (?:the\ )?(?:model(?:'s)?\ )?(?:maximum\ |max\ )?context\ (?:length|window|limit)
-    | longer\ than\ the\ (?:model's\ )?(?:maximum\ )?context\ length   # SGLang, Together
-    | greater\ than\ the\ context\ length                        # LM Studio
-    | reduce\ the\ length\ of\ the\ messages                     # Groq
-    | exceeded\ model\ token\ limit                             # Moonshot
-    | context\ window\ exceeds\ limit                           # MiniMax
-    | too\ large\ for\ model\ with\ \d+\ maximum\ context\ length      # Mistral
-    """,  # noqa: E501
-    re.VERBOSE | re.IGNORECASE,
-)
-
 
 def refused(call: HTTPCall, status: int, headers: Mapping[str, str], body: bytes) -> RequestFailed:
     """The answer to a call that got no stream. `headers` must not mind the case of names."""
@@ -104,8 +80,6 @@ def _with_details(failure: Failure, error: Any, status: int) -> Failure:
         reasons = [as_text(detail.get("reason")) for detail in _details(error)]
         if "API_KEY_INVALID" in reasons:
             category = "auth"
-        elif status in _OVERFLOW_STATUSES and _OVERFLOW.search(failure.message):
-            category = "context_overflow"
     message = failure.message
     if as_list(as_object(error).get("detail")):
         message = _validation(as_object(error)["detail"])

@@ -88,10 +88,16 @@ class Turn:
             events = self._waiting or await self._more()
             self._waiting = []
         except StreamBroken as error:
-            events = self.decoder.fail(error.failure)
+            events = self._broken_off(error.failure)
         if self.decoder.is_finished:
             await self.aclose()
         return events
+
+    def _broken_off(self, failure: Failure) -> list[TurnEvent]:
+        """After the finish reason a connection that breaks is an end like any other."""
+        if self.decoder.is_told and failure.category != "protocol":
+            return self.decoder.close()
+        return self.decoder.fail(failure)
 
     async def aclose(self) -> None:
         """Close the connection, whatever is still to come. What has not been read by then is

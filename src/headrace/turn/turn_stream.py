@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from headrace.content import Failure, FinishReason, Usage
 from headrace.errors import UsageError
-from headrace.events import Record, Stamp, TurnEvent
+from headrace.events import Record, Stamp, TurnEvent, TurnFailed, TurnFinished
 from headrace.messages import Message, fold
 from headrace.transport.byte_stream import HTTPCall, Transport
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
@@ -68,16 +68,21 @@ class TurnStream:
         await self._close()
 
     async def __aiter__(self) -> AsyncIterator[TurnEvent]:
-        async for events in self._batches():
-            for event in events:
+        async for records in self._batches():
+            for event in self._handed_over(records):
                 yield event
 
-    async def _batches(self) -> AsyncIterator[list[TurnEvent]]:
+    async def _batches(self) -> AsyncIterator[list[Record]]:
         if self._turn is None:
             raise UsageError("enter the stream before you read it: (async) with … as stream")
         async for events in self._turn:
-            self._records += self._stamp.feed(events)
-            yield events
+            yield self._stamp.feed(events)
+
+    def _handed_over(self, records: list[Record]) -> Iterator[TurnEvent]:
+        """Only what the caller has seen counts as known: the reader may be ahead."""
+        for record in records:
+            self._records.append(record)
+            yield cast("TurnEvent", record.event)
 
     async def _close(self) -> None:
         if self._turn is not None:
@@ -104,8 +109,8 @@ class TurnStream:
     def __iter__(self) -> Iterator[TurnEvent]:
         if self._loop is None:
             raise UsageError("enter the stream before you read it: with … as stream")
-        for events in self._loop.iterate(self._batches()):
-            yield from events
+        for records in self._loop.iterate(self._batches()):
+            yield from self._handed_over(records)
 
     # -- what is known, at any time
 
@@ -127,18 +132,22 @@ class TurnStream:
 
     @property
     def usage(self) -> Usage:
-        """The usage so far."""
+        """The usage so far; a running report may be ahead of the events."""
         return Usage() if self._turn is None else self._turn.decoder.usage
 
     @property
     def finish(self) -> FinishReason | None:
         """How the turn finished; None while it goes on, and where it failed."""
-        return None if self._turn is None else self._turn.decoder.finish
+        last = self._last()
+        return last.reason if isinstance(last, TurnFinished) else None
 
     @property
     def failure(self) -> Failure | None:
         """What broke the turn, if something did."""
-        return None if self._turn is None else self._turn.decoder.failure
+        return self.message.error if isinstance(self._last(), TurnFailed) else None
+
+    def _last(self) -> object:
+        return self._records[-1].event if self._records else None
 
     @property
     def request_id(self) -> str | None:

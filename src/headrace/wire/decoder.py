@@ -239,6 +239,12 @@ class Decoder:
         return self._dialect is not None and self._dialect.ledger.is_finished
 
     @property
+    def is_told(self) -> bool:
+        """Whether the provider has said how the turn ends: if the bytes break off now,
+        nothing is missing."""
+        return self._ledger is not None and self._ledger.is_told()
+
+    @property
     def usage(self) -> Usage:
         """The usage so far."""
         return Usage() if self._dialect is None else self._dialect.ledger.usage

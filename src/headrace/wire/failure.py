@@ -59,6 +59,29 @@ _RETRYABLE = frozenset({"rate_limit", "overloaded", "server", "timeout", "networ
 # Out of quota looks like a rate limit, but waiting does not help.
 _FINAL_CODES = frozenset({"insufficient_quota", "quota_exceeded"})
 
+# A prompt that does not fit has no code with most providers: they call it an invalid
+# request and say it in words. These are phrases of theirs, as clients had met them by
+# 2026-11; they are asked only where code, type and status tell no more than that.
+_OVERFLOW = re.compile(
+    r"""
+      prompt\ is\ too\ long                                     # Anthropic
+    | input\ length\ and\ `?max_tokens`?\ exceed\ context\ limit  # Anthropic
+    | maximum\ (?:context|prompt)\ length\ is                   # OpenAI, DeepSeek, vLLM, xAI
+    | exceeds\ the\ context\ window                             # OpenAI Responses
+    | exceeds\ the\ available\ context\ size                    # llama.cpp
+    | input\ token\ count.{0,40}\ exceeds\ the\ maximum         # Gemini
+    | (?:input|prompt)\ (?:length\ |is\ )?exceeds\ (?:the\ )?(?:max(?:imum)?\ )?context\ length # Ollama
+    | exceed(?:s|ed)?\ (?:the\ )?(?:model(?:'s)?\ )?(?:maximum\ |max\ )?context\ (?:length|window|limit)
+    | longer\ than\ the\ (?:model's\ )?(?:maximum\ )?context\ length   # SGLang, Together
+    | greater\ than\ the\ context\ length                        # LM Studio
+    | reduce\ the\ length\ of\ the\ messages                     # Groq
+    | exceeded\ model\ token\ limit                             # Moonshot
+    | context\ window\ exceeds\ limit                           # MiniMax
+    | too\ large\ for\ model\ with\ \d+\ maximum\ context\ length      # Mistral
+    """,  # noqa: E501
+    re.VERBOSE | re.IGNORECASE,
+)
+
 _SECRETS = re.compile(
     r"""
     \b(?:sk|pk|rk|gsk|xai|hf|r8|nvapi|pplx|fw|tgp|key|ghp|gho|ghu|glpat)[-_][A-Za-z0-9_\-.*]{8,}
@@ -109,6 +132,8 @@ def failure_from(error: Any, *, status: int | None = None) -> Failure:
         or as_text(told.get("detail"))
         or as_text(told.get("error"))
     )
+    if category == "invalid_request" and _OVERFLOW.search((message or "")[:MAX_MESSAGE_CHARS]):
+        category = "context_overflow"
     return Failure(
         category,
         scrub(message or f"the provider gave no message (code {code}, type {kind})"),

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import io
 
-import pytest
-
-from headrace.cli.problem import Problem
 from headrace.cli.read import (
     Read,
     ReadClock,
-    Recording,
     arriving,
     chunks_of,
     paced,
     recorded,
-    recording_from,
 )
+from headrace.transport.recording import Recording
 
 
 def test_a_large_file_comes_in_pieces() -> None:
@@ -68,15 +64,6 @@ def test_empty_reads_and_bytes_past_the_recording_are_taken() -> None:
 
 def test_a_length_larger_than_memory_sizes_nothing() -> None:
     assert list(recorded([b"ab"], Recording([10**18]), 50)) == [Read(0, b"ab")]
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"[]", b"{}", b'{"lens": [-1]}', b'{"lens": ["a"]}', b'{"lens": [1], "ms": [1, 2]}'],
-)
-def test_a_file_that_lists_no_reads_is_a_problem(data: bytes) -> None:
-    with pytest.raises(Problem, match=r"\.chunks\.json"):
-        recording_from(data)
 
 
 def test_arriving_reads_are_timed_from_zero() -> None:

@@ -126,7 +126,7 @@ class Ledger:
         """The provider's terminator came, or the bytes ended: judge which end it is."""
         if self.is_finished:
             return
-        if self._is_told(has_terminator):
+        if self.is_told(has_terminator=has_terminator):
             self._finish(self._last_told())
         elif not has_terminator:
             self.fail(
@@ -169,7 +169,7 @@ class Ledger:
             )
         )
 
-    def _is_told(self, has_terminator: bool) -> bool:
+    def is_told(self, *, has_terminator: bool = False) -> bool:
         """Whether the provider said how it ended. With a terminator one told output is
         enough; without one every candidate, or the last agent output, must have told."""
         told = [output.reason is not None for output in self._outputs.values()]

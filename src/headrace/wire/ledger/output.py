@@ -364,9 +364,12 @@ class Output:
 
     # -- the end
 
-    def finish(self, reason: FinishReason | None, raw_reason: str | None) -> None:
-        """Keep why the output ended: the first real reason wins."""
-        if self.reason is None and reason is not None:
+    def finish(
+        self, reason: FinishReason | None, raw_reason: str | None, *, replaces: bool = False
+    ) -> None:
+        """Keep why the output ended. The first real reason wins, unless the grammar is one
+        in which the last counts."""
+        if reason is not None and (replaces or self.reason is None):
             self.reason = reason
             self.raw_reason = raw_reason
 

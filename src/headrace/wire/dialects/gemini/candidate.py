@@ -40,7 +40,6 @@ class Candidate:
         self._partial: tuple[Call, PartialArguments] | None = None
         self._code_call_id = ""
         self._cited: set[str] = set()
-        self._reason: str | int | None = None
 
     def feed(self, candidate: WireCandidate) -> None:
         """One chunk of it."""
@@ -54,14 +53,12 @@ class Candidate:
             self._ground(candidate.grounding_metadata)
         if candidate.citation_metadata:
             self._cite_all(candidate.citation_metadata)
-        self._reason = candidate.finish_reason or self._reason
+        # The last one counts, since some servers say STOP with every chunk.
+        word = candidate.finish_reason
+        self.output.finish(finish_reason(word), str(word), replaces=True)
 
     def close(self) -> None:
-        """The stream ends. Its last reason counts, since some servers say STOP with every
-        chunk; a call whose pieces stopped coming is not called whole."""
-        reason = finish_reason(self._reason)
-        if reason is not None:
-            self.output.finish(reason, str(self._reason))
+        """The stream ends: a call whose pieces stopped coming is not called whole."""
         if self._partial is not None:
             call, arguments = self._partial
             self._partial = None
