@@ -53,7 +53,6 @@ _OF_BODY = {
 # What the API itself puts into results, and its types do not have yet.
 _OF_RESULT = {"abort_reason": "code execution of 2026-02-09"}
 _OF_ITEM = {
-    "web_search_call": {"arguments": "xAI", "call_id": "xAI", "name": "xAI"},
     "image_generation_call": {"prompt": "xAI"},
 }
 
@@ -140,8 +139,11 @@ def _ollama(body: Any, path: str) -> None:
     only what its types have."""
     plain = _without(body, ("messages", "tools", "options"))
     _check(plain, _published("ollama._types:ChatRequest"), path)
-    message = _published("ollama._types:Message")
-    _check(body.get("messages"), _list_of(message), f"{path}.messages")
+    for index, message in enumerate(body.get("messages", ())):
+        where = f"{path}.messages[{index}]"
+        # The class of an image writes itself as a text.
+        _check(message.get("images", []), list[str], f"{where}.images")
+        _check(_without(message, ("images",)), _published("ollama._types:Message"), where)
     _check(body.get("options", {}), _published("ollama._types:Options"), f"{path}.options")
     for index, tool in enumerate(body.get("tools", ())):
         # Its class for JSON schema has a few keywords; the server takes all.

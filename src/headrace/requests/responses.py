@@ -3,6 +3,7 @@ reasoning goes back encrypted."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from headrace.events import JSONObject
@@ -26,6 +27,7 @@ from headrace.requests.responses_call import Answered, call_item, input_content
 from headrace.wire.json_value import as_object
 
 _CALL_ID = r"[A-Za-z0-9_-]{1,64}"
+_ANSWERED_BY = {"tool_search_call": "tool_search_output", "shell_call": "shell_call_output"}
 _PHASES = ("commentary", "final_answer")
 # Models that do not reason refuse to be asked for reasoning.
 _DO_NOT_REASON = ("gpt-3", "gpt-4", "chatgpt-4")
@@ -123,6 +125,7 @@ class _Replay:
         self._ids = ids
         thoughts = [group for group in self._groups if isinstance(group[0], ReasoningPart)]
         self._is_intact = is_ours and all(_seal(group) for group in thoughts)
+        self._outputs = Counter(map(_key, filter(None, map(_provider_item, self._groups))))
 
     def items(self) -> list[Any]:
         """Item by item. Reasoning stands only before the item that followed it."""
@@ -151,7 +154,20 @@ class _Replay:
             case OpaquePart() as odd:
                 return as_it_was(odd)
             case _:
-                return _provider_item(group)
+                return self._answered(_provider_item(group))
+
+    def _answered(self, item: JSONObject | None) -> JSONObject | None:
+        """What the provider ran and answers in an item of its own goes back only with it."""
+        answer = _ANSWERED_BY.get("" if item is None else item["type"])
+        if item is None or answer is None:
+            return item
+        key = (answer, item.get("call_id"))
+        self._outputs[key] -= 1
+        return item if self._outputs[key] >= 0 else None
+
+
+def _key(item: JSONObject) -> tuple[Any, Any]:
+    return item.get("type"), item.get("call_id")
 
 
 def _message(group: list[Part], is_ours: bool, is_intact: bool) -> JSONObject | None:

@@ -44,7 +44,8 @@ def kind_of(call: CallPart, is_ours: bool) -> str:
 def call_item(call: CallPart, is_ours: bool, keeps_id: bool, ids: CallIds) -> JSONObject:
     """The call as an item."""
     kind = kind_of(call, is_ours)
-    item: JSONObject = dict((call.provider_data or {}) if is_ours else {})
+    facts = (call.provider_data or {}) if is_ours else {}
+    item: JSONObject = dict(facts) if facts.get("type", _FUNCTION) == kind else {}
     item |= {"type": kind, "call_id": ids[call.call_id]}
     if keeps_id and call.item_id:
         item["id"] = call.item_id

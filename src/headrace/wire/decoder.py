@@ -57,6 +57,7 @@ class Decoder:
         self._numbers = (first_item, first_part)
         self._quirks = quirks
         self._framing = framing_named(framing, limits)
+        self._frames = self._framing.feed
         self._tiny_bytes = _TINY_BYTES if framing in BY_LINE else 0
         self._joined = bytearray()
         self._dialect: Dialect | None = None
@@ -88,7 +89,7 @@ class Decoder:
             return self._feed_last(data)
         try:
             ledger = self._ledger
-            for frame in self._framing.feed(data):
+            for frame in self._frames(data):
                 if ledger is None or ledger.is_finished:
                     self._read(frame)
                     ledger = self._ledger

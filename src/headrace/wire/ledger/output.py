@@ -54,6 +54,7 @@ class Output:
         self.is_finished = False
         self.has_refusal = False
         self._events = events
+        self._append = events.append
         self._numbers = numbers
         self._max_chars = limits.max_part_chars
         # The open text or reasoning part, -1 is none; the key of whichever it is.
@@ -88,7 +89,7 @@ class Output:
         self._room -= len(text)
         if self._room < 0:
             raise LimitExceeded("max_part_chars", self._max_chars)
-        self._events.append(TextDelta(self._part, text))
+        self._append(TextDelta(self._part, text))
 
     def reasoning(
         self,
@@ -108,7 +109,7 @@ class Output:
         self._room -= len(text)
         if self._room < 0:
             raise LimitExceeded("max_part_chars", self._max_chars)
-        self._events.append(ReasoningDelta(self._part, text))
+        self._append(ReasoningDelta(self._part, text))
 
     def _open_text(
         self,

@@ -12,7 +12,6 @@ from headrace.content import (
     PAUSED,
     STOP_SEQUENCE,
     TOOL_USE,
-    Failure,
     FinishReason,
     other,
 )
@@ -20,12 +19,13 @@ from headrace.errors import LimitExceeded
 from headrace.wire.dialects.anthropic.block import Block
 from headrace.wire.dialects.anthropic.event import WireEvent, block_as_written
 from headrace.wire.dialects.anthropic.usage import AnthropicUsage
+from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.failure import failure_from
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import REFUSED, NotJSON, PayloadDecoder, parse
+from headrace.wire.payload import REFUSED
 
 _FINISH_WORDS: dict[str, FinishReason] = {
     "end_turn": END_TURN,
@@ -53,19 +53,14 @@ _NOT_KEPT_OF_DELTA = frozenset({"stop_reason"})
 _NOT_KEPT = frozenset({"type", "delta", "usage", "message", "index"})
 
 
-class AnthropicDialect:
+class AnthropicDialect(JSONDialect[WireEvent]):
     """Reads the events of a Messages stream."""
 
     name = "anthropic"
 
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
-        self.ledger = ledger
-        self._max_depth = limits.max_depth
+        super().__init__(ledger, WireEvent, limits)
         self._max_blocks = limits.max_parts
-        payloads = PayloadDecoder(WireEvent, limits.max_depth)
-        self._decode = payloads.decode
-        self._decode_shallow = payloads.decode_shallow
-        self._shallow_bytes = payloads.shallow_bytes
         self._usage = AnthropicUsage()
         self._blocks: dict[int, Block] = {}
         self._message: Output | None = None
@@ -82,17 +77,12 @@ class AnthropicDialect:
         """Read one event."""
         data = frame.data
         try:
-            event = (self._decode_shallow if len(data) <= self._shallow_bytes else self._decode)(
-                data
-            )
-        except NotJSON:
-            self._unreadable(frame)
-            return
+            is_shallow = len(data) <= self._shallow_bytes
+            event = self._decode_shallow(data) if is_shallow else self._payload(frame)
         except REFUSED:
-            read_again = self._read_again(frame)
-            if read_again is None:
-                return
-            event = read_again
+            event = self._payload(frame)
+        if event is None:
+            return
         kind = event.type or frame.event
         if kind == "content_block_delta":
             delta = event.delta
@@ -106,23 +96,6 @@ class AnthropicDialect:
             self._stop_block(event.index)
         else:
             self._about_message(kind, frame, event)
-
-    def _read_again(self, frame: Frame) -> WireEvent | None:
-        """A payload that the fast way refused: wrong fields, or no JSON."""
-        try:
-            return self._decode(frame.data)
-        except NotJSON:
-            self._unreadable(frame)
-            return None
-
-    def close(self) -> None:
-        """End of bytes."""
-        self._end(has_terminator=False)
-
-    def fail(self, failure: Failure) -> None:
-        """The turn breaks."""
-        self._release()
-        self.ledger.fail(failure)
 
     # -- blocks
 
@@ -203,23 +176,10 @@ class AnthropicDialect:
         for block in self._blocks.values():
             block.abandon()
         self._blocks.clear()
-
-    def _end(self, *, has_terminator: bool) -> None:
-        self._release()
         for name, value in self._usage.extras().items():
             self.ledger.note(name, value)
-        self.ledger.end(has_terminator=has_terminator)
 
     # -- what is beside the grammar
-
-    def _unreadable(self, frame: Frame) -> None:
-        data = frame.data.strip()
-        if data == b"[DONE]":
-            self._end(has_terminator=True)
-        elif frame.event == "error" or frame.field == "error":
-            self.fail(failure_from(frame.text))
-        elif data:
-            self.ledger.skip_frame()
 
     def _note(self, payload: dict[str, Any], without: frozenset[str]) -> None:
         for key, value in payload.items():
@@ -228,6 +188,3 @@ class AnthropicDialect:
 
     def _field(self, frame: Frame, name: str) -> dict[str, Any]:
         return as_object(self._whole(frame).get(name))
-
-    def _whole(self, frame: Frame) -> dict[str, Any]:
-        return as_object(parse(frame.data, self._max_depth))

@@ -10,12 +10,13 @@ from headrace.wire.dialects.chat.choice import Choice
 from headrace.wire.dialects.chat.chunk import WireChoice, WireChunk, WireHead
 from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from headrace.wire.dialects.chat.usage import chat_usage
+from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.failure import failure_from
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import REFUSED, NotJSON, PayloadDecoder, parse
+from headrace.wire.payload import REFUSED, PayloadDecoder
 
 # What has its own place in the vocabulary, and padding against traffic analysis.
 _NOT_KEPT = frozenset(
@@ -39,7 +40,7 @@ _NOT_KEPT_OF_CHOICE = frozenset(
 )
 
 
-class ChatDialect:
+class ChatDialect(JSONDialect[WireChunk]):
     """Reads the chunks of a chat stream."""
 
     name = "chat"
@@ -51,15 +52,11 @@ class ChatDialect:
         quirks: ChatQuirks = DEFAULT_QUIRKS,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        self.ledger = ledger
+        super().__init__(ledger, WireChunk, limits)
         self._quirks = quirks
-        self._max_depth = limits.max_depth
-        payloads = PayloadDecoder(WireChunk, limits.max_depth)
-        self._decode = payloads.decode
-        self._decode_shallow = payloads.decode_shallow
-        self._shallow_bytes = payloads.shallow_bytes
         self._decode_head = PayloadDecoder(WireHead, limits.max_depth).decode
         self._choices: dict[int, Choice] = {}
+        self._known_choice = self._choices.get
         self._is_introduced = False
         self._failure: Failure | None = None
         self._model: str | None = None
@@ -80,23 +77,18 @@ class ChatDialect:
         """Read one chunk, the terminator, or whatever else a server sends."""
         data = frame.data
         try:
-            chunk = (self._decode_shallow if len(data) <= self._shallow_bytes else self._decode)(
-                data
-            )
-        except NotJSON:
-            self._unreadable(frame)
-            return
+            is_shallow = len(data) <= self._shallow_bytes
+            chunk = self._decode_shallow(data) if is_shallow else self._payload(frame)
         except REFUSED:
-            read_again = self._read_again(frame)
-            if read_again is None:
-                return
-            chunk = read_again
+            chunk = self._payload(frame)
+        if chunk is None:
+            return
         choices = chunk.choices
         if not self._is_introduced:
             self._introduce(self._decode_head(frame.data), is_telling=bool(choices))
         if choices:
             for wire in choices:
-                choice = self._choices.get(wire.index)
+                choice = self._known_choice(wire.index)
                 if choice is None:
                     choice = self._begin(wire)
                 choice.feed(wire)
@@ -109,43 +101,13 @@ class ChatDialect:
         if self._failure is not None:
             self.fail(self._failure)
 
-    def _read_again(self, frame: Frame) -> WireChunk | None:
-        """A payload that the fast way refused: wrong fields, or no JSON."""
-        try:
-            return self._decode(frame.data)
-        except NotJSON:
-            self._unreadable(frame)
-            return None
-
-    def close(self) -> None:
-        """End of bytes."""
-        self._end(has_terminator=False)
-
-    def fail(self, failure: Failure) -> None:
-        """The turn breaks."""
-        self._release()
-        self.ledger.fail(failure)
-
-    def _end(self, *, has_terminator: bool) -> None:
-        self._release()
-        if self._logprobs:
-            self.ledger.note("logprobs", self._logprobs)
-        self.ledger.end(has_terminator=has_terminator)
-
     def _release(self) -> None:
         """Say what is held back, the start of the turn included."""
         self._introduce(WireHead(), is_telling=True)
         for choice in self._choices.values():
             choice.close()
-
-    def _unreadable(self, frame: Frame) -> None:
-        data = frame.data.strip()
-        if data == b"[DONE]":
-            self._end(has_terminator=True)
-        elif frame.field == "error" or frame.event == "error":
-            self.fail(failure_from(frame.text))
-        elif data:
-            self.ledger.skip_frame()
+        if self._logprobs:
+            self.ledger.note("logprobs", self._logprobs)
 
     def _introduce(self, head: WireHead, *, is_telling: bool) -> None:
         """The turn starts with the first chunk that has something to say; the empty one
@@ -236,7 +198,3 @@ class ChatDialect:
         for key, value in payload.items():
             if key not in _NOT_KEPT and value not in (None, {}, []):
                 self.ledger.note(key, value)
-
-    def _whole(self, frame: Frame) -> dict[str, Any]:
-        """The payload with all its fields; only seldom frames are read a second time."""
-        return as_object(parse(frame.data, self._max_depth))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.content import CONTENT_FILTER, Failure
+from headrace.content import CONTENT_FILTER
+from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.gemini.candidate import Candidate
 from headrace.wire.dialects.gemini.response import WireCandidate, WirePart, WireResponse
 from headrace.wire.dialects.gemini.usage import GeminiUsage
@@ -13,21 +14,18 @@ from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import NotJSON, PayloadDecoder, parse
 
 _NOTHING = WirePart()
 
 
-class GeminiDialect:
+class GeminiDialect(JSONDialect[WireResponse]):
     """Reads the chunks of a Gemini stream. It has no terminator: a finish reason, and
     the end of the bytes, are the end."""
 
     name = "gemini"
 
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
-        self.ledger = ledger
-        self._max_depth = limits.max_depth
-        self._decode = PayloadDecoder(WireResponse, limits.max_depth).decode
+        super().__init__(ledger, WireResponse, limits)
         self._usage = GeminiUsage()
         self._candidates: dict[int, Candidate] = {}
 
@@ -42,10 +40,8 @@ class GeminiDialect:
 
     def feed(self, frame: Frame) -> None:
         """Read one chunk."""
-        try:
-            response = self._decode(frame.data)
-        except NotJSON:
-            self._unreadable(frame)
+        response = self._payload(frame)
+        if response is None:
             return
         if not self.ledger.is_started:
             self.ledger.start(model=response.model_version, response_id=response.response_id)
@@ -61,16 +57,6 @@ class GeminiDialect:
             self._blocked(response.prompt_feedback)
         if response.error:
             self.fail(failure_from(response.error))
-
-    def close(self) -> None:
-        """End of bytes."""
-        self._release()
-        self.ledger.end(has_terminator=False)
-
-    def fail(self, failure: Failure) -> None:
-        """The turn breaks."""
-        self._release()
-        self.ledger.fail(failure)
 
     def _release(self) -> None:
         self.ledger.service_tier = self._usage.service_tier
@@ -106,19 +92,6 @@ class GeminiDialect:
             self.ledger.note("urlContextMetadata", wire.url_context_metadata)
         if wire.finish_message:
             self.ledger.note("finishMessage", wire.finish_message)
-
-    def _unreadable(self, frame: Frame) -> None:
-        data = frame.data.strip()
-        if data == b"[DONE]":
-            self._release()
-            self.ledger.end(has_terminator=True)
-        elif frame.event == "error" or frame.field == "error":
-            self.fail(failure_from(frame.text))
-        elif data:
-            self.ledger.skip_frame()
-
-    def _whole(self, frame: Frame) -> dict[str, Any]:
-        return as_object(parse(frame.data, self._max_depth))
 
 
 _KNOWN_PARTS = frozenset(WirePart.__struct_encode_fields__) - {"thought", "thoughtSignature"}

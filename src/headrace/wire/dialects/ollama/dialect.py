@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import END_TURN, MAX_TOKENS, Failure, Usage, other
+from headrace.content import END_TURN, MAX_TOKENS, Usage, other
+from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.failure import failure_from
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_object, as_text
+from headrace.wire.json_value import as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import NotJSON, PayloadDecoder, parse
 from headrace.wire.think_tags import ThinkTags
 from headrace.wire.usage import count
 
@@ -47,15 +47,13 @@ class WireLine(msgspec.Struct, gc=False):
     error: Any = None
 
 
-class OllamaDialect:
+class OllamaDialect(JSONDialect[WireLine]):
     """Reads the lines of an Ollama chat. Calls come whole, as objects, often without ids."""
 
     name = "ollama"
 
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
-        self.ledger = ledger
-        self._max_depth = limits.max_depth
-        self._decode = PayloadDecoder(WireLine, limits.max_depth).decode
+        super().__init__(ledger, WireLine, limits)
         self._message: Output | None = None
         self._tags: ThinkTags | None = ThinkTags("<think>", "</think>")
 
@@ -66,10 +64,8 @@ class OllamaDialect:
 
     def feed(self, frame: Frame) -> None:
         """Read one line."""
-        try:
-            line = self._decode(frame.data)
-        except NotJSON:
-            self._unreadable(frame)
+        line = self._payload(frame)
+        if line is None:
             return
         if self._message is None:
             self.ledger.start(model=line.model)
@@ -79,16 +75,6 @@ class OllamaDialect:
             self.fail(failure_from(line.error))
         elif line.done:
             self._done(line, frame)
-
-    def close(self) -> None:
-        """End of bytes."""
-        self._release()
-        self.ledger.end(has_terminator=False)
-
-    def fail(self, failure: Failure) -> None:
-        """The turn breaks."""
-        self._release()
-        self.ledger.fail(failure)
 
     def _say(self, message: WireMessage) -> None:
         output = self._output(message.role)
@@ -135,23 +121,14 @@ class OllamaDialect:
         output.end_call(call)
 
     def _done(self, line: WireLine, frame: Frame) -> None:
-        self._release()
         self.ledger.report(
             Usage(input_tokens=count(line.prompt_eval_count), output_tokens=count(line.eval_count))
         )
-        for name, value in as_object(parse(frame.data, self._max_depth)).items():
+        for name, value in self._whole(frame).items():
             if name not in _NOT_KEPT and value is not None:
                 self.ledger.note(name, value)
         word = as_text(line.done_reason)
         # Servers before 0.1.40 said only that they were done.
         known = {None: END_TURN, "stop": END_TURN, "length": MAX_TOKENS}
         self._output().finish(known.get(word) or other(word or ""), word)
-        self.ledger.end(has_terminator=True)
-
-    def _unreadable(self, frame: Frame) -> None:
-        data = frame.data.strip()
-        if data == b"[DONE]":
-            self._release()
-            self.ledger.end(has_terminator=True)
-        elif data:
-            self.ledger.skip_frame()
+        self._end(has_terminator=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.content import CONTENT_FILTER, END_TURN, MAX_TOKENS, Failure, FinishReason, other
+from headrace.content import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other
+from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.responses.call_item import CallItem, ProviderCallItem
 from headrace.wire.dialects.responses.event import WireEvent, item_as_written
 from headrace.wire.dialects.responses.item import (
@@ -21,7 +22,6 @@ from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import NotJSON, PayloadDecoder, parse
 
 _INCOMPLETE: dict[str, FinishReason] = {
     "max_output_tokens": MAX_TOKENS,
@@ -34,15 +34,13 @@ _KEPT = frozenset(
 )
 
 
-class ResponsesDialect:
+class ResponsesDialect(JSONDialect[WireEvent]):
     """Reads the events of a Responses stream."""
 
     name = "responses"
 
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
-        self.ledger = ledger
-        self._max_depth = limits.max_depth
-        self._decode = PayloadDecoder(WireEvent, limits.max_depth).decode
+        super().__init__(ledger, WireEvent, limits)
         self._items: dict[int, Item] = {}
         self._done: set[int] = set()
         self._last_index = -1
@@ -55,10 +53,8 @@ class ResponsesDialect:
 
     def feed(self, frame: Frame) -> None:
         """Read one event."""
-        try:
-            event = self._decode(frame.data)
-        except NotJSON:
-            self._unreadable(frame)
+        event = self._payload(frame)
+        if event is None:
             return
         kind = event.type or frame.event
         item = self._items.get(
@@ -68,14 +64,6 @@ class ResponsesDialect:
             item.feed(event)
         else:
             self._seldom(kind, frame, event)
-
-    def close(self) -> None:
-        """End of bytes."""
-        self.ledger.end(has_terminator=False)
-
-    def fail(self, failure: Failure) -> None:
-        """The turn breaks."""
-        self.ledger.fail(failure)
 
     def _seldom(self, kind: str, frame: Frame, event: WireEvent) -> None:
         match kind:
@@ -131,13 +119,13 @@ class ResponsesDialect:
             self.ledger.report(responses_usage(usage))
         match kind:
             case "response.completed" | "response.incomplete" | "response.cancelled":
-                self._end(response, kind.removeprefix("response."))
+                self._finish(response, kind.removeprefix("response."))
             case "response.failed":
                 self.fail(failure_from(response.get("error") or "the response failed"))
             case _:
                 pass
 
-    def _end(self, response: dict[str, Any], status: str) -> None:
+    def _finish(self, response: dict[str, Any], status: str) -> None:
         if not self._items:
             self._from_snapshot(response)
         self.ledger.service_tier = as_text(response.get("service_tier"))
@@ -152,20 +140,6 @@ class ResponsesDialect:
         """A server that streamed nothing but the end."""
         for index, item in enumerate(as_objects(response.get("output"))):
             self._finish_item(WireEvent(output_index=index), item, b"")
-
-    # -- what is beside the grammar
-
-    def _unreadable(self, frame: Frame) -> None:
-        data = frame.data.strip()
-        if data == b"[DONE]":
-            self.ledger.end(has_terminator=True)
-        elif frame.event == "error" or frame.field == "error":
-            self.fail(failure_from(frame.text))
-        elif data:
-            self.ledger.skip_frame()
-
-    def _whole(self, frame: Frame) -> dict[str, Any]:
-        return as_object(parse(frame.data, self._max_depth))
 
 
 def _reason(response: dict[str, Any], status: str) -> tuple[FinishReason, str]:
