@@ -11,6 +11,9 @@ import msgspec
 from headrace.wire.dialects.anthropic import event as anthropic_wire
 from headrace.wire.dialects.chat import chunk as chat_wire
 from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS
+from headrace.wire.dialects.gemini import response as gemini_wire
+from headrace.wire.dialects.ollama import dialect as ollama_wire
+from headrace.wire.dialects.responses import event as responses_wire
 from tests.wire import sse
 
 _HEAD = {
@@ -246,7 +249,268 @@ ANTHROPIC: list[dict[str, Any]] = [
     {"type": "message_stop", "odd": 1},
 ]
 
-STREAMS = {"chat": CHAT, "anthropic": ANTHROPIC}
+
+def _typed(type: str, output_index: int | None = None, **fields: Any) -> dict[str, Any]:
+    where = {} if output_index is None else {"output_index": output_index}
+    return {"type": f"response.{type}", **where, **fields}
+
+
+def _added(output_index: int, **item: Any) -> dict[str, Any]:
+    return _typed("output_item.added", output_index, item=item)
+
+
+def _done(output_index: int, **item: Any) -> dict[str, Any]:
+    return _typed("output_item.done", output_index, item=item)
+
+
+_LINKED = {
+    "type": "url_citation",
+    "url": "u1",
+    "title": "t1",
+    "start_index": 0,
+    "end_index": 2,
+}
+_RESPONSE = {"id": "r1", "object": "response", "model": "m1", "created_at": 1}
+
+RESPONSES: list[dict[str, Any]] = [
+    _typed("created", response={**_RESPONSE, "status": "in_progress", "output": []}),
+    _added(0, id="rs1", type="reasoning", summary=[]),
+    _typed("reasoning_summary_part.added", 0, item_id="rs1", summary_index=0, part={"text": ""}),
+    _typed("reasoning_summary_text.delta", 0, item_id="rs1", summary_index=0, delta="w1 "),
+    _typed("reasoning_summary_text.done", 0, item_id="rs1", summary_index=0, text="w1 "),
+    _typed("reasoning_summary_part.done", 0, item_id="rs1", summary_index=1, part={"text": "w2 "}),
+    _typed("reasoning_text.delta", 0, item_id="rs1", content_index=0, delta="w3 "),
+    _done(
+        0,
+        id="rs1",
+        type="reasoning",
+        summary=[{"type": "summary_text", "text": "w1 "}],
+        content=[{"type": "reasoning_text", "text": "w3 "}],
+        encrypted_content="e1",
+    ),
+    _added(1, id="m1", type="message", role="assistant", phase="final_answer", content=[]),
+    _typed("content_part.added", 1, item_id="m1", content_index=0, part={"type": "output_text"}),
+    _typed("output_text.delta", 1, item_id="m1", content_index=0, delta="w4 ", logprobs=[]),
+    _typed("output_text.annotation.added", 1, item_id="m1", content_index=0, annotation=_LINKED),
+    _typed("output_text.done", 1, item_id="m1", content_index=0, text="w4 "),
+    _typed("output_text.done", 1, item_id="m1", content_index=1, text="w5 "),
+    _typed(
+        "content_part.done",
+        1,
+        item_id="m1",
+        content_index=2,
+        part={"type": "output_text", "text": "w6 ", "annotations": [_LINKED]},
+    ),
+    _typed("refusal.delta", 1, item_id="m1", content_index=3, delta="w7 "),
+    _typed("refusal.done", 1, item_id="m1", content_index=4, refusal="w8 "),
+    _done(1, id="m1", type="message", role="assistant", content=[{"text": "w4 "}]),
+    _added(2, id="fc1", type="function_call", call_id="c1", name="f1", arguments=""),
+    _typed("function_call_arguments.delta", 2, item_id="fc1", delta='{"a": "w9 '),
+    _typed("function_call_arguments.delta", 2, item_id="fc1", delta='w10 "}'),
+    _typed("function_call_arguments.done", 2, item_id="fc1", arguments='{"a": "w9 w10 "}'),
+    _done(
+        2, id="fc1", type="function_call", call_id="c1", name="f1", arguments='{"a": "w9 w10 "}'
+    ),
+    _added(3, id="fc2", type="function_call", call_id="c2", name="f2", arguments=""),
+    _typed("function_call_arguments.done", 3, item_id="fc2", arguments='{"a": "w11 "}'),
+    _done(3, id="fc2", type="function_call", call_id="c2", name="f2"),
+    _added(4, id="ct1", type="custom_tool_call", call_id="c3", name="f3", input=""),
+    _typed("custom_tool_call_input.done", 4, item_id="ct1", input="w12 "),
+    _done(4, id="ct1", type="custom_tool_call", call_id="c3", name="f3"),
+    _added(5, id="ci1", type="code_interpreter_call", status="in_progress", code=""),
+    _typed("code_interpreter_call.interpreting", 5, item_id="ci1"),
+    _typed("code_interpreter_call_code.done", 5, item_id="ci1", code="w13 "),
+    _done(
+        5,
+        id="ci1",
+        type="code_interpreter_call",
+        status="completed",
+        code="w13 ",
+        outputs=[{"type": "logs", "logs": "w14 "}],
+    ),
+    _added(6, id="ig1", type="image_generation_call", status="in_progress"),
+    _typed(
+        "image_generation_call.partial_image",
+        6,
+        item_id="ig1",
+        partial_image_index=0,
+        partial_image_b64="w15",
+    ),
+    _done(6, id="ig1", type="image_generation_call", result="w16", output_format="png"),
+    _added(7, id="sh1", type="shell_call", call_id="c4", action={"commands": ["w17 "]}),
+    _done(7, id="sh1", type="shell_call", call_id="c4", action={"commands": ["w17 "]}),
+    _done(8, id="so1", type="shell_call_output", call_id="c4", output=[{"stdout": "w18 "}]),
+    _done(9, id="o1", type="odd", value="w19 "),
+    _done(10, id="fs1", type="file_search_call", queries=["w20 "], results=[{"text": "w21 "}]),
+    _done(
+        11,
+        id="mc1",
+        type="mcp_call",
+        name="f4",
+        server_label="s1",
+        arguments='{"a": "w22 "}',
+        output="w23 ",
+        error=None,
+    ),
+    _typed(
+        "completed",
+        response={
+            **_RESPONSE,
+            "status": "completed",
+            "error": None,
+            "incomplete_details": None,
+            "service_tier": "default",
+            "metadata": {"k": "v"},
+            "output": [],
+            "usage": {
+                "input_tokens": 9,
+                "input_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 1},
+                "output_tokens": 8,
+                "output_tokens_details": {"reasoning_tokens": 4},
+                "total_tokens": 17,
+                "cost": 0.5,
+            },
+        },
+    ),
+]
+
+
+def _chunk(*parts: dict[str, Any], **beside: Any) -> dict[str, Any]:
+    content = {"role": "model", "parts": list(parts)}
+    return {"candidates": [{"index": 0, "content": content, **beside}]}
+
+
+_PAGE = {"web": {"uri": "u1", "title": "t1"}}
+
+GEMINI: list[dict[str, Any]] = [
+    {
+        **_chunk({"text": "w1 ", "thought": True}),
+        "modelVersion": "m1",
+        "responseId": "r1",
+        "usageMetadata": {"promptTokenCount": 9},
+    },
+    _chunk({"text": "w2 ", "thought": True, "thoughtSignature": "s1"}),
+    _chunk({"text": "w3 "}, {"text": "w4 ", "thoughtSignature": "s2"}),
+    _chunk(
+        {"functionCall": {"id": "c1", "name": "f1", "args": {"a": "w5 "}}, "thoughtSignature": "s3"}
+    ),
+    _chunk({"functionCall": {"name": "f2", "willContinue": True}}),
+    _chunk(
+        {
+            "functionCall": {
+                "partialArgs": [
+                    {"jsonPath": "$.a", "stringValue": "w6 "},
+                    {"jsonPath": "$.list[0].b", "stringValue": "w7 "},
+                    {"jsonPath": "$['n']", "numberValue": 3},
+                    {"jsonPath": "$.t", "boolValue": True},
+                    {"jsonPath": "$.z", "nullValue": "NULL_VALUE"},
+                ],
+                "willContinue": True,
+            }
+        }
+    ),
+    _chunk({"functionCall": {}}),
+    _chunk({"executableCode": {"id": "e1", "language": "PYTHON", "code": "w8 "}}),
+    _chunk({"codeExecutionResult": {"id": "e1", "outcome": "OUTCOME_OK", "output": "w9 "}}),
+    _chunk(
+        {
+            "toolCall": {"id": "t1", "toolType": "SEARCH", "args": {"q": "w10 "}},
+            "thoughtSignature": "s4",
+        }
+    ),
+    _chunk({"toolResponse": {"id": "t1", "response": {"a": "w11 "}}, "thoughtSignature": "s5"}),
+    _chunk({"inlineData": {"mimeType": "image/png", "data": "w12"}, "thoughtSignature": "s6"}),
+    _chunk({"fileData": {"mimeType": "image/png", "fileUri": "w13"}}),
+    _chunk({"odd": {"value": "w14 "}}, {"text": "w15 "}),
+    _chunk({"odd": {"value": "w16 "}, "thought": True}),
+    _chunk({"odd": {"value": "w19 "}, "thoughtSignature": "s7"}, {"thoughtSignature": "s8"}),
+    {
+        "candidates": [
+            {"index": 1, "content": {"parts": [{"text": "w17 "}]}, "finishReason": "STOP"},
+            {
+                "index": 0,
+                "content": {"parts": [{"text": "w18 "}], "role": "model"},
+                "citationMetadata": {
+                    "citationSources": [{"startIndex": 0, "endIndex": 2, "uri": "u2"}]
+                },
+            },
+        ]
+    },
+    {
+        **_chunk(
+            {"text": ""},
+            finishReason="STOP",
+            finishMessage="fine",
+            groundingMetadata={
+                "groundingChunks": [_PAGE, {"retrievedContext": {"uri": "u3"}}],
+                "groundingSupports": [
+                    {
+                        "segment": {"startIndex": 0, "endIndex": 2, "text": "q1"},
+                        "groundingChunkIndices": [0, 1],
+                    }
+                ],
+            },
+            urlContextMetadata={"urlMetadata": [{"retrievedUrl": "u4"}]},
+        ),
+        "createTime": "2026-11-15T00:00:00Z",
+        "promptFeedback": {"safetyRatings": []},
+        "usageMetadata": {
+            "promptTokenCount": 9,
+            "candidatesTokenCount": 8,
+            "thoughtsTokenCount": 4,
+            "totalTokenCount": 21,
+            "cachedContentTokenCount": 3,
+            "toolUsePromptTokenCount": 1,
+            "trafficType": "ON_DEMAND",
+            "serviceTier": "standard",
+        },
+    },
+]
+
+
+def _line(**message: Any) -> dict[str, Any]:
+    said = {"role": "assistant", **message}
+    return {"model": "m1", "created_at": "2026-11-15T00:00:00Z", "message": said, "done": False}
+
+
+OLLAMA: list[dict[str, Any]] = [
+    _line(content="", thinking="w1 "),
+    _line(content="", thinking="w2 "),
+    _line(content="w3 "),
+    _line(content="w4 ", images=["w5"]),
+    _line(
+        content="",
+        tool_calls=[
+            {"id": "c1", "function": {"name": "f1", "arguments": {"a": "w6 "}}},
+            {"function": {"name": "f2", "arguments": '{"a": "w7 "}'}},
+        ],
+    ),
+    _line(content="w8 ", thinking="w9 "),
+    {
+        **_line(content="w10 "),
+        "done": True,
+        "done_reason": "stop",
+        "total_duration": 5,
+        "prompt_eval_count": 9,
+        "eval_count": 8,
+    },
+]
+
+STREAMS = {
+    "chat": CHAT,
+    "anthropic": ANTHROPIC,
+    "responses": RESPONSES,
+    "gemini": GEMINI,
+    "ollama": OLLAMA,
+}
+WIRE_MODULES = {
+    "chat": chat_wire,
+    "anthropic": anthropic_wire,
+    "responses": responses_wire,
+    "gemini": gemini_wire,
+    "ollama": ollama_wire,
+}
+"""Where each dialect has its wire structs."""
 
 _STRANGE = [
     b'data: {"error": {"code": 429, "type": "rate_limit", "message": "slow down"}}\n\n',
@@ -257,6 +521,11 @@ _STRANGE = [
     b'[{"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}\n, {"a": "]"}]',
     b": comment\r\nid: 7\rretry: 10\r\n\r\ndata: [DONE]\r\n\r\n",
     b"\xef\xbb\xbfdata\n\ndata:\xff\xfe\n\n",
+    b'data: {"type": "response.failed", "response": {"error": {"code": "server_error"}}}\n\n',
+    b'data: {"type": "response.incomplete", "response": {"incomplete_details": {"reason": "x"}}}\n\n',
+    b'data: {"type": "response.output_text.delta", "delta": "an orphan"}\n\n',
+    b'data: {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}\n\n',
+    b'{"message": {"content": "<think>a</th"}, "done": false}\n{"error": "boom"}\n',
 ]
 
 
@@ -271,20 +540,27 @@ def streams() -> Iterator[bytes]:
     yield from _STRANGE
 
 
+def wire_structs(dialect: str) -> list[type[msgspec.Struct]]:
+    """The structs that a dialect reads its payloads into."""
+    module = WIRE_MODULES[dialect]
+    return [
+        kind
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and issubclass(kind, msgspec.Struct)
+        and kind.__module__ == module.__name__
+    ]
+
+
 def words() -> list[str]:
     """What the decoder looks for: the field names and the words of its tables."""
-    kinds = [
-        kind
-        for module in (chat_wire, anthropic_wire)
-        for kind in vars(module).values()
-        if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-    ]
+    kinds = [kind for dialect in WIRE_MODULES for kind in wire_structs(dialect)]
     names = {field.encode_name for kind in kinds for field in msgspec.structs.fields(kind)}
-    types = {payload["type"] for payload in ANTHROPIC} | {
-        payload[key]["type"]
-        for payload in ANTHROPIC
-        for key in ("content_block", "delta")
-        if "type" in payload.get(key, {})
+    types = {
+        inner["type"]
+        for payload in [*ANTHROPIC, *RESPONSES]
+        for inner in (payload, *payload.values())
+        if isinstance(inner, dict) and "type" in inner
     }
     other = {"data: ", "event: ", "id: ", "error: ", "[DONE]", "<think>", "</think>", "\\ud800"}
     return sorted(names | types | other | set(FINISH_WORDS) | FAILURE_WORDS)

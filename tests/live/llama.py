@@ -25,7 +25,7 @@ def llama_server(folder: Path) -> Iterator[str]:
     model = folder / "tiny.gguf"
     subprocess.run([sys.executable, maker, model], check=True, capture_output=True, timeout=60)
     port = _free_port()
-    command = [sys.executable, server, model, str(port), str(_LIFETIME_S)]
+    command = [sys.executable, str(server), str(model), str(port), str(_LIFETIME_S)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

@@ -1,4 +1,4 @@
-"""Every field of both dialects absent, null and of the wrong type: nothing raises, the
+"""Every field of all dialects absent, null and of the wrong type: nothing raises, the
 events stay legal, and what stands beside the damaged field is not lost."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from headrace import events as ev
-from tests.fuzz.seeds import STREAMS
+from tests.fuzz.seeds import STREAMS, wire_structs
 from tests.fuzz.targets import check_events
 from tests.grammar import check_grammar
 from tests.wire import events_of, message_of, sse
@@ -47,7 +47,18 @@ WORD = re.compile(r"w\d+")
 
 # Fields that say what the object around them is, or which object is meant: a wrong one
 # makes it another object, whose words need not be ours.
-NAMING = {"type", "index", "id", "name"}
+NAMING = {
+    "type",
+    "index",
+    "id",
+    "name",
+    "output_index",
+    "content_index",
+    "summary_index",
+    "jsonPath",
+}
+# The fields that tell which block or item an event is about.
+PLACES = ("index", "output_index")
 
 
 def fields() -> Iterator[Any]:
@@ -118,13 +129,19 @@ def expected(dialect: str, number: int, path: Path) -> set[str]:
 
 
 def _of_block(payloads: list[Any], number: int) -> set[str]:
-    """All words of the block that an Anthropic event belongs to."""
-    index = payloads[number].get("index")
-    if index is None:
+    """All words of the block or item that an event belongs to."""
+    place = _place(payloads[number])
+    if place is None:
         return set()
-    return words([payload for payload in payloads if payload.get("index") == index])
+    return words([payload for payload in payloads if _place(payload) == place])
 
 
+def _place(payload: Any) -> Any:
+    return next((payload[name] for name in PLACES if name in payload), None)
+
+
+# FAILS: responses-26-item.name, a list or an object raises TypeError (dialect.py _is_ours)
+# FAILS: responses-8-item and others: the item is read as an unknown one (dialect.py _add)
 # FAILS: chat-14-x_groq.error, citations of the same chunk come after the end (dialect.py _seldom)
 # FAILS: anthropic-26-delta.words and .list, null and [] wipe an unknown block (block.py _merge)
 @pytest.mark.parametrize(("dialect", "number", "path"), list(fields()))
@@ -139,7 +156,7 @@ def test_a_wrong_field_raises_nothing_and_loses_no_neighbour(
         end = events[-1]
         if isinstance(end, ev.TurnFailed) and may_fail(path, end):
             continue
-        if is_replaced(dialect, number, path, name):
+        if is_replaced(dialect, number, path, name) or is_ended(path, name):
             continue
         lost = kept - words(events)
         assert not lost, f"{name}: {sorted(lost)} got lost; {end}"
@@ -150,7 +167,13 @@ def is_replaced(dialect: str, number: int, path: Path, name: str) -> bool:
     takes the old one's place, but null and an empty list bring nothing."""
     delta = STREAMS[dialect][number].get("delta", {})
     nothing = {"absent", "null"} | ({"empty list"} if "list" in path else set())
-    return delta.get("type") == "odd_delta" and name not in nothing
+    is_odd = isinstance(delta, dict) and delta.get("type") == "odd_delta"
+    return is_odd and name not in nothing
+
+
+def is_ended(path: Path, name: str) -> bool:
+    """A line of Ollama that says it is the last one is."""
+    return path == ("done",) and name == "true"
 
 
 def may_fail(path: Path, end: ev.TurnFailed) -> bool:
@@ -181,13 +204,9 @@ def test_the_undamaged_stream_says_every_word_and_uses_every_field(dialect: str)
 
 def test_every_field_of_the_wire_structs_is_damaged() -> None:
     """A field that is read from now on must stand in the streams too."""
-    from headrace.wire.dialects.anthropic import event  # noqa: PLC0415
-    from headrace.wire.dialects.chat import chunk  # noqa: PLC0415
-
-    for dialect, module in (("chat", chunk), ("anthropic", event)):
-        used = {step for payload in STREAMS[dialect] for path in paths(payload) for step in path}
-        for kind in vars(module).values():
-            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-                names = {field.encode_name for field in msgspec.structs.fields(kind)}
-                missing = names - used - {"error"}
-                assert not missing, f"{kind.__name__}: {missing}"
+    for dialect, payloads in STREAMS.items():
+        used = {step for payload in payloads for path in paths(payload) for step in path}
+        for kind in wire_structs(dialect):
+            names = {field.encode_name for field in msgspec.structs.fields(kind)}
+            missing = names - used - {"error"}
+            assert not missing, f"{dialect} {kind.__name__}: {missing}"

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 # Written out, since importing them would cost more than the whole help; a test compares.
 FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse")
 DIALECT_NAMES = ("chat", "anthropic", "responses", "gemini", "ollama")
-EFFORTS = ("none", "minimal", "low", "medium", "high", "max")
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 DEFAULT_RATE = 50.0
 
 _ASK = """\

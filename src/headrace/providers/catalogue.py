@@ -95,7 +95,13 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.deepseek.com",
         path=_CHAT,
         key_variables=("DEEPSEEK_API_KEY",),
-        rules=ChatRules(replays="reasoning_content", effort="thinking", has_output_schema=False),
+        rules=ChatRules(
+            replays="reasoning_content",
+            blank_reasoning="",
+            effort="thinking_effort",
+            efforts=("low", "high", "max"),
+            has_output_schema=False,
+        ),
         source="https://api-docs.deepseek.com/guides/thinking_mode",
     ),
     Provider(
@@ -106,7 +112,11 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("ZAI_API_KEY", "ZHIPUAI_API_KEY"),
         rules=ChatRules(
-            replays="reasoning_content", effort="thinking", has_output_schema=False, has_seed=False
+            replays="reasoning_content",
+            blank_reasoning="",
+            effort="thinking",
+            has_output_schema=False,
+            has_seed=False,
         ),
         source="https://docs.z.ai/guides/capabilities/thinking-mode",
     ),
@@ -128,7 +138,8 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.moonshot.ai/v1",
         path=_CHAT,
         key_variables=("MOONSHOT_API_KEY",),
-        rules=ChatRules(replays="reasoning_content", effort="thinking"),
+        # A blank, since Kimi takes an empty text for a missing one.
+        rules=ChatRules(replays="reasoning_content", blank_reasoning=" ", effort="thinking"),
         source="https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model",
     ),
     Provider(
@@ -141,6 +152,7 @@ _ROWS: tuple[Provider, ...] = (
         rules=ChatRules(
             replays="thinking_parts",
             effort="reasoning_effort",
+            call_id_pattern="[A-Za-z0-9]{9}",
             asks_for_usage=False,
             has_seed=False,
         ),
@@ -154,7 +166,10 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("GROQ_API_KEY",),
         rules=ChatRules(
-            max_tokens_field="max_completion_tokens", replays="reasoning", effort="reasoning_effort"
+            max_tokens_field="max_completion_tokens",
+            replays="reasoning",
+            effort="reasoning_effort",
+            efforts=("none", "low", "medium", "high"),
         ),
         source="https://console.groq.com/docs/reasoning",
     ),
@@ -196,7 +211,10 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("CEREBRAS_API_KEY",),
         rules=ChatRules(
-            max_tokens_field="max_completion_tokens", replays="reasoning", effort="reasoning_effort"
+            max_tokens_field="max_completion_tokens",
+            replays="reasoning",
+            effort="reasoning_effort",
+            efforts=("none", "low", "medium", "high"),
         ),
         source="https://inference-docs.cerebras.ai/capabilities/reasoning",
     ),
@@ -207,7 +225,12 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.perplexity.ai",
         path=_CHAT,
         key_variables=("PERPLEXITY_API_KEY",),
-        rules=ChatRules(effort="reasoning_effort", asks_for_usage=False, has_seed=False),
+        rules=ChatRules(
+            effort="reasoning_effort",
+            efforts=("minimal", "low", "medium", "high"),
+            asks_for_usage=False,
+            has_seed=False,
+        ),
         source="https://docs.perplexity.ai/api-reference/chat-completions-post",
     ),
     Provider(
@@ -236,7 +259,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.x.ai/v1",
         path=_CHAT,
         key_variables=("XAI_API_KEY",),
-        rules=ChatRules(effort="reasoning_effort"),
+        rules=ChatRules(effort="reasoning_effort", efforts=("low", "high")),
         source="https://docs.x.ai/docs/guides/reasoning",
     ),
     Provider(
