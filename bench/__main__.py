@@ -15,6 +15,7 @@ from bench import contest
 from bench.growth import growths
 from bench.imports import import_costs
 from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page
+from bench.sockets import whole_path
 from bench.streams import EVENTS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
@@ -38,11 +39,17 @@ def main() -> None:
 def _measure(scale: int, fewer: int) -> Figures:
     chat = contest.chat(EVENTS // scale, fewer, _tell)
     anthropic = contest.anthropic(EVENTS // scale, fewer, _tell)
+    others = [
+        contest.responses(EVENTS // scale, fewer, _tell),
+        contest.gemini(EVENTS // scale, fewer, _tell),
+        contest.ollama(EVENTS // scale, fewer, _tell),
+    ]
     small_reads = contest.small_reads(2_000 // scale, fewer, _tell)
+    path = whole_path(5_000 // scale, fewer, _tell)
     grown = growths(scale, 9 // fewer, _tell)
     imports = import_costs((OURS, OURS_USED, MSGSPEC), 15 // fewer, _tell)
     imports |= import_costs(PEER_IMPORTS, 3 // fewer, _tell)
-    return Figures(chat, anthropic, small_reads, grown, imports)
+    return Figures(chat, anthropic, others, small_reads, path, grown, imports)
 
 
 _started = time.monotonic()

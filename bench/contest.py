@@ -1,4 +1,4 @@
-"""The three contests: who meets whom, over which reads."""
+"""The contests: who meets whom, over which reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench import peers, streams
-from bench.floor import floor
+from bench.floor import floor, floor_of_lines
 from bench.measure import Contestant, race
 from bench.ours import headrace
 from bench.streams import Stream
@@ -77,6 +77,37 @@ def anthropic(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
     ]
     race(contestants, tell)
     return Contest("Anthropic", stream, len(reads), contestants)
+
+
+def responses(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
+    stream = streams.responses(events)
+    sdk = Contestant(OPENAI, peers.openai_sdk_responses(stream.reads), 3 // scale, events * 9 // 10)
+    return _against_the_floor("Responses", stream, scale, tell, sdk)
+
+
+def gemini(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
+    return _against_the_floor("Gemini", streams.gemini(events), scale, tell)
+
+
+def ollama(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
+    return _against_the_floor("Ollama", streams.ollama(events), scale, tell)
+
+
+def _against_the_floor(
+    title: str, stream: Stream, scale: int, tell: Callable[[str], None], *peers: Contestant
+) -> Contest:
+    reads, least = stream.reads, stream.events * 9 // 10
+    least_read = floor_of_lines(reads) if stream.framing == "ndjson" else floor(reads)
+    ours = headrace(reads, stream.dialect, framing=stream.framing)
+    bare = headrace(reads, stream.dialect, framing=stream.framing, keeps_message=False)
+    contestants = [
+        Contestant(FLOOR, least_read, 15 // scale, least),
+        Contestant(HEADRACE, ours, 15 // scale, least),
+        Contestant(KEEPS_NOTHING, bare, 15 // scale, least),
+        *peers,
+    ]
+    race(contestants, tell)
+    return Contest(title, stream, len(reads), contestants)
 
 
 def small_reads(events: int, scale: int, tell: Callable[[str], None]) -> Contest:

@@ -79,6 +79,17 @@ def openai_sdk(reads: list[bytes]) -> Run:
     return _run(read)
 
 
+def openai_sdk_responses(reads: list[bytes]) -> Run:
+    client = _openai_client(reads)
+
+    async def read() -> int:
+        return await _count(
+            await client.responses.create(model=_CHAT_MODEL, input="How much?", stream=True)
+        )
+
+    return _run(read)
+
+
 def pydantic_ai_chat(reads: list[bytes]) -> Run:
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider

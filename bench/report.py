@@ -7,9 +7,20 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from bench.contest import ANTHROPIC, FLOOR, HEADRACE, OPENAI, Contest
+from bench.contest import HTTPX as BARE_HTTPX
 from bench.growth import Growth
+from bench.sockets import AIOHTTP, STREAM, Path
 
-PACKAGES = ("headrace", "msgspec", "orjson", "httpx", "openai", "anthropic", "pydantic-ai-slim")
+PACKAGES = (
+    "headrace",
+    "msgspec",
+    "orjson",
+    "aiohttp",
+    "httpx",
+    "openai",
+    "anthropic",
+    "pydantic-ai-slim",
+)
 OURS = "import headrace"
 OURS_USED = "from headrace import Decoder"
 MSGSPEC = "import msgspec"
@@ -24,7 +35,10 @@ class Figures:
 
     chat: Contest
     anthropic: Contest
+    others: list[Contest]
+    """The dialects that meet the floor alone."""
     small_reads: Contest
+    path: Path
     growths: list[Growth]
     imports: dict[str, float]
 
@@ -55,11 +69,27 @@ def goals(figures: Figures) -> list[Goal]:
     speed = [
         Goal("chat vs floor", chat.ratio(HEADRACE, FLOOR), 1.5),
         Goal("Anthropic vs floor", anthropic.ratio(HEADRACE, FLOOR), 1.8),
+        *(Goal(f"{c.title.lower()} vs floor", c.ratio(HEADRACE, FLOOR), 2) for c in figures.others),
         Goal("openai SDK vs chat", chat.ratio(OPENAI, HEADRACE), 35, is_ceiling=False),
         Goal("anthropic SDK vs Anthropic", anthropic.ratio(ANTHROPIC, HEADRACE), 9, False),
         Goal("openai SDK vs chat, 7-byte reads", small.ratio(OPENAI, HEADRACE), 10, False),
     ]
-    return [*speed, *_growth_goals(figures.growths), _import_goal(figures.imports)]
+    return [
+        *speed,
+        *_path_goals(figures.path),
+        *_growth_goals(figures.growths),
+        _import_goal(figures.imports),
+    ]
+
+
+def _path_goals(path: Path) -> list[Goal]:
+    to_aiohttp = path.contest.ratio(STREAM, AIOHTTP)
+    to_httpx = path.contest.ratio(STREAM, BARE_HTTPX)
+    return [
+        Goal("reads an event over a socket", min(path.reads_an_event.values()), 0.9, False, ""),
+        Goal("Headrace over a socket vs aiohttp alone", to_aiohttp, 2),
+        Goal("Headrace over a socket vs httpx alone", to_httpx, 1),
+    ]
 
 
 def _growth_goals(growths: list[Growth]) -> list[Goal]:
@@ -90,7 +120,9 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
         _HEAD.format(python=platform.python_version(), versions=_versions()),
         _contest(figures.chat, "chunk"),
         _contest(figures.anthropic, "event"),
+        *(_contest(contest, _UNITS[contest.stream.dialect]) for contest in figures.others),
         _contest(figures.small_reads, "chunk"),
+        _path(figures.path),
         _growth(figures.growths),
         _imports(figures.imports),
         "## Goals\n\n" + "\n".join(f"- {goal}" for goal in verdicts),
@@ -109,7 +141,8 @@ All figures are CPU time of one process, medians of rounds in which everybody ta
 peers take part in fewer rounds. Read the ratios: absolute figures belong to one machine, and even
 there they move by a fifth from run to run.
 
-- Everybody reads the same authored streams: reasoning, text, two tool calls and usage.
+- Everybody reads the same authored streams: reasoning, text, two tool calls and usage. In Gemini's
+  and Ollama's, calls come whole, as they do there.
 - The **floor** is the least that a reader in Python can do: it splits lines and calls
   `orjson.loads` on each, makes no events, and would be wrong for reads that are not whole lines.
 - Headrace is fed the reads directly: framing, dialect and ledger, bytes to turn events. It keeps
@@ -124,7 +157,7 @@ _REPEAT = """
 ## Repeat it
 
 ```
-make bench                      # about four minutes; writes this page
+make bench                      # about five minutes; writes this page
 make bench ARGS=--no-write      # the goals only
 make bench ARGS=--quick         # a tenth of the sizes, to see that it runs; writes nothing
 ```
@@ -134,11 +167,14 @@ goal is said in its line and does not fail the run.
 """
 
 
+_UNITS = {"responses": "event", "gemini": "chunk", "ollama": "line"}
+
+
 def _versions() -> str:
     return ", ".join(f"{name} {version(name)}" for name in (*PACKAGES, "litellm"))
 
 
-def _contest(contest: Contest, unit: str) -> str:
+def _contest(contest: Contest, unit: str, ours: str = HEADRACE) -> str:
     stream = contest.stream
     size = sum(map(len, stream.reads)) / stream.events
     has_floor = any(c.name == FLOOR for c in contest.contestants)
@@ -156,9 +192,23 @@ def _contest(contest: Contest, unit: str) -> str:
         name = contestant.name
         cells = [name, f"{contest.cost_us(name):,.2f}"]
         cells += [f"{contest.ratio(name, FLOOR):,.2f}"] if has_floor else []
-        cells += [f"{contest.ratio(name, HEADRACE):,.2f}", str(len(contestant.seconds))]
+        cells += [f"{contest.ratio(name, ours):,.2f}", str(len(contestant.seconds))]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _path(path: Path) -> str:
+    reads = ", ".join(
+        f"{name.partition(',')[0].strip('*').removesuffix(' alone')} {ratio:.2f}"
+        for name, ratio in path.reads_an_event.items()
+    )
+    text = (
+        "A server in a process of its own sends the chat stream as chunked HTTP over loopback,"
+        " one\nevent for each write, with a pause before it. So everybody waits for every event,"
+        " which is how\na model's answer comes, and what a client and its event loop cost for each"
+        " read counts in full.\nHeadrace is the whole path: request, HTTP client, decoder, records."
+    )
+    return "\n\n".join([_contest(path.contest, "chunk", STREAM), text, f"Reads an event: {reads}."])
 
 
 def _growth(growths: list[Growth]) -> str:

@@ -151,9 +151,7 @@ def gemini(events: int = EVENTS) -> Stream:
 def ollama(events: int = EVENTS) -> Stream:
     """Thinking, text, two calls and usage in `events` lines. Calls come whole."""
     reasoning = (events - 3) * 35 // 100
-    stream = Stream(
-        "ollama", arguments=('{"place":"Köln","limit":20}',) * 2, framing="ndjson"
-    )
+    stream = Stream("ollama", arguments=('{"place":"Köln","limit":20}',) * 2, framing="ndjson")
     for word in _words(reasoning):
         stream.reasoning += word
         _add_line(stream, content="", thinking=word)
@@ -362,9 +360,7 @@ def _add_function_call(stream: Stream, index: int, arguments: str, deltas: int) 
     item |= {"call_id": f"call_{index:024}", "name": "search_places", "arguments": ""}
     _add_typed(stream, "output_item.added", output_index=index, item=item)
     for piece in _pieces(arguments, deltas):
-        _add_typed(
-            stream, "function_call_arguments.delta", **where, delta=piece, obfuscation="pAd"
-        )
+        _add_typed(stream, "function_call_arguments.delta", **where, delta=piece, obfuscation="pAd")
     _add_typed(stream, "function_call_arguments.done", **where, arguments=arguments)
     item |= {"status": "completed", "arguments": arguments}
     _add_typed(stream, "output_item.done", output_index=index, item=item)

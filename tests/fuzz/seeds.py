@@ -308,9 +308,7 @@ RESPONSES: list[dict[str, Any]] = [
     _typed("function_call_arguments.delta", 2, item_id="fc1", delta='{"a": "w9 '),
     _typed("function_call_arguments.delta", 2, item_id="fc1", delta='w10 "}'),
     _typed("function_call_arguments.done", 2, item_id="fc1", arguments='{"a": "w9 w10 "}'),
-    _done(
-        2, id="fc1", type="function_call", call_id="c1", name="f1", arguments='{"a": "w9 w10 "}'
-    ),
+    _done(2, id="fc1", type="function_call", call_id="c1", name="f1", arguments='{"a": "w9 w10 "}'),
     _added(3, id="fc2", type="function_call", call_id="c2", name="f2", arguments=""),
     _typed("function_call_arguments.done", 3, item_id="fc2", arguments='{"a": "w11 "}'),
     _done(3, id="fc2", type="function_call", call_id="c2", name="f2"),
@@ -522,7 +520,7 @@ _STRANGE = [
     b": comment\r\nid: 7\rretry: 10\r\n\r\ndata: [DONE]\r\n\r\n",
     b"\xef\xbb\xbfdata\n\ndata:\xff\xfe\n\n",
     b'data: {"type": "response.failed", "response": {"error": {"code": "server_error"}}}\n\n',
-    b'data: {"type": "response.incomplete", "response": {"incomplete_details": {"reason": "x"}}}\n\n',
+    b'data: {"type":"response.incomplete","response": {"incomplete_details": {"reason": 1}}}\n\n',
     b'data: {"type": "response.output_text.delta", "delta": "an orphan"}\n\n',
     b'data: {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}\n\n',
     b'{"message": {"content": "<think>a</th"}, "done": false}\n{"error": "boom"}\n',

@@ -14,11 +14,14 @@ STREAMS = {
     "chat switches": lambda: streams.chat_switches(40),
     "anthropic": lambda: streams.anthropic(200),
     "anthropic argument": lambda: streams.anthropic_argument(50, 3_000),
+    "responses": lambda: streams.responses(200),
+    "gemini": lambda: streams.gemini(200),
+    "ollama": lambda: streams.ollama(200),
 }
 
 
 def decoded(stream: streams.Stream, reads: list[bytes]) -> Message:
-    decoder = Decoder(stream.dialect)
+    decoder = Decoder(stream.dialect, framing=stream.framing)
     for read in reads:
         decoder.feed(read)
     decoder.close()
@@ -38,8 +41,12 @@ def test_a_stream_decodes_to_what_it_says(name, size):
 
 
 @pytest.mark.parametrize("events", [100, 200])
-@pytest.mark.parametrize("make", [streams.chat, streams.anthropic])
+@pytest.mark.parametrize(
+    "make",
+    [streams.chat, streams.anthropic, streams.responses, streams.gemini, streams.ollama],
+)
 def test_a_stream_has_the_promised_number_of_events(make, events):
     stream = make(events)
     assert stream.events == events
-    assert sum(b"data: {" in read for read in stream.reads) == events
+    start = b"{" if stream.framing == "ndjson" else b"data: {"
+    assert sum(start in read for read in stream.reads) == events

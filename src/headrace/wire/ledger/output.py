@@ -53,7 +53,6 @@ class Output:
         self.raw_reason: str | None = None
         self.is_finished = False
         self.has_refusal = False
-        self._events = events
         self._append = events.append
         self._numbers = numbers
         self._max_chars = limits.max_part_chars
@@ -122,16 +121,8 @@ class Output:
         self._open_prose(key, item_key, is_reasoning=False)
         self.last_text_part = self._part
         self.has_refusal = self.has_refusal or is_refusal
-        self._events.append(
-            TextStarted(
-                part=self._part,
-                output=self.number,
-                item=self._numbers.item(self._global(item_key)),
-                item_id=item_id,
-                channel=channel,
-                is_refusal=is_refusal,
-            )
-        )
+        place = self._place(self._part, item_key, item_id)
+        self._append(TextStarted(**place, channel=channel, is_refusal=is_refusal))
 
     def open_reasoning(
         self,
@@ -145,12 +136,9 @@ class Output:
         """Open a reasoning part that may stay without text: it has an id or a seal."""
         self._open_prose(key, item_key, is_reasoning=True)
         self.last_reasoning_part = self._part
-        self._events.append(
+        self._append(
             ReasoningStarted(
-                part=self._part,
-                output=self.number,
-                item=self._numbers.item(self._global(item_key)),
-                item_id=item_id,
+                **self._place(self._part, item_key, item_id),
                 kind=kind,
                 summary_index=summary_index,
                 provider_data=provider_data,
@@ -165,8 +153,6 @@ class Output:
         self._thought_key = key if is_reasoning else _NONE
         self._item_key = item_key
         self._room = self._max_chars
-        if item_key is not None:
-            self._part_of_item[item_key] = self._part
 
     def signed_text(self, text: str, signature: str) -> None:
         """A text that is sealed on its own: it merges with neither neighbour."""
@@ -188,9 +174,9 @@ class Output:
         if self._part < 0:
             return
         if self._thought_key is not _NONE:
-            self._events.append(ReasoningFinished(self._part, self._signature))
+            self._append(ReasoningFinished(self._part, self._signature))
         else:
-            self._events.append(TextFinished(self._part))
+            self._append(TextFinished(self._part))
         self._part = -1
         self._text_key = self._thought_key = _NONE
         self._signature = None
@@ -214,14 +200,14 @@ class Output:
         if self._thought_key is not _NONE and part == self._part:
             self._signature = signature
         elif part is not None:
-            self._events.append(PartSealed(part, "signature", signature))
+            self._append(PartSealed(part, "signature", signature))
         else:
             self.open_reasoning(key, item_key)
             self._signature = signature
 
     def seal(self, part: int, kind: SealKind, value: str) -> None:
         """Replay material for a part, open or closed."""
-        self._events.append(PartSealed(part, kind, value))
+        self._append(PartSealed(part, kind, value))
 
     def part_of_item(self, item_key: Hashable) -> int | None:
         """The latest part of an item."""
@@ -230,7 +216,7 @@ class Output:
     def cite(self, citation: CitationAdded) -> None:
         """A source for a part of this output."""
         self._numbers.count_citation()
-        self._events.append(citation)
+        self._append(citation)
 
     # -- parts that come whole
 
@@ -243,17 +229,8 @@ class Output:
         self, data: str, *, item_id: str | None = None, provider_data: JSONObject | None = None
     ) -> None:
         """One opaque block of reasoning."""
-        part, item = self._whole_part(None)
-        self._events.append(
-            ReasoningRedacted(
-                part=part,
-                output=self.number,
-                item=item,
-                item_id=item_id,
-                data=data,
-                provider_data=provider_data,
-            )
-        )
+        place = self._whole_part(None, item_id)
+        self._append(ReasoningRedacted(**place, data=data, provider_data=provider_data))
 
     def tool_output(
         self,
@@ -266,13 +243,9 @@ class Output:
         provider_data: JSONObject | None = None,
     ) -> None:
         """The result of a provider-run tool."""
-        part, item = self._whole_part(item_key)
-        self._events.append(
+        self._append(
             ToolOutput(
-                part=part,
-                output=self.number,
-                item=item,
-                item_id=item_id,
+                **self._whole_part(item_key, item_id),
                 call_id=call_id,
                 content=content,
                 is_error=is_error,
@@ -290,34 +263,23 @@ class Output:
         item_id: str | None = None,
     ) -> None:
         """An image, sound or film."""
-        part, item = self._whole_part(item_key)
-        self._events.append(
-            MediaProduced(
-                part=part,
-                output=self.number,
-                item=item,
-                item_id=item_id,
-                media_type=media_type,
-                data=data,
-                url=url,
-            )
-        )
+        place = self._whole_part(item_key, item_id)
+        self._append(MediaProduced(**place, media_type=media_type, data=data, url=url))
 
     def opaque(self, kind: str, data: str, *, item_id: str | None = None) -> None:
         """An item that we do not interpret; `data` is its JSON as written."""
-        part, item = self._whole_part(None)
-        self._events.append(
-            OpaqueItem(
-                part=part, output=self.number, item=item, item_id=item_id, kind=kind, data=data
-            )
-        )
+        self._append(OpaqueItem(**self._whole_part(None, item_id), kind=kind, data=data))
 
-    def _whole_part(self, item_key: Hashable) -> tuple[int, int]:
+    def _whole_part(self, item_key: Hashable, item_id: str | None) -> JSONObject:
+        """The numbers of a part that begins and ends here."""
         self._begin_part()
-        part = self._numbers.part()
+        return self._place(self._numbers.part(), item_key, item_id)
+
+    def _place(self, part: int, item_key: Hashable, item_id: str | None) -> JSONObject:
         if item_key is not None:
             self._part_of_item[item_key] = part
-        return part, self._numbers.item(self._global(item_key))
+        item = self._numbers.item(self._global(item_key))
+        return {"part": part, "output": self.number, "item": item, "item_id": item_id}
 
     # -- calls
 
@@ -384,7 +346,7 @@ class Output:
         if self.reason == END_TURN:
             self.reason = self._real_reason()
         self.is_finished = True
-        self._events.append(OutputFinished(self.number, self.reason, self.raw_reason))
+        self._append(OutputFinished(self.number, self.reason, self.raw_reason))
 
     def _real_reason(self) -> FinishReason:
         """Calls and refusals decide what an end is, not the word that the provider has."""
