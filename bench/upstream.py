@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from bench import streams
 
 # A sleep takes some 60 µs longer than it is told to.
-PAUSE_S = 100e-6
+PAUSE_S = 200e-6
 _HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
     b"transfer-encoding: chunked\r\nconnection: close\r\n\r\n"

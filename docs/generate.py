@@ -10,22 +10,35 @@ import argparse
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
 
 import msgspec
 
-from docs import grammar, meaning
-from docs.outline import default, field_docs, field_types, one_line, prose, struct, table, written
-from headrace import content, decode, errors, events, messages
+import headrace
+from docs import catalogue, grammar, meaning, recorded
+from docs.outline import (
+    default,
+    field_docs,
+    field_types,
+    function,
+    interface,
+    one_line,
+    prose,
+    struct,
+    table,
+    written,
+)
+from headrace import content, decode, errors, events, messages, requests, transport
 from headrace.cli.colour import Paint
 from headrace.cli.parser import build_parser
 from headrace.cli.table import Table
 from headrace.events import run, turn
 from headrace.messages import entry, message
+from headrace.providers import Provider
+from headrace.transport.http import HTTPTransport
 from headrace.wire import failure
 from headrace.wire.dialects.chat import ChatQuirks
 from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS
@@ -41,6 +54,7 @@ _TABLE_COLUMNS = 88
 
 def main() -> None:
     """Write every page that differs."""
+    recorded.refresh()
     for path, text in generated().items():
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
@@ -170,6 +184,54 @@ def _categories() -> str:
     return table(("category", "meaning", "HTTP status", "worth a retry"), rows)
 
 
+def _asking_page() -> str:
+    parts = ["# Asking", NOTE, _ASKING, "## Functions"]
+    parts += [function(f) for f in (headrace.stream, headrace.complete, headrace.complete_async)]
+    parts += [interface(headrace.TurnStream, is_made=False), "## Options and tools", _OPTIONS]
+    parts += [struct(kind) for kind in (requests.Options, requests.OutputSchema, requests.Tool)]
+    parts += [_words(("Effort", requests.Effort)), "## Requests", _REQUESTS]
+    parts += [struct(requests.Request), struct(requests.ChatRules), _encoders()]
+    parts += ["## Providers", _PROVIDER, struct(Provider)]
+    return _page(parts)
+
+
+def _encoders() -> str:
+    names = [name for name in requests.__all__ if name.startswith("encode_")]
+    rows = [(f"`{name}`", one_line(getattr(requests, name))) for name in names]
+    return table(("encoder", "gives"), rows)
+
+
+def _transport_page() -> str:
+    parts = ["# Transports", NOTE, _TRANSPORT, "## Transports"]
+    parts += [
+        interface(kind)
+        for kind in (
+            HTTPTransport,
+            transport.ReplayTransport,
+            transport.RecordingTransport,
+            transport.RetryingTransport,
+        )
+    ]
+    parts += ["## Limits and retries"]
+    parts += [
+        struct(kind) for kind in (transport.Timeouts, transport.HTTPLimits, transport.RetryPolicy)
+    ]
+    parts += ["`headrace.transport.NEVER` is the policy of one attempt.", "## The seam", _SEAM]
+    parts += [struct(transport.HTTPCall)]
+    parts += [
+        interface(kind, is_made=False) for kind in (transport.Transport, transport.ByteStream)
+    ]
+    parts += [interface(transport.StreamBroken)]
+    return _page(parts)
+
+
+def _providers_page() -> str:
+    parts = ["# Providers", NOTE, _PROVIDERS, "## The catalogue", catalogue.provider_table()]
+    parts += [_CATALOGUE, "## What has been tried", catalogue.tried()]
+    parts += ["## Not supported yet", _UNTRIED, catalogue.untried()]
+    return _page(parts)
+
+
 def _cli_page() -> str:
     parser = build_parser()
     parts = ["# Command line", NOTE, _one_line_of(parser.description), _options(parser)]
@@ -271,9 +333,15 @@ def _moves() -> str:
 
 def _answer_table() -> str:
     """What `headrace decode answer.sse` prints: the same rows, one read for each frame."""
-    shown, ticks = Table(_TABLE_COLUMNS, Paint(False)), count(0, 20)
-    reads = [frame + b"\n\n" for frame in ANSWER.read_bytes().split(b"\n\n") if frame]
-    rows = [shown.row(record) for record in decode(reads, clock=lambda: next(ticks))]
+    shown, now_ms = Table(_TABLE_COLUMNS, Paint(False)), 0
+
+    def reads() -> Iterator[bytes]:
+        nonlocal now_ms
+        for number, frame in enumerate(filter(None, ANSWER.read_bytes().split(b"\n\n"))):
+            now_ms = 20 * number
+            yield frame + b"\n\n"
+
+    rows = [shown.row(record) for record in decode(reads(), clock=lambda: now_ms)]
     return "\n".join(["```text", "$ headrace decode answer.sse", shown.header(), *rows, "```", ""])
 
 
@@ -283,13 +351,18 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/values.md": _values_page,
     "reference/errors.md": _errors_page,
     "reference/cli.md": _cli_page,
+    "reference/asking.md": _asking_page,
+    "reference/transport.md": _transport_page,
+    "providers.md": _providers_page,
 }
 BLOCKS: dict[str, Callable[[], str]] = {
     "answer": _answer_table,
+    "efforts": catalogue.efforts,
     "finish_words": _finish_words,
     "limits": _limits,
     "moves": _moves,
     "quirks": _quirks,
+    "rules": catalogue.rules,
 }
 
 # --- words around them -----------------------------------------------------------
@@ -330,7 +403,36 @@ What is left out, and why, is told in
 _ERRORS = """\
 What Headrace raises. Catch `HeadraceError` to catch all of it. A decoder raises `UsageError` alone,
 where it is called wrongly: what a peer sends never raises, it ends the turn with a `TurnFailed`.
-`RequestFailed` is for the transports, which are still to come."""
+Asking a model raises `RequestFailed` where no stream began. What breaks later is a `TurnFailed`;
+see [ask a model](../howto/ask-a-model.md#when-it-fails)."""
+_ASKING = """\
+One turn of a model: what is asked, with which options, of whom.
+[Ask a model](../howto/ask-a-model.md) shows it in use."""
+_OPTIONS = """\
+Options are passed to `stream` by name. One that a provider does not have is refused with a
+`UsageError`, never dropped. What an effort becomes is told in
+[ask a model](../howto/ask-a-model.md#effort)."""
+_REQUESTS = """\
+What `stream` builds for you. The encoders of `headrace.requests` turn it into a provider's JSON
+without asking anybody: they neither read nor wait."""
+_PROVIDER = """\
+A row of the catalogue, `headrace.providers.CATALOGUE`. [Providers](../providers.md) lists them."""
+_TRANSPORT = """\
+How a call goes out and its reads come back. All of it is in `headrace.transport`, but for
+`HTTPTransport`: that is in `headrace.transport.http` and needs the extra `http`. Nothing here
+knows a dialect."""
+_SEAM = """\
+What a transport of your own must offer. Pass it as `transport=`."""
+_PROVIDERS = """\
+A model is named `provider:model`, such as `anthropic:claude-sonnet-4-5`. `headrace providers`
+prints the same list and says whose key is set."""
+_CATALOGUE = """\
+A key is looked for in the environment, or passed as `api_key=`. An address is taken from
+`base_url=`, then from its variable, then from the catalogue; where it is *needed*, the catalogue
+has none. A server that speaks Chat Completions and is not listed is `compatible`.
+[Add a provider](howto/add-a-provider.md) tells how a row is made."""
+_UNTRIED = """\
+Recorded streams that Headrace cannot read yet."""
 _CATEGORY_RULES = """\
 A category is found by whole words of the provider's code, then of its type, then by the HTTP
 status, never by a part of a word. A used-up quota looks like a rate limit, but is not marked as

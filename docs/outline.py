@@ -28,12 +28,60 @@ def struct(kind: type[msgspec.Struct], *, level: int = 3) -> str:
                 f"`{field.name}`",
                 f"`{types[field.name]}`",
                 default(field),
-                docs.get(field.name) or meaning.FIELDS.get(field.name, ""),
+                docs.get(field.name) or _meaning(kind, field.name),
             )
             for field in fields
         ]
         lines += [table(("field", "type", "default", ""), rows)]
     return "\n".join([*lines, *_members(kind)])
+
+
+def _meaning(kind: type, field: str) -> str:
+    own = meaning.OWN_FIELDS.get(f"{kind.__name__}.{field}")
+    return own or meaning.FIELDS.get(field, "")
+
+
+def interface(kind: type, *, level: int = 3, is_made: bool = True) -> str:
+    """A class that is no struct: how it is made, what it is, and its public members.
+    `is_made` where it is the reader who makes it."""
+    head = f"{'#' * level} {kind.__name__}\n"
+    made = [_signature(kind)] if is_made else []
+    return "\n".join([head, *made, prose(kind), "", *_members(kind)])
+
+
+def function(made: Any, *, level: int = 3) -> str:
+    """A function: its name, its arguments, and what it does."""
+    return f"{'#' * level} {made.__name__}\n\n{_signature(made)}\n{prose(made)}\n"
+
+
+def _signature(thing: Any) -> str:
+    """The arguments, one a line: name, type and default as they are written."""
+    name, parameters = thing.__name__, list(inspect.signature(thing).parameters.values())
+    lines, is_keyword = [], False
+    for parameter in parameters:
+        if parameter.kind is parameter.KEYWORD_ONLY and not is_keyword:
+            is_keyword = True
+            lines.append("    *,")
+        lines.append(f"    {_argument(parameter)},")
+    inner = "\n".join(["", *lines, ""]) if lines else ""
+    return f"```text\n{name}({inner})\n```\n"
+
+
+def _argument(parameter: inspect.Parameter) -> str:
+    stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+    told = f"{stars}{parameter.name}: {parameter.annotation}"
+    if parameter.default is parameter.empty:
+        return told
+    return f"{told} = {_shown(parameter.default)}"
+
+
+def _shown(value: object) -> str:
+    """A default without what changes from run to run."""
+    if isinstance(value, msgspec.Struct):
+        return f"{type(value).__name__}()"
+    if callable(value):
+        return str(getattr(value, "__qualname__", "…"))
+    return written(value)
 
 
 def prose(thing: Any) -> str:
@@ -85,10 +133,11 @@ def _members(kind: type) -> list[str]:
     for name, member in vars(kind).items():
         if isinstance(member, property) and not name.startswith("_"):
             lines.append(f"- `.{name}`: {one_line(member.fget)}")
-        elif inspect.isfunction(member) and not name.startswith("_"):
-            lines.append(f"- `.{name}(…)`: {one_line(member)}")
-        elif name == "__add__":
-            lines.append(f"- `a + b`: {one_line(member)}")
+        elif isinstance(member, classmethod) or inspect.isfunction(member):
+            if not name.startswith("_"):
+                lines.append(f"- `.{name}(…)`: {one_line(member)}")
+    if "__add__" in vars(kind):
+        lines.append(f"- `a + b`: {one_line(vars(kind)['__add__'])}")
     return [*lines, ""] if lines else []
 
 

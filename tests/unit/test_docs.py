@@ -14,12 +14,16 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings
 
-from docs import generate, meaning
+from docs import generate, meaning, recorded
 from docs.grammar import GRAMMAR
 from headrace import ChatQuirks, Limits, content, errors
 from headrace import events as ev
 from headrace.cli.decode import run as run_decode
 from headrace.cli.parser import build_parser
+from headrace.providers import CATALOGUE, Provider
+from headrace.requests import ChatRules, Options, OutputSchema, Request, Tool
+from headrace.requests.rules import EFFORTS
+from headrace.transport import HTTPCall, HTTPLimits, RetryPolicy, Timeouts
 from headrace.wire.detection import DIALECTS
 from headrace.wire.framing import FRAMINGS
 from tests.authored import anthropic_streams, chat_streams
@@ -174,6 +178,72 @@ def test_every_command_is_in_the_reference() -> None:
     assert "decode" in commands
     for command in commands:
         assert f"## headrace {command}\n" in page
+
+
+def test_every_command_is_told_in_the_readme() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    for command in generate.subcommands(build_parser()):
+        assert f"`headrace {command}`" in text
+
+
+@pytest.mark.parametrize(
+    ("page", "kind"),
+    [
+        *(("asking", kind) for kind in (ChatRules, Options, OutputSchema, Provider, Request, Tool)),
+        *(("transport", kind) for kind in (HTTPCall, HTTPLimits, RetryPolicy, Timeouts)),
+    ],
+)
+def test_every_field_of_what_is_asked_is_told_with_its_meaning(page: str, kind: Any) -> None:
+    text = (generate.DOCS / "reference" / f"{page}.md").read_text("utf-8")
+    section = text.partition(f"### {kind.__name__}\n")[2].partition("\n##")[0]
+    for field in kind.__struct_fields__:
+        (row,) = re.findall(rf"^\| `{field}` \|.*$", section, re.MULTILINE)
+        assert not row.endswith("| |"), f"{kind.__name__}.{field} has no meaning"
+
+
+def test_every_rule_stands_where_providers_are_added() -> None:
+    page = (generate.DOCS / "howto" / "add-a-provider.md").read_text("utf-8")
+    for field in ChatRules.__struct_fields__:
+        assert f"| `{field}` |" in page
+
+
+def test_every_provider_is_told_with_its_variables() -> None:
+    page = (generate.DOCS / "providers.md").read_text("utf-8").partition("## What has")[0]
+    for provider in CATALOGUE.values():
+        (row,) = re.findall(rf"^\| `{provider.name}` \|.*$", page, re.MULTILINE)
+        for variable in (*provider.key_variables, provider.base_url_variable):
+            assert variable is None or f"`{variable}`" in row
+
+
+def test_every_effort_of_every_provider_is_told() -> None:
+    page = (generate.DOCS / "howto" / "ask-a-model.md").read_text("utf-8")
+    for word in (*EFFORTS, *CATALOGUE):
+        assert f"`{word}`" in page
+
+
+def test_every_meaning_of_a_field_is_used() -> None:
+    kinds: list[Any] = [ChatRules, Options, OutputSchema, Provider, Request, Tool]
+    kinds += [HTTPCall, HTTPLimits, RetryPolicy, Timeouts]
+    fields = {f"{kind.__name__}.{field}" for kind in kinds for field in kind.__struct_fields__}
+    assert set(meaning.OWN_FIELDS) <= fields
+
+
+# --- what has been tried ------------------------------------------------------------
+
+
+def test_every_api_of_the_recorded_streams_is_told_and_no_other() -> None:
+    counts = recorded.load()
+    told = {api for name in counts.__struct_fields__ for api in getattr(counts, name)}
+    assert told == set(meaning.APIS)
+
+
+def test_no_recorded_stream_decodes_to_something_else() -> None:
+    assert recorded.load().wrong == {}
+
+
+@pytest.mark.shared("corpus/manifest.jsonl")
+def test_the_counts_of_recorded_streams_are_fresh() -> None:
+    assert recorded.count() == recorded.load(), "mend it with: make docs"
 
 
 def test_the_docs_name_no_place_of_one_machine() -> None:

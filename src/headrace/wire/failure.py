@@ -17,7 +17,8 @@ _WORDS: dict[ErrorCategory, str] = {
     "permission": "permission_error permission_denied forbidden billing_error access_denied "
     "insufficient_permissions account_deactivated insufficient_credits",
     "rate_limit": "rate_limit_error rate_limit_exceeded too_many_requests insufficient_quota "
-    "tokens requests resource_exhausted rate_limited quota_exceeded",
+    "tokens requests resource_exhausted rate_limited quota_exceeded rate_limit_reached_error "
+    "too_many_tokens_error token_quota_exceeded",
     "invalid_request": "invalid_request_error invalid_request bad_request invalid_argument "
     "request_too_large tool_use_failed invalid_prompt unsupported_parameter invalid_value "
     "validation_error failed_precondition json_validate_failed",
@@ -84,7 +85,7 @@ _OVERFLOW = re.compile(
 
 _SECRETS = re.compile(
     r"""
-    \b(?:sk|pk|rk|gsk|xai|hf|r8|nvapi|pplx|fw|tgp|key|ghp|gho|ghu|glpat)[-_][A-Za-z0-9_\-.*]{8,}
+    \b(?:sk|csk|pk|rk|gsk|xai|hf|r8|nvapi|pplx|fw|tgp|key|ghp|gho|ghu|glpat)[-_][A-Za-z0-9_\-.*]{8,}
     | \bAIza[0-9A-Za-z_\-]{20,}
     | \bey[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*
     | (?<=Bearer\ )[^\s"',;]+
@@ -122,16 +123,14 @@ def scrub(text: str) -> str:
 def failure_from(error: Any, *, status: int | None = None) -> Failure:
     """A provider's error, in any of its shapes: an object, an object in an `error`
     field, or just a text."""
-    told = as_object(as_object(error).get("error")) or as_object(error)
-    code = _words(told.get("code"))
-    kind = as_text(told.get("type")) or as_text(told.get("status"))
+    outer = as_object(error)
+    inner = as_object(outer.get("error")) or as_object(outer.get("base_resp"))
+    # What stands beside the error counts where the error itself is silent.
+    told = {**outer, **{name: value for name, value in inner.items() if value is not None}}
+    code = _first(told, "code", "status_code", "http_code", "error_code")
+    kind = _first(told, "type", "error_type", "status")
     category = categorise(code=code, kind=kind, status=status)
-    message = (
-        _words(error)
-        or as_text(told.get("message"))
-        or as_text(told.get("detail"))
-        or as_text(told.get("error"))
-    )
+    message = _words(error) or _first(told, "message", "detail", "msg", "status_msg", "error")
     if category == "invalid_request" and _OVERFLOW.search((message or "")[:MAX_MESSAGE_CHARS]):
         category = "context_overflow"
     return Failure(
@@ -140,6 +139,11 @@ def failure_from(error: Any, *, status: int | None = None) -> Failure:
         code=scrub(code or kind or "") or None,
         retryable=category in _RETRYABLE and code not in _FINAL_CODES,
     )
+
+
+def _first(told: dict[str, Any], *names: str) -> str | None:
+    found = (_words(told.get(name)) for name in names)
+    return next((words for words in found if words is not None), None)
 
 
 def _words(value: object) -> str | None:

@@ -213,6 +213,10 @@ class Output:
         """The latest part of an item."""
         return self._part_of_item.get(item_key)
 
+    def count_citation(self) -> None:
+        """A source that is held back counts already."""
+        self._numbers.count_citation()
+
     def cite(self, citation: CitationAdded) -> None:
         """A source for a part of this output."""
         self._numbers.count_citation()

@@ -372,3 +372,33 @@ def test_the_type_may_stand_in_the_event_name_alone() -> None:
 def test_done_sentinels_and_unknown_events_do_no_harm() -> None:
     events = decode_raw(START, {"type": "brand_new"}, ending(), STOP, b"data: [DONE]\n\n")
     assert only(events, ev.TurnFinished)[0].skipped_frames == 0
+
+
+# --- what a reviewer found --------------------------------------------------------
+
+
+def test_an_error_without_its_type_is_no_quiet_success() -> None:
+    error = b'data: {"error":{"type":"overloaded_error","message":"x"}}\n\n'
+    events = decode_raw(START, error, b"data: [DONE]\n\n")
+    assert only(events, ev.TurnFailed)[0].category == "overloaded"
+
+
+def test_deltas_without_a_type_and_unknown_ones_are_not_lost() -> None:
+    text, odd = parts(
+        block(0, type="text", text=""),
+        {"type": "content_block_delta", "index": 0, "delta": {"text": "a"}},
+        delta(0, "brand_new_delta", n=1),
+        stop(0),
+    )
+    assert text.text == "a"
+    assert odd.kind == "brand_new_delta"
+
+
+def test_citations_of_a_block_that_never_got_text_are_the_messages() -> None:
+    events = decode(
+        block(0, type="text", text=""),
+        delta(0, "citations_delta", citation={"type": "char_location", "cited_text": "q"}),
+        stop(0),
+    )
+    (citation,) = only(events, ev.CitationAdded)
+    assert (citation.part, citation.quote) == (None, "q")

@@ -115,7 +115,7 @@ def test_content_arrays_hold_thinking_text_and_the_unknown() -> None:
     thought, answer, odd = parts(
         {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]},
         {"content": [{"type": "thinking", "thinking": "m"}, {"type": "text", "text": "yes"}]},
-        {"content": [{"type": "hologram", "beam": 1}, "stray", {}]},
+        {"content": [{"type": "hologram", "beam": 1}, 7, {}]},
     )
     assert (thought.text, answer.text) == ("hmm", "yes")
     assert (odd.kind, odd.data) == ("hologram", '{"type":"hologram","beam":1}')
@@ -321,7 +321,7 @@ def test_images_and_sound_are_media() -> None:
     assert (found[0].media_type, found[0].data) == ("image/png", "aGk=")
     assert found[1].url == "https://example.com/a.png"
     assert (found[2].text, found[2].channel) == ("hello", "audio")
-    assert (found[3].media_type, found[3].data) == ("audio", "YQ==Yg==")
+    assert (found[3].media_type, found[3].data) == ("audio", "YWI=")
 
 
 def test_annotations_cite_the_text() -> None:
@@ -459,7 +459,7 @@ def test_pings_comments_and_empty_frames_are_nothing() -> None:
         ("tool_calls", "tool_use"),
         ("content_filter", "content_filter"),
         ("model_length", "context_full"),
-        ("insufficient_system_resource", "other(insufficient_system_resource)"),
+        ("brand_new", "other(brand_new)"),
     ],
 )
 def test_finish_reasons_of_all_providers(word: str, reason: str) -> None:
@@ -534,3 +534,118 @@ def test_an_error_before_anything_else_still_starts_the_turn() -> None:
 def test_too_many_unreadable_frames_are_a_failure_that_names_the_limit() -> None:
     events = decode(*[b"data: {oops\n\n"] * 300, chunk({"content": "a"}, finish="stop"))
     assert "max_skipped_frames=256" in only(events, ev.TurnFailed)[0].message
+
+
+# --- what a reviewer found --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("payload", "message"),
+    [
+        ({"code": 50505, "message": "overloaded", "data": None}, "overloaded"),
+        ({"code": "InvalidParameter", "message": "bad", "request_id": "r"}, "bad"),
+        (
+            {"id": "x", "choices": None, "base_resp": {"status_code": 1008, "status_msg": "broke"}},
+            "broke",
+        ),
+        ({"detail": "Internal"}, "Internal"),
+        ({"type": "error", "message": "boom", "code": "server_error"}, "boom"),
+    ],
+)
+def test_an_error_that_nobody_calls_one_is_no_quiet_success(
+    payload: dict[str, Any], message: str
+) -> None:
+    assert only(decode(chunk({"content": "a"}), payload), ev.TurnFailed)[0].message == message
+
+
+def test_what_stands_beside_an_error_tells_its_category() -> None:
+    for payload, category in (
+        ({"error": "busy", "error_type": "overloaded"}, "overloaded"),
+        ({"error": {"message": "slow"}, "status_code": 429}, "rate_limit"),
+    ):
+        assert only(decode(payload), ev.TurnFailed)[0].category == category
+
+
+def test_a_last_chunk_that_repeats_the_whole_message_is_not_told_twice() -> None:
+    whole = {"choices": [{"index": 0, "message": {"content": "ab"}, "finish_reason": "stop"}]}
+    events = decode(chunk({"content": "a"}), chunk({"content": "b"}), whole)
+    assert message_of(events).text == "ab"
+
+
+def test_arguments_that_are_a_list_are_kept() -> None:
+    assert calls(entry(0, id="a", name="f", arguments=[1, 2])) == [("a", "f", [1, 2])]
+
+
+def test_held_text_stays_before_a_refusal() -> None:
+    text, refusal = parts({"content": "<thi"}, {"refusal": "no"})
+    assert (text.text, refusal.text) == ("<thi", "no")
+
+
+def test_reasoning_as_entries_of_the_content() -> None:
+    summary = [{"type": "summary_text", "text": "hm", "signature": "sig"}]
+    thought, text = parts(
+        {"content": [{"type": "reasoning", "summary": summary}]},
+        {"content": ["plain ", {"type": "text", "text": {"value": "words"}}]},
+    )
+    assert (thought.text, thought.signature, text.text) == ("hm", "sig", "plain words")
+
+
+def test_a_thought_that_is_marked_beside_the_text() -> None:
+    mark = {"google": {"thought": True}}
+    thought, text = parts({"content": "hm", "extra_content": mark}, {"content": "yes"})
+    assert (thought.text, text.text) == ("hm", "yes")
+
+
+def test_a_signature_that_comes_after_the_call_began() -> None:
+    extra = {"google": {"thought_signature": "sig"}}
+    (call,) = parts(
+        {"tool_calls": [entry(0, id="a", name="f", arguments="{}")]},
+        {"tool_calls": [entry(0, id="a", extra_content=extra)]},
+    )
+    assert call.seals[0].value == "sig"
+
+
+def test_tools_that_the_provider_ran_are_calls_with_their_output() -> None:
+    begun = {"index": 0, "type": "search", "arguments": '{"q":1}'}
+    call, output = parts(
+        {"executed_tools": [begun]}, {"executed_tools": [{**begun, "output": "found"}]}
+    )
+    assert (call.name, call.executor, call.args) == ("search", "provider", {"q": 1})
+    assert output.call_id == call.call_id
+
+
+def test_a_search_among_the_calls_is_the_providers() -> None:
+    events = decode(
+        chunk({"tool_calls": [{"index": 0, "id": "w", "type": "web_search"}]}),
+        chunk({"content": "a"}, finish="stop", web_search=[{"link": "u", "title": "t"}]),
+    )
+    assert only(events, ev.ToolCallStarted)[0].executor == "provider"
+    assert only(events, ev.TurnFinished)[0].reason.word == "end_turn"
+    assert only(events, ev.CitationAdded)[0].ref == "u"
+
+
+def test_one_call_as_an_object_and_images_in_other_shapes() -> None:
+    call = entry(0, id="a", name="f", arguments="{}")
+    (found,) = parts({"tool_calls": call})
+    assert found.name == "f"
+    linked, inline = parts(
+        {"content": [{"type": "image_url", "image_url": "https://e.com/a.png"}]},
+        {"images": [{"b64_json": "aGk="}]},
+    )
+    assert (linked.url, inline.data) == ("https://e.com/a.png", "aGk=")
+
+
+def test_odd_finish_reasons() -> None:
+    as_object = decode(chunk({"content": "a"}, finish={"type": "length"}))
+    assert only(as_object, ev.TurnFinished)[0].reason.word == "max_tokens"
+    in_words = decode(chunk({"content": "a"}, finish="null"), chunk({}, finish="stop"))
+    assert only(in_words, ev.TurnFinished)[0].reason.word == "end_turn"
+    short = decode(chunk({"content": "a"}, finish="insufficient_system_resource"))
+    assert only(short, ev.TurnFailed)[0].category == "overloaded"
+
+
+def test_an_error_inside_a_choice_is_told() -> None:
+    last = chunk({}, finish="error")
+    last["choices"][0]["error"] = {"code": 429, "message": "slow down"}
+    failed = only(decode(chunk({"content": "a"}), last), ev.TurnFailed)[0]
+    assert (failed.category, failed.message) == ("rate_limit", "slow down")

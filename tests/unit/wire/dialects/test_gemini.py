@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from headrace import Limits
 from headrace import events as ev
 from headrace.content import JSONContent, TextContent, Usage
 from headrace.messages import CallPart, MediaPart, OpaquePart, OutputPart, ReasoningPart, TextPart
@@ -254,3 +255,63 @@ def test_several_candidates_are_several_outputs() -> None:
         ]
     }
     assert [e.output for e in only(decode(both), ev.OutputFinished)] == [0, 1]
+
+
+# --- what a reviewer found --------------------------------------------------------
+
+
+def test_a_named_call_ends_one_whose_pieces_stopped_coming() -> None:
+    begun = {
+        "name": "f",
+        "willContinue": True,
+        "partialArgs": [{"jsonPath": "$.a", "stringValue": "x"}],
+    }
+    first, second = parts(
+        {"functionCall": begun}, {"functionCall": {"name": "g", "args": {"b": 1}}}
+    )
+    assert first.error is not None
+    assert (second.name, second.args) == ("g", {"b": 1})
+
+
+def test_unknown_parts_stay_in_their_place_whatever_stands_beside_them() -> None:
+    said = [{"text": "a"}, {"newThing": 1}, {"text": "b"}, {"other": 2, "thoughtSignature": "s"}]
+    events = decode(chunk(*said), chunk({"odd": 3, "thought": True}, finish="STOP"))
+    found = message_of(events).turns[0].parts
+    assert [getattr(part, "kind", None) or getattr(part, "text", "") for part in found] == [
+        "a",
+        "newThing",
+        "b",
+        "other",
+        "odd",
+    ]
+
+
+def test_an_empty_text_beside_a_call_hides_nothing() -> None:
+    (call,) = parts({"text": "", "functionCall": {"name": "f"}})
+    assert call.name == "f"
+
+
+def test_arguments_as_a_text() -> None:
+    (call,) = parts({"functionCall": {"name": "f", "args": '{"x":1}'}})
+    assert call.args == {"x": 1}
+
+
+def test_a_signature_on_the_result_of_code() -> None:
+    _, result = parts(
+        {"executableCode": {"code": "1"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK"}, "thoughtSignature": "sig"},
+    )
+    assert result.seals[0].value == "sig"
+
+
+def test_a_sketch_made_while_thinking_is_no_part_of_the_answer() -> None:
+    (sketch,) = parts({"inlineData": {"mimeType": "image/png", "data": "aGk="}, "thought": True})
+    assert isinstance(sketch, OpaquePart)
+
+
+def test_pieces_of_arguments_are_bounded_as_they_come() -> None:
+    piece = {"partialArgs": [{"jsonPath": "$.a", "stringValue": "x" * 10}], "willContinue": True}
+    many = [chunk({"functionCall": {"name": "f", "willContinue": True}})]
+    many += [chunk({"functionCall": piece})] * 20
+    events = decode(*many, limits=Limits(max_part_chars=100))
+    assert "max_part_chars=100" in only(events, ev.TurnFailed)[0].message

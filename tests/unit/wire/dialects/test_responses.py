@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from headrace import Limits
 from headrace import events as ev
 from headrace.content import JSONContent, TextContent, Usage
 from headrace.messages import CallPart, MediaPart, OpaquePart, OutputPart, ReasoningPart, TextPart
@@ -407,3 +408,95 @@ def test_keepalives_and_unknown_events_do_no_harm() -> None:
     events = decode({"type": "keepalive"}, event("rate_limits.updated", None), b"data: [1]\n\n")
     assert kinds(events)[-1] == "TurnFinished"
     assert only(events, ev.TurnFinished)[0].skipped_frames == 1
+
+
+# --- what a reviewer found --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"type": "error", "code": "server_error", "message": "boom", "sequence_number": 5},
+        {"type": "error", "error": {"code": "server_error", "message": "boom"}},
+        {"error": {"code": "server_error", "message": "boom"}},
+    ],
+)
+def test_an_error_in_the_middle_of_an_item_is_not_swallowed(error: Any) -> None:
+    data = sse(CREATED, added(0, "message"), event("output_text.delta", delta="Hi"), error)
+    events = events_of(data, "responses")
+    failed = only(events, ev.TurnFailed)[0]
+    assert (failed.category, failed.message) == ("server", "boom")
+    assert message_of(events).text == "Hi"
+
+
+def test_a_flat_error_alone_is_recognised() -> None:
+    data = sse({"type": "error", "code": "server_error", "message": "boom"}, done=False)
+    assert only(events_of(data), ev.TurnFailed)[0].message == "boom"
+
+
+def test_a_place_that_is_taken_again_has_a_new_item() -> None:
+    _, call = parts(
+        added(0, "reasoning", id="rs"),
+        done(0, "reasoning", id="rs", summary=[]),
+        added(0, "function_call", id="fc", call_id="c", name="f", arguments=""),
+        done(0, "function_call", id="fc", call_id="c", name="f", arguments='{"a":1}'),
+    )
+    assert call.args == {"a": 1}
+
+
+def test_a_name_that_comes_with_the_finished_call_alone() -> None:
+    (call,) = parts(
+        added(0, "function_call", id="fc", call_id="", name=""),
+        event("function_call_arguments.delta", delta="{}"),
+        done(0, "function_call", id="fc", call_id="call_1", name="get", arguments="{}"),
+    )
+    assert (call.name, call.call_id) == ("get", "call_1")
+
+
+def test_items_that_never_got_their_done_are_not_lost() -> None:
+    shell, tools = parts(
+        added(0, "shell_call", id="sh", call_id="c", action={}),
+        added(1, "mcp_list_tools", id="l", tools=[]),
+        end={"type": "response.incomplete", "response": {"incomplete_details": None}},
+    )
+    assert isinstance(shell, CallPart)
+    assert (tools.kind, tools.data) == (
+        "mcp_list_tools",
+        '{"type":"mcp_list_tools","id":"l","tools":[]}',
+    )
+
+
+def test_the_snapshot_finishes_what_the_stream_left_open_and_adds_what_it_left_out() -> None:
+    call_item = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f"}
+    message = {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "a"}]}
+    text, call = parts(
+        added(0, "message", id="m"),
+        end=completed(output=[message, {**call_item, "arguments": '{"x":1}'}]),
+    )
+    assert (text.text, call.args) == ("a", {"x": 1})
+
+
+def test_words_at_the_place_of_an_item_of_another_kind_are_not_lost() -> None:
+    thought, text = parts(
+        added(0, "reasoning", id="rs"),
+        event("reasoning_text.delta", delta="hm"),
+        event("output_text.delta", delta="a"),
+        event("output_text.delta", delta="b"),
+    )
+    assert (thought.text, text.text) == ("hm", "ab")
+
+
+def test_annotations_that_come_only_with_the_finished_item() -> None:
+    note = {"type": "url_citation", "url": "u"}
+    events = decode(
+        added(0, "message", id="m"),
+        event("output_text.delta", delta="a"),
+        done(0, "message", content=[{"type": "output_text", "text": "a", "annotations": [note]}]),
+    )
+    assert only(events, ev.CitationAdded)[0].ref == "u"
+
+
+def test_the_number_of_items_is_limited() -> None:
+    many = [added(n, "message") for n in range(20)]
+    events = events_of(sse(CREATED, *many), "responses", limits=Limits(max_parts=10))
+    assert "max_parts=10" in only(events, ev.TurnFailed)[0].message

@@ -85,7 +85,7 @@ class Block:
     # -- deltas
 
     def feed(self, delta: WireDelta) -> bool:
-        """One delta. False where the block is one that we do not know: `merge` it then,
+        """One delta. False where the delta is one that we do not know: `merge` it then,
         with all its fields."""
         match delta.type:
             case "text_delta":
@@ -100,8 +100,11 @@ class Block:
                 self._sign(delta.signature)
             case "citations_delta" if delta.citation is not None:
                 self._cite(delta.citation)
+            case None if not self._is_opaque and (delta.text or delta.thinking):
+                self._output.text(delta.text or "", self, self)
+                self._output.reasoning(delta.thinking or "", self, self)
             case _:
-                return not self._is_opaque
+                return False
         return True
 
     def _args(self, text: str) -> None:
@@ -120,19 +123,11 @@ class Block:
         """A source of this block's text; it may come before the text does."""
         part = self._output.part_of_item(self)
         if part is None:
+            self._output.count_citation()
             self._early_citations.append(citation)
             return
         # Its character indexes are places in the source, so they stay in `raw`.
-        self._output.cite(
-            CitationAdded(
-                part=part,
-                source=as_text(citation.get("type")),
-                ref=as_text(citation.get("url")) or as_text(citation.get("source")),
-                title=as_text(citation.get("title")) or as_text(citation.get("document_title")),
-                quote=as_text(citation.get("cited_text")),
-                raw=citation,
-            )
-        )
+        self._output.cite(_citation(part, citation))
 
     def _cite_late(self) -> None:
         early, self._early_citations = self._early_citations, []
@@ -141,7 +136,12 @@ class Block:
 
     def merge(self, delta: dict[str, Any], size: int) -> None:
         """A block that we do not know grows as all known ones do: strings and lists go
-        on, anything else is replaced. `size` is that of the delta's frame."""
+        on, anything else is replaced. `size` is that of the delta's frame. In a block that
+        we know, an unknown delta is kept as an item of its own."""
+        if not self._is_opaque:
+            kind = as_text(delta.get("type")) or "unknown"
+            self._output.opaque(kind, msgspec.json.encode(delta).decode())
+            return
         self._is_changed = True
         self._merged_chars += size
         self._output.room_for(self._merged_chars)
@@ -173,6 +173,8 @@ class Block:
             self._output.opaque(self._kind, data, item_id=as_text(self._block.get("id")))
         else:
             self._output.end_prose(self)
+            for citation in self._early_citations:
+                self._output.cite(_citation(None, citation))
 
     def _stop_call(self, call: Call) -> None:
         if not self._has_args and self._block.get("input"):
@@ -186,3 +188,14 @@ class Block:
             self.stop()
         elif self._call is not None and not self._has_args and self._block.get("input"):
             self._output.args(self._call, input_as_written(self._as_written))
+
+
+def _citation(part: int | None, citation: dict[str, Any]) -> CitationAdded:
+    return CitationAdded(
+        part=part,
+        source=as_text(citation.get("type")),
+        ref=as_text(citation.get("url")) or as_text(citation.get("source")),
+        title=as_text(citation.get("title")) or as_text(citation.get("document_title")),
+        quote=as_text(citation.get("cited_text")),
+        raw=citation,
+    )

@@ -135,8 +135,8 @@ class AnthropicDialect(JSONDialect[WireEvent]):
             case "message_stop":
                 self._note(self._whole(frame), _NOT_KEPT)
                 self._end(has_terminator=True)
-            case "error":
-                self.fail(failure_from(event.error or self._whole(frame)))
+            case _ if kind == "error" or event.error:
+                self.fail(failure_from(self._whole(frame)))
             case _:
                 pass
 

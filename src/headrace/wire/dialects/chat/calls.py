@@ -10,8 +10,11 @@ import msgspec
 
 from headrace.events import CallInput
 from headrace.wire.dialects.chat.chunk import WireCall, WireFunction
+from headrace.wire.json_value import as_object, as_text
 from headrace.wire.ledger import Call, Output
 
+# GLM tells of its own search among the calls.
+_RUN_BY_PROVIDER = frozenset({"web_search", "retrieval"})
 _LEGACY = WireCall(index=None, id=None, type="function")
 
 
@@ -39,18 +42,30 @@ class ChatCalls:
         self._begin_or_go_on(entry)
 
     def _begin_or_go_on(self, entry: WireCall) -> None:
+        if entry.type in _RUN_BY_PROVIDER:
+            call = self._output.call(call_id=entry.id, name=entry.type, executor="provider")
+            self._output.end_call(call)
+            return
         said = entry.function or entry.custom or WireFunction()
         written = _written(said)
         call = self._known(entry, said.name, written)
         if call is None:
             is_custom = entry.custom is not None or entry.type == "custom"
             call = self._begin(entry, said.name, "text" if is_custom else "json")
-        elif said.name or entry.id:
+        else:
             self._output.tell(call, name=said.name, call_id=entry.id)
+            self._seal(call, entry)
         self._last = call
         if entry.id:
             self._by_id.setdefault(entry.id, call)
         self._output.args(call, written)
+
+    def _seal(self, call: Call, entry: WireCall) -> None:
+        """A signature that comes after the call began."""
+        google: object = (entry.extra_content or {}).get("google")
+        signature = as_text(as_object(google).get("thought_signature"))
+        if signature:
+            self._output.seal_call(call, "signature", signature)
 
     def feed_legacy(self, said: WireFunction) -> None:
         """A `function_call`: the one call of an older grammar, without an id."""
@@ -96,7 +111,7 @@ class ChatCalls:
 
 
 def _written(said: WireFunction) -> str:
-    """The arguments as text; some servers send the object itself."""
-    if isinstance(said.arguments, dict):
-        return msgspec.json.encode(said.arguments).decode()
-    return said.arguments or said.input or ""
+    """The arguments as text; some servers send the value itself."""
+    if said.arguments is None or isinstance(said.arguments, str):
+        return said.arguments or said.input or ""
+    return msgspec.json.encode(said.arguments).decode()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import msgspec
 
-from headrace.content import Failure, other
+from headrace.content import Failure, JSONContent, TextContent, other
 from headrace.events import CitationAdded
 from headrace.wire.dialects.chat.calls import ChatCalls
 from headrace.wire.dialects.chat.chunk import WireCall, WireChoice, WireDelta
@@ -14,10 +15,11 @@ from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS, Chat
 from headrace.wire.dialects.chat.reasoning import feed_reasoning
 from headrace.wire.failure import scrub
 from headrace.wire.json_value import as_int, as_list, as_object, as_objects, as_text
-from headrace.wire.ledger import Output
+from headrace.wire.ledger import Call, Output
 from headrace.wire.think_tags import ThinkTags
 
 _REFUSAL = ("refusal",)
+_MARKED = ("marked",)
 
 
 class Choice:
@@ -27,13 +29,19 @@ class Choice:
         self.output = output
         self._calls = ChatCalls(output, max_depth)
         self._tags = _tags(quirks)
+        self._has_deltas = False
+        self._executed: dict[int, Call] = {}
         self._audio: list[str] = []
         self._audio_chars = 0
 
     def feed(self, choice: WireChoice) -> None:
         """Reasoning, then text, then calls."""
-        delta = choice.delta or choice.message
+        delta = choice.delta
+        if delta is None and not self._has_deltas:
+            # Beside or after deltas, a message is a copy of them.
+            delta = choice.message
         if delta is not None:
+            self._has_deltas = True
             thought = delta.reasoning_content
             if (
                 delta.reasoning
@@ -41,6 +49,7 @@ class Choice:
                 or delta.reasoning_text
                 or delta.reasoning_opaque
                 or delta.thinking_blocks
+                or delta.extra_content
             ):
                 self._think(delta)
             elif thought:
@@ -64,18 +73,22 @@ class Choice:
                 or delta.annotations
                 or delta.images
                 or delta.audio
+                or delta.executed_tools
             ):
                 self._seldom(delta)
         elif choice.text:
             # A legacy text completion; beside a delta it is a copy.
             self._content(choice.text, None)
 
-    def end(self, word: str) -> Failure | None:
-        """The finish reason; a failure where it is one."""
-        if word.lower() in FAILURE_WORDS:
-            return Failure(
-                "server", f"the provider ended the output with {scrub(word)!r}", retryable=True
-            )
+    def end(self, reason: object) -> Failure | None:
+        """The finish reason, a word or an object with one; a failure where it is one."""
+        word = as_text(reason) or as_text(as_object(reason).get("type"))
+        if word is None or word == "null":
+            return None
+        category = FAILURE_WORDS.get(word.lower())
+        if category is not None:
+            message = f"the provider ended the output with {scrub(word)!r}"
+            return Failure(category, message, code=scrub(word), retryable=True)
         self.output.finish(FINISH_WORDS.get(word.lower()) or other(word), word)
         return None
 
@@ -83,24 +96,32 @@ class Choice:
         """The stream ends: what was held back is said."""
         self._release()
         if any(self._audio):
-            self.output.media("audio", data="".join(self._audio))
+            self.output.media("audio", data=_joined_base64(self._audio))
             self._audio.clear()
 
     def _think(self, delta: WireDelta) -> None:
         self._release()
         feed_reasoning(self.output, delta)
+        told = as_object((delta.extra_content or {}).get("google"))
+        if told.get("thought") is True and isinstance(delta.content, str):
+            # Gemini's imitation of this grammar marks a thought beside the text.
+            self.output.reasoning(delta.content, _MARKED, None, "summary")
+            delta.content = None
 
     def _content(self, content: str | list[Any], channel: str | None) -> None:
         if isinstance(content, str):
             self._text(content, channel)
             return
-        for part in as_objects(content):
-            self._entry(part)
+        for part in content:
+            if isinstance(part, str):
+                self._text(part, channel)
+            elif as_object(part):
+                self._entry(as_object(part))
 
-    def _call(self, entries: list[WireCall]) -> None:
+    def _call(self, entries: list[WireCall] | WireCall) -> None:
         if self._tags is not None:
             self._release()
-        for entry in entries:
+        for entry in [entries] if isinstance(entries, WireCall) else entries:
             self._calls.feed(entry)
 
     def _text(self, text: str, channel: str | None) -> None:
@@ -127,10 +148,15 @@ class Choice:
     def _entry(self, entry: dict[str, Any]) -> None:
         """One entry of a content array."""
         match entry.get("type"):
-            case "text":
-                self._text(as_text(entry.get("text")) or "", None)
+            case "text" | "output_text":
+                text = entry.get("text")
+                self._text(as_text(text) or as_text(as_object(text).get("value")) or "", None)
             case "thinking":
+                self._release()
                 self.output.reasoning(_joined(entry.get("thinking")))
+            case "reasoning":
+                self._release()
+                self._summaries(entry)
             case "image_url":
                 self._image(entry)
             case "reference":
@@ -141,7 +167,20 @@ class Choice:
             case _:
                 pass
 
+    def _summaries(self, entry: dict[str, Any]) -> None:
+        """Reasoning as an entry of the content, each with its seal."""
+        for part in as_objects(entry.get("summary")) or [entry]:
+            key = ("entry", part.get("type"))
+            words = as_text(part.get("text")) or as_text(part.get("reasoning")) or ""
+            self.output.reasoning(words, key, key, "summary")
+            signature = as_text(part.get("signature"))
+            if signature:
+                self.output.sign(signature, key, key)
+
     def _seldom(self, delta: WireDelta) -> None:
+        self._release()
+        for tool in as_objects(delta.executed_tools):
+            self._execute(tool)
         if delta.refusal:
             self.output.text(delta.refusal, _REFUSAL, None, None, True)
         if delta.function_call:
@@ -152,6 +191,23 @@ class Choice:
             self._image(image)
         if delta.audio:
             self._hear(delta.audio)
+
+    def _execute(self, tool: dict[str, Any]) -> None:
+        """A tool that the provider ran, told once or twice: begun, and with its output."""
+        index = as_int(tool.get("index")) or 0
+        call = self._executed.get(index)
+        if call is None:
+            name = as_text(tool.get("name")) or as_text(tool.get("type"))
+            call = self.output.call(call_id=as_text(tool.get("id")), name=name, executor="provider")
+            self._executed[index] = call
+            self.output.args(call, as_text(tool.get("arguments")) or "")
+        output = tool.get("output") or tool.get("search_results")
+        if output:
+            self.output.end_call(call)
+            content = TextContent(output) if isinstance(output, str) else JSONContent(output)
+            self.output.tool_output(
+                call.call_id or "", (content,), provider_data={"executed_tool": tool}
+            )
 
     def _annotation(self, annotation: dict[str, Any]) -> None:
         kind = as_text(annotation.get("type")) or "unknown"
@@ -172,7 +228,10 @@ class Choice:
         self.output.cite(msgspec.structs.replace(citation, part=self.output.last_text_part))
 
     def _image(self, entry: dict[str, Any]) -> None:
-        url = as_text(as_object(entry.get("image_url")).get("url")) or ""
+        given = entry.get("image_url")
+        url = as_text(given) or as_text(as_object(given).get("url")) or ""
+        if as_text(entry.get("b64_json")):
+            self.output.media("image", data=entry["b64_json"])
         head, comma, data = url.partition(",")
         if comma and head.startswith("data:") and head.endswith(";base64"):
             self.output.media(head[5:-7] or "image", data=data)
@@ -198,3 +257,12 @@ def _joined(thought: object) -> str:
     """A thought is a text, or a list of texts."""
     texts = (as_text(entry.get("text")) or "" for entry in as_objects(thought))
     return as_text(thought) or "".join(texts)
+
+
+def _joined_base64(pieces: list[str]) -> str:
+    """Each piece may have its own padding, so they are joined as bytes."""
+    try:
+        whole = b"".join(base64.b64decode(piece, validate=True) for piece in pieces)
+    except ValueError:
+        return "".join(pieces)
+    return base64.b64encode(whole).decode()

@@ -11,7 +11,7 @@ JSONObject = dict[str, Any]
 
 class WireFunction(msgspec.Struct, gc=False):
     name: str | None = None
-    arguments: str | JSONObject | None = None
+    arguments: Any = None
     input: str | None = None
 
 
@@ -54,13 +54,15 @@ class WireDelta(msgspec.Struct, gc=False):
     reasoning_details: list[WireDetail] | None = None
     reasoning_opaque: str | None = None
     thinking_blocks: list[WireThinkingBlock] | None = None
-    tool_calls: list[WireCall] | None = None
+    tool_calls: list[WireCall] | WireCall | None = None
     function_call: WireFunction | None = None
     refusal: str | None = None
     channel: str | None = None
     annotations: list[Any] | None = None
     images: list[Any] | None = None
     audio: JSONObject | None = None
+    executed_tools: list[Any] | None = None
+    extra_content: JSONObject | None = None
     role: str | None = None
 
 
@@ -69,7 +71,8 @@ class WireChoice(msgspec.Struct, gc=False):
     delta: WireDelta | None = None
     message: WireDelta | None = None
     text: str | None = None
-    finish_reason: str | None = None
+    finish_reason: Any = None
+    error: Any = None
     usage: JSONObject | None = None
     logprobs: JSONObject | None = None
 
@@ -78,9 +81,9 @@ class WireChunk(msgspec.Struct, gc=False):
     choices: list[WireChoice] | None = None
     usage: JSONObject | None = None
     error: Any = None
-    x_groq: JSONObject | None = None
     citations: list[Any] | None = None
     search_results: list[Any] | None = None
+    web_search: list[Any] | None = None
 
 
 class WireHead(msgspec.Struct, gc=False):

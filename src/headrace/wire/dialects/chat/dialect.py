@@ -13,7 +13,7 @@ from headrace.wire.dialects.chat.usage import chat_usage
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.failure import failure_from
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_object, as_objects, as_text
+from headrace.wire.json_value import as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 from headrace.wire.payload import REFUSED, PayloadDecoder
@@ -96,8 +96,14 @@ class ChatDialect(JSONDialect[WireChunk]):
                     self._note_choice(frame, wire, choice)
         else:
             self._aside(frame, chunk)
-        if chunk.usage or chunk.x_groq or chunk.citations or chunk.search_results or chunk.error:
-            self._seldom(chunk)
+        if (
+            chunk.usage
+            or chunk.citations
+            or chunk.search_results
+            or chunk.web_search
+            or chunk.error
+        ):
+            self._seldom(frame, chunk)
         if self._failure is not None:
             self.fail(self._failure)
 
@@ -134,35 +140,37 @@ class ChatDialect(JSONDialect[WireChunk]):
     def _aside(self, frame: Frame, chunk: WireChunk) -> None:
         """A payload without choices: usage, a ping, filter results, an error."""
         payload = self._whole(frame)
-        is_error = "error" in (frame.event, frame.field, payload.get("object"))
-        if is_error and not chunk.error:
+        if not chunk.error and (
+            "error" in (frame.event, frame.field, payload.get("object")) or _is_error(payload)
+        ):
             self.fail(failure_from(payload))
             return
         self._note(payload)
+        self._groq(as_object(payload.get("x_groq")))
 
-    def _seldom(self, chunk: WireChunk) -> None:
+    def _seldom(self, frame: Frame, chunk: WireChunk) -> None:
         if chunk.usage:
             self.ledger.report(chat_usage(chunk.usage))
-        if chunk.citations or chunk.search_results:
-            self._cite(chunk.search_results or [], chunk.citations or [])
-        if chunk.x_groq:
-            self._groq(chunk.x_groq)
+        if chunk.citations or chunk.search_results or chunk.web_search:
+            self._cite([*(chunk.search_results or ()), *(chunk.web_search or ())], chunk.citations)
         if chunk.error:
-            self.fail(failure_from(chunk.error))
+            self.fail(failure_from(self._whole(frame)))
 
     def _groq(self, extra: dict[str, Any]) -> None:
-        self.ledger.report(chat_usage(as_object(extra.get("usage"))))
+        if as_object(extra.get("usage")):
+            self.ledger.report(chat_usage(as_object(extra.get("usage"))))
         if extra.get("error"):
             self.fail(failure_from(extra["error"]))
 
-    def _cite(self, results: list[Any], urls: list[Any]) -> None:
+    def _cite(self, results: list[Any], urls: list[Any] | None) -> None:
         """Response-wide sources, which some providers repeat with every chunk."""
         if self._last_citations == (results, urls):
             return
         self._last_citations = (results, urls)
-        for entry in [*results, *urls]:
-            url = as_text(entry) or as_text(as_object(entry).get("url"))
-            title = as_text(as_object(entry).get("title"))
+        for entry in [*results, *(urls or ())]:
+            told = as_object(entry)
+            url = as_text(entry) or as_text(told.get("url")) or as_text(told.get("link"))
+            title = as_text(told.get("title"))
             if url and url not in self._cited:
                 self._cited.add(url)
                 self.ledger.cite(CitationAdded(source="url", ref=url, title=title, raw=entry))
@@ -176,10 +184,13 @@ class ChatDialect(JSONDialect[WireChunk]):
             self._logprobs.setdefault(str(wire.index), []).append(wire.logprobs)
         if not wire.finish_reason:
             return
-        # A failure is told when all that came with it is.
-        self._failure = choice.end(wire.finish_reason) or self._failure
         payload = self._whole(frame)
+        # A failure is told when all that came with it is.
+        failure = choice.end(wire.finish_reason)
+        if failure is not None:
+            self._failure = failure_from(wire.error) if wire.error else failure
         self._note(payload)
+        self._groq(as_object(payload.get("x_groq")))
         for told in as_objects(payload.get("choices")):
             if told.get("index", 0) == wire.index:
                 self._note_beside(f"choice.{wire.index}", told)
@@ -198,3 +209,15 @@ class ChatDialect(JSONDialect[WireChunk]):
         for key, value in payload.items():
             if key not in _NOT_KEPT and value not in (None, {}, []):
                 self.ledger.note(key, value)
+
+
+def _is_error(payload: dict[str, Any]) -> bool:
+    """Whether a payload without choices is an error that nobody called one: a status, or
+    nothing but a message."""
+    if payload.get("type") == "error":
+        return True
+    if as_object(payload.get("base_resp")).get("status_code") not in (None, 0):
+        return True
+    if as_object(payload.get("usage")) or as_list(payload.get("choices")):
+        return False
+    return any(as_text(payload.get(name)) for name in ("message", "detail", "msg"))

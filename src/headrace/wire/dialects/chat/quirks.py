@@ -17,6 +17,7 @@ from headrace.content import (
     STOP_SEQUENCE,
     TIME_LIMIT,
     TOOL_USE,
+    ErrorCategory,
     FinishReason,
 )
 
@@ -43,7 +44,13 @@ FINISH_WORDS: dict[str, FinishReason] = {
 }
 """The finish reasons of the providers, in lower case; what is not here is `other`."""
 
-FAILURE_WORDS = frozenset({"error", "network_error", "abort"})
+FAILURE_WORDS: dict[str, ErrorCategory] = {
+    "error": "server",
+    "network_error": "server",
+    "abort": "server",
+    "insufficient_system_resource": "overloaded",
+    "engine_overloaded": "overloaded",
+}
 """Finish reasons that are no end but a failure."""
 
 

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import Any
 
-from headrace.wire.json_value import as_objects, as_text
+from headrace.wire.json_value import as_list, as_object, as_objects, as_text
 
 _STEP = re.compile(
     r"\.([^.\[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]"
@@ -15,11 +15,31 @@ _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
 _MAX_STEPS = 64
 
 
+class _Text:
+    """A string that grows; joined once, when it is read."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self, first: str) -> None:
+        self.pieces = [first]
+
+
 class PartialArguments:
-    """The object that the pieces build. Strings grow; anything else is set."""
+    """The object that the pieces build. Strings grow; anything else is set. `size` is how
+    much has come."""
 
     def __init__(self) -> None:
-        self.value: dict[str, Any] = {}
+        self._root: dict[str, Any] = {}
+        self.size = 0
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The object as far as it is told."""
+        return as_object(_read(self._root))
+
+    def set_all(self, whole: dict[str, Any]) -> None:
+        """Arguments that came whole."""
+        self._root.update(whole)
 
     def feed(self, pieces: Any) -> None:
         """The `partialArgs` of one chunk."""
@@ -28,10 +48,11 @@ class PartialArguments:
             steps = _steps(as_text(piece.get("jsonPath")) or "")
             if name is not None and steps:
                 value = None if name == "nullValue" else piece[name]
+                self.size += len(value) if isinstance(value, str) else 8
                 self._put(steps, value)
 
     def _put(self, steps: list[str | int], value: Any) -> None:
-        place: Any = self.value
+        place: Any = self._root
         for step, following in pairwise(steps):
             place = _descend(place, step, [] if isinstance(following, int) else {})
         _set(place, steps[-1], value)
@@ -47,29 +68,39 @@ def _steps(path: str) -> list[str | int]:
 
 def _descend(place: Any, step: str | int, empty: Any) -> Any:
     known = _get(place, step)
-    if isinstance(known, dict | list):
-        return known  # pyright: ignore[reportUnknownVariableType]
+    if as_object(known) is known or as_list(known) is known:
+        return known
     _set(place, step, empty)
     return empty
 
 
 def _get(place: Any, step: str | int) -> Any:
-    if isinstance(place, dict):
-        return place.get(step)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if isinstance(place, list) and isinstance(step, int) and step < len(place):  # pyright: ignore[reportUnknownArgumentType]
-        return place[step]  # pyright: ignore[reportUnknownVariableType]
-    return None
+    entries = as_list(place)
+    if isinstance(step, int):
+        return entries[step] if step < len(entries) else None
+    return as_object(place).get(step)
 
 
 def _set(place: Any, step: str | int, value: Any) -> None:
     """Set or lengthen; a place that a list does not reach yet is its next one."""
     known = _get(place, step)
-    if isinstance(known, str) and isinstance(value, str):
-        value = known + value
-    if isinstance(place, dict):
-        place[str(step)] = value
-    elif isinstance(place, list) and isinstance(step, int):
-        if step < len(place):  # pyright: ignore[reportUnknownArgumentType]
-            place[step] = value
-        else:
-            place.append(value)  # pyright: ignore[reportUnknownMemberType]
+    if isinstance(known, _Text) and isinstance(value, str):
+        known.pieces.append(value)
+        return
+    kept = _Text(value) if isinstance(value, str) else value
+    if isinstance(step, str):
+        as_object(place)[step] = kept
+    elif step < len(as_list(place)):
+        as_list(place)[step] = kept
+    else:
+        as_list(place).append(kept)
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, _Text):
+        return "".join(value.pieces)
+    if as_list(value) is value:
+        return [_read(entry) for entry in as_list(value)]
+    if as_object(value) is value:
+        return {key: _read(entry) for key, entry in as_object(value).items()}
+    return value

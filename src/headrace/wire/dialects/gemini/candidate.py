@@ -41,14 +41,16 @@ class Candidate:
         self._code_call_id = ""
         self._cited: set[str] = set()
 
-    def feed(self, candidate: WireCandidate) -> None:
-        """One chunk of it."""
+    def feed(self, candidate: WireCandidate, raw_parts: list[dict[str, Any]]) -> None:
+        """One chunk of it; `raw_parts` are given where a part is of a kind we do not know."""
         content = candidate.content
-        for part in (content.parts if content else None) or ():
-            if part.text is not None:
-                self._text(part)
-            else:
+        for at, part in enumerate((content.parts if content else None) or ()):
+            if part.is_other:
                 self._other(part)
+            elif part.text is not None:
+                self._text(part)
+            elif at < len(raw_parts):
+                self._unknown(raw_parts[at], part.thought_signature)
         if candidate.grounding_metadata:
             self._ground(candidate.grounding_metadata)
         if candidate.citation_metadata:
@@ -78,39 +80,47 @@ class Candidate:
             self.output.text(text)
 
     def _other(self, part: WirePart) -> None:
+        if part.text:
+            self._text(part)
         if part.function_call is not None:
             self._function_call(part.function_call, part.thought_signature)
         elif part.executable_code is not None:
             self._code(part.executable_code, part.thought_signature)
         elif part.code_execution_result is not None:
-            self._code_result(part.code_execution_result)
+            self._code_result(part.code_execution_result, part.thought_signature)
         elif part.tool_call is not None:
             self._tool_call(part.tool_call, part.thought_signature)
         elif part.tool_response is not None:
             self._tool_response(part.tool_response, part.thought_signature)
-        elif part.inline_data or part.file_data:
-            self._media(part.inline_data or {}, part.file_data or {}, part.thought_signature)
-        elif part.thought_signature:
-            self.output.signed_text("", part.thought_signature)
+        else:
+            self._media(part)
 
-    def opaque(self, part: dict[str, Any]) -> None:
-        """A part of a kind that we do not know."""
-        kind = next((name for name in part if name not in ("thought", "thoughtSignature")), "part")
-        self.output.opaque(kind, _json(part))
+    def _unknown(self, part: dict[str, Any], signature: str | None) -> None:
+        """A part of a kind that we do not know; a signature alone is a part too."""
+        kind = next((name for name in part if name not in ("thought", "thoughtSignature")), None)
+        if kind is not None:
+            self.output.opaque(kind, _json(part))
+        elif signature:
+            self.output.signed_text("", signature)
 
     def _function_call(self, said: dict[str, Any], signature: str | None) -> None:
         """Whole in one part, or begun, continued and ended over several."""
+        if said.get("name"):
+            # Another call begins; the one before never got its end.
+            self.close()
         if self._partial is None:
             call = self.output.call(call_id=as_text(said.get("id")), name=as_text(said.get("name")))
             self._partial = (call, PartialArguments())
         call, arguments = self._partial
         if signature:
             self.output.seal_call(call, "signature", signature)
-        arguments.value.update(as_object(said.get("args")))
+        written = as_text(said.get("args"))
+        arguments.set_all(as_object(said.get("args")))
         arguments.feed(said.get("partialArgs"))
+        self.output.room_for(arguments.size)
         if not said.get("willContinue"):
             self._partial = None
-            self.output.args(call, _json(arguments.value))
+            self.output.args(call, written or _json(arguments.value))
             self.output.end_call(call)
 
     def _provider_call(
@@ -128,14 +138,17 @@ class Candidate:
         call_id = as_text(code.get("id"))
         self._code_call_id = self._provider_call(call_id, "code_execution", args, signature)
 
-    def _code_result(self, result: dict[str, Any]) -> None:
+    def _code_result(self, result: dict[str, Any], signature: str | None) -> None:
+        key = object()
         outcome = as_text(result.get("outcome")) or ""
         self.output.tool_output(
             as_text(result.get("id")) or self._code_call_id,
             (TextContent(as_text(result.get("output")) or ""),),
             is_error=outcome not in ("OUTCOME_OK", ""),
+            item_key=key,
             provider_data={"codeExecutionResult": result},
         )
+        self._seal(key, signature)
 
     def _tool_call(self, said: dict[str, Any], signature: str | None) -> None:
         name = as_text(said.get("toolType")) or as_text(said.get("name")) or "tool"
@@ -151,12 +164,17 @@ class Candidate:
         )
         self._seal(key, signature)
 
-    def _media(self, inline: dict[str, Any], file: dict[str, Any], signature: str | None) -> None:
+    def _media(self, part: WirePart) -> None:
+        inline, file = part.inline_data or {}, part.file_data or {}
+        if part.thought:
+            # A sketch made while thinking is no part of the answer.
+            self.output.opaque("thought", _json({"inlineData": inline, "fileData": file}))
+            return
         key = object()
         media_type = as_text(inline.get("mimeType")) or as_text(file.get("mimeType")) or "unknown"
         data, url = as_text(inline.get("data")), as_text(file.get("fileUri"))
         self.output.media(media_type, data=data, url=url, item_key=key)
-        self._seal(key, signature)
+        self._seal(key, part.thought_signature)
 
     def _seal(self, key: object, signature: str | None) -> None:
         part = self.output.part_of_item(key)
@@ -168,7 +186,8 @@ class Candidate:
     def _ground(self, grounding: dict[str, Any]) -> None:
         """Pages that an answer rests on, and which words rest on which of them."""
         chunks = [
-            as_object(chunk.get("web")) or as_object(chunk.get("retrievedContext")) or chunk
+            as_object(chunk.get("web") or chunk.get("retrievedContext") or chunk.get("maps"))
+            or chunk
             for chunk in as_objects(grounding.get("groundingChunks"))
         ]
         for chunk in chunks:

@@ -7,15 +7,13 @@ from typing import Any
 from headrace.content import CONTENT_FILTER
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.gemini.candidate import Candidate
-from headrace.wire.dialects.gemini.response import WireCandidate, WirePart, WireResponse
+from headrace.wire.dialects.gemini.response import WireCandidate, WireResponse
 from headrace.wire.dialects.gemini.usage import GeminiUsage
 from headrace.wire.failure import failure_from
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-
-_NOTHING = WirePart()
 
 
 class GeminiDialect(JSONDialect[WireResponse]):
@@ -46,11 +44,10 @@ class GeminiDialect(JSONDialect[WireResponse]):
         if not self.ledger.is_started:
             self.ledger.start(model=response.model_version, response_id=response.response_id)
         for wire in response.candidates or ():
-            self._candidate(wire.index).feed(wire)
-            if _has_unknown(wire):
-                self._keep_unknown(frame, wire.index)
-            if wire.finish_reason or wire.grounding_metadata:
-                self._note(frame, wire)
+            raw = self._raw_parts(frame, wire.index) if _has_unknown(wire) else []
+            self._candidate(wire.index).feed(wire, raw)
+            if wire.finish_reason or wire.grounding_metadata or wire.url_context_metadata:
+                self._note(wire)
         if response.usage_metadata:
             self.ledger.report(self._usage.feed(response.usage_metadata))
         if response.prompt_feedback:
@@ -77,15 +74,14 @@ class GeminiDialect(JSONDialect[WireResponse]):
             self.ledger.note("promptFeedback", feedback)
             self.ledger.output(0).finish(CONTENT_FILTER, why)
 
-    def _keep_unknown(self, frame: Frame, index: int) -> None:
-        """No part is dropped: one that we do not know is read again, whole."""
+    def _raw_parts(self, frame: Frame, index: int) -> list[dict[str, Any]]:
+        """No part is dropped: those of a candidate as they lie on the wire."""
         for told in as_objects(self._whole(frame).get("candidates")):
             if told.get("index", 0) == index:
-                for part in as_objects(as_object(told.get("content")).get("parts")):
-                    if part and not (part.keys() & _KNOWN_PARTS):
-                        self._candidate(index).opaque(part)
+                return as_objects(as_object(told.get("content")).get("parts"))
+        return []
 
-    def _note(self, frame: Frame, wire: WireCandidate) -> None:
+    def _note(self, wire: WireCandidate) -> None:
         if wire.grounding_metadata:
             self.ledger.note("groundingMetadata", wire.grounding_metadata)
         if wire.url_context_metadata:
@@ -94,10 +90,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
             self.ledger.note("finishMessage", wire.finish_message)
 
 
-_KNOWN_PARTS = frozenset(WirePart.__struct_encode_fields__) - {"thought", "thoughtSignature"}
-
-
 def _has_unknown(wire: WireCandidate) -> bool:
-    """A part with nothing in it that we know."""
+    """Whether a part has neither text nor anything else that we know."""
     parts = (wire.content.parts if wire.content else None) or ()
-    return any(part == _NOTHING for part in parts)
+    return any(part.text is None and not part.is_other for part in parts)

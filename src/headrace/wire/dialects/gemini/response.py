@@ -21,6 +21,19 @@ class WirePart(msgspec.Struct, rename="camel", gc=False):
     inline_data: JSONObject | None = None
     file_data: JSONObject | None = None
 
+    @property
+    def is_other(self) -> bool:
+        """Whether it has something beside, or instead of, text."""
+        return not (
+            self.function_call is None
+            and self.executable_code is None
+            and self.code_execution_result is None
+            and self.tool_call is None
+            and self.tool_response is None
+            and self.inline_data is None
+            and self.file_data is None
+        )
+
 
 class WireContent(msgspec.Struct, gc=False):
     parts: list[WirePart] | None = None
@@ -43,5 +56,4 @@ class WireResponse(msgspec.Struct, rename="camel", gc=False):
     prompt_feedback: JSONObject | None = None
     model_version: str | None = None
     response_id: str | None = None
-    create_time: str | None = None
     error: Any = None

@@ -40,15 +40,20 @@ class CallItem(Item):
 
     def _begin(self, item: dict[str, Any]) -> Call:
         input: CallInput = "text" if self._field in _TEXT_FIELDS else "json"
+        name = as_text(item.get("name")) or self._fixed_name()
         return self.output.call(
-            call_id=as_text(item.get("call_id")) or self.item_id,
-            name=as_text(item.get("name")) or self.kind.removesuffix("_call"),
+            call_id=as_text(item.get("call_id")) or (self.item_id if name else None),
+            name=name,
             executor=self.executor,
             input=input,
             item_key=self,
             item_id=self.item_id,
             provider_data=self._beside(item),
         )
+
+    def _fixed_name(self) -> str | None:
+        """Tools with a kind of their own are called by it; ours have names."""
+        return None if self.kind in _STREAMED else self.kind.removesuffix("_call")
 
     def _beside(self, item: dict[str, Any]) -> dict[str, Any] | None:
         """What the item must be sent back with, beyond what a call names."""
@@ -68,20 +73,28 @@ class CallItem(Item):
             self._call = self._begin({"call_id": self.item_id})
         return self._call
 
-    def feed(self, event: WireEvent) -> None:
+    def feed(self, event: WireEvent) -> bool:
         noun, _, verb = (event.type or "").removeprefix("response.").rpartition(".")
         if noun not in _ARGUMENTS:
-            return
+            return False
         if verb == "delta":
             self.output.args(self.call, as_text(event.delta) or "")
         elif verb == "done":
             self._write_once(event.arguments or event.input or event.code)
+        return True
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         if self._call is None:
             self._call = self._begin(item)
-        self._write_once(self._written(item.get(self._field)))
+        call_id = as_text(item.get("call_id")) or as_text(item.get("id"))
+        self.output.tell(self._call, name=as_text(item.get("name")), call_id=call_id)
+        self._write_once(self._written(item.get(self._field) or item.get(f"{self._field}s")))
         self.output.end_call(self.call)
+
+    def abandon(self) -> None:
+        """A kind that comes whole did not come: it is a call without arguments."""
+        if self._call is None:
+            self._call = self._begin(self._added)
 
     def _written(self, value: Any) -> str | None:
         if value is None or isinstance(value, str):
@@ -106,12 +119,12 @@ class ProviderCallItem(CallItem):
     def _beside(self, item: dict[str, Any]) -> dict[str, Any] | None:
         return {"type": self.kind}
 
-    def feed(self, event: WireEvent) -> None:
+    def feed(self, event: WireEvent) -> bool:
         noun, _, verb = (event.type or "").removeprefix("response.").rpartition(".")
         if noun == self.kind:
             self.output.activity(self.call, verb, event.preview())
-        else:
-            super().feed(event)
+            return True
+        return super().feed(event)
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         super().finish(item, as_written)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.content import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other
+from headrace.errors import LimitExceeded
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.responses.call_item import CallItem, ProviderCallItem
 from headrace.wire.dialects.responses.event import WireEvent, item_as_written
@@ -42,14 +43,18 @@ class ResponsesDialect(JSONDialect[WireEvent]):
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(ledger, WireEvent, limits)
         self._items: dict[int, Item] = {}
-        self._done: set[int] = set()
+        self._undone: dict[int, Item] = {}
+        self._strays: dict[tuple[int, str], Item] = {}
+        self._max_items = limits.max_parts
         self._last_index = -1
         self._response: Output | None = None
 
     @staticmethod
     def recognises(payload: dict[str, Any]) -> bool:
         """Whether a payload can only be an event of this grammar."""
-        return (as_text(payload.get("type")) or "").startswith("response.")
+        kind = as_text(payload.get("type")) or ""
+        is_flat_error = kind == "error" and "message" in payload and "error" not in payload
+        return kind.startswith("response.") or is_flat_error
 
     def feed(self, frame: Frame) -> None:
         """Read one event."""
@@ -57,51 +62,75 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         if event is None:
             return
         kind = event.type or frame.event
-        item = self._items.get(
-            self._last_index if event.output_index is None else event.output_index
-        )
-        if item is not None and event.item is None and event.response is None:
-            item.feed(event)
-        else:
+        index = self._last_index if event.output_index is None else event.output_index
+        item = self._items.get(index)
+        if event.error or kind == "error":
+            self.fail(failure_from(event.error or self._whole(frame)))
+        elif event.item is not None or event.response is not None or item is None:
             self._seldom(kind, frame, event)
+        elif not item.feed(event):
+            self._orphan(kind, event)
 
     def _seldom(self, kind: str, frame: Frame, event: WireEvent) -> None:
         match kind:
             case "response.output_item.added":
-                self._add(event, event.item or {})
+                self._add(event.output_index, event.item or {})
             case "response.output_item.done":
-                self._finish_item(event, event.item or {}, frame.data)
-            case "error":
-                self.fail(failure_from(event.error or self._whole(frame)))
+                self._finish_item(event.output_index, event.item or {}, frame.data)
             case _ if event.response is not None:
                 self._about_response(kind, event.response)
-            case _ if kind.startswith("response."):
-                self._orphan(kind, event)
             case _:
-                pass
+                self._orphan(kind, event)
 
     # -- items
 
-    def _add(self, event: WireEvent, item: dict[str, Any]) -> Item:
-        index = self._last_index + 1 if event.output_index is None else event.output_index
+    def _add(self, index: int | None, item: dict[str, Any]) -> Item:
+        """A new item; one whose number is taken again stands in its place."""
+        if len(self._items) + len(self._strays) >= self._max_items:
+            raise LimitExceeded("max_parts", self._max_items)
+        index = self._last_index + 1 if index is None else index
         self._last_index = index
-        self._items[index] = made = _item(self._output(), item)
+        self._undone[index] = self._items[index] = made = _item(self._output(), item)
         return made
 
-    def _finish_item(self, event: WireEvent, item: dict[str, Any], data: bytes) -> None:
-        index = self._last_index if event.output_index is None else event.output_index
-        known = self._items.get(index)
-        if known is None:
-            known = self._add(event, item)
-        if index not in self._done:
-            self._done.add(index)
-            known.finish(item, item_as_written(data, item))
+    def _finish_item(self, index: int | None, item: dict[str, Any], data: bytes) -> None:
+        known = self._last_index if index is None else index
+        if known not in self._items:
+            self._add(index, item)
+            known = self._last_index
+        undone = self._undone.pop(known, None)
+        if undone is not None:
+            undone.finish(item, item_as_written(data, item))
 
     def _orphan(self, kind: str, event: WireEvent) -> None:
-        """An event about an item that was never added: the event tells what it is."""
-        made = _FROM_EVENT.get(kind.split(".")[1])
-        if made is not None:
-            self._add(event, made).feed(event)
+        """Words for an item that was never added, or that is of another kind: the event
+        itself tells what they are."""
+        noun = kind.removeprefix("response.").partition(".")[0]
+        made = _FROM_EVENT.get(noun)
+        if made is None:
+            return
+        index = self._last_index if event.output_index is None else event.output_index
+        if index not in self._items:
+            self._add(event.output_index, made).feed(event)
+            return
+        place = (index, made["type"])
+        if place not in self._strays:
+            if len(self._items) + len(self._strays) >= self._max_items:
+                raise LimitExceeded("max_parts", self._max_items)
+            self._strays[place] = _item(self._output(), made)
+        self._strays[place].feed(event)
+
+    def _settle(self, output: list[dict[str, Any]]) -> None:
+        """Finish what the stream left open, and add what it left out, from the snapshot."""
+        ids = {item.item_id for item in self._items.values() if item.item_id}
+        for index, item in enumerate(output):
+            if index in self._undone or (index not in self._items and item.get("id") not in ids):
+                self._finish_item(index, item, b"")
+
+    def _release(self) -> None:
+        for item in self._undone.values():
+            item.abandon()
+        self._undone.clear()
 
     def _output(self) -> Output:
         if self._response is None:
@@ -126,20 +155,14 @@ class ResponsesDialect(JSONDialect[WireEvent]):
                 pass
 
     def _finish(self, response: dict[str, Any], status: str) -> None:
-        if not self._items:
-            self._from_snapshot(response)
+        self._settle(as_objects(response.get("output")))
         self.ledger.service_tier = as_text(response.get("service_tier"))
         for name, value in response.items():
             if name in _KEPT and value not in (None, {}, []):
                 self.ledger.note(name, value)
         reason, raw = _reason(response, status)
         self._output().finish(reason, raw)
-        self.ledger.end(has_terminator=True)
-
-    def _from_snapshot(self, response: dict[str, Any]) -> None:
-        """A server that streamed nothing but the end."""
-        for index, item in enumerate(as_objects(response.get("output"))):
-            self._finish_item(WireEvent(output_index=index), item, b"")
+        self._end(has_terminator=True)
 
 
 def _reason(response: dict[str, Any], status: str) -> tuple[FinishReason, str]:

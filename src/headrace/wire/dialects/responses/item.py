@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from headrace.content import JSONContent
 from headrace.events import CitationAdded
 from headrace.wire.dialects.responses.event import WireEvent
@@ -22,12 +24,18 @@ class Item:
     def __init__(self, output: Output, item: dict[str, Any]) -> None:
         self.output = output
         self.item_id = as_text(item.get("id"))
+        self._added = item
 
-    def feed(self, event: WireEvent) -> None:
-        """One event about the item."""
+    def feed(self, event: WireEvent) -> bool:
+        """One event at the item's place; False where it is about something else."""
+        return False
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         """The item as it has become; called once."""
+
+    def abandon(self) -> None:
+        """The stream ends, and the item was never done. What has its own parts by now
+        keeps them as they are."""
 
 
 class MessageItem(Item):
@@ -39,7 +47,7 @@ class MessageItem(Item):
         self._told: set[tuple[int, bool]] = set()
         self._cited: set[int] = set()
 
-    def feed(self, event: WireEvent) -> None:
+    def feed(self, event: WireEvent) -> bool:
         match event.type:
             case "response.output_text.delta":
                 self._say(event.content_index, as_text(event.delta))
@@ -55,15 +63,22 @@ class MessageItem(Item):
             case "response.content_part.done":
                 self._whole(event.content_index, event.part or {})
                 self.output.end_prose((self, event.content_index, False))
-            case _:
+            case "response.content_part.added" | "response.reasoning_summary_part.added":
                 pass
+            case _:
+                return False
+        return True
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         self._channel = self._channel or as_text(item.get("phase"))
+        content = as_objects(item.get("content"))
         # What was told stays: some servers count the finished content from another number.
         if not self._told:
-            for index, part in enumerate(as_objects(item.get("content"))):
+            for index, part in enumerate(content):
                 self._whole(index, part)
+        elif not self._cited:
+            for index, part in enumerate(content):
+                self._whole(index, {"annotations": part.get("annotations")})
         self.output.close_item(self)
 
     def _say(self, index: int, text: str | None, *, is_refusal: bool = False) -> None:
@@ -107,7 +122,7 @@ class ReasoningItem(Item):
         super().__init__(output, item)
         self._told: set[tuple[bool, int]] = set()
 
-    def feed(self, event: WireEvent) -> None:
+    def feed(self, event: WireEvent) -> bool:
         match event.type:
             case "response.reasoning_summary_text.delta" | "response.reasoning_summary.delta":
                 self._think(True, event.summary_index, as_text(event.delta))
@@ -124,8 +139,14 @@ class ReasoningItem(Item):
                 self.output.end_prose((self, True, event.summary_index))
             case "response.reasoning_text.done" | "response.reasoning.done":
                 self._think_once(False, event.content_index, event.text)
-            case _:
+            case "response.content_part.done" | "response.reasoning_part.done":
+                words = as_text((event.part or {}).get("text"))
+                self._think_once(False, event.content_index, words)
+            case "response.content_part.added" | "response.reasoning_summary_part.added":
                 pass
+            case _:
+                return False
+        return True
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         self.item_id = self.item_id or as_text(item.get("id"))
@@ -168,6 +189,9 @@ class OpaqueThing(Item):
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         kind = as_text(item.get("type")) or "unknown"
         self.output.opaque(kind, as_written, item_id=as_text(item.get("id")))
+
+    def abandon(self) -> None:
+        self.finish(self._added, msgspec.json.encode(self._added).decode())
 
 
 class ResultItem(Item):
