@@ -131,13 +131,14 @@ def _members(kind: type) -> list[str]:
     """Properties and methods that are told about."""
     lines: list[str] = []
     for name, member in vars(kind).items():
-        if isinstance(member, property) and not name.startswith("_"):
+        if name == "__add__":
+            lines.append(f"- `a + b`: {one_line(member)}")
+        elif name.startswith("_"):
+            continue
+        elif isinstance(member, property):
             lines.append(f"- `.{name}`: {one_line(member.fget)}")
         elif isinstance(member, classmethod) or inspect.isfunction(member):
-            if not name.startswith("_"):
-                lines.append(f"- `.{name}(…)`: {one_line(member)}")
-    if "__add__" in vars(kind):
-        lines.append(f"- `a + b`: {one_line(vars(kind)['__add__'])}")
+            lines.append(f"- `.{name}(…)`: {one_line(member)}")
     return [*lines, ""] if lines else []
 
 

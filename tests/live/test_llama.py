@@ -43,9 +43,16 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+def base_of(address: str, dialect: str) -> str:
+    """Anthropic's addresses have no version; those of the others do."""
+    return address.removesuffix("/v1") if dialect == "anthropic" else address
+
+
 @each_dialect
 def test_a_question_is_thought_about_and_answered(address: str, dialect: str) -> None:
-    with headrace.stream(MODELS[dialect], "Hello", base_url=address, api_key="none") as turn:
+    with headrace.stream(
+        MODELS[dialect], "Hello", base_url=base_of(address, dialect), api_key="none"
+    ) as turn:
         events = list(turn)
     check_grammar(events)
     assert isinstance(events[-1], ev.TurnFinished)
@@ -58,14 +65,22 @@ def test_a_question_is_thought_about_and_answered(address: str, dialect: str) ->
 def test_a_tool_is_called_answered_and_the_answer_read(address: str, dialect: str) -> None:
     """The second request replays the first reply: reasoning, seals, the call as written."""
     first = headrace.complete(
-        MODELS[dialect], QUESTION, tools=[WEATHER], base_url=address, api_key="none"
+        MODELS[dialect],
+        QUESTION,
+        tools=[WEATHER],
+        base_url=base_of(address, dialect),
+        api_key="none",
     )
     (call,) = first.calls
     assert (call.name, call.args) == ("get_weather", {"city": "Paris", "days": 3})
     assert str(first.finish) == "tool_use"
     answered = with_results(first)
     second = headrace.complete(
-        MODELS[dialect], [QUESTION, answered], tools=[WEATHER], base_url=address, api_key="none"
+        MODELS[dialect],
+        [QUESTION, answered],
+        tools=[WEATHER],
+        base_url=base_of(address, dialect),
+        api_key="none",
     )
     assert second.error is None
     assert second.text
@@ -76,7 +91,7 @@ def test_a_tool_is_called_answered_and_the_answer_read(address: str, dialect: st
 def test_the_same_without_blocking(address: str, dialect: str) -> None:
     async def ask() -> Message:
         return await headrace.complete_async(
-            MODELS[dialect], "Hello", base_url=address, api_key="none"
+            MODELS[dialect], "Hello", base_url=base_of(address, dialect), api_key="none"
         )
 
     assert "42" in asyncio.run(ask()).text
@@ -86,7 +101,9 @@ def test_the_same_without_blocking(address: str, dialect: str) -> None:
 def test_leaving_early_closes_the_connection_and_keeps_what_came(
     address: str, dialect: str
 ) -> None:
-    with headrace.stream(MODELS[dialect], "Hello", base_url=address, api_key="none") as turn:
+    with headrace.stream(
+        MODELS[dialect], "Hello", base_url=base_of(address, dialect), api_key="none"
+    ) as turn:
         for event in turn:
             if isinstance(event, ev.ReasoningDelta):
                 break

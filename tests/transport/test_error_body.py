@@ -159,7 +159,7 @@ ROWS = [
     ),
     ("openrouter", 402, {"error": {"code": 402, "message": "credits"}}, "permission"),
     ("openrouter", 529, {"error": {"code": 529, "message": "Overloaded"}}, "overloaded"),
-    ("tgi", 429, {"error": "Model is overloaded", "error_type": "overloaded"}, "rate_limit"),
+    ("tgi", 429, {"error": "Model is overloaded", "error_type": "overloaded"}, "overloaded"),
     ("tgi", 422, {"error": "bad", "error_type": "validation"}, "invalid_request"),
     ("fastapi", 500, {"detail": "Internal Server Error"}, "server"),
     ("a number", 500, 7, "server"),

@@ -27,6 +27,9 @@ def run(options: Namespace) -> int:
     printer = AnswerPrinter(options.color, shows_reasoning=not options.hide_reasoning)
     try:
         return _answer(turn, printer, is_json=options.json)
+    except UsageError as error:
+        printer.complain(str(error))
+        return 2
     except RequestFailed as error:
         printer.complain(_refusal(options.model, error))
         return 1
@@ -58,7 +61,7 @@ def _turn(options: Namespace) -> TurnStream:
 def _question(options: Namespace) -> list[str | Content]:
     """The files, what is piped in, and the words, in that order."""
     content: list[str | Content] = [attachment(name) for name in options.file]
-    if not sys.stdin.isatty():
+    if sys.stdin is not None and not sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
         piped = sys.stdin.buffer.read().decode("utf-8", "replace")
         content += [TextContent(piped)] if piped.strip() else []
     words = " ".join(options.words)

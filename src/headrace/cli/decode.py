@@ -17,7 +17,8 @@ from headrace.wire.skin import decode
 def run(options: Namespace) -> int:
     """Decode every file; the exit code is 1 where one of them could not be."""
     names: list[str] = options.files or [STDIN]
-    if not options.files and sys.stdin.isatty():
+    is_piped = sys.stdin is not None and not sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    if not options.files and not is_piped:
         _complain("no FILE given, and nothing is piped in\ntry: headrace decode --help")
         return 2
     sources = find_sources(names)

@@ -16,6 +16,8 @@ from headrace.errors import UsageError
 from headrace.providers.catalogue import CATALOGUE
 from headrace.providers.provider import Provider
 
+_NEAR = ("localhost", "127.", "[::1]", "0.0.0.0")
+
 
 class Endpoint(msgspec.Struct, frozen=True):
     """Where a request goes. The headers hold the key: they are never shown."""
@@ -48,7 +50,8 @@ def resolve(
         )
     path = provider.path.replace("{model}", quote(name, safe="/@:.-"))
     key = api_key or find_key(provider, environ)
-    return Endpoint(provider, name, _with_scheme(base).rstrip("/") + path, _headers(provider, key))
+    address = _with_scheme(base, provider).rstrip("/").removesuffix(path)
+    return Endpoint(provider, name, address + path, _headers(provider, key))
 
 
 def find_key(provider: Provider, environ: Mapping[str, str]) -> str | None:
@@ -72,8 +75,15 @@ def _from_environ(provider: Provider, environ: Mapping[str, str]) -> str | None:
     return environ.get(provider.base_url_variable or "") or None
 
 
-def _with_scheme(base: str) -> str:
-    return base if "://" in base else f"http://{base}"
+def _with_scheme(base: str, provider: Provider) -> str:
+    """Without a scheme a key goes out over TLS; only this machine is spoken to in clear."""
+    if "://" in base:
+        return base
+    host = base.partition("/")[0]
+    is_near = host.startswith(_NEAR) or provider.auth == "none"
+    scheme = "http" if is_near else "https"
+    port = f":{provider.default_port}" if provider.default_port and ":" not in host else ""
+    return f"{scheme}://{host}{port}{base[len(host) :]}"
 
 
 def _headers(provider: Provider, key: str | None) -> dict[str, str]:

@@ -27,6 +27,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     key_variables: tuple[str, ...] = ()
     """Environment variables that may hold the key, in order; none: no key is needed."""
     base_url_variable: str | None = None
+    default_port: int | None = None
+    """For a server whose address is often given as a host alone."""
     auth: Auth = "bearer"
     headers: dict[str, str] = {}
     quirks: ChatQuirks = DEFAULT_QUIRKS

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from headrace.errors import UsageError
 from headrace.transport.byte_stream import ByteStream, HTTPCall, Transport
 from headrace.transport.recording import READS_ENDING, REQUEST_ENDING, Recording
 from headrace.transport.secret import Secrets, address_of, shown_headers, without_secrets
@@ -37,6 +38,8 @@ class RecordingTransport:
 
     async def open(self, call: HTTPCall) -> RecordingStream:
         """Open the stream below. A call that is refused leaves no file."""
+        if not self._file.parent.is_dir():
+            raise UsageError(f"cannot record to {self._file}: there is no such folder")
         sent_s = self._clock()
         stream = await self._inner.open(call)
         self._streams += 1

@@ -6,6 +6,8 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
+import msgspec
+
 from headrace.content import Failure
 from headrace.errors import RequestFailed
 from headrace.events import TurnEvent
@@ -13,7 +15,9 @@ from headrace.events.turn import TurnFailed, TurnStarted
 from headrace.transport.broken import StreamBroken, broken
 from headrace.transport.byte_stream import ByteStream, HTTPCall, Transport
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy, Sleep, retried
+from headrace.transport.secret import Secrets
 from headrace.wire.decoder import Decoder
+from headrace.wire.failure import scrub
 
 
 async def read_turn(stream: ByteStream, decoder: Decoder) -> AsyncGenerator[list[TurnEvent], None]:
@@ -46,8 +50,11 @@ async def open_turn(
     several providers accept a request and then send "overloaded" as its only event.
     """
 
+    clean = Secrets(call).clean
+
     async def attempt() -> Turn:
-        return await _begun(Turn(await transport.open(call), new_decoder()))
+        stream = await transport.open(call)
+        return await _begun(Turn(stream, new_decoder(), clean=clean))
 
     return await retried(attempt, policy, sleep=sleep, chance=chance)
 
@@ -55,7 +62,10 @@ async def open_turn(
 class Turn:
     """A turn that is being read. Iterate over it, or ask for `next()`, and close it."""
 
-    def __init__(self, stream: ByteStream, decoder: Decoder) -> None:
+    def __init__(
+        self, stream: ByteStream, decoder: Decoder, *, clean: Callable[[str], str] = scrub
+    ) -> None:
+        self.clean = clean
         self.request_id = stream.request_id
         self.decoder = decoder
         self._stream = stream
@@ -91,7 +101,17 @@ class Turn:
             events = self._broken_off(error.failure)
         if self.decoder.is_finished:
             await self.aclose()
+            return self._without_secrets(events)
         return events
+
+    def _without_secrets(self, events: list[TurnEvent]) -> list[TurnEvent]:
+        """A provider may quote the key that it refuses."""
+        last = events[-1] if events else None
+        if not isinstance(last, TurnFailed):
+            return events
+        code = None if last.code is None else self.clean(last.code)
+        told = msgspec.structs.replace(last, message=self.clean(last.message), code=code)
+        return [*events[:-1], told]
 
     def _broken_off(self, failure: Failure) -> list[TurnEvent]:
         """After the finish reason a connection that breaks is an end like any other."""
@@ -146,9 +166,9 @@ async def _begun(turn: Turn) -> Turn:
         return turn
     await turn.aclose()
     raise RequestFailed(
-        failure.message,
+        turn.clean(failure.message),
         category=failure.category,
-        code=failure.code,
+        code=None if failure.code is None else turn.clean(failure.code),
         retryable=failure.retryable,
         retry_after_s=failure.retry_after_s,
         request_id=turn.request_id,

@@ -46,6 +46,8 @@ class TurnStream:
         self._records: list[Record] = []
         self._handed = 0
         self._loop: LoopThread | None = None
+        self._waited: AsyncIterator[TurnEvent] | None = None
+        self._read: Iterator[TurnEvent] | None = None
 
     # -- waiting
 
@@ -67,7 +69,13 @@ class TurnStream:
     ) -> None:
         await self._close()
 
-    async def __aiter__(self) -> AsyncIterator[TurnEvent]:
+    def __aiter__(self) -> AsyncIterator[TurnEvent]:
+        """The events; a second loop goes on where the first was left."""
+        if self._waited is None:
+            self._waited = self._wait()
+        return self._waited
+
+    async def _wait(self) -> AsyncIterator[TurnEvent]:
         async for records in self._batches():
             for event in self._handed_over(records):
                 yield event
@@ -107,9 +115,15 @@ class TurnStream:
             self._loop.run(self._close())
 
     def __iter__(self) -> Iterator[TurnEvent]:
+        """The events; a second loop goes on where the first was left."""
         if self._loop is None:
             raise UsageError("enter the stream before you read it: with … as stream")
-        for records in self._loop.iterate(self._batches()):
+        if self._read is None:
+            self._read = self._read_on(self._loop)
+        return self._read
+
+    def _read_on(self, loop: LoopThread) -> Iterator[TurnEvent]:
+        for records in loop.iterate(self._batches()):
             yield from self._handed_over(records)
 
     # -- what is known, at any time

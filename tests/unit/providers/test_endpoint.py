@@ -97,3 +97,21 @@ def test_every_row_is_whole(provider: Provider) -> None:
 def test_empty_variables_are_no_keys() -> None:
     provider = CATALOGUE["gemini"]
     assert find_key(provider, {"GEMINI_API_KEY": "", "GOOGLE_API_KEY": "g"}) == "g"
+
+
+def test_a_key_never_goes_out_in_clear_but_to_this_machine() -> None:
+    environ = {"AZURE_OPENAI_BASE_URL": "res.openai.azure.com/openai/v1"}
+    assert resolve("azure:x", api_key=KEY, environ=environ).url.startswith("https://res.")
+    assert resolve("openai:x", base_url="localhost:1/v1", api_key=KEY, environ={}).url.startswith(
+        "http://localhost:1/"
+    )
+
+
+def test_a_host_alone_gets_its_port() -> None:
+    url = resolve("ollama:x", environ={"OLLAMA_HOST": "0.0.0.0"}).url
+    assert url == "http://0.0.0.0:11434/api/chat"
+
+
+def test_an_address_that_has_the_path_already_does_not_get_it_twice() -> None:
+    url = resolve("vllm:x", base_url="http://h/v1/chat/completions", environ={}).url
+    assert url == "http://h/v1/chat/completions"

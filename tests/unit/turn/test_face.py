@@ -160,3 +160,43 @@ def test_leaving_early_keeps_what_came() -> None:
                 break
     assert turn.message.text.startswith("a")
     assert turn.finish is None
+
+
+def test_a_second_loop_goes_on_where_the_first_was_left() -> None:
+    with headrace.stream("vllm:m", "Why?", transport=Recorder()) as turn:
+        first = next(iter(turn))
+        rest = list(turn)
+    assert isinstance(first, ev.TurnStarted)
+    assert isinstance(rest[-1], ev.TurnFinished)
+    assert turn.message.text == "yes"
+
+    async def ask() -> str:
+        async with headrace.stream("vllm:m", "Why?", transport=Recorder()) as turn:
+            async for _ in turn:
+                break
+            async for _ in turn:
+                pass
+        return turn.message.text
+
+    assert asyncio.run(ask()) == "yes"
+
+
+@pytest.mark.parametrize("before", [b"", sse(chunk({"content": "a"}), done=False)])
+def test_a_key_that_the_provider_quotes_is_never_told(before: bytes) -> None:
+    key = "0123456789abcdef0123456789abcdef"
+    said = before + sse({"error": {"message": f"bad key {key}", "code": key}})
+    try:
+        message = headrace.complete("mistral:m", "Why?", api_key=key, transport=Recorder(said))
+    except headrace.RequestFailed as error:
+        told = repr((error, error.code))
+    else:
+        told = repr(message)
+    assert "bad key" in told
+    assert key not in told
+
+
+def test_recording_to_a_folder_that_is_not_there_is_refused_before_asking() -> None:
+    transport = Recorder()
+    with pytest.raises(UsageError, match="no such folder"):
+        headrace.complete("vllm:m", "Why?", record="gone/x.sse", transport=transport)
+    assert transport.calls == []
