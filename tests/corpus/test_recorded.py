@@ -22,6 +22,12 @@ each_stream = pytest.mark.parametrize("row", ROWS, ids=[row["file"][8:] for row 
 
 # Rows of expected.jsonl that are wrong, with the reason. There are none so far.
 WRONG_EXPECTATIONS: dict[str, str] = {}
+# What several messages in one file should become is anybody's guess: those are not scored.
+SCORED = [
+    row
+    for row in ROWS
+    if not recorded.expected()[row["file"]]["ambiguous"] and row["file"] not in WRONG_EXPECTATIONS
+]
 
 
 def decode(row: dict[str, Any], reads: Any = None) -> list[ev.TurnEvent]:
@@ -30,11 +36,9 @@ def decode(row: dict[str, Any], reads: Any = None) -> list[ev.TurnEvent]:
     return events_of(cut, framing=recorded.FRAMINGS[row["framing"]])
 
 
-@each_stream
+@pytest.mark.parametrize("row", SCORED, ids=[row["file"][8:] for row in SCORED])
 def test_the_stream_is_exact(row: dict[str, Any]) -> None:
     expected = recorded.expected()[row["file"]]
-    if expected["ambiguous"] or row["file"] in WRONG_EXPECTATIONS:
-        return
     result = recorded.row_of(row["file"], decode(row))
     verdict = recorded.compare().compare(expected, result, strict_error=True)
     assert verdict["core"], verdict["why"]

@@ -96,6 +96,22 @@ CHAT: list[dict[str, Any]] = [
     _chat({"refusal": "w11 "}),
     _chat(
         {
+            "executed_tools": [
+                {
+                    "index": 0,
+                    "id": "x1",
+                    "type": "search",
+                    "name": "f5",
+                    "arguments": '{"q": "w20 "}',
+                    "output": "w21 ",
+                },
+                {"index": 1, "name": "f6", "search_results": {"results": [{"title": "w22 "}]}},
+            ],
+            "extra_content": {"google": {"thought_signature": "s4"}},
+        }
+    ),
+    _chat(
+        {
             "tool_calls": [
                 {
                     "index": 0,
@@ -119,6 +135,7 @@ CHAT: list[dict[str, Any]] = [
         {"tool_calls": [{"index": 2, "function": {"name": "f3", "arguments": {"a": "w15 "}}}]},
     ),
     _chat({"function_call": {"name": "f4", "arguments": '{"a": "w16 "}'}}),
+    _chat({"executed_tools": [{"index": 0, "type": "search", "arguments": "{}", "output": "o1"}]}),
     {
         **_HEAD,
         "choices": [
@@ -141,6 +158,7 @@ CHAT: list[dict[str, Any]] = [
         ],
         "citations": ["u2"],
         "search_results": [{"url": "u3", "title": "t3"}],
+        "web_search": [{"link": "u4", "url": "u4", "title": "t4"}],
         "x_groq": {"id": "g1", "usage": {"prompt_tokens": 2}, "error": None},
         "error": None,
     },
@@ -561,4 +579,4 @@ def words() -> list[str]:
         if isinstance(inner, dict) and "type" in inner
     }
     other = {"data: ", "event: ", "id: ", "error: ", "[DONE]", "<think>", "</think>", "\\ud800"}
-    return sorted(names | types | other | set(FINISH_WORDS) | FAILURE_WORDS)
+    return sorted(names | types | other | set(FINISH_WORDS) | set(FAILURE_WORDS))

@@ -185,7 +185,7 @@ CHAT: dict[str, tuple[Callable[[], Reads], str | None]] = {
     "arguments in JSON": (
         lambda: after(OPEN_CALL, chats(lambda n: call(0, "{}" * KIB))),
         "max_part_chars",
-    ),  # FAILS: as the depth of a long string below
+    ),
     "arguments held back": (
         lambda: after(OPEN_CALL, chats(lambda n: call(1 + n % 9, X, name="g"))),
         "max_held_chars",
@@ -240,7 +240,6 @@ CHAT: dict[str, tuple[Callable[[], Reads], str | None]] = {
         lambda: events(lambda n: {f"key{n}.{m}": 1 for m in range(KIB)}),
         "max_total_bytes",
     ),
-    # FAILS: none of these has a limit but max_total_bytes, of which they take 20 times
     "sources": (
         lambda: tops(lambda n: {"citations": [f"{n}.{m}" for m in range(100)]}),
         None,
@@ -260,7 +259,6 @@ CHAT: dict[str, tuple[Callable[[], Reads], str | None]] = {
         ),
         None,
     ),
-    # FAILS: sound has no limit but max_total_bytes; a text of that size passes max_part_chars
     "sound": (lambda: chats(lambda n: {"audio": {"data": X}}), "max_part_chars"),
 }
 
@@ -321,13 +319,11 @@ ANTHROPIC: dict[str, tuple[Callable[[], Reads], str | None]] = {
         lambda: after(TEXT_BLOCK, events(lambda n: delta(0, "signature_delta", signature=X))),
         "max_total_bytes",
     ),
-    # FAILS: blocks that are never stopped and have no part yet are counted nowhere
     "empty blocks": (lambda: events(lambda n: blocks(n, type="text")), "max_parts"),
     "unknown blocks that never stop": (
         lambda: events(lambda n: blocks(n, type="odd")),
         "max_parts",
     ),
-    # FAILS: what an unknown block grows to has no limit (and is copied with every delta)
     "unknown deltas": (
         lambda: after(
             sse(blocks(0, type="odd", words=""), done=False),
@@ -335,14 +331,12 @@ ANTHROPIC: dict[str, tuple[Callable[[], Reads], str | None]] = {
         ),
         "max_part_chars",
     ),
-    # FAILS: the keys of usage reports add up to many times max_total_bytes
     "usage keys": (
         lambda: events(
             lambda n: {"type": "message_delta", "usage": {f"{n}.{m}": 1 for m in range(100)}}
         ),
         None,
     ),
-    # FAILS: citations have no limit but max_total_bytes, of which they take 20 times
     "citations": (
         lambda: after(
             TEXT_BLOCK,
@@ -411,7 +405,6 @@ def test_the_default_limits_hold_memory_within_twice_their_size(head: bytes, lim
     assert found.peak_bytes <= 2 * getattr(DEFAULT_LIMITS, limit) + OVERHEAD_BYTES
 
 
-# FAILS: the pattern of check_depth takes 140 bytes for each byte of a string (payload.py)
 def test_finding_the_depth_of_a_long_string_takes_no_memory() -> None:
     """A megabyte of image beside enough brackets that they must be counted one by one."""
     brackets = b"[" + b"[]," * 200 + b"0]"

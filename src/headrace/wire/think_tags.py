@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+TAGS = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+)
+"""The tags that models are known to use."""
 # Blanks before an opening tag; a stream of nothing but blanks is not held back for ever.
 _MAX_BLANKS = 256
 
@@ -12,13 +19,14 @@ class ThinkTags:
     """Splits the text of one output into reasoning and text.
 
     A block counts only where the output's text begins with it: further on, a tag is
-    something that the model talks about. `is_done` tells that the rest is plain text
+    something that the model talks about. `pairs` are the tags that models use; with
+    `is_inside` the first pair is open already. `is_done` tells that the rest is plain text
     and need not be fed any more.
     """
 
-    def __init__(self, opening: str, closing: str, *, is_inside: bool = False) -> None:
-        self._opening = opening
-        self._closing = closing
+    def __init__(self, pairs: Sequence[tuple[str, str]], *, is_inside: bool = False) -> None:
+        self._pairs = pairs
+        self._closing = pairs[0][1]
         self._is_inside = is_inside
         self._held = ""
         self.is_done = False
@@ -44,11 +52,14 @@ class ThinkTags:
     def _before(self, text: str) -> Iterator[tuple[bool, str]]:
         """Nothing but blanks so far: the opening tag may come, or may have begun."""
         visible = text.lstrip()
-        if visible.startswith(self._opening):
-            self._is_inside = True
-            blanks = text[: len(text) - len(visible)]
-            yield from self._inside(blanks + visible[len(self._opening) :])
-        elif self._opening.startswith(visible) and len(text) <= _MAX_BLANKS:
+        for opening, closing in self._pairs:
+            if visible.startswith(opening):
+                self._is_inside, self._closing = True, closing
+                blanks = text[: len(text) - len(visible)]
+                yield from self._inside(blanks + visible[len(opening) :])
+                return
+        may_begin = any(opening.startswith(visible) for opening, _ in self._pairs)
+        if may_begin and len(text) <= _MAX_BLANKS:
             self._held = text
         else:
             self.is_done = True

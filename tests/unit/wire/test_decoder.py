@@ -93,7 +93,7 @@ def test_the_error_field_is_read_also_where_the_sse_framing_was_lost() -> None:
 
 
 def test_quirks_do_no_harm_to_a_stream_of_another_dialect() -> None:
-    assert only(events_of(MESSAGE, quirks=ChatQuirks(think_tags=None)), ev.TurnFinished)
+    assert only(events_of(MESSAGE, quirks=ChatQuirks(think_tags=())), ev.TurnFinished)
 
 
 def test_a_turn_can_be_failed_from_outside_once() -> None:

@@ -129,6 +129,13 @@ def test_think_tags_may_be_cut_anywhere(size: int) -> None:
     assert (thought.text, answer.text) == ("\na < b\n", "\n\nyes <think> no")
 
 
+@pytest.mark.parametrize("tag", ["think", "thinking", "thought", "reasoning"])
+def test_every_tag_that_models_use_may_be_cut_anywhere(tag: str) -> None:
+    written = f"<{tag}>hm</{tag}>yes"
+    thought, answer = parts(*({"content": character} for character in written))
+    assert (thought.text, answer.text) == ("hm", "yes")
+
+
 def test_what_looks_like_a_tag_and_is_none_stays_text_in_its_place() -> None:
     answer, call = parts({"content": "<th"}, {"tool_calls": [entry(0, id="a", name="f")]})
     assert answer.text == "<th"
@@ -142,7 +149,7 @@ def test_what_was_held_back_is_not_lost_by_a_failure() -> None:
 
 
 def test_tags_are_a_quirk() -> None:
-    none = ChatQuirks(think_tags=None)
+    none = ChatQuirks(think_tags=())
     assert parts({"content": "<think>a</think>"}, quirks=none)[0].text == "<think>a</think>"
     inside = ChatQuirks(starts_inside_thinking=True)
     thought, answer = parts({"content": "a</think>b"}, quirks=inside)

@@ -248,9 +248,9 @@ class Choice:
 
 
 def _tags(quirks: ChatQuirks) -> ThinkTags | None:
-    if quirks.think_tags is None:
+    if not quirks.think_tags:
         return None
-    return ThinkTags(*quirks.think_tags, is_inside=quirks.starts_inside_thinking)
+    return ThinkTags(quirks.think_tags, is_inside=quirks.starts_inside_thinking)
 
 
 def _joined(thought: object) -> str:

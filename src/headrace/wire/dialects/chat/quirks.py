@@ -20,6 +20,7 @@ from headrace.content import (
     ErrorCategory,
     FinishReason,
 )
+from headrace.wire.think_tags import TAGS
 
 FINISH_WORDS: dict[str, FinishReason] = {
     "stop": END_TURN,
@@ -57,11 +58,11 @@ FAILURE_WORDS: dict[str, ErrorCategory] = {
 class ChatQuirks(msgspec.Struct, frozen=True, kw_only=True):
     """One row of facts about a provider's chat streams."""
 
-    think_tags: tuple[str, str] | None = ("<think>", "</think>")
-    """The tags of reasoning that comes at the beginning of the text; None: there are none."""
+    think_tags: tuple[tuple[str, str], ...] = TAGS
+    """The tags of reasoning that comes at the beginning of the text; none: it has no tags."""
     starts_inside_thinking: bool = False
-    """The prompt template has already opened the tag: the text begins as reasoning and
-    only the closing tag comes."""
+    """The prompt template has already opened the first tag: the text begins as reasoning
+    and only the closing tag comes."""
     keeps_logprobs: bool = False
     """Collect the log-probabilities in `provider_data`; they are many."""
 

@@ -13,7 +13,7 @@ from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.think_tags import ThinkTags
+from headrace.wire.think_tags import TAGS, ThinkTags
 from headrace.wire.usage import count
 
 _NOT_KEPT = frozenset({"model", "message", "done", "done_reason", "error"})
@@ -55,7 +55,7 @@ class OllamaDialect(JSONDialect[WireLine]):
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(ledger, WireLine, limits)
         self._message: Output | None = None
-        self._tags: ThinkTags | None = ThinkTags("<think>", "</think>")
+        self._tags: ThinkTags | None = ThinkTags(TAGS)
 
     @staticmethod
     def recognises(payload: dict[str, Any]) -> bool:

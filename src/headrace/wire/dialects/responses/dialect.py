@@ -73,10 +73,10 @@ class ResponsesDialect(JSONDialect[WireEvent]):
 
     def _seldom(self, kind: str, frame: Frame, event: WireEvent) -> None:
         match kind:
-            case "response.output_item.added":
-                self._add(event.output_index, event.item or {})
-            case "response.output_item.done":
-                self._finish_item(event.output_index, event.item or {}, frame.data)
+            case "response.output_item.added" if event.item:
+                self._add(event.output_index, event.item)
+            case "response.output_item.done" if event.item:
+                self._finish_item(event.output_index, event.item, frame.data)
             case _ if event.response is not None:
                 self._about_response(kind, event.response)
             case _:
@@ -191,7 +191,7 @@ def _is_ours(kind: str, item: dict[str, Any]) -> bool:
         case "function_call" | "apply_patch_call" | "local_shell_call" | "computer_call":
             return True
         case "custom_tool_call":
-            return item.get("name") not in _RUN_BY_PROVIDER
+            return as_text(item.get("name")) not in _RUN_BY_PROVIDER
         case "shell_call":
             where = as_text(as_object(item.get("environment")).get("type")) or "local"
             return not where.startswith("container")
@@ -236,4 +236,17 @@ _FROM_EVENT: dict[str, dict[str, Any]] = {
     "reasoning_summary_text": {"type": "reasoning"},
     "reasoning_summary_part": {"type": "reasoning"},
     "function_call_arguments": {"type": "function_call"},
+    "custom_tool_call_input": {"type": "custom_tool_call"},
+    "mcp_call_arguments": {"type": "mcp_call"},
+    "code_interpreter_call_code": {"type": "code_interpreter_call"},
+    **{
+        kind: {"type": kind}
+        for kind in (
+            "web_search_call",
+            "file_search_call",
+            "code_interpreter_call",
+            "image_generation_call",
+            "mcp_call",
+        )
+    },
 }
