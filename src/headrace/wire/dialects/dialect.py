@@ -45,7 +45,7 @@ class JSONDialect(Generic[T]):
         self._max_depth = limits.max_depth
         payloads = PayloadDecoder(kind, limits.max_depth)
         self._decode = payloads.decode
-        # For grammars whose frames come by the thousand, see `PayloadDecoder`.
+        # For grammars whose frames come by the thousand: see `PayloadDecoder`.
         self._decode_shallow = payloads.decode_shallow
         self._shallow_bytes = payloads.shallow_bytes
 

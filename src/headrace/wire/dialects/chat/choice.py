@@ -10,7 +10,7 @@ import msgspec
 from headrace.content import Failure, JSONContent, TextContent, other
 from headrace.events import CitationAdded
 from headrace.wire.dialects.chat.calls import ChatCalls
-from headrace.wire.dialects.chat.chunk import WireCall, WireChoice, WireDelta
+from headrace.wire.dialects.chat.chunk import PlainDelta, WireCall, WireChoice, WireDelta
 from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS, ChatQuirks
 from headrace.wire.dialects.chat.reasoning import feed_reasoning
 from headrace.wire.failure import scrub
@@ -33,6 +33,20 @@ class Choice:
         self._executed: dict[int, Call] = {}
         self._audio: list[str] = []
         self._audio_chars = 0
+
+    def feed_plain(self, delta: PlainDelta) -> None:
+        """A delta of words or calls and nothing else."""
+        if delta.reasoning_content:
+            if self._tags is not None:
+                self._release()
+            self.output.reasoning(delta.reasoning_content)
+        if delta.content:
+            if self._tags is None:
+                self.output.text(delta.content)
+            else:
+                self._text(delta.content, None)
+        if delta.tool_calls:
+            self._call(delta.tool_calls)
 
     def feed(self, choice: WireChoice) -> None:
         """Reasoning, then text, then calls."""

@@ -86,6 +86,37 @@ class WireChunk(msgspec.Struct, gc=False):
     web_search: list[Any] | None = None
 
 
+class PlainDelta(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A delta of words or calls and nothing else, as nearly all are: what may stand there
+    only as null is typed so, and whatever else makes it another kind of delta."""
+
+    role: str | None = None
+    content: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: list[WireCall] | None = None
+    refusal: None = None
+    function_call: None = None
+    reasoning: None = None
+
+
+class PlainChoice(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    delta: PlainDelta
+    index: int = 0
+    finish_reason: None = None
+    logprobs: None = None
+
+
+class PlainChunk(msgspec.Struct, gc=False):
+    """A chunk with nothing beside its words: it is asked for nothing else."""
+
+    choices: list[PlainChoice]
+    usage: None = None
+    error: None = None
+    citations: None = None
+    search_results: None = None
+    web_search: None = None
+
+
 class WireHead(msgspec.Struct, gc=False):
     """What every chunk repeats, and is read only until the turn has started."""
 

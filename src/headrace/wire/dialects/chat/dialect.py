@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from headrace.content import Failure
 from headrace.events import CitationAdded
 from headrace.wire.dialects.chat.choice import Choice
-from headrace.wire.dialects.chat.chunk import WireChoice, WireChunk, WireHead
+from headrace.wire.dialects.chat.chunk import PlainChunk, WireChoice, WireChunk, WireHead
 from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from headrace.wire.dialects.chat.usage import chat_usage
 from headrace.wire.dialects.dialect import JSONDialect
@@ -38,6 +40,8 @@ _NOT_KEPT = frozenset(
 _NOT_KEPT_OF_CHOICE = frozenset(
     ["index", "delta", "message", "finish_reason", "usage", "logprobs", "text", "seed"]
 )
+# How many chunks of a stream may be other than plain before it is read the long way.
+_PLAIN_TRIES = 64
 
 
 class ChatDialect(JSONDialect[WireChunk]):
@@ -58,6 +62,8 @@ class ChatDialect(JSONDialect[WireChunk]):
         self._choices: dict[int, Choice] = {}
         self._known_choice = self._choices.get
         self._is_introduced = False
+        self._plain_tries = 0
+        self._decode_plain = msgspec.json.Decoder(PlainChunk).decode
         self._failure: Failure | None = None
         self._model: str | None = None
         self._response_id: str | None = None
@@ -75,12 +81,22 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     def feed(self, frame: Frame) -> None:
         """Read one chunk, the terminator, or whatever else a server sends."""
-        data = frame.data
-        try:
-            is_shallow = len(data) <= self._shallow_bytes
-            chunk = self._decode_shallow(data) if is_shallow else self._payload(frame)
-        except REFUSED:
-            chunk = self._payload(frame)
+        if self._plain_tries and len(frame.data) <= self._shallow_bytes:
+            try:
+                plain = self._decode_plain(frame.data).choices
+            except REFUSED:
+                # A stream whose chunks are seldom plain is soon asked no more.
+                self._plain_tries -= 1
+            else:
+                if len(plain) == 1:
+                    choice = self._known_choice(plain[0].index)
+                    if choice is not None:
+                        choice.feed_plain(plain[0].delta)
+                        return
+        self._feed_any(frame)
+
+    def _feed_any(self, frame: Frame) -> None:
+        chunk = self._payload(frame)
         if chunk is None:
             return
         choices = chunk.choices
@@ -123,6 +139,7 @@ class ChatDialect(JSONDialect[WireChunk]):
         self._provider = self._provider or head.provider
         if is_telling:
             self._is_introduced = True
+            self._plain_tries = _PLAIN_TRIES
             self.ledger.start(
                 model=self._model, response_id=self._response_id, provider=self._provider
             )
