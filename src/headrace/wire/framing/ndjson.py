@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.errors import LimitExceeded
 from headrace.wire.framing.frame import Frame
-from headrace.wire.framing.splitter import LineSplitter
+from headrace.wire.framing.splitter import CR, LF, LineSplitter
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 
 
@@ -19,12 +19,18 @@ class NDJSONFraming:
         self.unfinished: Frame | None = None
         self._lines = LineSplitter(limits)
         self._max_frame_bytes = limits.max_frame_bytes
+        self._max_whole_bytes = min(limits.max_line_bytes, limits.max_frame_bytes)
 
     def feed(self, data: bytes) -> list[Frame]:
         """Take one read; return a frame for each line it completed.
 
         Raises `LimitExceeded` for `max_line_bytes` and `max_frame_bytes`.
         """
+        # The hot path: servers send one line per read.
+        if data[-1:] == b"\n" and self._lines.is_empty and len(data) <= self._max_whole_bytes:
+            line = data[:-1]
+            if LF not in line and CR not in line and line[:1] == b"{":
+                return [Frame(line)]
         frames: list[Frame] = []
         for line in self._lines.feed(data):
             if len(line) > self._max_frame_bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from headrace.content import UNKNOWN_USAGE, Failure, FinishReason, Usage, other
@@ -46,7 +47,8 @@ class Ledger:
         self._provider_data: dict[str, Any] = {}
         self.is_started = False
         self.is_finished = False
-        self.usage: Usage = UNKNOWN_USAGE
+        self._usage: Usage = UNKNOWN_USAGE
+        self._usage_source: Callable[[], Usage] | None = None
         self.finish_reason: FinishReason | None = None
         self.failure: Failure | None = None
         self.service_tier: str | None = None
@@ -97,9 +99,21 @@ class Ledger:
         self.events.append(OutputStarted(number, role))
         return output
 
+    @property
+    def usage(self) -> Usage:
+        """The usage so far."""
+        if self._usage_source is not None:
+            source, self._usage_source = self._usage_source, None
+            self._usage = self._usage.updated(source())
+        return self._usage
+
     def report(self, usage: Usage) -> None:
         """A usage report, running or final."""
-        self.usage = self.usage.updated(usage)
+        self._usage = self.usage.updated(usage)
+
+    def report_later(self, source: Callable[[], Usage]) -> None:
+        """A report that comes with every chunk: it is counted up when somebody asks."""
+        self._usage_source = source
 
     def cite(self, citation: CitationAdded) -> None:
         """A source of the whole response; after the end it is nothing."""

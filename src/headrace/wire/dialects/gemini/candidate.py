@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -18,8 +19,12 @@ from headrace.content import (
 from headrace.events import CitationAdded
 from headrace.wire.dialects.gemini.arguments import PartialArguments
 from headrace.wire.dialects.gemini.response import WireCandidate, WirePart
+from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
+
+RawParts: TypeAlias = Callable[[Frame, int], list[dict[str, Any]]]
+"""The parts of a candidate as they lie on the wire, asked for where one is unknown."""
 
 _FILTERS = frozenset(
     "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT"
@@ -35,29 +40,35 @@ _NUMBERS = (
 class Candidate:
     """States the facts of one candidate to its output."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, raw_parts: RawParts) -> None:
         self.output = output
+        self._raw_parts = raw_parts
         self._partial: tuple[Call, PartialArguments] | None = None
         self._code_call_id = ""
         self._cited: set[str] = set()
 
-    def feed(self, candidate: WireCandidate, raw_parts: list[dict[str, Any]]) -> None:
-        """One chunk of it; `raw_parts` are given where a part is of a kind we do not know."""
+    def feed(self, candidate: WireCandidate, frame: Frame) -> None:
+        """One chunk of it."""
         content = candidate.content
-        for at, part in enumerate((content.parts if content else None) or ()):
-            if part.is_other:
-                self._other(part)
-            elif part.text is not None:
-                self._text(part)
-            elif at < len(raw_parts):
-                self._unknown(raw_parts[at], part.thought_signature)
+        if content is not None and content.parts:
+            for at, part in enumerate(content.parts):
+                if part.text:
+                    self._text(part)
+                elif part.is_other:
+                    self._other(part)
+                elif part.text is not None:
+                    self._text(part)
+                else:
+                    raw = self._raw_parts(frame, candidate.index)
+                    self._unknown(raw[at] if at < len(raw) else {}, part.thought_signature)
         if candidate.grounding_metadata:
             self._ground(candidate.grounding_metadata)
         if candidate.citation_metadata:
             self._cite_all(candidate.citation_metadata)
-        # The last one counts, since some servers say STOP with every chunk.
         word = candidate.finish_reason
-        self.output.finish(finish_reason(word), str(word), replaces=True)
+        if word is not None:
+            # The last one counts, since some servers say STOP with every chunk.
+            self.output.finish(finish_reason(word), str(word), replaces=True)
 
     def close(self) -> None:
         """The stream ends: a call whose pieces stopped coming is not called whole."""
@@ -70,18 +81,18 @@ class Candidate:
 
     def _text(self, part: WirePart) -> None:
         text = part.text or ""
-        if part.thought and part.thought_signature:
-            self.output.signed_reasoning(text, part.thought_signature, "summary")
+        signature = part.thought_signature
+        if signature:
+            if part.thought:
+                self.output.signed_reasoning(text, signature, "summary")
+            else:
+                self.output.signed_text(text, signature)
         elif part.thought:
             self.output.reasoning(text, None, None, "summary")
-        elif part.thought_signature:
-            self.output.signed_text(text, part.thought_signature)
         else:
             self.output.text(text)
 
     def _other(self, part: WirePart) -> None:
-        if part.text:
-            self._text(part)
         if part.function_call is not None:
             self._function_call(part.function_call, part.thought_signature)
         elif part.executable_code is not None:

@@ -14,6 +14,7 @@ from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.payload import REFUSED
 
 
 class GeminiDialect(JSONDialect[WireResponse]):
@@ -38,18 +39,25 @@ class GeminiDialect(JSONDialect[WireResponse]):
 
     def feed(self, frame: Frame) -> None:
         """Read one chunk."""
-        response = self._payload(frame)
+        data = frame.data
+        try:
+            is_shallow = len(data) <= self._shallow_bytes
+            response = self._decode_shallow(data) if is_shallow else self._payload(frame)
+        except REFUSED:
+            response = self._payload(frame)
         if response is None:
             return
         if not self.ledger.is_started:
             self.ledger.start(model=response.model_version, response_id=response.response_id)
-        for wire in response.candidates or ():
-            raw = self._raw_parts(frame, wire.index) if _has_unknown(wire) else []
-            self._candidate(wire.index).feed(wire, raw)
-            if wire.finish_reason or wire.grounding_metadata or wire.url_context_metadata:
-                self._note(wire)
-        if response.usage_metadata:
-            self.ledger.report(self._usage.feed(response.usage_metadata))
+        if response.candidates:
+            for wire in response.candidates:
+                candidate = self._candidates.get(wire.index) or self._begin(wire.index)
+                candidate.feed(wire, frame)
+                if wire.finish_reason or wire.grounding_metadata or wire.url_context_metadata:
+                    self._note(wire)
+        if response.usage_metadata is not None:
+            self._usage.feed(response.usage_metadata)
+            self.ledger.report_later(self._usage.total)
         if response.prompt_feedback:
             self._blocked(response.prompt_feedback)
         if response.error:
@@ -62,10 +70,10 @@ class GeminiDialect(JSONDialect[WireResponse]):
         for candidate in self._candidates.values():
             candidate.close()
 
-    def _candidate(self, index: int) -> Candidate:
-        if index not in self._candidates:
-            self._candidates[index] = Candidate(self.ledger.output(index))
-        return self._candidates[index]
+    def _begin(self, index: int) -> Candidate:
+        candidate = Candidate(self.ledger.output(index), self._raw_parts)
+        self._candidates[index] = candidate
+        return candidate
 
     def _blocked(self, feedback: dict[str, Any]) -> None:
         """The prompt itself was refused: there will be no candidate."""
@@ -88,9 +96,3 @@ class GeminiDialect(JSONDialect[WireResponse]):
             self.ledger.note("urlContextMetadata", wire.url_context_metadata)
         if wire.finish_message:
             self.ledger.note("finishMessage", wire.finish_message)
-
-
-def _has_unknown(wire: WireCandidate) -> bool:
-    """Whether a part has neither text nor anything else that we know."""
-    parts = (wire.content.parts if wire.content else None) or ()
-    return any(part.text is None and not part.is_other for part in parts)

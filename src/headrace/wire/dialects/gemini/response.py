@@ -50,9 +50,20 @@ class WireCandidate(msgspec.Struct, rename="camel", gc=False):
     url_context_metadata: JSONObject | None = None
 
 
+class WireUsage(msgspec.Struct, rename="camel", gc=False):
+    prompt_token_count: Any = None
+    candidates_token_count: Any = None
+    thoughts_token_count: Any = None
+    total_token_count: Any = None
+    cached_content_token_count: Any = None
+    tool_use_prompt_token_count: Any = None
+    service_tier: Any = None
+    traffic_type: Any = None
+
+
 class WireResponse(msgspec.Struct, rename="camel", gc=False):
     candidates: list[WireCandidate] | None = None
-    usage_metadata: JSONObject | None = None
+    usage_metadata: WireUsage | None = None
     prompt_feedback: JSONObject | None = None
     model_version: str | None = None
     response_id: str | None = None

@@ -13,6 +13,7 @@ from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.payload import REFUSED
 from headrace.wire.think_tags import TAGS, ThinkTags
 from headrace.wire.usage import count
 
@@ -64,7 +65,12 @@ class OllamaDialect(JSONDialect[WireLine]):
 
     def feed(self, frame: Frame) -> None:
         """Read one line."""
-        line = self._payload(frame)
+        data = frame.data
+        try:
+            is_shallow = len(data) <= self._shallow_bytes
+            line = self._decode_shallow(data) if is_shallow else self._payload(frame)
+        except REFUSED:
+            line = self._payload(frame)
         if line is None:
             return
         if self._message is None:
@@ -77,16 +83,24 @@ class OllamaDialect(JSONDialect[WireLine]):
             self._done(line, frame)
 
     def _say(self, message: WireMessage) -> None:
-        output = self._output(message.role)
+        output = self._message or self._output(message.role)
         if message.thinking:
-            self._release()
+            if self._tags is not None:
+                self._release()
             output.reasoning(message.thinking)
         if message.content:
-            self._text(output, message.content)
+            if self._tags is None:
+                output.text(message.content)
+            else:
+                self._text(output, self._tags, message.content)
+        if message.images or message.tool_calls:
+            self._seldom(output, message)
+
+    def _seldom(self, output: Output, message: WireMessage) -> None:
+        self._release()
         for image in message.images or ():
             output.media("image", data=image)
         for call in message.tool_calls or ():
-            self._release()
             self._call(output, call)
 
     def _output(self, role: str | None = None) -> Output:
@@ -94,14 +108,11 @@ class OllamaDialect(JSONDialect[WireLine]):
             self._message = self.ledger.output(0, role or "assistant")
         return self._message
 
-    def _text(self, output: Output, text: str) -> None:
+    def _text(self, output: Output, tags: ThinkTags, text: str) -> None:
         """Older servers leave the tags of reasoning in the text."""
-        if self._tags is None:
-            output.text(text)
-            return
-        for is_reasoning, piece in self._tags.feed(text):
+        for is_reasoning, piece in tags.feed(text):
             output.reasoning(piece) if is_reasoning else output.text(piece)
-        if self._tags.is_done:
+        if tags.is_done:
             self._tags = None
 
     def _release(self) -> None:
