@@ -367,7 +367,6 @@ def test_a_public_case_as_arguments(dialect: str, path: Path) -> None:
     check_arguments(dialect, path.name, path.read_bytes())
 
 
-# FAILS: a `type` that is a list or an object raises TypeError (anthropic/dialect.py recognises)
 @authored
 def test_detection_reads_any_first_frame(name: str) -> None:
     for payload in (AUTHORED[name], b'{"type": ' + AUTHORED[name] + b"}"):

@@ -24,10 +24,8 @@ CITED = b'"citations": ["u"]'
 
 # A stream, and the decoder's options; each once broke a promise.
 FOUND: dict[str, tuple[bytes, dict[str, Any]]] = {
-    # FAILS: TypeError: unhashable type (anthropic/dialect.py recognises)
     "a type that is a list": (b'data: {"type": []}\n\n', {}),
     "a type that is an object": (b'data: {"type": {}}\n\n', {}),
-    # FAILS: CitationAdded after TurnFailed (chat/dialect.py _seldom, ledger.py cite)
     "sources beside an error inside x_groq": (
         b'data: {"x_groq": {"error": "e"}, ' + CITED + b"}\n\n",
         {"dialect": "chat"},
@@ -36,7 +34,6 @@ FOUND: dict[str, tuple[bytes, dict[str, Any]]] = {
         b'event: error\ndata: {"message": "e", ' + CITED + b"}\n\n",
         {"dialect": "chat"},
     ),
-    # FAILS: the cut decides which of two limits is named (decoder.py feed)
     "a long line behind a frame, and the end of all room": (
         b"data:1\n\n" + b"x" * 40,
         {"dialect": "chat", **LIMITED},

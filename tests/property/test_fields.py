@@ -140,10 +140,6 @@ def _place(payload: Any) -> Any:
     return next((payload[name] for name in PLACES if name in payload), None)
 
 
-# FAILS: responses-26-item.name, a list or an object raises TypeError (dialect.py _is_ours)
-# FAILS: responses-8-item and others: the item is read as an unknown one (dialect.py _add)
-# FAILS: chat-14-x_groq.error, citations of the same chunk come after the end (dialect.py _seldom)
-# FAILS: anthropic-26-delta.words and .list, null and [] wipe an unknown block (block.py _merge)
 @pytest.mark.parametrize(("dialect", "number", "path"), list(fields()))
 def test_a_wrong_field_raises_nothing_and_loses_no_neighbour(
     dialect: str, number: int, path: Path
@@ -186,7 +182,6 @@ def may_fail(path: Path, end: ev.TurnFailed) -> bool:
     return "which had ended" in end.message and bool({"tool_calls", "index"} & set(path))
 
 
-# FAILS: anthropic, a `type` that is a list or an object raises TypeError (dialect.py recognises)
 @pytest.mark.parametrize("dialect", STREAMS)
 def test_a_wrong_first_payload_raises_nothing_while_the_dialect_is_unknown(dialect: str) -> None:
     for path in paths(STREAMS[dialect][0]):

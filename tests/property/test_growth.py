@@ -151,7 +151,6 @@ CHAT = [
     switches_between_two_open_calls,
     switches_beside_an_open_call,
     calls,
-    # FAILS: each call counts through all copies of its id (ledger/numbers.py call_id)
     calls_with_one_id,
     calls_held_back,
     candidates,

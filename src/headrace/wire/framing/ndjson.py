@@ -18,6 +18,7 @@ class NDJSONFraming:
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self.unfinished: Frame | None = None
         self._lines = LineSplitter(limits)
+        self._is_between_lines = False
         self._max_frame_bytes = limits.max_frame_bytes
         self._max_whole_bytes = min(limits.max_line_bytes, limits.max_frame_bytes)
 
@@ -27,9 +28,9 @@ class NDJSONFraming:
         Raises `LimitExceeded` for `max_line_bytes` and `max_frame_bytes`.
         """
         # The hot path: servers send one line per read.
-        if data[-1:] == b"\n" and self._lines.is_empty and len(data) <= self._max_whole_bytes:
+        if self._is_between_lines and data[:1] == b"{" and len(data) <= self._max_whole_bytes:
             line = data[:-1]
-            if LF not in line and CR not in line and line[:1] == b"{":
+            if data[-1:] == b"\n" and LF not in line and CR not in line:
                 return [Frame(line)]
         frames: list[Frame] = []
         for line in self._lines.feed(data):
@@ -40,6 +41,7 @@ class NDJSONFraming:
                 frames.append(Frame(line))
         if not frames:
             self._lines.raise_held()
+        self._is_between_lines = self._lines.is_empty
         return frames
 
     def close(self) -> list[Frame]:

@@ -73,28 +73,31 @@ class OllamaDialect(JSONDialect[WireLine]):
             line = self._payload(frame)
         if line is None:
             return
-        if self._message is None:
-            self.ledger.start(model=line.model)
-        if line.message is not None:
-            self._say(line.message)
+        output, message = self._message, line.message
+        if output is None:
+            output = self._begin(line)
+        if message is not None:
+            if message.thinking:
+                if self._tags is not None:
+                    self._release()
+                output.reasoning(message.thinking)
+            if message.content:
+                if self._tags is None:
+                    output.text(message.content)
+                else:
+                    self._text(output, self._tags, message.content)
+            if message.images or message.tool_calls:
+                self._seldom(output, message)
         if line.error:
             self.fail(failure_from(line.error))
         elif line.done:
-            self._done(line, frame)
+            self._done(output, line, frame)
 
-    def _say(self, message: WireMessage) -> None:
-        output = self._message or self._output(message.role)
-        if message.thinking:
-            if self._tags is not None:
-                self._release()
-            output.reasoning(message.thinking)
-        if message.content:
-            if self._tags is None:
-                output.text(message.content)
-            else:
-                self._text(output, self._tags, message.content)
-        if message.images or message.tool_calls:
-            self._seldom(output, message)
+    def _begin(self, line: WireLine) -> Output:
+        self.ledger.start(model=line.model)
+        role = line.message.role if line.message else None
+        self._message = self.ledger.output(0, role or "assistant")
+        return self._message
 
     def _seldom(self, output: Output, message: WireMessage) -> None:
         self._release()
@@ -102,11 +105,6 @@ class OllamaDialect(JSONDialect[WireLine]):
             output.media("image", data=image)
         for call in message.tool_calls or ():
             self._call(output, call)
-
-    def _output(self, role: str | None = None) -> Output:
-        if self._message is None:
-            self._message = self.ledger.output(0, role or "assistant")
-        return self._message
 
     def _text(self, output: Output, tags: ThinkTags, text: str) -> None:
         """Older servers leave the tags of reasoning in the text."""
@@ -118,7 +116,7 @@ class OllamaDialect(JSONDialect[WireLine]):
     def _release(self) -> None:
         if self._tags is not None:
             for is_reasoning, piece in self._tags.close():
-                output = self._output()
+                output = self.ledger.output(0)
                 output.reasoning(piece) if is_reasoning else output.text(piece)
             self._tags = None
 
@@ -131,7 +129,7 @@ class OllamaDialect(JSONDialect[WireLine]):
             output.args(call, said.arguments or "")
         output.end_call(call)
 
-    def _done(self, line: WireLine, frame: Frame) -> None:
+    def _done(self, output: Output, line: WireLine, frame: Frame) -> None:
         self.ledger.report(
             Usage(input_tokens=count(line.prompt_eval_count), output_tokens=count(line.eval_count))
         )
@@ -141,5 +139,5 @@ class OllamaDialect(JSONDialect[WireLine]):
         word = as_text(line.done_reason)
         # Servers before 0.1.40 said only that they were done.
         known = {None: END_TURN, "stop": END_TURN, "length": MAX_TOKENS}
-        self._output().finish(known.get(word) or other(word or ""), word)
+        output.finish(known.get(word) or other(word or ""), word)
         self._end(has_terminator=True)
