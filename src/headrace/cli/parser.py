@@ -122,7 +122,7 @@ def _add_ask(commands: Any) -> None:
     ask.add_argument("-s", "--system", metavar="TEXT", help="instructions above the question")
     ask.add_argument("--effort", choices=EFFORTS, help="how hard to think")
     ask.add_argument("--max-tokens", type=int, metavar="N", help="the longest answer")
-    ask.add_argument("--temperature", type=float, metavar="T")
+    ask.add_argument("--temperature", type=float, metavar="T", help="how freely to choose words")
     ask.add_argument("--base-url", metavar="URL", help="another address of the same provider")
     ask.add_argument(
         "--hide-reasoning", action="store_true", help="do not show what the model thinks"

@@ -43,8 +43,8 @@ class ChatCalls:
 
     def _begin_or_go_on(self, entry: WireCall) -> None:
         if entry.type in _RUN_BY_PROVIDER:
-            call = self._output.call(call_id=entry.id, name=entry.type, executor="provider")
-            self._output.end_call(call)
+            theirs = self._output.call(call_id=entry.id, name=entry.type, executor="provider")
+            self._output.end_call(theirs)
             return
         said = entry.function or entry.custom or WireFunction()
         written = _written(said)
