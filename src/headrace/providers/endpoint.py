@@ -6,6 +6,7 @@ A model string is `provider:model`, such as `anthropic:claude-sonnet-4-5`.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from urllib.parse import quote
@@ -16,7 +17,7 @@ from headrace.errors import UsageError
 from headrace.providers.catalogue import CATALOGUE
 from headrace.providers.provider import Provider
 
-_NEAR = ("localhost", "127.", "[::1]", "0.0.0.0")
+_NEAR = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)(?::\d+)?", re.IGNORECASE)
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -50,8 +51,16 @@ def resolve(
         )
     path = provider.path.replace("{model}", quote(name, safe="/@:.-"))
     key = api_key or find_key(provider, environ)
-    address = _with_scheme(base, provider).rstrip("/").removesuffix(path)
-    return Endpoint(provider, name, address + path, _headers(provider, key))
+    url = _joined(_with_scheme(base, provider).rstrip("/"), path)
+    return Endpoint(provider, name, url, _headers(provider, key))
+
+
+def _joined(address: str, path: str) -> str:
+    """An address may have been given with the path, or with its version, already."""
+    version = f"/{path.split('/')[1]}"
+    if version == "/v1":
+        address = address.removesuffix(path).removesuffix(version)
+    return address.removesuffix(path) + path
 
 
 def find_key(provider: Provider, environ: Mapping[str, str]) -> str | None:
@@ -80,9 +89,10 @@ def _with_scheme(base: str, provider: Provider) -> str:
     if "://" in base:
         return base
     host = base.partition("/")[0]
-    is_near = host.startswith(_NEAR) or provider.auth == "none"
+    is_near = _NEAR.fullmatch(host) is not None or provider.auth == "none"
     scheme = "http" if is_near else "https"
-    port = f":{provider.default_port}" if provider.default_port and ":" not in host else ""
+    has_port = ":" in host.rpartition("]")[2]
+    port = f":{provider.default_port}" if provider.default_port and not has_port else ""
     return f"{scheme}://{host}{port}{base[len(host) :]}"
 
 

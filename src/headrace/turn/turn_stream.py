@@ -46,7 +46,7 @@ class TurnStream:
         self._records: list[Record] = []
         self._handed = 0
         self._loop: LoopThread | None = None
-        self._waited: AsyncIterator[TurnEvent] | None = None
+        self._rest: Iterator[TurnEvent] = iter(())
         self._read: Iterator[TurnEvent] | None = None
 
     # -- waiting
@@ -70,15 +70,19 @@ class TurnStream:
         await self._close()
 
     def __aiter__(self) -> AsyncIterator[TurnEvent]:
-        """The events; a second loop goes on where the first was left."""
-        if self._waited is None:
-            self._waited = self._wait()
-        return self._waited
+        """The events; a second loop goes on where the first was left, also by a timeout."""
+        return self._wait()
 
     async def _wait(self) -> AsyncIterator[TurnEvent]:
-        async for records in self._batches():
-            for event in self._handed_over(records):
+        while True:
+            for event in self._rest:
                 yield event
+            if self._turn is None:
+                raise UsageError("enter the stream before you read it: (async) with … as stream")
+            events = await self._turn.next()
+            if not events:
+                return
+            self._rest = self._handed_over(self._stamp.feed(events))
 
     async def _batches(self) -> AsyncIterator[list[Record]]:
         if self._turn is None:

@@ -115,3 +115,18 @@ def test_a_host_alone_gets_its_port() -> None:
 def test_an_address_that_has_the_path_already_does_not_get_it_twice() -> None:
     url = resolve("vllm:x", base_url="http://h/v1/chat/completions", environ={}).url
     assert url == "http://h/v1/chat/completions"
+
+
+@pytest.mark.parametrize("host", ["localhost.evil.com", "127.0.0.1.evil.com", "0.0.0.0.evil"])
+def test_a_host_that_only_begins_like_this_machine_is_not_it(host: str) -> None:
+    assert resolve("openai:x", base_url=host, api_key=KEY, environ={}).url.startswith("https://")
+
+
+def test_a_bare_ipv6_host_gets_its_port() -> None:
+    assert resolve("ollama:x", base_url="[::1]", environ={}).url == "http://[::1]:11434/api/chat"
+
+
+@pytest.mark.parametrize("base", ["https://h", "https://h/v1", "https://h/v1/messages"])
+def test_a_version_or_path_that_is_given_already_is_not_doubled(base: str) -> None:
+    url = resolve("anthropic:x", base_url=base, api_key=KEY, environ={}).url
+    assert url == "https://h/v1/messages"

@@ -200,3 +200,21 @@ def test_recording_to_a_folder_that_is_not_there_is_refused_before_asking() -> N
     with pytest.raises(UsageError, match="no such folder"):
         headrace.complete("vllm:m", "Why?", record="gone/x.sse", transport=transport)
     assert transport.calls == []
+
+
+def test_a_loop_that_timed_out_can_be_taken_up_again() -> None:
+    async def ask() -> str:
+        reads = [sse(chunk({"content": "a"}), done=False), ANSWER]
+        slow = ReplayTransport(reads, [0, 150], speed=1.0)
+        async with headrace.stream("vllm:m", "Why?", transport=slow) as turn:
+            try:
+                async with asyncio.timeout(0.05):
+                    async for _ in turn:
+                        pass
+            except TimeoutError:
+                pass
+            async for _ in turn:
+                pass
+        return turn.message.text
+
+    assert asyncio.run(ask()) == "ayes"

@@ -656,3 +656,24 @@ def test_an_error_inside_a_choice_is_told() -> None:
     last["choices"][0]["error"] = {"code": 429, "message": "slow down"}
     failed = only(decode(chunk({"content": "a"}), last), ev.TurnFailed)[0]
     assert (failed.category, failed.message) == ("rate_limit", "slow down")
+
+
+def test_nothing_comes_after_an_error_that_ends_a_chunk_of_several_choices() -> None:
+    choices = [{"index": i, "delta": {"content": str(i)}, "finish_reason": "stop"} for i in (0, 1)]
+    events = decode(
+        {"choices": choices, "x_groq": {"error": "boom"}, "usage": {"prompt_tokens": 3}}
+    )
+    failed = only(events, ev.TurnFailed)[0]
+    assert (failed.message, failed.usage.input_tokens) == ("boom", 3)
+    assert len(only(events, ev.TextDelta)) == 2
+
+
+def test_an_error_inside_a_choice_needs_no_finish_reason() -> None:
+    odd = chunk({"content": ""})
+    odd["choices"][0]["error"] = {"code": 502, "message": "bad gateway"}
+    assert only(decode(odd), ev.TurnFailed)[0].message == "bad gateway"
+
+
+def test_plain_chunks_are_not_told_again_by_a_closing_message() -> None:
+    last = {"choices": [{"index": 0, "message": {"content": "hi"}, "finish_reason": "stop"}]}
+    assert message_of(decode(chunk(None), chunk({"content": "hi"}), last)).text == "hi"

@@ -500,3 +500,52 @@ def test_the_number_of_items_is_limited() -> None:
     many = [added(n, "message") for n in range(20)]
     events = events_of(sse(CREATED, *many), "responses", limits=Limits(max_parts=10))
     assert "max_parts=10" in only(events, ev.TurnFailed)[0].message
+
+
+MESSAGE = {"type": "message", "id": "m1", "content": [{"type": "output_text", "text": "hello"}]}
+THOUGHT = {"type": "reasoning", "id": "rs1", "summary": []}
+CALL = {"type": "function_call", "id": "fc1", "call_id": "c", "name": "f", "arguments": "{}"}
+
+
+def whole(index: int | None, item: dict[str, Any]) -> list[dict[str, Any]]:
+    place = {} if index is None else {"output_index": index}
+    return [
+        {"type": f"response.output_item.{kind}", **place, "item": item}
+        for kind in ("added", "done")
+    ]
+
+
+def test_the_snapshot_repeats_nothing_where_items_shared_a_place() -> None:
+    items = [*whole(0, THOUGHT), *whole(0, MESSAGE), *whole(0, CALL)]
+    found = parts(*items, end=completed(output=[THOUGHT, MESSAGE, CALL]))
+    assert [type(part) for part in found] == [ReasoningPart, TextPart, CallPart]
+
+
+def test_the_snapshot_repeats_nothing_that_an_orphan_told() -> None:
+    delta = event("output_text.delta", 1, item_id="m1", delta="hello")
+    (text,) = parts(delta, end=completed(output=[MESSAGE]))
+    assert text.text == "hello"
+
+
+def test_items_that_are_only_done_at_one_place_are_all_told() -> None:
+    _, text = parts(whole(0, THOUGHT)[1], whole(0, MESSAGE)[1])
+    assert text.text == "hello"
+
+
+def test_an_odd_id_in_the_snapshot_raises_nothing() -> None:
+    odd = {**MESSAGE, "id": ["x"]}
+    assert parts(*whole(0, MESSAGE), end=completed(output=[MESSAGE, odd]))[0].text == "hello"
+
+
+def test_a_call_whose_object_never_came_is_malformed_and_one_that_came_early_is_kept() -> None:
+    silent, told = parts(
+        added(0, "local_shell_call", id="a", call_id="c1"),
+        added(1, "local_shell_call", id="b", call_id="c2", action={"command": ["ls"]}),
+    )
+    assert silent.error is not None
+    assert told.raw.startswith('{"command":["ls"]}')
+
+
+def test_the_type_may_stand_in_the_event_name_alone() -> None:
+    frame = b'event: response.output_text.delta\ndata: {"output_index":0,"delta":"hi"}\n\n'
+    assert parts(added(0, "message", id="m"), frame)[0].text == "hi"

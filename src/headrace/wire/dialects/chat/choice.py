@@ -36,6 +36,7 @@ class Choice:
 
     def feed_plain(self, delta: PlainDelta) -> None:
         """A delta of words or calls and nothing else."""
+        self._has_deltas = True
         if delta.reasoning_content:
             if self._tags is not None:
                 self._release()

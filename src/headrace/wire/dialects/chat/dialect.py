@@ -15,7 +15,7 @@ from headrace.wire.dialects.chat.usage import chat_usage
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.failure import failure_from
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_list, as_object, as_objects, as_text
+from headrace.wire.json_value import as_int, as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 from headrace.wire.payload import REFUSED, PayloadDecoder
@@ -103,13 +103,18 @@ class ChatDialect(JSONDialect[WireChunk]):
         if not self._is_introduced:
             self._introduce(self._decode_head(frame.data), is_telling=bool(choices))
         if choices:
+            ended: set[int] = set()
             for wire in choices:
                 choice = self._known_choice(wire.index)
                 if choice is None:
                     choice = self._begin(wire)
                 choice.feed(wire)
-                if wire.finish_reason or wire.usage or wire.logprobs:
-                    self._note_choice(frame, wire, choice)
+                if wire.finish_reason or wire.usage or wire.logprobs or wire.error:
+                    self._note_choice(wire, choice)
+                    if wire.finish_reason:
+                        ended.add(wire.index)
+            if ended:
+                self._note_ended(self._whole(frame), ended)
         else:
             self._aside(frame, chunk)
         if (
@@ -160,7 +165,7 @@ class ChatDialect(JSONDialect[WireChunk]):
         if not chunk.error and (
             "error" in (frame.event, frame.field, payload.get("object")) or _is_error(payload)
         ):
-            self.fail(failure_from(payload))
+            self._failure = failure_from(payload)
             return
         self._note(payload)
         self._groq(as_object(payload.get("x_groq")))
@@ -171,13 +176,13 @@ class ChatDialect(JSONDialect[WireChunk]):
         if chunk.citations or chunk.search_results or chunk.web_search:
             self._cite([*(chunk.search_results or ()), *(chunk.web_search or ())], chunk.citations)
         if chunk.error:
-            self.fail(failure_from(self._whole(frame)))
+            self._failure = failure_from(self._whole(frame))
 
     def _groq(self, extra: dict[str, Any]) -> None:
         if as_object(extra.get("usage")):
             self.ledger.report(chat_usage(as_object(extra.get("usage"))))
-        if extra.get("error"):
-            self.fail(failure_from(extra["error"]))
+        if extra.get("error") and self._failure is None:
+            self._failure = failure_from(extra["error"])
 
     def _cite(self, results: list[Any], urls: list[Any] | None) -> None:
         """Response-wide sources, which some providers repeat with every chunk."""
@@ -192,25 +197,27 @@ class ChatDialect(JSONDialect[WireChunk]):
                 self._cited.add(url)
                 self.ledger.cite(CitationAdded(source="url", ref=url, title=title, raw=entry))
 
-    def _note_choice(self, frame: Frame, wire: WireChoice, choice: Choice) -> None:
+    def _note_choice(self, wire: WireChoice, choice: Choice) -> None:
         """What seldom stands in a choice: usage, log-probabilities, and whatever a
         server puts beside the finish reason."""
         if wire.usage:
             self.ledger.report(chat_usage(wire.usage))
         if wire.logprobs and self._quirks.keeps_logprobs:
             self._logprobs.setdefault(str(wire.index), []).append(wire.logprobs)
-        if not wire.finish_reason:
-            return
-        payload = self._whole(frame)
         # A failure is told when all that came with it is.
         failure = choice.end(wire.finish_reason)
-        if failure is not None:
-            self._failure = failure_from(wire.error) if wire.error else failure
+        if wire.error:
+            failure = failure_from(wire.error)
+        self._failure = failure or self._failure
+
+    def _note_ended(self, payload: dict[str, Any], ended: set[int]) -> None:
+        """What stands beside the finish reasons, once for all choices of a chunk."""
         self._note(payload)
         self._groq(as_object(payload.get("x_groq")))
         for told in as_objects(payload.get("choices")):
-            if told.get("index", 0) == wire.index:
-                self._note_beside(f"choice.{wire.index}", told)
+            index = as_int(told.get("index", 0))
+            if index in ended:
+                self._note_beside(f"choice.{index}", told)
 
     def _note_beside(self, name: str, choice: dict[str, Any]) -> None:
         kept = {

@@ -51,6 +51,7 @@ class Candidate:
         """One chunk of it."""
         content = candidate.content
         if content is not None and content.parts:
+            raw: list[dict[str, Any]] | None = None
             for at, part in enumerate(content.parts):
                 if part.text:
                     self._text(part)
@@ -59,7 +60,7 @@ class Candidate:
                 elif part.text is not None:
                     self._text(part)
                 else:
-                    raw = self._raw_parts(frame, candidate.index)
+                    raw = self._raw_parts(frame, candidate.index) if raw is None else raw
                     self._unknown(raw[at] if at < len(raw) else {}, part.thought_signature)
         if candidate.grounding_metadata:
             self._ground(candidate.grounding_metadata)
@@ -179,7 +180,10 @@ class Candidate:
         inline, file = part.inline_data or {}, part.file_data or {}
         if part.thought:
             # A sketch made while thinking is no part of the answer.
-            self.output.opaque("thought", _json({"inlineData": inline, "fileData": file}))
+            told = {"inlineData": inline, "fileData": file}
+            kept = {name: value for name, value in told.items() if value}
+            sealed = {"thoughtSignature": part.thought_signature} if part.thought_signature else {}
+            self.output.opaque("thought", _json({**kept, "thought": True, **sealed}))
             return
         key = object()
         media_type = as_text(inline.get("mimeType")) or as_text(file.get("mimeType")) or "unknown"

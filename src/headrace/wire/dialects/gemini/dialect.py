@@ -85,7 +85,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
     def _raw_parts(self, frame: Frame, index: int) -> list[dict[str, Any]]:
         """No part is dropped: those of a candidate as they lie on the wire."""
         for told in as_objects(self._whole(frame).get("candidates")):
-            if told.get("index", 0) == index:
+            if (told.get("index") or 0) == index:
                 return as_objects(as_object(told.get("content")).get("parts"))
         return []
 

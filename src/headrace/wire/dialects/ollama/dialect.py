@@ -22,7 +22,7 @@ _NOT_KEPT = frozenset({"model", "message", "done", "done_reason", "error"})
 
 class WireFunction(msgspec.Struct, gc=False):
     name: str | None = None
-    arguments: dict[str, Any] | str | None = None
+    arguments: Any = None
 
 
 class WireCall(msgspec.Struct, gc=False):
@@ -123,10 +123,10 @@ class OllamaDialect(JSONDialect[WireLine]):
     def _call(self, output: Output, entry: WireCall) -> None:
         said = entry.function or WireFunction()
         call = output.call(call_id=entry.id, name=said.name)
-        if isinstance(said.arguments, dict):
-            output.args(call, msgspec.json.encode(said.arguments).decode())
-        else:
+        if said.arguments is None or isinstance(said.arguments, str):
             output.args(call, said.arguments or "")
+        else:
+            output.args(call, msgspec.json.encode(said.arguments).decode())
         output.end_call(call)
 
     def _done(self, output: Output, line: WireLine, frame: Frame) -> None:

@@ -95,6 +95,9 @@ class CallItem(Item):
         """A kind that comes whole did not come: it is a call without arguments."""
         if self._call is None:
             self._call = self._begin(self._added)
+            told = self._added.get(self._field) or self._added.get(f"{self._field}s")
+            # Arguments that never came are no empty ones.
+            self.output.args(self._call, self._written(told) or "{")
 
     def _written(self, value: Any) -> str | None:
         if value is None or isinstance(value, str):

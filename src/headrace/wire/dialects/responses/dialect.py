@@ -45,6 +45,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         self._items: dict[int, Item] = {}
         self._undone: dict[int, Item] = {}
         self._strays: dict[tuple[int, str], Item] = {}
+        self._ids: set[str] = set()
         self._max_items = limits.max_parts
         self._last_index = -1
         self._response: Output | None = None
@@ -61,7 +62,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         event = self._payload(frame)
         if event is None:
             return
-        kind = event.type or frame.event
+        kind = event.type = event.type or frame.event
         index = self._last_index if event.output_index is None else event.output_index
         item = self._items.get(index)
         if event.error or kind == "error":
@@ -90,12 +91,25 @@ class ResponsesDialect(JSONDialect[WireEvent]):
             raise LimitExceeded("max_parts", self._max_items)
         index = self._last_index + 1 if index is None else index
         self._last_index = index
+        replaced = self._undone.pop(index, None)
+        if replaced is not None:
+            replaced.abandon()
+        self._know(item)
         self._undone[index] = self._items[index] = made = _item(self._output(), item)
         return made
 
+    def _know(self, item: dict[str, Any]) -> bool:
+        """Remember an item by its id; tells whether it was unheard of."""
+        id = as_text(item.get("id"))
+        is_new = id is not None and id not in self._ids
+        if id is not None:
+            self._ids.add(id)
+        return is_new
+
     def _finish_item(self, index: int | None, item: dict[str, Any], data: bytes) -> None:
         known = self._last_index if index is None else index
-        if known not in self._items:
+        is_new = self._know(item)
+        if known not in self._items or (is_new and known not in self._undone):
             self._add(index, item)
             known = self._last_index
         undone = self._undone.pop(known, None)
@@ -111,7 +125,8 @@ class ResponsesDialect(JSONDialect[WireEvent]):
             return
         index = self._last_index if event.output_index is None else event.output_index
         if index not in self._items:
-            self._add(event.output_index, made).feed(event)
+            told = {**made, "id": event.item_id} if event.item_id else made
+            self._add(event.output_index, told).feed(event)
             return
         place = (index, made["type"])
         if place not in self._strays:
@@ -122,9 +137,9 @@ class ResponsesDialect(JSONDialect[WireEvent]):
 
     def _settle(self, output: list[dict[str, Any]]) -> None:
         """Finish what the stream left open, and add what it left out, from the snapshot."""
-        ids = {item.item_id for item in self._items.values() if item.item_id}
         for index, item in enumerate(output):
-            if index in self._undone or (index not in self._items and item.get("id") not in ids):
+            is_known = as_text(item.get("id")) in self._ids
+            if index in self._undone or (index not in self._items and not is_known):
                 self._finish_item(index, item, b"")
 
     def _release(self) -> None:

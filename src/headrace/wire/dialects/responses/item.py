@@ -206,3 +206,6 @@ class ResultItem(Item):
             item_id=self.item_id,
             provider_data={"item": item},
         )
+
+    def abandon(self) -> None:
+        self.finish(self._added, "")
