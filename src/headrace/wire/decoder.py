@@ -76,7 +76,8 @@ class Decoder:
 
     def feed(self, data: bytes) -> list[TurnEvent]:
         """Take one read; return the events it made known."""
-        if len(data) < self._tiny_bytes and LF not in data and CR not in data:
+        length = len(data)
+        if length < self._tiny_bytes and LF not in data and CR not in data:
             # No line ends here, so nothing becomes known.
             self._joined += data
             if len(self._joined) < _MAX_JOINED_BYTES:
@@ -84,11 +85,12 @@ class Decoder:
             data = b""
         if self._joined:
             data = self._with_joined(data)
-        self._room -= len(data)
-        if self._room < 0:
+            length = len(data)
+        self._room = room = self._room - length
+        if room < 0:
             return self._feed_last(data)
+        ledger = self._ledger
         try:
-            ledger = self._ledger
             for frame in self._frames(data):
                 if ledger is None or ledger.is_finished:
                     self._read(frame)
@@ -98,13 +100,13 @@ class Decoder:
         except WireError as error:
             self._break(error)
         made = self._made
-        if not made:
-            return []
-        events = made[:]
-        made.clear()
+        if len(made) != 1:
+            return self._taken() if made else []
+        # One event a read is the rule: the short way for it.
+        event = made.pop()
         if self._events is not None:
-            self._events += events
-        return events
+            self._events.append(event)
+        return [event]
 
     def _with_joined(self, data: bytes) -> bytes:
         whole = bytes(self._joined) + data

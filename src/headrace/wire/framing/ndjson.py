@@ -7,6 +7,8 @@ from headrace.wire.framing.frame import Frame
 from headrace.wire.framing.splitter import CR, LF, LineSplitter
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 
+_BRACE = ord("{")
+
 
 class NDJSONFraming:
     """One frame per line that is not blank; the line may end in LF, CRLF or CR.
@@ -28,9 +30,9 @@ class NDJSONFraming:
         Raises `LimitExceeded` for `max_line_bytes` and `max_frame_bytes`.
         """
         # The hot path: servers send one line per read.
-        if self._is_between_lines and data[:1] == b"{" and len(data) <= self._max_whole_bytes:
+        if self._is_between_lines and data and data[0] == _BRACE and data[-1] == LF:
             line = data[:-1]
-            if data[-1:] == b"\n" and LF not in line and CR not in line:
+            if LF not in line and CR not in line and len(data) <= self._max_whole_bytes:
                 return [Frame(line)]
         frames: list[Frame] = []
         for line in self._lines.feed(data):

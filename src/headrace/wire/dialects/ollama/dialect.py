@@ -31,11 +31,11 @@ class WireCall(msgspec.Struct, gc=False):
 
 
 class WireMessage(msgspec.Struct, gc=False):
+    role: str | None = None
     content: str | None = None
     thinking: str | None = None
     tool_calls: list[WireCall] | None = None
     images: list[str] | None = None
-    role: str | None = None
 
 
 class WireLine(msgspec.Struct, gc=False):
@@ -48,6 +48,21 @@ class WireLine(msgspec.Struct, gc=False):
     error: Any = None
 
 
+class PlainMessage(msgspec.Struct, gc=False):
+    content: str = ""
+    thinking: str = ""
+    tool_calls: None = None
+    images: None = None
+
+
+class PlainLine(msgspec.Struct, gc=False):
+    """A line with nothing beside its words, as nearly all are: it is asked for nothing else."""
+
+    message: PlainMessage
+    done: bool = False
+    error: None = None
+
+
 class OllamaDialect(JSONDialect[WireLine]):
     """Reads the lines of an Ollama chat. Calls come whole, as objects, often without ids."""
 
@@ -55,6 +70,7 @@ class OllamaDialect(JSONDialect[WireLine]):
 
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(ledger, WireLine, limits)
+        self._decode_plain = msgspec.json.Decoder(PlainLine).decode
         self._message: Output | None = None
         self._tags: ThinkTags | None = ThinkTags(TAGS)
 
@@ -65,33 +81,49 @@ class OllamaDialect(JSONDialect[WireLine]):
 
     def feed(self, frame: Frame) -> None:
         """Read one line."""
-        data = frame.data
+        output, data = self._message, frame.data
+        if output is None or self._tags is not None or len(data) > self._shallow_bytes:
+            self._read(frame)
+            return
         try:
-            is_shallow = len(data) <= self._shallow_bytes
-            line = self._decode_shallow(data) if is_shallow else self._payload(frame)
+            line = self._decode_plain(data)
         except REFUSED:
-            line = self._payload(frame)
+            self._read(frame)
+            return
+        if line.done:
+            self._read(frame)
+            return
+        message = line.message
+        if message.thinking:
+            output.reasoning(message.thinking)
+        if message.content:
+            output.text(message.content)
+
+    def _read(self, frame: Frame) -> None:
+        """A line that may say anything."""
+        line = self._payload(frame)
         if line is None:
             return
-        output, message = self._message, line.message
-        if output is None:
-            output = self._begin(line)
-        if message is not None:
-            if message.thinking:
-                if self._tags is not None:
-                    self._release()
-                output.reasoning(message.thinking)
-            if message.content:
-                if self._tags is None:
-                    output.text(message.content)
-                else:
-                    self._text(output, self._tags, message.content)
-            if message.images or message.tool_calls:
-                self._seldom(output, message)
+        output = self._message or self._begin(line)
+        if line.message is not None:
+            self._say(output, line.message)
         if line.error:
             self.fail(failure_from(line.error))
         elif line.done:
             self._done(output, line, frame)
+
+    def _say(self, output: Output, message: WireMessage) -> None:
+        if message.thinking:
+            self._release()
+            output.reasoning(message.thinking)
+        if message.content:
+            self._text(output, message.content)
+        if message.images or message.tool_calls:
+            self._release()
+        for image in message.images or ():
+            output.media("image", data=image)
+        for call in message.tool_calls or ():
+            self._call(output, call)
 
     def _begin(self, line: WireLine) -> Output:
         self.ledger.start(model=line.model)
@@ -99,18 +131,14 @@ class OllamaDialect(JSONDialect[WireLine]):
         self._message = self.ledger.output(0, role or "assistant")
         return self._message
 
-    def _seldom(self, output: Output, message: WireMessage) -> None:
-        self._release()
-        for image in message.images or ():
-            output.media("image", data=image)
-        for call in message.tool_calls or ():
-            self._call(output, call)
-
-    def _text(self, output: Output, tags: ThinkTags, text: str) -> None:
+    def _text(self, output: Output, text: str) -> None:
         """Older servers leave the tags of reasoning in the text."""
-        for is_reasoning, piece in tags.feed(text):
+        if self._tags is None:
+            output.text(text)
+            return
+        for is_reasoning, piece in self._tags.feed(text):
             output.reasoning(piece) if is_reasoning else output.text(piece)
-        if tags.is_done:
+        if self._tags.is_done:
             self._tags = None
 
     def _release(self) -> None:
