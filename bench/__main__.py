@@ -17,6 +17,7 @@ from bench.imports import import_costs
 from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page
 from bench.sockets import whole_path
 from bench.streams import EVENTS
+from bench.thinking import thinking
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 PEER_IMPORTS = ("import openai", "import anthropic", "import pydantic_ai", "import litellm")
@@ -47,9 +48,10 @@ def _measure(scale: int, fewer: int) -> Figures:
     small_reads = contest.small_reads(2_000 // scale, fewer, _tell)
     path = whole_path(5_000 // scale, fewer, _tell)
     grown = growths(scale, 9 // fewer, _tell)
+    thoughts = thinking(scale, 9 // fewer, _tell)
     imports = import_costs((OURS, OURS_USED, MSGSPEC), 15 // fewer, _tell)
     imports |= import_costs(PEER_IMPORTS, 3 // fewer, _tell)
-    return Figures(chat, anthropic, others, small_reads, path, grown, imports)
+    return Figures(chat, anthropic, others, small_reads, path, grown, thoughts, imports)
 
 
 _started = time.monotonic()

@@ -10,6 +10,7 @@ from bench.contest import ANTHROPIC, FLOOR, HEADRACE, OPENAI, Contest
 from bench.contest import HTTPX as BARE_HTTPX
 from bench.growth import Growth
 from bench.sockets import AIOHTTP, STREAM, Path
+from bench.thinking import Thinking
 
 PACKAGES = (
     "headrace",
@@ -40,6 +41,7 @@ class Figures:
     small_reads: Contest
     path: Path
     growths: list[Growth]
+    thinking: Thinking
     imports: dict[str, float]
 
 
@@ -78,6 +80,8 @@ def goals(figures: Figures) -> list[Goal]:
         *speed,
         *_path_goals(figures.path),
         *_growth_goals(figures.growths),
+        Goal("tracker, status and projection vs decoding", figures.thinking.ratio, 1),
+        Goal("the same, four times the chunks", figures.thinking.growth, 4.4),
         _import_goal(figures.imports),
     ]
 
@@ -124,6 +128,7 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
         _contest(figures.small_reads, "chunk"),
         _path(figures.path),
         _growth(figures.growths),
+        _thinking(figures.thinking),
         _imports(figures.imports),
         "## Goals\n\n" + "\n".join(f"- {goal}" for goal in verdicts),
         _REPEAT,
@@ -232,6 +237,27 @@ def _growth(growths: list[Growth]) -> str:
                 f" {f'{growth.per_doubling:.2f}' if is_last else ''} |"
                 f" {step.kept_bytes / 1024:,.0f} | {step.peak_bytes / 1024:,.0f} |"
             )
+    return "\n".join(lines)
+
+
+def _thinking(thinking: Thinking) -> str:
+    lines = [
+        "## Phases, status and thinking frames",
+        "",
+        "Reasoning alone, a word a chunk, one sentence in four announcing an action: what the",
+        "phase tracker and the thinking projection (with its status phrases) add to the decoding.",
+        "",
+        "| µs a chunk | " + " | ".join(f"{chunks:,} chunks" for chunks in thinking.chunks) + " |",
+        "|---|---:|---:|",
+    ]
+    rows = {
+        "decoding (chat)": thinking.decoding_s,
+        "phase tracker": thinking.tracking_s,
+        "thinking projection, with status": thinking.projecting_s,
+    }
+    for name, costs in rows.items():
+        cells = [f"{cost / n * 1e6:.2f}" for cost, n in zip(costs, thinking.chunks, strict=True)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ One read is one event, and `recut` makes reads of any other length.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import cycle, islice
@@ -19,6 +20,23 @@ _WORDS = (
     " we", " add", ' "', "inflow", '"', " and", " the", " loss", ",", " then", " 3", ".", "14",
     " ×", " the", " area", " gives", " m³", ".\n\n", "So", " the", " answer", " is", " small", ".",
 )  # fmt: skip
+# Reasoning as models write it, cut into words.
+_THOUGHTS = tuple(
+    re.findall(
+        r"\s*\S+",
+        " The channel has two gates, and only the lower one was open that night. So the level"
+        " behind it must have dropped by about 12.5 cm before anybody noticed. Let me check the"
+        " readings of the second gauge against the log. They were taken every ten minutes, which"
+        " is coarse but enough here.\n\nIf the inflow was steady, the loss is the difference"
+        " between both gauges. Wait, the upper gauge was replaced in May and reads 3 cm too high"
+        " since then. I need to correct the upper readings first. With that the loss is 0.9 m³"
+        ' per second, not 1.4. That agrees with what the miller wrote, "a good bucket a second".'
+        "\n\nThe question also asks how long the wheel stood still. The report says that it turned"
+        " again at dawn, and dawn was at 4:52 on that day. Now, compare that with the time of the"
+        " first call. The gate was closed at 23:10, so it stood for 5 hours and 42 minutes, more"
+        " or less.\n\n",
+    )
+)
 _LETTERS = "abcdefghijklmnopqrstuvwxyz 0123456789"
 _CHAT_ID = "chatcmpl-C4HqHBe4xca0k0EzsCnf1t6V3YFXp"
 _CHAT_MODEL = "gpt-5-mini-2025-08-07"
@@ -56,6 +74,17 @@ def chat(events: int = EVENTS, *, call_deltas: int | None = None) -> Stream:
         _add_chunk(stream, _call_start(number))
         for piece in _pieces(arguments, deltas):
             _add_chunk(stream, _call_piece(number, piece))
+    _end_chat(stream)
+    return stream
+
+
+def chat_reasoning(chunks: int) -> Stream:
+    """Nothing but reasoning: sentences of a dozen words, of which one in four announces
+    what the model is about to do, as in recorded reasoning."""
+    stream = Stream("chat")
+    for word in islice(cycle(_THOUGHTS), chunks):
+        stream.reasoning += word
+        _add_chunk(stream, {"reasoning_content": word})
     _end_chat(stream)
     return stream
 

@@ -18,7 +18,7 @@ from typing import Any, get_args
 import msgspec
 
 import headrace
-from docs import catalogue, grammar, meaning, recorded
+from docs import catalogue, grammar, meaning, recorded, thinking, timeline, watching
 from docs.outline import (
     default,
     field_docs,
@@ -35,9 +35,10 @@ from headrace import content, decode, errors, events, messages, requests, transp
 from headrace.cli.colour import Paint
 from headrace.cli.parser import build_parser
 from headrace.cli.table import Table
-from headrace.events import run, turn
+from headrace.events import Record, run, turn
 from headrace.messages import entry, message
 from headrace.providers import Provider
+from headrace.transport.grpc import GRPCTransport
 from headrace.transport.http import HTTPTransport
 from headrace.wire import failure
 from headrace.wire.dialects.chat import ChatQuirks
@@ -207,6 +208,7 @@ def _transport_page() -> str:
         interface(kind)
         for kind in (
             HTTPTransport,
+            GRPCTransport,
             transport.ReplayTransport,
             transport.RecordingTransport,
             transport.RetryingTransport,
@@ -230,6 +232,10 @@ def _providers_page() -> str:
     parts += [_CATALOGUE, "## What has been tried", catalogue.tried()]
     parts += ["## Not supported yet", _UNTRIED, catalogue.untried()]
     return _page(parts)
+
+
+def _watching_page() -> str:
+    return _page(["# Watching", NOTE, *watching.page_parts()])
 
 
 def _cli_page() -> str:
@@ -332,8 +338,15 @@ def _moves() -> str:
 
 
 def _answer_table() -> str:
-    """What `headrace decode answer.sse` prints: the same rows, one read for each frame."""
-    shown, now_ms = Table(_TABLE_COLUMNS, Paint(False)), 0
+    """What `headrace decode answer.sse` prints."""
+    shown = Table(_TABLE_COLUMNS, Paint(False))
+    rows = [shown.row(record) for record in _answer_records()]
+    return "\n".join(["```text", "$ headrace decode answer.sse", shown.header(), *rows, "```", ""])
+
+
+def _answer_records() -> Iterator[Record]:
+    """The records that the command line makes: one read for each frame."""
+    now_ms = 0
 
     def reads() -> Iterator[bytes]:
         nonlocal now_ms
@@ -341,28 +354,42 @@ def _answer_table() -> str:
             now_ms = 20 * number
             yield frame + b"\n\n"
 
-    rows = [shown.row(record) for record in decode(reads(), clock=lambda: now_ms)]
-    return "\n".join(["```text", "$ headrace decode answer.sse", shown.header(), *rows, "```", ""])
+    return decode(reads(), clock=lambda: now_ms)
+
+
+def _answer_frames() -> str:
+    return watching.answer(_answer_records())
 
 
 PAGES: dict[str, Callable[[], str]] = {
     "grammar.svg": grammar.picture,
+    "thinking-order.svg": thinking.picture,
+    "timeline.svg": timeline.picture,
     "reference/events.md": _events_page,
     "reference/values.md": _values_page,
     "reference/errors.md": _errors_page,
     "reference/cli.md": _cli_page,
     "reference/asking.md": _asking_page,
     "reference/transport.md": _transport_page,
+    "reference/watching.md": _watching_page,
     "providers.md": _providers_page,
 }
 BLOCKS: dict[str, Callable[[], str]] = {
     "answer": _answer_table,
+    "answer_frames": _answer_frames,
     "efforts": catalogue.efforts,
     "finish_words": _finish_words,
+    "frames": watching.frames,
+    "languages": watching.tongues,
     "limits": _limits,
     "moves": _moves,
+    "notices": watching.notices,
+    "order": watching.order,
+    "phase_statuses": watching.statuses,
     "quirks": _quirks,
     "rules": catalogue.rules,
+    "status_sources": watching.sources,
+    "timeline": watching.drawn,
 }
 
 # --- words around them -----------------------------------------------------------
@@ -377,8 +404,9 @@ What a run adds around its turns: steps and tools. The words are settled, and `f
 them; the engine that will say them is still to come."""
 _SERVER = "What a server adds when a run is stored. It too is a word ahead of its speaker."
 _DERIVED = """\
-Computed from records whenever somebody wants them, and never part of a log. Their makers are
-still to come as well."""
+Computed from records whenever somebody wants them, and never part of a log. A `PhaseTracker` tells
+the first, a `StatusReader` the second: see [phases](../topics/phases.md) and
+[status phrases](../topics/thinking.md#status-phrases)."""
 _EVENT_WORDS = _words(
     ("ReasoningKind", events.ReasoningKind),
     ("Executor", events.Executor),
@@ -418,9 +446,9 @@ without asking anybody: they neither read nor wait."""
 _PROVIDER = """\
 A row of the catalogue, `headrace.providers.CATALOGUE`. [Providers](../providers.md) lists them."""
 _TRANSPORT = """\
-How a call goes out and its reads come back. All of it is in `headrace.transport`, but for
-`HTTPTransport`: that is in `headrace.transport.http` and needs the extra `http`. Nothing here
-knows a dialect."""
+How a call goes out and its reads come back. All of it is in `headrace.transport`, but for two:
+`HTTPTransport` is in `headrace.transport.http` and needs the extra `http`, `GRPCTransport` is in
+`headrace.transport.grpc` and needs the extra `xai`. Nothing here knows a dialect."""
 _SEAM = """\
 What a transport of your own must offer. Pass it as `transport=`."""
 _PROVIDERS = """\

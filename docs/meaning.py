@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from headrace.content import AbortKind, ErrorCategory, FinishWord
+from headrace.phases.status import StatusSource
+from headrace.phases.tracker import NoticeName
 
 FINISH_WORDS: dict[FinishWord, str] = {
     "end_turn": "The model said all it wanted to say.",
@@ -52,13 +54,42 @@ FIELDS: dict[str, str] = {
     "ended_ms": "When it ended; None while it is open.",
     "provider_data": "What the provider wants back, or told, beyond the fields named here.",
     "seals": "Signatures and encrypted content, for the replay.",
+    "timestamp": "The time of the record, in milliseconds.",
+    "duration": "In whole seconds, rounded down.",
+    "duration_ms": "The same in milliseconds.",
+    "toolName": "What the model calls the tool by.",
+    "on_phase_change": "With the `PhaseChanged`.",
+    "on_reasoning_start": "Before the first delta.",
+    "on_reasoning_delta": "With its text.",
+    "on_reasoning_complete": "Once, if there was any.",
+    "on_content_start": "Before the first delta.",
+    "on_content_delta": "With its text.",
+    "on_content_complete": "Once, if there was any.",
+    "on_citation": "With the `CitationAdded`.",
+    "on_usage": "With what the turn cost.",
 }
 """Fields that mean the same wherever they stand, unless their own docstring says more."""
 OWN_FIELDS: dict[str, str] = {
+    "ArtifactComplete.artifactCode": "What was made.",
+    "ArtifactComplete.artifactTitle": "Its title, where the tool gave one.",
+    "ArtifactComplete.artifactType": "What kind of thing it is, where the tool said so.",
     "ChatRules.has_seed": "Whether `seed` is understood.",
+    "ChunkChoice.delta": "The text.",
+    "ChunkChoice.finish_reason": "Always null: `text_end` tells it.",
+    "ChunkChoice.index": "Always 0.",
+    "ChunkDelta.content": "The text.",
+    "Done.finish_reason": "The reason in the words of [`FinishReason`](values.md#finishreason).",
+    "Done.usage": "What it cost, where that is known.",
+    "Error.category": "One of the [categories](errors.md#categories).",
+    "Error.message": "What broke, in words.",
+    "Error.retryable": "Whether the same request may work next time.",
     "HTTPCall.body": "The JSON of the request.",
     "HTTPCall.headers": "The key is among them.",
     "HTTPCall.url": "The whole address.",
+    "ImageComplete.imageUrl": "The address.",
+    "Notice.context": "Which output it is about, and how that stands.",
+    "Notice.name": "What it tells.",
+    "Notice.value": "What comes with it.",
     "Options.effort": "How hard to think; see the table of efforts.",
     "Options.max_tokens": "The longest answer; for most models, reasoning included.",
     "Options.output": "The JSON schema that the answer must obey.",
@@ -67,8 +98,18 @@ OWN_FIELDS: dict[str, str] = {
     "Options.stop": "Texts that end the answer.",
     "Options.temperature": "How much is left to chance.",
     "Options.top_p": "The share of likely tokens to choose from.",
+    "OutputContext.content": "The status of its text.",
+    "OutputContext.path": "The chain of calls of a nested run; empty for the run itself.",
+    "OutputContext.reasoning": "The status of its reasoning.",
+    "OutputContext.step": "The step of the run.",
     "OutputSchema.name": "What the provider calls it.",
     "OutputSchema.schema": "The schema.",
+    "OutputStats.content_chars": "Characters of text.",
+    "OutputStats.content_deltas": "Deltas of text.",
+    "OutputStats.has_call": "Whether a call has begun, ours or the provider's.",
+    "OutputStats.is_finished": "Whether the output has finished.",
+    "OutputStats.reasoning_chars": "Characters of reasoning.",
+    "OutputStats.reasoning_deltas": "Deltas of reasoning.",
     "Provider.auth": "Where the key goes: a bearer token, a header of that name, or nowhere.",
     "Provider.base_url_variable": "The environment variable that may hold another address.",
     "Provider.dialect": "The wire grammar, for requests and for streams.",
@@ -84,8 +125,40 @@ OWN_FIELDS: dict[str, str] = {
     "Request.tools": "What the model may call.",
     "RetryPolicy.base_s": "The first wait.",
     "RetryPolicy.cap_s": "The longest wait.",
+    "Span.end_ms": "When it ended.",
+    "Span.kind": "What happened.",
+    "Span.parts": "How many parts it is made of.",
+    "Span.path": "The chain of calls of a nested run.",
+    "Span.start_ms": "When it began.",
+    "Span.step": "The step of the run.",
+    "Status.description": "The phrase.",
+    "Status.source": "Where it was found.",
+    "TextChunk.choices": "Always one.",
+    "TextChunk.object": "As OpenAI has it.",
+    "TextEnd.finish_reason": "Why; see [what text_end says](../topics/thinking.md#what-ends-it).",
+    "TextPiece.content": "The text.",
+    "ThinkingComplete.thinking": "All that was thought, cut if `max_thinking_chars` says so.",
+    "ThinkingDelta.content": "The text.",
+    "Timeline.dialect": "The wire grammar.",
+    "Timeline.ended_ms": "The time of the last record.",
+    "Timeline.error": "What broke, if something did.",
+    "Timeline.finish": "How it ended, if it did.",
+    "Timeline.first_text_ms": "The same for text.",
+    "Timeline.model": "The model.",
+    "Timeline.outputs": "How many outputs came.",
+    "Timeline.provider": "Who answered.",
+    "Timeline.pulses": "How fast characters came, in bins.",
+    "Timeline.started_ms": "The time of the first record.",
+    "Timeline.steps": "How many steps had a turn.",
+    "Timeline.usage": "What it cost, all turns together.",
     "Tool.description": "When to use it, for the model.",
     "Tool.name": "What the model calls it by.",
+    "ToolCallStart.arguments": "Parsed; `{}` where they could not be read.",
+    "ToolCallStart.error": "Why the arguments could not be read; such a call is not run.",
+    "ToolResultFrame.error": "What the tool said when it failed.",
+    "ToolResultFrame.result": "What it gave: text, JSON, or a list of several.",
+    "ToolResultFrame.success": "Whether it worked.",
+    "WebSearch.data": 'What the tool gave; `{"results": …}` where that is no object.',
 }
 """Fields that have no docstring and mean something else elsewhere."""
 APIS: dict[str, str] = {
@@ -111,3 +184,35 @@ APIS: dict[str, str] = {
     "watsonx": "IBM watsonx",
 }
 """The apis of the recorded streams."""
+NOTICES: dict[NoticeName, tuple[str, str]] = {
+    "phase_change": ("`PhaseChanged`", "when the status of reasoning or content changes"),
+    "reasoning_start": ("", "before an output's first delta of reasoning"),
+    "reasoning_delta": ("the text", "with each delta"),
+    "reasoning_complete": ("", "once an output, if it had reasoning; when, the mode says"),
+    "content_start": ("", "before an output's first delta of text"),
+    "content_delta": ("the text", "with each delta"),
+    "content_complete": ("", "once an output, if it had text; when, the mode says"),
+    "client_call": (
+        "`ToolCallFinished` or `ToolCallMalformed`",
+        "when a call is whole that you must run, or cannot be read",
+    ),
+    "provider_call": (
+        "`ToolCallFinished` or `ToolCallMalformed`",
+        "the same for a call that the provider runs itself",
+    ),
+    "citation": ("`CitationAdded`", "with each source"),
+    "usage": ("`Usage`", "last, where the turn tells what it cost"),
+}
+"""The value of a notice, and when it comes."""
+STATUS_SOURCES: dict[StatusSource, str] = {
+    "tool": "a tool that is called, in words made from its name and what it is after",
+    "title": "a line that names what follows: bold, a numbered bold step, or a heading",
+    "marker": "a marker that the model was asked to write; shown word for word",
+    "natural": "a sentence that announces what the model does",
+}
+STATUS_EXAMPLES: dict[StatusSource, str] = {
+    "tool": '`web_search({"query": "tides"})`: *Searching the web: tides*',
+    "title": "`**Weighing the options**`: *Weighing the options*",
+    "marker": "`[STATUS: reading page 2]`: *reading page 2*",
+    "natural": "“First, I'll check the third row.”: *Check the third row*",
+}

@@ -8,6 +8,7 @@ walked here, strictly: every key known, every required one there, every value of
 
 from __future__ import annotations
 
+import re
 import types
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterable, Mapping
@@ -152,12 +153,35 @@ def _ollama(body: Any, path: str) -> None:
         _check(tool | {"function": function}, _published("ollama._types:Tool"), where)
 
 
+_NO_FIELD = re.compile(r'no field named "(\w+)" at "GetCompletionsRequest([^"]*)"')
+_NO_VALUE = re.compile(r'(.*) at "?GetCompletionsRequest([^" ]*)"?', re.DOTALL)
+
+
+def _xai(body: Any, path: str) -> None:
+    """The published message itself reads the body; it has no field that must be there."""
+    for name in ("model", "messages"):
+        _expect(bool(body.get(name)), f"{path}.{name}", "is missing")
+    parse = _published("google.protobuf.json_format:ParseDict")
+    refusal = _published("google.protobuf.json_format:ParseError")
+    try:
+        parse(body, _published("xai_sdk.proto:chat_pb2").GetCompletionsRequest())
+    except refusal as error:
+        told = str(error)
+    else:
+        return
+    if found := _NO_FIELD.search(told):
+        raise Refused(f"{path}{found[2]}.{found[1]}: no such key")
+    found = _NO_VALUE.search(told)
+    raise Refused(f"{path}{found[2]}: is no value: {found[1]}" if found else told)
+
+
 _JUDGES: dict[str, Check] = {
     "chat": _chat,
     "anthropic": _anthropic,
     "responses": _responses,
     "gemini": _gemini,
     "ollama": _ollama,
+    "xai": _xai,
 }
 
 # --- any type ---------------------------------------------------------------------

@@ -13,6 +13,9 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
+from google.protobuf import json_format
+from xai_sdk.chat import BaseChat, Response
+from xai_sdk.proto import chat_pb2
 
 from headrace.content import (
     TOOL_USE,
@@ -39,6 +42,7 @@ from headrace.messages import history as entries_of
 from headrace.providers import CATALOGUE, Provider
 from headrace.requests import Effort, Request, Tool, options_from
 from headrace.turn.encoding import body_for
+from tests import xai
 from tests.corpus import recorded
 from tests.published import accepts
 from tests.unit.requests.answers import assert_every_call_is_answered, assert_no_reasoning_alone
@@ -59,6 +63,7 @@ ELSEWHERE = {
     "responses": ("openai", "gpt-5"),
     "gemini": ("gemini", "gemini-3-pro"),
     "ollama": ("ollama", "qwen3"),
+    "xai": ("xai-grpc", "grok-4"),
 }
 REPLAYED = {"reasoning", "tool_calls", "server_tools", "redacted", "signature"}
 _WEAVE = "streams/openai/weave__openai-openai_test-"
@@ -190,7 +195,7 @@ def written(call: CallPart, dialect: str) -> bytes:
     """The arguments as they must stand in the body: byte for byte, as a text or as JSON."""
     raw = call.raw if call.raw.strip() else "{}"
     kind = (call.provider_data or {}).get("type", "function_call")
-    is_text = dialect == "chat" or (dialect == "responses" and kind == "function_call")
+    is_text = dialect in ("chat", "xai") or (dialect == "responses" and kind == "function_call")
     if call.input == "text" or is_text:
         return msgspec.json.encode(raw)
     return raw.encode()
@@ -313,6 +318,98 @@ def assert_nothing_partial(message: Message, body: bytes) -> None:
             assert msgspec.json.encode(part.text)[1:-1] not in body
 
 
+# --- xAI, of which nobody has a recording -----------------------------------------
+
+
+def _agent() -> list[Any]:
+    """An agent that thinks, searches, runs code and then wants something from us."""
+    seal = {"encrypted_content": "sealed result"}
+    ran = xai.call("c-2", '{"code": "1"}', type="CODE_EXECUTION", name="code", status="FAILED")
+    searched = xai.call("c-1", '{"q": 1}', type="WEB_SEARCH", status="COMPLETED")
+    ours = xai.call("c-3", '{"a":  1}', type="CLIENT_SIDE", name="look")
+    open_calls = [xai.call("c-1", '{"q": 1}', type="WEB_SEARCH"), ran]
+    return [
+        xai.chunk(xai.output(0, reasoning_content="Let me see what there is, thinks the model.")),
+        xai.chunk(xai.output(0, tool_calls=open_calls[:1])),
+        xai.chunk(xai.output(0, tool_calls=open_calls[1:], encrypted_content="sealed 0")),
+        xai.chunk(xai.output(0, "REASON_TOOL_CALLS")),
+        xai.chunk(xai.output(1, role="ROLE_TOOL", content="found", tool_calls=[searched], **seal)),
+        xai.chunk(xai.output(2, role="ROLE_TOOL", tool_calls=[ran])),
+        xai.chunk(xai.output(3, reasoning_content="Now I know, and I think a little more of it.")),
+        xai.chunk(xai.output(3, content="It is ")),
+        xai.chunk(xai.output(3, content="so.", tool_calls=[ours])),
+        xai.chunk(xai.output(3, "REASON_TOOL_CALLS", encrypted_content="sealed 3")),
+    ]
+
+
+XAI_STREAMS = {"agent": _agent(), "trace": xai.seed_trace()}
+each_xai_stream = pytest.mark.parametrize("name", XAI_STREAMS)
+
+
+def _xai_events(chunks: list[Any]) -> list[TurnEvent]:
+    return events_of(xai.as_grpc(chunks), framing="grpc", provider="xai-grpc")
+
+
+@each_xai_stream
+def test_xais_own_client_sends_the_same_messages_back(name: str) -> None:
+    """Message by message what `Chat.append` makes of the whole response."""
+    response = Response(chat_pb2.GetChatCompletionResponse(), None)
+    for chunk in XAI_STREAMS[name]:
+        response.process_chunk(chunk)
+    response._sync_buffers_to_proto()
+    chat = BaseChat.__new__(BaseChat)
+    chat._proto = chat_pb2.GetCompletionsRequest()
+    chat.append(response)
+    message = message_of(_xai_events(XAI_STREAMS[name]), is_answered=False)
+    body = msgspec.json.decode(body_of(CATALOGUE["xai-grpc"], "grok-4", message))
+    sent = json_format.ParseDict(body, chat_pb2.GetCompletionsRequest())
+    # The system and the user before it; our results and the user after it.
+    ours = list(sent.messages)[2 : 2 + len(chat._proto.messages)]
+    assert [_comparable(m) for m in ours] == [_comparable(m) for m in chat._proto.messages]
+
+
+def _comparable(message: Any) -> Any:
+    """Theirs has fields that are there and empty, and of a call each entry that came."""
+    told = json_format.MessageToDict(message)
+    calls = {call["id"]: call for call in told.pop("toolCalls", [])}
+    if message.role == chat_pb2.ROLE_ASSISTANT:
+        for call in calls.values():
+            call.pop("status", None)
+    return {name: value for name, value in told.items() if value}, calls
+
+
+@each_xai_stream
+def test_what_goes_back_to_xai_is_taken_after_a_cut_anywhere(name: str) -> None:
+    chunks = XAI_STREAMS[name]
+    events = _xai_events(chunks)
+    messages = [message_of(events[:n], is_answered=False) for n in range(1, len(events) + 1)]
+    messages += [message_of(_xai_events(chunks[:n])) for n in range(len(chunks) + 1)]
+    seen = set[bytes]()
+    for message in messages:
+        for dialect, (provider, model) in ELSEWHERE.items():
+            body = body_of(CATALOGUE[provider], model, message)
+            if body in seen:
+                continue
+            seen.add(body)
+            accepts(dialect, msgspec.json.decode(body))
+            assert_every_call_is_answered(dialect, msgspec.json.decode(body))
+            assert_nothing_partial(message, body)
+            if dialect != "xai":
+                assert b"sealed" not in body
+    assert len(seen) > 20
+
+
+def test_seals_go_back_to_the_family_that_made_them_and_to_no_other() -> None:
+    message = message_of(_xai_events(XAI_STREAMS["agent"]))
+    seals = [b'"sealed 0"', b'"sealed result"', b'"sealed 3"']
+    provider = CATALOGUE["xai-grpc"]
+    assert_in_order(seals, body_of(provider, "grok-4-fast", message))
+    other = body_of(provider, "unheard-of-1", message)
+    accepts("xai", msgspec.json.decode(other))
+    assert not any(seal in other for seal in seals)
+    assert rb"{\"a\":  1}" in other
+
+
 # --- what nobody has recorded -----------------------------------------------------
 
 PNG = ImageContent(media_type="image/png", data="AAAA")
@@ -327,6 +424,7 @@ MODELS = [
     ("gemini", "gemini-3-pro"),
     ("openai", "gpt-5"),
     ("ollama", "qwen3"),
+    ("xai-grpc", "grok-4"),
     *((row.name, "m") for row in CATALOGUE.values() if row.dialect == "chat"),
 ]
 each_model = pytest.mark.parametrize(("name", "model"), MODELS)

@@ -14,6 +14,9 @@ from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS
 from headrace.wire.dialects.gemini import response as gemini_wire
 from headrace.wire.dialects.ollama import dialect as ollama_wire
 from headrace.wire.dialects.responses import event as responses_wire
+from headrace.wire.dialects.xai import chunk as xai_wire
+from headrace.wire.dialects.xai.schema import CALL_TYPE, REASON, ROLE, STATUS
+from headrace.wire.framing.grpc import prefixed
 from tests.wire import sse
 
 _HEAD = {
@@ -512,12 +515,109 @@ OLLAMA: list[dict[str, Any]] = [
     },
 ]
 
+
+def _step(index: int, **fields: Any) -> dict[str, Any]:
+    """A chunk of xAI with one output."""
+    delta = {name: fields.pop(name) for name in list(fields) if name not in _OF_OUTPUT}
+    return {"id": "r1", "model": "m1", "outputs": [{"index": index, "delta": delta, **fields}]}
+
+
+_OF_OUTPUT = ("finish_reason", "logprobs")
+_SEARCH = {"id": "c1", "type": "TOOL_CALL_TYPE_WEB_SEARCH_TOOL"}
+
+XAI: list[dict[str, Any]] = [
+    {
+        **_step(0, role="ROLE_ASSISTANT", reasoning_content="w1 ", encrypted_content="e1"),
+        "system_fingerprint": "fp",
+        "service_tier": "SERVICE_TIER_DEFAULT",
+    },
+    _step(0, tool_calls=[{**_SEARCH, "function": {"name": "f1", "arguments": '{"a": "w2 '}}]),
+    _step(0, tool_calls=[{**_SEARCH, "function": {"arguments": '{"a": "w2 w3 "}'}}]),
+    _step(0, finish_reason="REASON_TOOL_CALLS", content="w4 "),
+    _step(
+        1,
+        role="ROLE_TOOL",
+        content="w5 ",
+        encrypted_content="e2",
+        tool_calls=[{**_SEARCH, "status": "TOOL_CALL_STATUS_FAILED", "error_message": "w6 "}],
+    ),
+    _step(2, role="ROLE_ASSISTANT", content="w7 ", logprobs={"content": [{"token": "t"}]}),
+    {
+        "outputs": [
+            {
+                "index": 2,
+                "delta": {
+                    "content": "w8 ",
+                    "citations": [
+                        {
+                            "id": "1",
+                            "start_index": 0,
+                            "end_index": 2,
+                            "web_citation": {"url": "u1"},
+                        },
+                        {"id": "2", "start_index": 3, "x_citation": {"url": "u2"}},
+                        {
+                            "id": "3",
+                            "collections_citation": {
+                                "file_id": "f1",
+                                "chunk_id": "k1",
+                                "chunk_content": "w9 ",
+                                "score": 0.5,
+                                "collection_ids": ["o1"],
+                            },
+                        },
+                    ],
+                },
+            }
+        ]
+    },
+    _step(
+        2,
+        tool_calls=[
+            {
+                "id": "c2",
+                "type": "TOOL_CALL_TYPE_CLIENT_SIDE_TOOL",
+                "function": {"name": "f2", "arguments": '{"a": "w10 "}'},
+            }
+        ],
+    ),
+    {
+        **_step(
+            2,
+            finish_reason="REASON_TOOL_CALLS",
+            logprobs={
+                "content": [
+                    {
+                        "token": "t",
+                        "logprob": -1.5,
+                        "top_logprobs": [{"token": "t", "logprob": -1.5}],
+                    }
+                ]
+            },
+        ),
+        "usage": {
+            "completion_tokens": 1,
+            "reasoning_tokens": 2,
+            "prompt_tokens": 3,
+            "total_tokens": 6,
+            "cached_prompt_text_tokens": 1,
+            "cost_in_usd_ticks": "10",
+            "prompt_image_tokens": 1,
+            "num_sources_used": 1,
+            "server_side_tools_used": ["SERVER_SIDE_TOOL_WEB_SEARCH"],
+        },
+        "citations": ["u1", "u3"],
+        "output_files": [{"file_id": "f1", "name": "n1"}],
+    },
+]
+
 STREAMS = {
     "chat": CHAT,
     "anthropic": ANTHROPIC,
     "responses": RESPONSES,
     "gemini": GEMINI,
     "ollama": OLLAMA,
+    "xai": XAI,
 }
 WIRE_MODULES = {
     "chat": chat_wire,
@@ -525,6 +625,7 @@ WIRE_MODULES = {
     "responses": responses_wire,
     "gemini": gemini_wire,
     "ollama": ollama_wire,
+    "xai": xai_wire,
 }
 """Where each dialect has its wire structs."""
 
@@ -542,6 +643,11 @@ _STRANGE = [
     b'data: {"type": "response.output_text.delta", "delta": "an orphan"}\n\n',
     b'data: {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}\n\n',
     b'{"message": {"content": "<think>a</th"}, "done": false}\n{"error": "boom"}\n',
+    # As protocol buffers: a step with words and its end, and a call that the provider ran.
+    prefixed(b"\n\2r1\x12\x0b\n\7\n\1a\x10\2\x22\0\x18\3\x22\2m1"),
+    prefixed(b"\x12\x14\n\x10\x1a\x0e\n\2c1\x10\3\x18\1R\4\n\2f1\x20\1")
+    + prefixed(b"2\6\x08\1\x10\2\x18\3:\2u1"),
+    b"\0\0\0\0\2{}\0\0\0\0\1\x0b\1",
 ]
 
 
@@ -551,6 +657,7 @@ def streams() -> Iterator[bytes]:
         yield sse(*payloads)
         yield b"".join(msgspec.json.encode(payload) + b"\n" for payload in payloads)
         yield msgspec.json.encode(payloads)
+        yield b"".join(prefixed(msgspec.json.encode(payload)) for payload in payloads)
         for payload in payloads:
             yield sse(payload)
     yield from _STRANGE
@@ -579,4 +686,5 @@ def words() -> list[str]:
         if isinstance(inner, dict) and "type" in inner
     }
     other = {"data: ", "event: ", "id: ", "error: ", "[DONE]", "<think>", "</think>", "\\ud800"}
-    return sorted(names | types | other | set(FINISH_WORDS) | set(FAILURE_WORDS))
+    enums = {word for enum in (CALL_TYPE, REASON, ROLE, STATUS) for word in enum.words.values()}
+    return sorted(names | types | other | enums | set(FINISH_WORDS) | set(FAILURE_WORDS))

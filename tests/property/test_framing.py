@@ -90,6 +90,12 @@ json_soup = soup(
     ),
 )
 
+message_soup = soup(
+    *(b"\0", b"\x01", b"\0\0\0\0", b"\0\0\0\0\0", b"\0\0\0\0\x01", b"\0\0\0\0\x03abc"),
+    *(b"\0\0\0\0\x14" + b"x" * 20, b"\0\0\0\0\x15", b"\0\xff\xff\xff\xff", b"\n", b"x", b"\xff"),
+)
+SOUPS = {"json-array": json_soup, "grpc": message_soup}
+
 MAKERS: dict[str, Callable[[Limits], Framing]] = {
     **FRAMINGS,
     "sse with an extra field": lambda limits: SSEFraming(limits, extra_fields=("error",)),
@@ -98,11 +104,11 @@ MAKERS: dict[str, Callable[[Limits], Framing]] = {
 
 @pytest.mark.parametrize("limits", [Limits(), TIGHT], ids=["default limits", "tight limits"])
 @pytest.mark.parametrize("name", MAKERS)
-@given(lines=line_soup, values=json_soup, ends=ends)
+@given(data=st.data(), ends=ends)
 def test_any_cut_gives_the_same_frames_and_the_same_failure(
-    name: str, limits: Limits, lines: bytes, values: bytes, ends: list[int]
+    name: str, limits: Limits, data: st.DataObject, ends: list[int]
 ) -> None:
-    document = values if name == "json-array" else lines
+    document = data.draw(SOUPS.get(name, line_soup))
     whole = outcome(MAKERS[name](limits), [document])
     assert outcome(MAKERS[name](limits), cut(document, ends)) == whole
     assert outcome(MAKERS[name](limits), single_bytes(document)) == whole

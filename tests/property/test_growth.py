@@ -141,6 +141,37 @@ def calls_in_blocks(n: int) -> list[bytes]:
     return [sse(payload, done=False) for payload in [*starts, *deltas]]
 
 
+def xai(outputs: Iterator[dict[str, Any]]) -> list[bytes]:
+    return [sse({"outputs": [output]}, done=False) for output in outputs]
+
+
+def entry(call_id: str, arguments: str, **more: Any) -> dict[str, Any]:
+    call = {"id": call_id, "function": {"name": "f", "arguments": arguments}, **more}
+    return {"delta": {"tool_calls": [call]}}
+
+
+def arguments_in_pieces(n: int) -> list[bytes]:
+    return xai(entry("c", '["a"' if not at else ',"aaaaaaaa"') for at in range(n))
+
+
+def calls_of_the_provider(n: int) -> list[bytes]:
+    return xai(entry(str(at), "{}", type="TOOL_CALL_TYPE_MCP_TOOL") for at in range(n))
+
+
+def results_that_are_repeated(n: int) -> list[bytes]:
+    done = {"type": "TOOL_CALL_TYPE_MCP_TOOL", "status": "TOOL_CALL_STATUS_COMPLETED"}
+    return xai(entry("c", "{}", **done) for _ in range(n))
+
+
+def encrypted_pieces(n: int) -> list[bytes]:
+    return xai({"delta": {"encrypted_content": "xxxx"}} for _ in range(n))
+
+
+def places_in_many_parts(n: int) -> list[bytes]:
+    said = ({"content": "x", "citations": [{"id": str(at), "startIndex": at}]} for at in range(n))
+    return xai({"delta": {"reasoningContent": "y", **delta}} for delta in said)
+
+
 CHAT = [
     text,
     text_byte_by_byte,
@@ -157,11 +188,19 @@ CHAT = [
     sources_that_are_repeated,
 ]
 ANTHROPIC = [blocks, calls_in_blocks]
+XAI = [
+    arguments_in_pieces,
+    calls_of_the_provider,
+    results_that_are_repeated,
+    encrypted_pieces,
+    places_in_many_parts,
+]
+STREAMS = {"chat": CHAT, "anthropic": ANTHROPIC, "xai": XAI}
 
 
 @pytest.mark.parametrize(
     ("dialect", "stream"),
-    [("chat", stream) for stream in CHAT] + [("anthropic", stream) for stream in ANTHROPIC],
+    [(dialect, stream) for dialect, streams in STREAMS.items() for stream in streams],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_twice_the_stream_is_twice_the_work(

@@ -15,6 +15,8 @@ import pytest
 
 from headrace import events as ev
 from headrace.wire.decoder import Decoder
+from headrace.wire.framing import FRAMINGS
+from headrace.wire.framing.grpc import prefixed
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 from tests.fuzz.targets import check_events
 from tests.grammar import check_grammar
@@ -351,6 +353,58 @@ ANTHROPIC: dict[str, tuple[Callable[[], Reads], str | None]] = {
 }
 
 
+def steps(
+    delta: Callable[[int], dict[str, Any]], index: Callable[[int], int] = lambda n: 0
+) -> Reads:
+    """Chunks of xAI, in the JSON of gRPC messages."""
+    outputs = ({"index": index(n), "delta": delta(n)} for n in itertools.count())
+    return (prefixed(msgspec.json.encode({"outputs": [output]})) for output in outputs)
+
+
+def entry(n: int, arguments: str = "{}", kind: int = 3, **more: Any) -> dict[str, Any]:
+    call = {"id": str(n), "type": kind, "function": {"name": "f", "arguments": arguments}}
+    return {"tool_calls": [call | more]}
+
+
+XAI: dict[str, tuple[Callable[[], Reads], str | None]] = {
+    "text": (lambda: steps(lambda n: {"content": X}), "max_part_chars"),
+    "reasoning": (lambda: steps(lambda n: {"reasoningContent": X}), "max_part_chars"),
+    "a result": (lambda: steps(lambda n: {"role": 5, "content": X}), "max_part_chars"),
+    "encrypted": (lambda: steps(lambda n: {"encryptedContent": X}), "max_part_chars"),
+    "arguments": (lambda: steps(lambda n: entry(0, f"{n}{X}")), "max_part_chars"),
+    "snapshots": (lambda: steps(lambda n: entry(0, X)), "max_total_bytes"),
+    "calls": (lambda: steps(lambda n: entry(n, kind=1)), "max_calls"),
+    "calls of the provider": (lambda: steps(entry), "max_calls"),
+    "calls without an id": (
+        lambda: steps(lambda n: {"tool_calls": [{"function": {"name": "f"}}]}),
+        "max_calls",
+    ),
+    "statuses": (lambda: steps(lambda n: entry(0, status=1 + n % 3)), "max_total_bytes"),
+    "outputs": (lambda: steps(lambda n: {}, lambda n: n), "max_outputs"),
+    "results": (
+        lambda: steps(lambda n: {"role": 5, **entry(n, status=1)}, lambda n: n),
+        "max_calls|max_outputs|max_parts",
+    ),
+    "parts": (
+        lambda: steps(lambda n: {"content": "x"} if n % 2 else {"reasoningContent": "x"}),
+        "max_parts",
+    ),
+    "sources in the text": (
+        lambda: steps(lambda n: {"content": "x", "citations": [{"id": str(n)}]}),
+        "max_citations",
+    ),
+    "sources": (
+        lambda: (prefixed(b'{"citations":["%d"]}' % n) for n in itertools.count()),
+        "max_citations",
+    ),
+    "empty messages": (lambda: forever(prefixed(b"") * 99), "max_total_bytes"),
+    "messages that are none": (lambda: forever(prefixed(b"\xff")), "max_skipped_frames"),
+    "outputs in one message": (lambda: forever(prefixed(b"\x12\0" * KIB)), "max_parts"),
+    "a message of any length": (lambda: forever(b"\0\xff\xff\xff\xff"), "max_frame_bytes"),
+    "deep JSON": (lambda: forever(prefixed(b'{"a":' * 200)), "max_depth"),
+}
+
+
 def rows(table: dict[str, Any]) -> Any:
     return pytest.mark.parametrize("name", table)
 
@@ -382,7 +436,13 @@ def test_endless_anthropic_events_end_at_a_named_limit(name: str) -> None:
     assert_bounded(flood(reads(), "anthropic"), limit)
 
 
-@pytest.mark.parametrize("framing", ["sse", "ndjson", "json-array", "lines", "squeezed-sse"])
+@rows(XAI)
+def test_endless_xai_messages_end_at_a_named_limit(name: str) -> None:
+    reads, limit = XAI[name]
+    assert_bounded(flood(reads(), "xai", framing="grpc"), limit)
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
 @pytest.mark.parametrize("piece", [b"x", b"{", b"[", b'"', b'{"a": ', b" ", b"\\", b"1", b"\xff"])
 def test_no_framing_can_be_made_endless(framing: str, piece: bytes) -> None:
     """It breaks the format or passes a limit; a flood of blanks passes that of the turn."""

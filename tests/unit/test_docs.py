@@ -16,10 +16,14 @@ from hypothesis import given, settings
 
 from docs import generate, meaning, recorded
 from docs.grammar import GRAMMAR
-from headrace import ChatQuirks, Limits, content, errors
+from docs.watching import frame_structs, type_of
+from headrace import ChatQuirks, Limits, content, errors, phases
 from headrace import events as ev
 from headrace.cli.decode import run as run_decode
 from headrace.cli.parser import build_parser
+from headrace.phases.status import StatusSource
+from headrace.phases.tracker import CompletionMode, NoticeName
+from headrace.projections import thinking
 from headrace.providers import CATALOGUE, Provider
 from headrace.requests import ChatRules, Options, OutputSchema, Request, Tool
 from headrace.requests.rules import EFFORTS
@@ -27,6 +31,8 @@ from headrace.transport import HTTPCall, HTTPLimits, RetryPolicy, Timeouts
 from headrace.wire.detection import DIALECTS
 from headrace.wire.framing import FRAMINGS
 from tests.authored import anthropic_streams, chat_streams
+from tests.phases.evaluation import Score
+from tests.phases.excerpts import EXCERPTS
 from tests.wire import events_of
 
 ROOT = generate.ROOT
@@ -43,6 +49,10 @@ def name(path: Path) -> str:
 
 def text_of_docs() -> str:
     return "\n".join(page.read_text("utf-8") for page in PAGES)
+
+
+def _page(path: str) -> str:
+    return (generate.DOCS / path).read_text("utf-8")
 
 
 # --- generated pages --------------------------------------------------------------
@@ -66,6 +76,17 @@ def test_the_table_in_the_readme_is_what_the_command_prints(
     assert run_decode(build_parser().parse_args(["decode", "answer.sse"])) == 0
     printed = capfdbinary.readouterr().out.decode()
     assert printed.rstrip() in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_frames_on_the_page_are_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any
+) -> None:
+    shutil.copy(generate.ANSWER, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    argv = ["decode", "--as", "thinking", "answer.sse"]
+    assert run_decode(build_parser().parse_args(argv)) == 0
+    printed = capfdbinary.readouterr().out.decode()
+    assert printed.rstrip() in _page("topics/thinking.md")
 
 
 # --- examples ---------------------------------------------------------------------
@@ -201,6 +222,63 @@ def test_every_field_of_what_is_asked_is_told_with_its_meaning(page: str, kind: 
         assert not row.endswith("| |"), f"{kind.__name__}.{field} has no meaning"
 
 
+WATCHING: list[Any] = [
+    *(phases.Notice, phases.OutputContext, phases.OutputStats, phases.Consumer),
+    *(phases.Timeline, phases.Span),
+    *frame_structs(),
+]
+
+
+@pytest.mark.parametrize("kind", WATCHING)
+def test_every_field_of_what_is_watched_is_told_with_its_meaning(kind: Any) -> None:
+    section = _page("reference/watching.md").partition(f"### {kind.__name__}\n")[2]
+    assert section, f"{kind.__name__} is not told"
+    for field in kind.__struct_fields__:
+        row = re.search(rf"^\| `{field}` \|.*$", section.partition("\n##")[0], re.MULTILINE)
+        assert row is not None, f"{kind.__name__}.{field} is not told"
+        assert not row[0].endswith("| |"), f"{kind.__name__}.{field} has no meaning"
+
+
+@pytest.mark.parametrize("package", [phases, thinking])
+def test_every_public_name_of_what_watches_is_told(package: Any) -> None:
+    page = _page("reference/watching.md")
+    for word in package.__all__:
+        assert f"### {word}\n" in page or f"`{word}`" in page, f"{word} is not told"
+
+
+def test_every_frame_with_its_fields_is_in_the_table() -> None:
+    page = _page("topics/thinking.md")
+    for kind in frame_structs():
+        frame = type_of(kind)
+        if frame is not None:
+            (row,) = re.findall(rf"^\| `{re.escape(frame)}` \|.*\|.*\|.*\|$", page, re.MULTILINE)
+            for field in kind.__struct_fields__:
+                assert f"`{field}`" in row
+
+
+def test_every_notice_source_and_mode_is_told() -> None:
+    assert set(meaning.NOTICES) == set(get_args(NoticeName))
+    assert set(meaning.STATUS_SOURCES) == set(get_args(StatusSource))
+    assert set(meaning.STATUS_EXAMPLES) == set(get_args(StatusSource))
+    for notice in get_args(NoticeName):
+        assert f"| `{notice}` | `on_{notice}` |" in _page("topics/phases.md")
+    for mode in get_args(CompletionMode):
+        assert f"In `{mode}`" in _page("topics/phases.md")
+    for source in get_args(StatusSource):
+        assert f"| `{source}` |" in _page("topics/thinking.md")
+
+
+@pytest.mark.parametrize(("language", "title"), [("en", "English"), ("zh", "Chinese")])
+def test_the_figures_of_status_phrases_are_fresh(language: str, title: str) -> None:
+    score = Score()
+    for excerpt in EXCERPTS:
+        if excerpt.language == language:
+            score.add(excerpt)
+    page = _page("topics/thinking.md")
+    assert f"| {title} | {score.precision:.3f} | {score.recall:.3f} |" in page
+    assert f"{len(EXCERPTS)} excerpts" in page
+
+
 def test_every_rule_stands_where_providers_are_added() -> None:
     page = (generate.DOCS / "howto" / "add-a-provider.md").read_text("utf-8")
     for field in ChatRules.__struct_fields__:
@@ -223,7 +301,7 @@ def test_every_effort_of_every_provider_is_told() -> None:
 
 def test_every_meaning_of_a_field_is_used() -> None:
     kinds: list[Any] = [ChatRules, Options, OutputSchema, Provider, Request, Tool]
-    kinds += [HTTPCall, HTTPLimits, RetryPolicy, Timeouts]
+    kinds += [HTTPCall, HTTPLimits, RetryPolicy, Timeouts, *WATCHING]
     fields = {f"{kind.__name__}.{field}" for kind in kinds for field in kind.__struct_fields__}
     assert set(meaning.OWN_FIELDS) <= fields
 

@@ -1,4 +1,4 @@
-"""`headrace decode`: recorded streams in, one of four formats out."""
+"""`headrace decode`: recorded streams in, one of five formats out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from headrace.cli.printer import Printer, printer_for
+from headrace.cli.printer import Printer, printer_for, thinking_printer
 from headrace.cli.problem import Problem
 from headrace.cli.progress import Progress
 from headrace.cli.read import ReadClock
@@ -21,11 +21,25 @@ def run(options: Namespace) -> int:
     if not options.files and not is_piped:
         _complain("no FILE given, and nothing is piped in\ntry: headrace decode --help")
         return 2
+    form = options.format or ("table" if options.svg is None else "timeline")
     sources = find_sources(names)
+    if options.svg is not None and (form != "timeline" or len(sources) != 1):
+        what = f"--format {form}" if form != "timeline" else f"{len(sources)} streams"
+        _complain(f"--svg draws the timeline of one stream, not {what}")
+        return 2
+    if options.vocabulary and form not in ("table", "events"):
+        _complain(f"--as {options.vocabulary} has the formats table and events, not {form}")
+        return 2
     is_several = len(sources) > 1 or any(Path(name).is_dir() for name in names)
-    printer = printer_for(options.format, options.color, is_several=is_several)
+    printer = _printer(options, form, is_several=is_several)
     wanted = Wanted(options.framing, options.dialect, options.rate)
     return _decode_all(sources, wanted, printer)
+
+
+def _printer(options: Namespace, form: str, *, is_several: bool) -> Printer:
+    if options.vocabulary:
+        return thinking_printer(form, options.color, is_several=is_several)
+    return printer_for(form, options.color, is_several=is_several, svg=options.svg)
 
 
 def _complain(message: str) -> None:

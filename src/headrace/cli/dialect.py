@@ -14,7 +14,7 @@ from headrace.cli.parser import DIALECT_NAMES
 from headrace.cli.problem import Problem
 from headrace.cli.read import Read
 from headrace.errors import WireError
-from headrace.wire.detection import detect
+from headrace.wire.detection import ONLY_DIALECTS, detect
 from headrace.wire.framing import Frame, framing_named
 from headrace.wire.limits import DEFAULT_LIMITS
 from headrace.wire.payload import NotJSON, parse
@@ -44,6 +44,7 @@ class _Look:
 
     def __init__(self, framing: str) -> None:
         self._framing = framing_named(framing)
+        self._only = ONLY_DIALECTS.get(framing)
         self._name: str | None = None
         self._late_name: str | None = None
         self._has_end = False
@@ -95,7 +96,7 @@ class _Look:
             self._judge_one(frame)
 
     def _judge_one(self, frame: Frame) -> None:
-        name = detect(frame, _MAX_DEPTH)
+        name = self._only or detect(frame, _MAX_DEPTH)
         payload = _payload(frame)
         if _is_end(frame, payload):
             self._has_end = True

@@ -19,6 +19,7 @@ _BY_ENDING = {
     ".ndjson": "ndjson",
     ".jsonl": "lines",
     ".json": "json-array",
+    ".grpc": "grpc",
 }
 _UNSUPPORTED = {
     ".eventstream": "AWS binary event streams",
@@ -27,7 +28,12 @@ _UNSUPPORTED = {
 STREAM_ENDINGS = (*_BY_ENDING, *_UNSUPPORTED)
 """How the files end that are taken for streams when a folder is walked."""
 
+# What `--record` puts beside a stream.
+_BESIDE = (READS_ENDING, ".request.json")
+
 _SSE_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
+# An uncompressed message of less than 16 MiB; no text begins so.
+_GRPC_START = b"\0\0"
 _BOM = b"\xef\xbb\xbf"
 # A brace alone on its line: an error body that was printed for people to read.
 _PRETTY_OBJECT = re.compile(rb"\{[ \t\r]*\n")
@@ -50,7 +56,7 @@ def framing_by_name(name: str) -> str | None:
 def is_stream_name(name: str) -> bool:
     """Whether a file of this name is taken for a stream when its folder is walked."""
     lower = name.lower()
-    is_stream = lower.endswith(STREAM_ENDINGS) and not lower.endswith(READS_ENDING)
+    is_stream = lower.endswith(STREAM_ENDINGS) and not lower.endswith(_BESIDE)
     return is_stream and not name.startswith(".")
 
 
@@ -76,6 +82,8 @@ def _guessed(start: bytes) -> str:
         return "json-array"
     if start.startswith(b"{"):
         return "lines"
+    if start.startswith(_GRPC_START):
+        return "grpc"
     raise Problem(
         "the first bytes are of no known framing; say which with --framing: "
         + ", ".join(FRAMING_NAMES)

@@ -46,6 +46,25 @@ def fitted(text: str, columns: int) -> str:
     return shown[: _columns_end(shown, columns - 1)] + _ELLIPSIS
 
 
+def padded(text: str, columns: int) -> str:
+    """The text as `fitted`, filled with blanks to exactly so many columns."""
+    shown = fitted(text, columns)
+    return shown + " " * (columns - sum(map(_columns, shown)))
+
+
+def wrapped(text: str, columns: int, lines: int) -> list[str]:
+    """The text made visible, in at most so many lines, broken at blanks where there are any;
+    the last is cut."""
+    rest = visible(text[: columns * lines * _MAX_CHARS_PER_COLUMN]).strip()
+    made: list[str] = []
+    while len(made) < lines - 1 and (end := _columns_end(rest, columns)) < len(rest):
+        blank = rest.rfind(" ", 0, end + 1)
+        cut = blank if blank > 0 else max(end, 1)
+        made.append(rest[:cut].rstrip())
+        rest = rest[cut:].lstrip()
+    return [*made, fitted(rest, columns)] if rest else made
+
+
 def _columns_end(text: str, columns: int) -> int:
     """How many characters fit into the columns."""
     if text.isascii():

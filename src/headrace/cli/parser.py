@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 # Written out, since importing them would cost more than the whole help; a test compares.
-FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse")
-DIALECT_NAMES = ("chat", "anthropic", "responses", "gemini", "ollama")
+FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse", "grpc")
+DIALECT_NAMES = ("chat", "anthropic", "responses", "gemini", "ollama", "xai")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 DEFAULT_RATE = 50.0
 
@@ -43,11 +43,14 @@ examples:
   headrace decode --format events answer.sse | jq .event.type
   headrace decode --format message answer.sse      the whole message, put together
   headrace decode --format result recordings/ > results.jsonl
+  headrace decode --as thinking answer.sse         what a page shows while it thinks
+  headrace decode --format timeline answer.sse     thinking, tools and text over time
+  headrace decode --svg answer.svg answer.sse      the same as a picture
   headrace decode --framing lines --dialect chat payloads.txt
 
 framing, where --framing is not given:
-  by the ending: .sse, .squeezed.sse, .ndjson, .jsonl (lines), .json (json-array);
-  of other files and of standard input: by the first bytes (sse, lines or json-array)
+  by the ending: .sse, .squeezed.sse, .ndjson, .jsonl (lines), .json (json-array), .grpc;
+  of other files and of standard input: by the first bytes (sse, lines, json-array or grpc)
 
 times count from 0 at the first read. They are the recorded ones where FILE.chunks.json
 lies beside FILE ({"lens": [bytes of each read], "ms": [pause before each read]}).
@@ -170,14 +173,26 @@ def _add_decode(commands: Any) -> None:
     )
     decode.add_argument(
         "--format",
-        choices=("table", "events", "message", "result"),
-        default="table",
+        choices=("table", "events", "message", "result", "timeline"),
         help="table: a row an event (default); events: a JSON line an event; message: the"
-        " folded message as JSON; result: one flat JSON line a file. For several files or a"
-        " folder, events and messages are JSON lines that name their file",
+        " folded message as JSON; result: one flat JSON line a file; timeline: its phases drawn"
+        " over time. For several files or a folder, events and messages are JSON lines that name"
+        " their file",
+    )
+    decode.add_argument(
+        "--as",
+        dest="vocabulary",
+        choices=("thinking",),
+        help="show another vocabulary: thinking_*, text_*, status and tools, as a page that"
+        " watches the model gets it. --format table: a row a frame; events: its payload",
+    )
+    decode.add_argument(
+        "--svg",
+        metavar="FILE",
+        help="draw the timeline of one stream as an SVG, - for standard output",
     )
     _add_wire_options(decode)
-    _add_color(decode, "in the table")
+    _add_color(decode, "in the table and the timeline")
 
 
 def _add_wire_options(decode: argparse.ArgumentParser) -> None:

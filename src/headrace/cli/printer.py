@@ -20,6 +20,7 @@ from headrace.events import Record, encode_record
 from headrace.messages import Message, fold, fold_candidates
 
 _PIPE_COLUMNS = 100
+_PIPE_DRAWING_COLUMNS = 80
 
 Write = Callable[[bytes], object]
 
@@ -105,8 +106,8 @@ class FoldPrinter:
         self._write(self._show(self._file, self._records) + b"\n")
 
 
-def printer_for(form: str, color: str, *, is_several: bool) -> Printer:
-    """The printer of a format, to standard output."""
+def printer_for(form: str, color: str, *, is_several: bool, svg: str | None = None) -> Printer:
+    """The printer of a format, to standard output; a picture goes to the file `svg`."""
     write = sys.stdout.buffer.write
     match form:
         case "table":
@@ -116,12 +117,34 @@ def printer_for(form: str, color: str, *, is_several: bool) -> Printer:
             return EventsPrinter(write, is_several=is_several)
         case "message":
             return FoldPrinter(write, _message_line if is_several else _pretty_message)
+        case "timeline":
+            return _timeline_printer(color, is_several=is_several, svg=svg)
         case _:
             return FoldPrinter(write, _result_line)
 
 
-def _columns() -> int:
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _PIPE_COLUMNS
+def thinking_printer(form: str, color: str, *, is_several: bool) -> Printer:
+    """The printer of `--as thinking`: rows, or the frames' payloads."""
+    from headrace.cli.thinking_printer import FrameLines, FrameRows, ThinkingPrinter
+
+    if form == "events":
+        return ThinkingPrinter(FrameLines(is_several=is_several))
+    paint = Paint(wants_colour(color, sys.stdout))
+    return ThinkingPrinter(FrameRows(_columns(), paint, is_several=is_several))
+
+
+def _timeline_printer(color: str, *, is_several: bool, svg: str | None) -> Printer:
+    from headrace.cli.timeline_printer import PicturePrinter, TimelinePrinter
+
+    if svg is not None:
+        return PicturePrinter(svg)
+    paint = Paint(wants_colour(color, sys.stdout))
+    columns = _columns(in_a_pipe=_PIPE_DRAWING_COLUMNS)
+    return TimelinePrinter(sys.stdout, columns, paint, is_several=is_several)
+
+
+def _columns(in_a_pipe: int = _PIPE_COLUMNS) -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else in_a_pipe
 
 
 def _message_line(file: str, records: list[Record]) -> bytes:

@@ -10,6 +10,8 @@ from itertools import repeat
 from typing import BinaryIO, NamedTuple
 
 from headrace.transport.recording import Recording
+from headrace.wire.framing.grpc import PREFIX_BYTES
+from headrace.wire.limits import DEFAULT_LIMITS
 
 _CHUNK_BYTES = 64 * 1024
 _EVENT_END = re.compile(rb"\r?\n\r?\n")
@@ -39,8 +41,11 @@ def arriving(chunks: Iterable[bytes]) -> Iterator[Read]:
 
 
 def paced(chunks: Iterable[bytes], framing: str, rate: float) -> Iterator[Read]:
-    """Reads at `rate` per second, one for each event: to the blank line in SSE, elsewhere
-    to the line's end."""
+    """Reads at `rate` per second, one for each event: to the blank line in SSE, to the end of
+    the message in gRPC, elsewhere to the line's end."""
+    if framing == "grpc":
+        yield from _paced_messages(chunks, rate)
+        return
     end = _EVENT_END if framing == "sse" else _LINE_END
     ended = 0
     for chunk in chunks:
@@ -51,6 +56,23 @@ def paced(chunks: Iterable[bytes], framing: str, rate: float) -> Iterator[Read]:
             ended += 1
         if start < len(chunk):
             yield Read(1000 * ended / rate, chunk[start:])
+
+
+def _paced_messages(chunks: Iterable[bytes], rate: float) -> Iterator[Read]:
+    """What is no message is handed on as it is: the decoder says what is wrong with it."""
+    held, ended = bytearray(), 0
+    for chunk in chunks:
+        held += chunk
+        while len(held) >= PREFIX_BYTES:
+            size = int.from_bytes(held[1:PREFIX_BYTES], "big")
+            end = PREFIX_BYTES + size if size <= DEFAULT_LIMITS.max_frame_bytes else len(held)
+            if end > len(held):
+                break
+            yield Read(1000 * ended / rate, bytes(held[:end]))
+            del held[:end]
+            ended += 1
+    if held:
+        yield Read(1000 * ended / rate, bytes(held))
 
 
 def recorded(chunks: Iterable[bytes], recording: Recording, rate: float) -> Iterator[Read]:

@@ -1,7 +1,7 @@
 """Messages: the value (`message`), the one assembler (`fold`), and what of it a provider
 is sent next time (`history`)."""
 
-from headrace.messages.assembler import fold, fold_candidates
+from headrace.messages.assembler import Assembler, fold, fold_candidates
 from headrace.messages.entry import Entry, Prompt, Reply, Results, history
 from headrace.messages.message import (
     Activity,
@@ -23,6 +23,7 @@ from headrace.messages.message import (
 
 __all__ = [
     "Activity",
+    "Assembler",
     "CallPart",
     "CallResult",
     "Citation",

@@ -66,8 +66,8 @@ def _only_output(turn: Turn, number: int) -> Turn:
     )
 
 
-def _folded(records: Iterable[Record], path: tuple[str, ...]) -> _MessageBuilder:
-    builder = _MessageBuilder()
+def _folded(records: Iterable[Record], path: tuple[str, ...]) -> Assembler:
+    builder = Assembler()
     for record in records:
         if record.path == path:
             builder.feed(record)
@@ -107,8 +107,17 @@ class _TurnBuilder:
         self.citations: list[Citation] = []
         self.results: dict[str, CallResult] = {}
         self.tool_starts: dict[str, int] = {}
+        self.is_settled = False
+        self._settled: Turn | None = None
 
     def turn(self) -> Turn:
+        if not self.is_settled:
+            return self._made()
+        if self._settled is None:
+            self._settled = self._made()
+        return self._settled
+
+    def _made(self) -> Turn:
         parts = tuple(builder.part() for builder in self.parts)
         return Turn(
             **self.fields,
@@ -137,9 +146,10 @@ _STARTS: dict[type, Callable[..., Part]] = {
 _ATOMIC = (events.ReasoningRedacted, events.ToolOutput, events.MediaProduced, events.OpaqueItem)
 
 
-class _MessageBuilder:
-    """Takes every event that counts for a message. Part numbers are unique in a run, so
-    one table serves all turns."""
+class Assembler:
+    """A message that is being told: feed it the records of one path, ask for the message at
+    any moment. Steps that have finished are put together once. Part numbers are unique in a
+    run, so one table serves all turns."""
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {"role": "assistant"}
@@ -163,6 +173,7 @@ class _MessageBuilder:
             events.RunStarted: self._run_started,
             events.ToolStarted: self._tool_started,
             events.ToolResult: self._tool_result,
+            events.StepFinished: self._step_finished,
             events.StepDiscarded: self._step_discarded,
             events.RunFinished: self._run_finished,
             events.RunFailed: self._run_failed,
@@ -170,6 +181,7 @@ class _MessageBuilder:
         }
 
     def feed(self, record: Record) -> None:
+        """Take the next record."""
         event = record.event
         self.fields.setdefault("created_at_ms", record.at_ms)
         match event:
@@ -185,6 +197,7 @@ class _MessageBuilder:
                     handler(event, record)
 
     def message(self) -> Message:
+        """The message as far as it is told."""
         return Message(**self.fields, turns=tuple(turn.turn() for turn in self.turns))
 
     # -- turns and outputs
@@ -288,6 +301,10 @@ class _MessageBuilder:
             started_ms=turn.tool_starts.get(event.call_id),
             ended_ms=record.at_ms,
         )
+
+    def _step_finished(self, event: events.StepFinished, record: Record) -> None:
+        for turn in self.turns:
+            turn.is_settled = True
 
     def _step_discarded(self, event: events.StepDiscarded, record: Record) -> None:
         self.turns = [turn for turn in self.turns if turn.fields["step"] != event.step]

@@ -24,6 +24,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     """Joined to the base; `{model}` is replaced."""
     framing: str = "sse"
+    transport: Literal["http", "grpc", "rehearsal"] = "http"
+    """How it is reached. gRPC needs the extra `xai`; a rehearsal is played on the spot."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that may hold the key, in order; none: no key is needed."""
     base_url_variable: str | None = None

@@ -15,6 +15,7 @@ from headrace.requests.request import (
 )
 from headrace.requests.responses import encode_responses
 from headrace.requests.rules import ChatRules
+from headrace.requests.xai import encode_xai
 
 __all__ = [
     "ChatRules",
@@ -28,5 +29,6 @@ __all__ = [
     "encode_gemini",
     "encode_ollama",
     "encode_responses",
+    "encode_xai",
     "options_from",
 ]

@@ -22,10 +22,11 @@ from headrace.wire.failure import failure_from
 from headrace.wire.json_value import as_list, as_object, as_objects, as_text
 
 _REQUEST_IDS = ("x-request-id", "request-id", "x-goog-request-id", "apim-request-id")
-_HINTS: dict[ErrorCategory, str] = {
+HINTS: dict[ErrorCategory, str] = {
     "auth": "Is the key right, and is it this provider's?",
     "not_found": "Are the address and the model's name right?",
 }
+"""What to look at, where a refusal tells no more than its kind."""
 _REDIRECT = "Redirects are not followed, since the key would go along: put the new address in."
 _MAX_RETRY_AFTER_S = 7 * 24 * 3600.0
 
@@ -45,7 +46,7 @@ def refused(call: HTTPCall, status: int, headers: Mapping[str, str], body: bytes
         status=status,
         code=failure.code and secrets.clean(failure.code),
         retryable=_is_retryable(failure, headers),
-        retry_after_s=_retry_after_s(headers, error),
+        retry_after_s=retry_after_of(headers, error),
         request_id=_request_id(headers, error, secrets),
     )
 
@@ -112,7 +113,7 @@ def _told(call: HTTPCall, status: int, message: str, category: ErrorCategory) ->
         f"HTTP {status} {responses.get(status, '')}".rstrip()
         + f" from {address_of(call.url)}: {message}"
     )
-    hint = _REDIRECT if 300 <= status < 400 else _HINTS.get(category)
+    hint = _REDIRECT if 300 <= status < 400 else HINTS.get(category)
     return f"{start.rstrip('.')}. {hint}" if hint else start
 
 
@@ -127,7 +128,7 @@ def _request_id(headers: Mapping[str, str], error: Any, secrets: Secrets) -> str
     return secrets.clean(told[:200]) if told else None
 
 
-def _retry_after_s(headers: Mapping[str, str], error: Any) -> float | None:
+def retry_after_of(headers: Mapping[str, str], error: Any = None) -> float | None:
     """How long the provider asks to wait: a header, or a detail in Gemini's body."""
     told = _number(headers.get("retry-after-ms"), 0.001)
     if told is None:

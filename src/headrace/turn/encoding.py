@@ -13,6 +13,7 @@ from headrace.requests import (
     encode_gemini,
     encode_ollama,
     encode_responses,
+    encode_xai,
 )
 from headrace.transport.byte_stream import HTTPCall
 
@@ -30,6 +31,8 @@ def body_for(provider: Provider, request: Request) -> JSONObject:
             return encode_gemini(request)
         case "ollama":
             return encode_ollama(request)
+        case "xai":
+            return encode_xai(request)
         case other:
             raise AssertionError(f"the catalogue names a dialect without an encoder: {other}")
 

@@ -9,14 +9,12 @@ from typing import Any, TypeAlias
 from headrace.content import Content, TextContent
 from headrace.errors import UsageError
 from headrace.messages import Message
-from headrace.providers import Endpoint, resolve
 from headrace.requests import Request, Tool, options_from
 from headrace.transport.byte_stream import Transport
 from headrace.transport.record import RecordingTransport
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
-from headrace.turn.encoding import call_for
+from headrace.turn.model import model_for
 from headrace.turn.turn_stream import TurnStream
-from headrace.wire.decoder import Decoder
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 
 Input: TypeAlias = str | Content | Message | Sequence[str | Content] | Sequence[Message]
@@ -44,19 +42,19 @@ def stream(
     again, before the first event only; `record` is a file to keep the raw bytes in, with
     their times beside it. Raises `UsageError` for what cannot be asked.
     """
-    endpoint = resolve(model, base_url=base_url, api_key=api_key)
+    asked = model_for(model, base_url=base_url, api_key=api_key, transport=transport)
     request = Request(
-        model=endpoint.model,
-        provider=endpoint.provider.name,
-        messages=tuple(_messages(input)),
+        model=asked.endpoint.model,
+        provider=asked.endpoint.provider.name,
+        messages=tuple(messages_of(input)),
         system=system,
         tools=tuple(tools),
         options=options_from(options),
     )
     return TurnStream(
-        call_for(endpoint, request),
-        lambda: _decoder(endpoint, limits),
-        _transport(transport, record),
+        asked.call(request),
+        lambda: asked.decoder(limits),
+        asked.transport if record is None else RecordingTransport(asked.transport, record),
         policy=policy,
         owns_transport=transport is None,
     )
@@ -79,34 +77,8 @@ async def complete_async(model: str, input: Input, **arguments: Any) -> Message:
     return turn.message
 
 
-def _decoder(endpoint: Endpoint, limits: Limits) -> Decoder:
-    provider = endpoint.provider
-    return Decoder(
-        provider.dialect,
-        framing=provider.framing,
-        provider=provider.name,
-        limits=limits,
-        quirks=provider.quirks,
-        keeps_message=False,
-    )
-
-
-def _transport(given: Transport | None, record: str | Path | None) -> Transport:
-    transport = given or _http_transport()
-    return transport if record is None else RecordingTransport(transport, record)
-
-
-def _http_transport() -> Transport:
-    try:
-        from headrace.transport.http import HTTPTransport
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"{error.name} is missing: install headrace[http] to reach a provider"
-        ) from None
-    return HTTPTransport()
-
-
-def _messages(input: Input) -> list[Message]:
+def messages_of(input: Input) -> list[Message]:
+    """What a user gave, as messages. Raises `UsageError` for what is none."""
     if isinstance(input, Message):
         return [input]
     if isinstance(input, str) or not isinstance(input, Sequence):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from headrace.content import Failure, FinishReason, Usage
 from headrace.errors import LimitExceeded, UsageError, WireError
-from headrace.events import Record, TurnEvent
+from headrace.events import OutputsKind, Record, TurnEvent
 from headrace.messages import Message, fold
-from headrace.wire.detection import DIALECTS, detect
+from headrace.wire.detection import DIALECTS, ONLY_DIALECTS, detect
 from headrace.wire.dialects.chat import DEFAULT_QUIRKS, ChatDialect, ChatQuirks
 from headrace.wire.dialects.dialect import Dialect
+from headrace.wire.dialects.xai import XAIDialect
 from headrace.wire.framing import BY_LINE, framing_named
 from headrace.wire.framing.frame import Frame
 from headrace.wire.framing.splitter import CR, LF
@@ -34,13 +36,15 @@ class Decoder:
     ends the turn with one `TurnFailed`. Frames after the terminal event are counted in
     `ignored_frames`, and nothing comes of them.
 
-    `dialect` None is detected from the first frames. `first_item` and `first_part` go on
-    where the last turn of a run stopped (`next_item`, `next_part`). `quirks` are for chat
-    streams. Without `keeps_message` nothing is kept of the events that were handed over,
-    and `message` cannot be asked for.
+    `dialect` None is detected from the first frames. `outputs` says what output numbers
+    mean, candidates or an agent's successive steps; None leaves it to the dialect.
+    `first_item` and `first_part` go on where the last turn of a run stopped (`next_item`,
+    `next_part`). `quirks` are for chat streams; xAI's heed `keeps_logprobs`. Without
+    `keeps_message` nothing is kept of the events that were handed over, and `message`
+    cannot be asked for.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one fact about the stream
         self,
         dialect: str | None = None,
         *,
@@ -51,8 +55,10 @@ class Decoder:
         first_part: int = 0,
         keeps_message: bool = True,
         quirks: ChatQuirks = DEFAULT_QUIRKS,
+        outputs: OutputsKind | None = None,
     ) -> None:
         self._limits = limits
+        self._outputs: OutputsKind | None = outputs
         self._provider = provider
         self._numbers = (first_item, first_part)
         self._quirks = quirks
@@ -71,6 +77,7 @@ class Decoder:
         self._take: Callable[[Frame], None] = self._read
         self._events: list[TurnEvent] | None = [] if keeps_message else None
         self.ignored_frames = 0
+        dialect = dialect or ONLY_DIALECTS.get(framing)
         if dialect is not None:
             self._speak(dialect)
 
@@ -205,16 +212,25 @@ class Decoder:
         ledger = Ledger(
             name,
             provider=self._provider,
+            outputs=self._outputs or kind.outputs,
             limits=self._limits,
             first_item=self._numbers[0],
             first_part=self._numbers[1],
         )
-        options = {"quirks": self._quirks} if kind is ChatDialect else {}
-        self._dialect = kind(ledger, limits=self._limits, **options)
+        self._dialect = kind(ledger, limits=self._limits, **self._options(kind))
         self._made, self._ledger, self._take = ledger.events, ledger, self._dialect.feed
         waiting, self._undecided = self._undecided, []
         for frame in waiting:
             self._read(frame)
+
+    def _options(self, kind: type) -> dict[str, Any]:
+        """What a grammar is told beside its ledger."""
+        if kind is ChatDialect:
+            return {"quirks": self._quirks}
+        if kind is XAIDialect:
+            is_told = self._outputs is not None
+            return {"keeps_logprobs": self._quirks.keeps_logprobs, "is_kind_told": is_told}
+        return {}
 
     def _break(self, error: WireError) -> None:
         """The bytes break the format: one terminal event says so."""

@@ -9,6 +9,7 @@ from headrace.wire.dialects.chat import ChatDialect
 from headrace.wire.dialects.gemini import GeminiDialect
 from headrace.wire.dialects.ollama import OllamaDialect
 from headrace.wire.dialects.responses import ResponsesDialect
+from headrace.wire.dialects.xai import XAIDialect
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_object
 from headrace.wire.payload import NotJSON, parse
@@ -19,6 +20,7 @@ _AnyDialect: TypeAlias = (
     | type[ResponsesDialect]
     | type[GeminiDialect]
     | type[OllamaDialect]
+    | type[XAIDialect]
 )
 DIALECTS: Final[dict[str, _AnyDialect]] = {
     "chat": ChatDialect,
@@ -26,8 +28,12 @@ DIALECTS: Final[dict[str, _AnyDialect]] = {
     "responses": ResponsesDialect,
     "gemini": GeminiDialect,
     "ollama": OllamaDialect,
+    "xai": XAIDialect,
 }
 """The dialects by name."""
+
+ONLY_DIALECTS: Final = {"grpc": "xai"}
+"""The dialect of a framing that one alone speaks: nothing is left to detect."""
 
 
 def detect(frame: Frame, max_depth: int) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.glyph import fitted, visible
+from headrace.cli.glyph import fitted, padded, visible, wrapped
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,26 @@ def test_text_is_cut_to_the_columns_it_takes(text: str, shown: str) -> None:
 
 def test_a_letter_with_a_million_marks_is_cut_too() -> None:
     assert len(fitted("e" + "\u0301" * 1_000_000, 5)) < 50
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("ab", "ab   "), ("世界", "世界 "), ("123456", "1234…")]
+)
+def test_text_is_filled_to_the_columns_it_should_take(text: str, shown: str) -> None:
+    assert padded(text, 5) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", []),
+        ("12345", ["12345"]),
+        ("12 34 56", ["12 34", "56"]),
+        ("1234567 8", ["12345", "67 8"]),
+        ("世界人人", ["世界", "人人"]),
+        ("a\nb 56 78 90 12", ["a⏎b", "56 78", "90 12"]),
+        ("12345 12345 12345 1", ["12345", "12345", "1234…"]),
+    ],
+)
+def test_long_text_is_broken_at_blanks_into_few_lines(text: str, lines: list[str]) -> None:
+    assert wrapped(text, 5, 3) == lines

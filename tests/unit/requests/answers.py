@@ -26,6 +26,9 @@ def _calls_and_answers(dialect: str, body: dict[str, Any]) -> Iterator[tuple[str
         case "chat" | "ollama":
             for message in body["messages"]:
                 yield from _of_message(message)
+        case "xai":
+            for message in body["messages"]:
+                yield from _of_xai(message)
         case "responses":
             for item in body["input"]:
                 yield from _of_item(item)
@@ -46,6 +49,22 @@ def _of_message(message: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "answer", message.get("tool_call_id", message.get("tool_name"))
     elif message["role"] == "user":
         yield "end", None
+
+
+def _of_xai(message: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Calls that are ours. What xAI ran stands in a tool's message of its own, which has the
+    call once more."""
+    calls = message.get("tool_calls", ())
+    if message["role"] == "ROLE_TOOL" and not calls:
+        yield "answer", message["tool_call_id"]
+    elif message["role"] == "ROLE_TOOL":
+        assert message["tool_call_id"] == calls[0]["id"]
+    elif message["role"] == "ROLE_USER":
+        yield "end", None
+    else:
+        for call in calls:
+            if call["type"] == "TOOL_CALL_TYPE_CLIENT_SIDE_TOOL":
+                yield "call", call["id"]
 
 
 CLIENT_KINDS = (

@@ -23,6 +23,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     },
     "gemini": {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
     "ollama": {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True},
+    "xai": {"model": "m", "messages": [{"role": "ROLE_USER", "content": [{"text": "hi"}]}]},
 }
 MESSAGES = {"responses": "input", "gemini": "contents"}
 
@@ -54,6 +55,7 @@ def test_the_judge_looks_into_every_message(dialect: str) -> None:
         ("responses", {"input": [{"type": "message", "role": "user", "content": 5}]}),
         ("gemini", {"contents": [{"role": "user", "parts": [{"text": 5}]}]}),
         ("ollama", {"options": {"seed": "one"}}),
+        ("xai", {"messages": [{"role": "ROLE_NOBODY"}]}),
     ],
 )
 def test_the_judge_refuses_a_wrong_type(dialect: str, wrong: dict[str, Any]) -> None:
@@ -68,6 +70,7 @@ def test_the_judge_refuses_a_wrong_type(dialect: str, wrong: dict[str, Any]) -> 
         ("anthropic", "max_tokens"),
         ("gemini", "contents"),
         ("ollama", "model"),
+        ("xai", "messages"),
     ],
 )
 def test_the_judge_refuses_what_lacks_something(dialect: str, missing: str) -> None:

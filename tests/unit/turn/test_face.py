@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 import msgspec
@@ -218,3 +219,32 @@ def test_a_loop_that_timed_out_can_be_taken_up_again() -> None:
         return turn.message.text
 
     assert asyncio.run(ask()) == "ayes"
+
+
+@pytest.mark.parametrize(
+    ("model", "package", "extra"),
+    [("vllm:m", "aiohttp", "http"), ("xai-grpc:grok-4", "grpc", "xai")],
+)
+def test_a_transport_that_is_not_installed_names_its_extra(
+    model: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delitem(sys.modules, f"headrace.transport.{TRANSPORTS[extra]}", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Missing(package), *sys.meta_path])
+    with pytest.raises(UsageError, match=rf"{package}.* is missing: install headrace\[{extra}\]"):
+        headrace.stream(model, "hi", api_key="k")
+
+
+TRANSPORTS = {"http": "http", "xai": "grpc"}
+
+
+class Missing:
+    """Finds nothing where a package would be."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name.partition(".")[0] == self._package:
+            raise ModuleNotFoundError(f"no {name}", name=name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 
 from headrace.content import Failure
+from headrace.events import OutputsKind
 from headrace.wire.failure import failure_from
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_object
@@ -39,6 +40,9 @@ class Dialect(Protocol):
 class JSONDialect(Generic[T]):
     """A grammar whose frames are JSON objects of one kind. A dialect adds `feed`, and says
     in `_release` what it holds back until the end."""
+
+    outputs: ClassVar[OutputsKind] = "candidates"
+    """What output numbers mean in this grammar, unless the decoder is told."""
 
     def __init__(self, ledger: Ledger, kind: type[T], limits: Limits) -> None:
         self.ledger = ledger

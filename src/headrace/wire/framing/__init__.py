@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from headrace.errors import UsageError
 from headrace.wire.framing.frame import Frame, Framing
+from headrace.wire.framing.grpc import GRPCFraming
 from headrace.wire.framing.json_array import JSONArrayFraming
 from headrace.wire.framing.line import LineFraming
 from headrace.wire.framing.ndjson import NDJSONFraming
@@ -22,6 +23,7 @@ __all__ = [
     "FRAMINGS",
     "Frame",
     "Framing",
+    "GRPCFraming",
     "JSONArrayFraming",
     "LineFraming",
     "NDJSONFraming",
@@ -36,6 +38,7 @@ FRAMINGS: dict[str, Callable[..., Framing]] = {
     "json-array": JSONArrayFraming,
     "lines": LineFraming,
     "squeezed-sse": SqueezedSSEFraming,
+    "grpc": GRPCFraming,
 }
 """The framings by the names that the catalogue and the command line use."""
 

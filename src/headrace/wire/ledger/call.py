@@ -157,11 +157,13 @@ class CallQueue:
         self._provider_run: list[Call] = []
         self._held_chars = 0
         self.has_client_calls = False
+        self.has_provider_calls = False
 
     def begin(self, call: Call) -> Call:
         """A call has appeared."""
         self._numbers.count_call()
         if call.executor == "provider":
+            self.has_provider_calls = True
             self._provider_run.append(call)
             self._advance(call)
             return call

@@ -39,7 +39,7 @@ class Ledger:
     ) -> None:
         self._dialect = dialect
         self._provider = provider
-        self._outputs_kind: OutputsKind = outputs
+        self.outputs_kind: OutputsKind = outputs
         self._limits = limits
         self.numbers = Numbers(limits, first_item, first_part)
         self._outputs: dict[int, Output] = {}
@@ -68,18 +68,21 @@ class Ledger:
         model: str | None = None,
         response_id: str | None = None,
         provider: str | None = None,
+        outputs: OutputsKind | None = None,
     ) -> None:
-        """The turn begins; only the first call counts."""
+        """The turn begins; only the first call counts. `outputs` is for a grammar that sees
+        only then which kind they are."""
         if self.is_started:
             return
         self.is_started = True
+        self.outputs_kind = outputs or self.outputs_kind
         self.events.append(
             TurnStarted(
                 dialect=self._dialect,
                 provider=self._provider or provider or None,
                 model=model or None,
                 response_id=response_id or None,
-                outputs=self._outputs_kind,
+                outputs=self.outputs_kind,
             )
         )
 
@@ -185,12 +188,16 @@ class Ledger:
 
     def is_told(self, *, has_terminator: bool = False) -> bool:
         """Whether the provider said how it ended. With a terminator one told output is
-        enough; without one every candidate, or the last agent output, must have told."""
-        told = [output.reason is not None for output in self._outputs.values()]
+        enough; without one every candidate must have told, or the last step of an agent,
+        and that an end: what a tool gave back is none, and neither is a call of the
+        provider's own tool."""
+        outputs = list(self._outputs.values())
+        told = [output.reason is not None for output in outputs]
         if has_terminator:
             return any(told)
-        if self._outputs_kind == "successive":
-            return bool(told) and told[-1]
+        if self.outputs_kind == "successive":
+            steps = [output for output in outputs if output.role == "assistant"] or outputs
+            return bool(steps) and steps[-1].ends_turn
         return bool(told) and all(told)
 
     def _last_told(self) -> Output | None:

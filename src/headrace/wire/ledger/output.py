@@ -299,7 +299,7 @@ class Output:
         provider_data: JSONObject | None = None,
     ) -> Call:
         """A call has appeared; it starts now, or when those before it have ended."""
-        self._refuse_when_finished()
+        self.refuse_when_finished()
         return self._calls.begin(
             Call(
                 call_id=call_id,
@@ -340,6 +340,14 @@ class Output:
             self.reason = reason
             self.raw_reason = raw_reason
 
+    @property
+    def ends_turn(self) -> bool:
+        """Whether its reason can be the end of the turn: after calls that only the provider
+        runs, another output goes on."""
+        calls = self._calls
+        goes_on = calls.has_provider_calls and not calls.has_client_calls
+        return self.reason is not None and not (self.reason == TOOL_USE and goes_on)
+
     def close(self, *, is_cut: bool) -> None:
         """Close every part, then the output itself. `is_cut` where the stream broke."""
         if self.is_finished:
@@ -359,10 +367,11 @@ class Output:
         return CONTENT_FILTER if self.has_refusal else END_TURN
 
     def _begin_part(self) -> None:
-        self._refuse_when_finished()
+        self.refuse_when_finished()
         self.close_prose()
 
-    def _refuse_when_finished(self) -> None:
+    def refuse_when_finished(self) -> None:
+        """Raise `WireError` where the output has ended: nothing new may come for it."""
         if self.is_finished:
             raise WireError(f"output {self.number} went on after its end")
 

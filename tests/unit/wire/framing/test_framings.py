@@ -13,6 +13,7 @@ DOCUMENTS = {
     "json-array": b"[{},[]]",
     "lines": b"{}\n[]\n",
     "squeezed-sse": b"data: {}\ndata: []\n",
+    "grpc": b"\0\0\0\0\x02{}\0\0\0\0\x02[]",
 }
 
 

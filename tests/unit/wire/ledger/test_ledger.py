@@ -379,6 +379,37 @@ def test_the_last_agent_output_must_have_ended() -> None:
     assert only(ended(ledger, has_terminator=False), ev.TurnFailed)
 
 
+def test_a_call_that_the_provider_runs_is_no_end_of_an_agents_turn() -> None:
+    """Another step must follow: a stream that is cut there is cut."""
+    ledger = Ledger("test", outputs="successive")
+    step = ledger.output(0)
+    begin(step, "c1", executor="provider")
+    step.finish(TOOL_USE, "tools")
+    ledger.output(1, "tool").finish(END_TURN, "stop")
+    assert not ledger.is_told()
+    assert only(ended(ledger, has_terminator=False), ev.TurnFailed)[0].category == "incomplete"
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_a_call_of_ours_ends_an_agents_turn(is_mixed: bool) -> None:
+    ledger = Ledger("test", outputs="successive")
+    step = ledger.output(0)
+    begin(step, "c1")
+    if is_mixed:
+        begin(step, "c2", executor="provider")
+    step.finish(TOOL_USE, "tools")
+    ledger.output(1, "tool")
+    assert ledger.is_told()
+    assert only(ended(ledger, has_terminator=False), ev.TurnFinished)[0].reason == TOOL_USE
+
+
+def test_the_start_may_tell_what_outputs_are(ledger: Ledger) -> None:
+    ledger.start(outputs="successive")
+    ledger.start(outputs="candidates")
+    assert [started.outputs for started in only(ledger.take(), ev.TurnStarted)] == ["successive"]
+    assert ledger.outputs_kind == "successive"
+
+
 def test_the_turn_ends_as_its_last_assistant_output() -> None:
     ledger = Ledger("test", outputs="successive")
     ledger.output(0).finish(TOOL_USE, "tools")

@@ -1,0 +1,84 @@
+"""Printers of timelines: drawn below each other on standard output, or one as a picture."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from headrace.cli.colour import Paint
+from headrace.cli.problem import Problem
+from headrace.cli.source import STDIN
+from headrace.cli.table import Table
+from headrace.cli.timeline_svg import timeline_svg
+from headrace.cli.timeline_text import MAX_COLUMNS, MIN_COLUMNS, plain_signs, timeline_lines
+from headrace.events import Record
+from headrace.phases.timeline import TimelineReader
+
+_SIGNS = "━╸╺─◆┬…·"
+
+
+class TimelinePrinter:
+    """Draws the timeline of a file once it has ended."""
+
+    def __init__(self, out: TextIO, columns: int, paint: Paint, *, is_several: bool) -> None:
+        self._out = out
+        self._encoding = out.encoding or "utf-8"
+        self._has_signs = _can_write(_SIGNS, self._encoding)
+        self._columns = min(max(columns, MIN_COLUMNS), MAX_COLUMNS)
+        self._paint = paint
+        self._is_several = is_several
+        self._files = 0
+        self._reader = TimelineReader()
+
+    def begin(self, file: str, framing: str) -> None:
+        self._reader = TimelineReader()
+        if self._is_several:
+            heading = Table(self._columns, self._paint).heading(file, framing)
+            self._print(*([""] if self._files else []), heading, "")
+        self._files += 1
+
+    def feed(self, record: Record) -> None:
+        self._reader.feed(record)
+
+    def close(self) -> None:
+        self._reader.close()
+        self._print(*timeline_lines(self._reader.timeline(), self._columns, self._paint))
+
+    def _print(self, *lines: str) -> None:
+        text = "".join(f"{line}\n" for line in lines)
+        shown = text if self._has_signs else plain_signs(text)
+        self._out.buffer.write(shown.encode(self._encoding, "replace"))
+
+
+class PicturePrinter:
+    """Writes the picture of the one file there is."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._reader = TimelineReader()
+
+    def begin(self, file: str, framing: str) -> None:
+        pass
+
+    def feed(self, record: Record) -> None:
+        self._reader.feed(record)
+
+    def close(self) -> None:
+        self._reader.close()
+        picture = timeline_svg(self._reader.timeline()).encode()
+        if self._target == STDIN:
+            sys.stdout.buffer.write(picture)
+            return
+        try:
+            Path(self._target).write_bytes(picture)
+        except OSError as error:
+            raise Problem(f"cannot write {self._target}: {error.strerror or error}") from None
+
+
+def _can_write(signs: str, encoding: str) -> bool:
+    try:
+        signs.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,44 @@
+"""How fast something came, over time, in a bounded number of bins."""
+
+from __future__ import annotations
+
+import msgspec
+
+MAX_BINS = 256
+
+
+class Pulse(msgspec.Struct, frozen=True, gc=False):
+    """Characters of one kind in one row of outputs. Bin `n` covers `bin_ms` from
+    `n * bin_ms` after the timeline's start; bins after the last are empty."""
+
+    path: tuple[str, ...]
+    output: int
+    kind: str
+    bin_ms: int
+    chars: tuple[int, ...]
+
+
+class PulseCounter:
+    """Counts into bins that grow as the stream does, so that there are never many."""
+
+    def __init__(self) -> None:
+        self._bin_ms = 1
+        self._bins: list[int] = []
+
+    def add(self, after_ms: int, chars: int) -> None:
+        """So many characters came, so long after the start."""
+        at = after_ms // self._bin_ms
+        while at >= MAX_BINS:
+            self._halve()
+            at = after_ms // self._bin_ms
+        if at >= len(self._bins):
+            self._bins += [0] * (at + 1 - len(self._bins))
+        self._bins[at] += chars
+
+    def pulse(self, path: tuple[str, ...], output: int, kind: str) -> Pulse:
+        """What was counted so far."""
+        return Pulse(path, output, kind, self._bin_ms, tuple(self._bins))
+
+    def _halve(self) -> None:
+        self._bin_ms *= 2
+        self._bins = [sum(self._bins[at : at + 2]) for at in range(0, len(self._bins), 2)]

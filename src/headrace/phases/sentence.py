@@ -1,0 +1,97 @@
+"""Reasoning as it streams, cut into finished sentences; a status marker finishes one too.
+Bounded, and looked at only where a delta brings a character that can finish one."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+MAX_CHARS = 200
+"""How much of a sentence is kept: its beginning, and as much of its end."""
+_find_boundary = re.compile(r"[.!?\n\]。！？]").search
+_MARKS = ".!?"
+_AFTER_MARKS = ".!?\"'”’)*]"
+# The mark stands first in the pattern: so the search is for one of a few characters.
+_END = re.compile(
+    r"[.!?。！？\n\[](?:"
+    r"(?<=\n)"
+    r"|(?<=\[)STATUS:[^\[\]\n]*\]"
+    r"|(?<=[。！？])[。！？]*[”」』\"]?"
+    r"|(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\bDr\.)(?<!\n\d\.)(?<!\n\d\d\.)"
+    r"[.!?]*[\"'”’)*\]]*(?=\s))"
+)
+
+
+class Sentence(msgspec.Struct, frozen=True, gc=False):
+    """One sentence, or a line that is none. `text` has at most twice `MAX_CHARS`."""
+
+    text: str
+    begins_line: bool
+    ends_line: bool
+    is_whole: bool = True
+    """False where its middle was too long to keep."""
+
+
+class SentenceReader:
+    """Deltas of one reasoning part in, sentences out."""
+
+    def __init__(self) -> None:
+        # The first character is of the sentence before: the number of a list item looks
+        # like the end of a sentence, but for what stands in front of it.
+        self._pieces: list[str] = ["\n"]
+        self._chars = 1
+        self._is_whole = True
+        self._begins_line = True
+        self._ends_if_space = False
+
+    def feed(self, text: str) -> list[Sentence]:
+        """The sentences that this delta finished."""
+        self._pieces.append(text)
+        self._chars += len(text)
+        if self._ends_if_space:
+            return self._cut("".join(self._pieces))
+        boundary = _find_boundary(text)
+        if boundary is None:
+            if self._chars > 4 * MAX_CHARS:
+                self._keep("".join(self._pieces))
+            return []
+        if boundary.end() == len(text) and boundary[0] in _MARKS:
+            # Only what comes next tells a full stop from a point.
+            self._ends_if_space = True
+            return []
+        return self._cut("".join(self._pieces))
+
+    def close(self) -> list[Sentence]:
+        """The part has ended, and what is left with it."""
+        rest = "".join(self._pieces)[1:]
+        sentences = [self._sentence(rest, ends_line=True)] if rest.strip() else []
+        self.__init__()  # type: ignore[misc]
+        return sentences
+
+    def _cut(self, text: str) -> list[Sentence]:
+        sentences: list[Sentence] = []
+        start = 1
+        for end in _END.finditer(text, 1):
+            sentences.append(self._sentence(text[start : end.end()], ends_line=end[0] == "\n"))
+            start = end.end()
+        self._ends_if_space = text[-1] in _AFTER_MARKS
+        self._keep(text[start - 1 :])
+        return sentences
+
+    def _keep(self, text: str) -> None:
+        if len(text) > 2 * MAX_CHARS:
+            text = text[0] + self._bounded(text[1:])
+        self._pieces, self._chars = [text], len(text)
+
+    def _bounded(self, text: str) -> str:
+        if len(text) <= 2 * MAX_CHARS:
+            return text
+        self._is_whole = False
+        return text[:MAX_CHARS] + text[-MAX_CHARS:]
+
+    def _sentence(self, text: str, *, ends_line: bool) -> Sentence:
+        text = self._bounded(text)
+        sentence = Sentence(text, self._begins_line, ends_line, self._is_whole)
+        self._begins_line, self._is_whole = ends_line, True
+        return sentence

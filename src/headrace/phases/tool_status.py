@@ -1,0 +1,56 @@
+"""What to say while a tool is at work, by the tool's name: a table, and a phrase for the rest."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from headrace.phases.languages import ENGLISH
+from headrace.phases.phrase import shortened
+from headrace.wire.json_value import as_list, as_object, as_text
+
+_PHRASES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
+    (re.compile(pattern), phrase)
+    for pattern, phrase in (
+        (r"\b(?:x|twitter) (?:keyword |semantic |user )?search", "Searching X"),
+        (r"\b(?:file|collections?|attachment|document|vector\w*) search", "Searching files"),
+        (r"\b(?:web|browser|internet|google|bing|news)\b.*\bsearch", "Searching the web"),
+        (r"\bsearch.*\b(?:web|internet)|^(?:live )?search$", "Searching the web"),
+        (r"\bsearch\b", "Searching"),
+        (r"\b(?:web|browser|url|page)\b.*\b(?:fetch|open|find|visit|read)", "Reading a page"),
+        (r"\b(?:fetch|open|visit|browse)\b.*\b(?:url|page|web)|^fetch$", "Reading a page"),
+        (r"\bcode (?:interpreter|execution)|\b(?:run|execute) (?:code|python)", "Running code"),
+        (r"^python$", "Running code"),
+        (r"\b(?:shell|bash|terminal|computer)\b", "Working in a shell"),
+        (r"\bimages? (?:gen|creat)|\b(?:generate|create|draw) (?:an? )?image", "Drawing"),
+        (r"\bartifact", "Making an artifact"),
+        (r"\bcalculat(?:or|e)\b", "Calculating"),
+        (r"\bmemory\b", "Looking into memory"),
+    )
+)
+# Arguments that say what a tool is after.
+_TOPICS = (
+    "query", "q", "queries", "search_query", "keywords", "question", "url", "path", "title",
+    "topic", "city", "location",
+)  # fmt: skip
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_BRACKETS = re.compile(r"[()\[\]{}<>]+")
+
+
+def tool_phrase(name: str, args: Any = None) -> str:
+    """A phrase for a call, with what it is after where the arguments tell it."""
+    words = " ".join(_WORDS.findall(name.replace("_", " "))).lower()
+    known = next((phrase for pattern, phrase in _PHRASES if pattern.search(words)), None)
+    phrase = known or (f"Using {words}" if words else "Using a tool")
+    topic = _topic(args)
+    return shortened(f"{phrase}: {topic}" if topic else phrase, ENGLISH)
+
+
+def _topic(args: Any) -> str:
+    fields = as_object(args)
+    for name in _TOPICS:
+        value = as_text(fields.get(name)) or next(iter(as_list(fields.get(name))), "")
+        topic = as_text(value)
+        if topic and topic.strip():
+            return " ".join(_BRACKETS.sub(" ", topic[:400]).split())
+    return ""

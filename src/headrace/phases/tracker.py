@@ -1,0 +1,350 @@
+"""Phase tracking: records in, notices out, each with the context of its output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+import msgspec
+
+from headrace.errors import UsageError
+from headrace.events import (
+    CitationAdded,
+    OutputFinished,
+    OutputStarted,
+    PhaseChanged,
+    PhaseStatus,
+    ReasoningDelta,
+    ReasoningStarted,
+    Record,
+    RunFailed,
+    RunFinished,
+    StepDiscarded,
+    TextDelta,
+    TextStarted,
+    ToolCallFinished,
+    ToolCallMalformed,
+    ToolCallStarted,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from headrace.phases.stats import OutputStats, output_status
+
+CompletionMode: TypeAlias = Literal["transition", "phase"]
+NoticeName: TypeAlias = Literal[
+    "phase_change",
+    "reasoning_start",
+    "reasoning_delta",
+    "reasoning_complete",
+    "content_start",
+    "content_delta",
+    "content_complete",
+    "client_call",
+    "provider_call",
+    "citation",
+    "usage",
+]
+NOTICES: tuple[NoticeName, ...] = get_args(NoticeName)
+
+
+class OutputContext(msgspec.Struct, frozen=True, gc=False):
+    """Where a notice belongs, as things stand when it is given."""
+
+    total_outputs: int
+    """The outputs that the turn has shown so far."""
+    output: int
+    reasoning: PhaseStatus
+    content: PhaseStatus
+    path: tuple[str, ...] = ()
+    step: int = 0
+
+
+class Notice(msgspec.Struct, frozen=True, gc=False):
+    """One thing to tell. `value` is the `PhaseChanged`, the text of a delta, the
+    `ToolCallFinished` or `ToolCallMalformed` of a call, the `CitationAdded` or the `Usage`;
+    None for starts and completes."""
+
+    name: NoticeName
+    context: OutputContext
+    value: Any = None
+
+
+class _Output:
+    """One output: its counts, and what has been told of it."""
+
+    __slots__ = ("context", "is_content_told", "is_reasoning_told", "stats", "status")
+
+    def __init__(self, number: int) -> None:
+        self.stats = OutputStats(number)
+        self.status: tuple[PhaseStatus, PhaseStatus] = ("init", "init")
+        self.context: OutputContext | None = None
+        self.is_reasoning_told = False
+        self.is_content_told = False
+
+
+class _Turn:
+    """The turn that one run, or one nested run, is in."""
+
+    def __init__(self, record: Record, *, is_successive: bool) -> None:
+        self.path = record.path
+        self.step = record.step
+        self.is_successive = is_successive
+        self.outputs: dict[int, _Output] = {}
+        self.output_of_part: dict[int, _Output] = {}
+        self.executor_of_part: dict[int, str] = {}
+        self.last: _Output | None = None
+
+
+class PhaseTracker:
+    """Feed it every record of a turn or a run, then `close()` it.
+
+    Notices of one record come in a fixed order: first the completes of outputs that are
+    over, then changes of phase, then start, delta and complete of what the record brings.
+    Completes are told once for each (path, step, output), reasoning before content, only
+    if there was any. In mode `transition` an agent's output is complete when a later one
+    begins or the turn ends, however it ends; a candidate (n > 1) at its own finish. In mode
+    `phase` each is told as soon as its status is complete.
+    """
+
+    def __init__(self, mode: CompletionMode = "transition") -> None:
+        if mode not in get_args(CompletionMode):
+            raise UsageError(f"no completion mode {mode!r}: there are transition and phase")
+        self._is_by_phase = mode == "phase"
+        self._turns: dict[tuple[str, ...], _Turn] = {}
+        # The part that the last delta belonged to: nearly always the next one's, too.
+        self._path: tuple[str, ...] | None = None
+        self._part = -1
+        self._current: _Output | None = None
+
+    def feed(self, record: Record) -> list[Notice]:
+        """What this record gives to tell."""
+        event = record.event
+        kind = type(event)
+        if kind is ReasoningDelta or kind is TextDelta:
+            return self._delta(record, event)  # type: ignore[arg-type]
+        handle = _HANDLERS.get(kind)
+        return handle(self, record, event) if handle is not None else []
+
+    def close(self) -> list[Notice]:
+        """The records have ended; what was not told to be complete is so now."""
+        return [notice for path in list(self._turns) for notice in self._end(path)]
+
+    def context(self, output: int, path: tuple[str, ...] = ()) -> OutputContext | None:
+        """How an output of the turn that is under way stands."""
+        turn = self._turns.get(path)
+        found = turn.outputs.get(output) if turn is not None else None
+        return None if turn is None or found is None else _context(turn, found)
+
+    def stats(self, output: int, path: tuple[str, ...] = ()) -> OutputStats | None:
+        """The counts of an output of the turn that is under way; it goes on counting."""
+        turn = self._turns.get(path)
+        found = turn.outputs.get(output) if turn is not None else None
+        return None if found is None else found.stats
+
+    # -- the hot path
+
+    def _delta(self, record: Record, event: ReasoningDelta | TextDelta) -> list[Notice]:
+        if event.part == self._part and record.path == self._path:
+            output = self._current
+        else:
+            output = self._find(record.path, event.part)
+        if output is None:
+            return []
+        text, stats = event.text, output.stats
+        if type(event) is ReasoningDelta:
+            stats.reasoning_deltas += 1
+            stats.reasoning_chars += len(text)
+            if (
+                stats.is_reasoning_last
+                and output.context is not None
+                and stats.reasoning_deltas > 1
+            ):
+                return [Notice("reasoning_delta", output.context, text)]
+            stats.is_reasoning_last = True
+            is_first, name = stats.reasoning_deltas == 1, "reasoning"
+        else:
+            stats.content_deltas += 1
+            stats.content_chars += len(text)
+            if (
+                output.context is not None
+                and stats.content_deltas > 1
+                and not stats.is_reasoning_last
+            ):
+                return [Notice("content_delta", output.context, text)]
+            stats.is_reasoning_last = False
+            is_first, name = stats.content_deltas == 1, "content"
+        turn = self._turns[record.path]
+        notices = self._changes(turn, output)
+        context = _context(turn, output)
+        if is_first:
+            notices.append(Notice(cast("NoticeName", f"{name}_start"), context))
+        notices.append(Notice(cast("NoticeName", f"{name}_delta"), context, text))
+        return notices
+
+    def _find(self, path: tuple[str, ...], part: int) -> _Output | None:
+        turn = self._turns.get(path)
+        self._path, self._part = path, part
+        self._current = None if turn is None else turn.output_of_part.get(part)
+        return self._current
+
+    # -- the turn and its outputs
+
+    def _turn_started(self, record: Record, event: TurnStarted) -> list[Notice]:
+        notices = self._end(record.path)
+        is_successive = event.outputs == "successive"
+        self._turns[record.path] = _Turn(record, is_successive=is_successive)
+        return notices
+
+    def _output_started(self, record: Record, event: OutputStarted) -> list[Notice]:
+        turn = self._turns.get(record.path)
+        if turn is None:
+            return []
+        notices: list[Notice] = []
+        if turn.is_successive:
+            for earlier in turn.outputs.values():
+                notices += self._completes(turn, earlier)
+        for other in turn.outputs.values():
+            other.context = None
+        turn.last = turn.outputs[event.output] = _Output(event.output)
+        return notices
+
+    def _output_finished(self, record: Record, event: OutputFinished) -> list[Notice]:
+        turn = self._turns.get(record.path)
+        output = turn.outputs.get(event.output) if turn is not None else None
+        if turn is None or output is None:
+            return []
+        output.stats.is_finished = True
+        output.stats.finish = event.reason
+        notices = self._changes(turn, output)
+        if not turn.is_successive:
+            notices += self._completes(turn, output)
+        return notices
+
+    def _turn_ended(self, record: Record, event: TurnFinished | TurnFailed) -> list[Notice]:
+        turn = self._turns.get(record.path)
+        notices = self._end(record.path)
+        if turn is not None and event.usage.is_known:
+            notices.append(Notice("usage", _last_context(turn), event.usage))
+        return notices
+
+    def _run_ended(self, record: Record, event: RunFinished | RunFailed) -> list[Notice]:
+        return self._end(record.path)
+
+    def _step_discarded(self, record: Record, event: StepDiscarded) -> list[Notice]:
+        return self._end(record.path)
+
+    def _end(self, path: tuple[str, ...]) -> list[Notice]:
+        turn = self._turns.pop(path, None)
+        self._path, self._part, self._current = None, -1, None
+        if turn is None:
+            return []
+        return [notice for out in turn.outputs.values() for notice in self._completes(turn, out)]
+
+    # -- parts
+
+    def _part_started(self, record: Record, event: ReasoningStarted | TextStarted) -> list[Notice]:
+        turn = self._turns.get(record.path)
+        if turn is not None and event.output in turn.outputs:
+            turn.output_of_part[event.part] = turn.outputs[event.output]
+        return []
+
+    def _call_started(self, record: Record, event: ToolCallStarted) -> list[Notice]:
+        turn = self._turns.get(record.path)
+        output = turn.outputs.get(event.output) if turn is not None else None
+        if turn is None or output is None:
+            return []
+        turn.output_of_part[event.part] = output
+        turn.executor_of_part[event.part] = event.executor
+        output.stats.has_call = True
+        output.stats.is_reasoning_last = False
+        return self._changes(turn, output)
+
+    def _call_ended(
+        self, record: Record, event: ToolCallFinished | ToolCallMalformed
+    ) -> list[Notice]:
+        turn = self._turns.get(record.path)
+        output = turn.output_of_part.get(event.part) if turn is not None else None
+        if turn is None or output is None:
+            return []
+        is_client = turn.executor_of_part.get(event.part) == "client"
+        name: NoticeName = "client_call" if is_client else "provider_call"
+        return [Notice(name, _context(turn, output), event)]
+
+    def _cited(self, record: Record, event: CitationAdded) -> list[Notice]:
+        turn = self._turns.get(record.path)
+        if turn is None:
+            return []
+        output = turn.output_of_part.get(-1 if event.part is None else event.part)
+        context = _last_context(turn) if output is None else _context(turn, output)
+        return [Notice("citation", context, event)]
+
+    # -- what follows from the counts
+
+    def _changes(self, turn: _Turn, output: _Output) -> list[Notice]:
+        before, now = output.status, output_status(output.stats)
+        if now == before:
+            return []
+        output.status, output.context = now, None
+        context, number = _context(turn, output), output.stats.output
+        notices: list[Notice] = []
+        if now[0] != before[0]:
+            change = PhaseChanged(number, "reasoning", now[0])
+            notices.append(Notice("phase_change", context, change))
+        if now[1] != before[1]:
+            change = PhaseChanged(number, "content", now[1])
+            notices.append(Notice("phase_change", context, change))
+        if self._is_by_phase:
+            notices += self._completes(turn, output, now)
+        return notices
+
+    def _completes(
+        self,
+        turn: _Turn,
+        output: _Output,
+        status: tuple[PhaseStatus, PhaseStatus] = ("complete", "complete"),
+    ) -> list[Notice]:
+        stats, notices = output.stats, list[Notice]()
+        if status[0] == "complete" and stats.reasoning_deltas and not output.is_reasoning_told:
+            output.is_reasoning_told = True
+            notices.append(Notice("reasoning_complete", _context(turn, output)))
+        if status[1] == "complete" and stats.content_deltas and not output.is_content_told:
+            output.is_content_told = True
+            notices.append(Notice("content_complete", _context(turn, output)))
+        return notices
+
+
+def _context(turn: _Turn, output: _Output) -> OutputContext:
+    """The context, made again only when something in it has changed."""
+    if output.context is None:
+        reasoning, content = output.status
+        output.context = OutputContext(
+            len(turn.outputs), output.stats.output, reasoning, content, turn.path, turn.step
+        )
+    return output.context
+
+
+def _last_context(turn: _Turn) -> OutputContext:
+    if turn.last is None:
+        return OutputContext(0, 0, "init", "init", turn.path, turn.step)
+    return _context(turn, turn.last)
+
+
+_Handler: TypeAlias = Callable[[PhaseTracker, Record, Any], list[Notice]]
+# pyright: reportPrivateUsage=false
+_HANDLERS: dict[type, _Handler] = {
+    TurnStarted: PhaseTracker._turn_started,
+    OutputStarted: PhaseTracker._output_started,
+    OutputFinished: PhaseTracker._output_finished,
+    ReasoningStarted: PhaseTracker._part_started,
+    TextStarted: PhaseTracker._part_started,
+    ToolCallStarted: PhaseTracker._call_started,
+    ToolCallFinished: PhaseTracker._call_ended,
+    ToolCallMalformed: PhaseTracker._call_ended,
+    CitationAdded: PhaseTracker._cited,
+    TurnFinished: PhaseTracker._turn_ended,
+    TurnFailed: PhaseTracker._turn_ended,
+    RunFinished: PhaseTracker._run_ended,
+    RunFailed: PhaseTracker._run_ended,
+    StepDiscarded: PhaseTracker._step_discarded,
+}

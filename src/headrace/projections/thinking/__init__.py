@@ -1,0 +1,21 @@
+"""The thinking vocabulary: `thinking_*`, `text_*`, `status` and tools, for pages that show
+a model at work."""
+
+from headrace.projections.thinking.frame import (
+    END_OF_FRAMES,
+    EndOfFrames,
+    ThinkingFrame,
+    encode_frame,
+    frame_type,
+)
+from headrace.projections.thinking.projection import TextShape, ThinkingProjection
+
+__all__ = [
+    "END_OF_FRAMES",
+    "EndOfFrames",
+    "TextShape",
+    "ThinkingFrame",
+    "ThinkingProjection",
+    "encode_frame",
+    "frame_type",
+]

@@ -1,0 +1,203 @@
+"""The frames of the thinking vocabulary, field names included, as they go over the wire."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from headrace.content import Usage
+from headrace.events import JSONObject
+
+StatusWord: TypeAlias = Literal["title", "glm_marker", "natural_language", "tool"]
+
+
+class ThinkingStart(msgspec.Struct, frozen=True, tag="thinking_start", gc=False):
+    """The model begins to think: at first, and again after a tool or after text."""
+
+    timestamp: int
+
+
+class ThinkingDelta(msgspec.Struct, frozen=True, tag="thinking_delta", gc=False):
+    """More of what it thinks, without status markers."""
+
+    content: str
+    timestamp: int
+
+
+class Status(msgspec.Struct, frozen=True, tag="status", gc=False):
+    """What it is doing, in a few words."""
+
+    description: str
+    source: StatusWord
+    timestamp: int
+
+
+class ThinkingEnd(msgspec.Struct, frozen=True, tag="thinking_end", gc=False):
+    """This phase of thinking has ended; `duration` is in whole seconds."""
+
+    duration: int
+    timestamp: int
+    duration_ms: int
+
+
+class ThinkingComplete(msgspec.Struct, frozen=True, tag="thinking_complete", gc=False):
+    """Once, near the end: all phases together."""
+
+    duration: int
+    thinking: str
+    timestamp: int
+    duration_ms: int
+
+
+class TextStart(msgspec.Struct, frozen=True, tag="text_start", gc=False):
+    """The answer begins, or goes on after a tool or more thinking."""
+
+    timestamp: int
+
+
+class TextPiece(msgspec.Struct, frozen=True, tag="text_delta", gc=False):
+    """More of the answer."""
+
+    content: str
+
+
+class ChunkDelta(msgspec.Struct, frozen=True, gc=False):
+    """The inside of a `TextChunk`."""
+
+    content: str
+
+
+class ChunkChoice(msgspec.Struct, frozen=True, gc=False):
+    """The choice of a `TextChunk`."""
+
+    delta: ChunkDelta
+    index: int = 0
+    finish_reason: None = None
+
+
+class TextChunk(msgspec.Struct, frozen=True, gc=False):
+    """More of the answer, in the shape of an OpenAI chat chunk."""
+
+    choices: tuple[ChunkChoice, ...]
+    object: str = "chat.completion.chunk"
+
+
+class TextEnd(msgspec.Struct, frozen=True, tag="text_end", gc=False):
+    """The answer pauses or ends: the provider's own word, or `tool_calls`, `error`,
+    `cancelled`, `stop`."""
+
+    finish_reason: str
+    timestamp: int
+
+
+class ToolCallStart(msgspec.Struct, frozen=True, tag="tool_call_start", omit_defaults=True):
+    """A tool is called. `error` says why its arguments could not be read."""
+
+    toolName: str  # noqa: N815 (the vocabulary's own spelling)
+    arguments: JSONObject
+    timestamp: int
+    call_id: str = ""
+    error: str | None = None
+
+
+class ToolResultFrame(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
+    """A tool has ended."""
+
+    toolName: str  # noqa: N815
+    success: bool
+    timestamp: int
+    call_id: str = ""
+    result: Any = None
+    error: str | None = None
+
+
+class WebSearch(msgspec.Struct, frozen=True, tag="web_search"):
+    """What a search found."""
+
+    data: JSONObject
+    timestamp: int
+    call_id: str = ""
+
+
+class ArtifactComplete(msgspec.Struct, frozen=True, tag="artifact_complete", omit_defaults=True):
+    """A tool has made an artifact."""
+
+    artifactCode: str  # noqa: N815
+    timestamp: int
+    artifactTitle: str | None = None  # noqa: N815
+    artifactType: str | None = None  # noqa: N815
+    call_id: str = ""
+
+
+class ImageComplete(msgspec.Struct, frozen=True, tag="image_complete", omit_defaults=True):
+    """A picture is there: an address, or the picture itself as a data address."""
+
+    imageUrl: str  # noqa: N815
+    timestamp: int
+    call_id: str = ""
+
+
+class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True, gc=False):
+    """It ended as it should, or by a limit that `finish_reason` names."""
+
+    finish_reason: str
+    timestamp: int
+    usage: Usage | None = None
+
+
+class Error(msgspec.Struct, frozen=True, tag="error", omit_defaults=True, gc=False):
+    """It broke. What came before stands."""
+
+    message: str
+    category: str
+    timestamp: int
+    retryable: bool = False
+
+
+class Cancelled(msgspec.Struct, frozen=True, tag="cancelled", gc=False):
+    """A person stopped it."""
+
+    timestamp: int
+
+
+class EndOfFrames(msgspec.Struct, frozen=True, gc=False):
+    """`[DONE]`: nothing follows."""
+
+
+END_OF_FRAMES = EndOfFrames()
+
+ThinkingFrame: TypeAlias = (
+    ThinkingDelta
+    | TextPiece
+    | TextChunk
+    | ThinkingStart
+    | Status
+    | ThinkingEnd
+    | ThinkingComplete
+    | TextStart
+    | TextEnd
+    | ToolCallStart
+    | ToolResultFrame
+    | WebSearch
+    | ArtifactComplete
+    | ImageComplete
+    | Done
+    | Error
+    | Cancelled
+    | EndOfFrames
+)
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encode_frame(frame: ThinkingFrame) -> bytes:
+    """The payload of one frame: JSON, or `[DONE]`."""
+    return b"[DONE]" if frame is END_OF_FRAMES else _encode(frame)
+
+
+def frame_type(frame: ThinkingFrame) -> str:
+    """The frame's `type`; `[DONE]` for the last, `text_delta` for a chunk."""
+    if isinstance(frame, EndOfFrames):
+        return "[DONE]"
+    return "text_delta" if isinstance(frame, TextChunk) else str(frame.__struct_config__.tag)

@@ -1,0 +1,421 @@
+"""Records to the thinking vocabulary: phases of thinking and text, tools, and one end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+from headrace.content import FinishReason, ImageContent
+from headrace.events import (
+    MediaProduced,
+    OutputStarted,
+    ReasoningDelta,
+    ReasoningFinished,
+    ReasoningRedacted,
+    ReasoningStarted,
+    Record,
+    RunClosed,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+    TextStarted,
+    ToolActivity,
+    ToolCallFinished,
+    ToolCallMalformed,
+    ToolCallStarted,
+    ToolOutput,
+    ToolResult,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from headrace.phases.marker import MarkerRemover
+from headrace.phases.status import StatusReader
+from headrace.projections.thinking.frame import (
+    END_OF_FRAMES,
+    Cancelled,
+    ChunkChoice,
+    ChunkDelta,
+    Done,
+    Error,
+    ImageComplete,
+    Status,
+    StatusWord,
+    TextChunk,
+    TextEnd,
+    TextPiece,
+    TextStart,
+    ThinkingComplete,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingFrame,
+    ThinkingStart,
+    ToolCallStart,
+)
+from headrace.projections.thinking.tool_result import Outcome, image_url, kind_of, result_frames
+from headrace.wire.json_value import as_object
+
+TextShape: TypeAlias = Literal["text_delta", "openai"]
+_Terminal: TypeAlias = TurnFinished | TurnFailed | RunFinished | RunFailed
+_SOURCES: dict[str, StatusWord] = {
+    "title": "title",
+    "marker": "glm_marker",
+    "natural": "natural_language",
+    "tool": "tool",
+}
+_ACTIVITY_ENDS = {"completed": True, "failed": False, "incomplete": False}
+
+
+class ThinkingProjection:
+    """Feed it every record of a turn or of a run; `close()` gives the end where no
+    `RunClosed` did.
+
+    Thinking and text are never open together, and each that starts ends, whatever the
+    stream does. Of candidates only the first is shown; nested runs are not. With
+    `max_thinking_chars` the text of `thinking_complete` is cut, the deltas never are.
+    """
+
+    def __init__(
+        self, *, max_thinking_chars: int | None = None, text_shape: TextShape = "text_delta"
+    ) -> None:
+        self._max_chars = max_thinking_chars
+        self._is_chunked = text_shape == "openai"
+        self._status = StatusReader()
+        self._markers = MarkerRemover()
+        self._thoughts: list[str] = []
+        self._thought_room = sys.maxsize if max_thinking_chars is None else max_thinking_chars
+        self._started_ms: int | None = None
+        self._thought_ms = 0
+        self._has_thought = False
+        self._has_text = False
+        self._parts: set[int] = set()
+        self._is_run = False
+        self._is_successive = False
+        self._output: int | None = None
+        self._outputs: dict[int, bool] = {}
+        self._names: dict[str, str] = {}
+        self._unanswered: dict[str, bool] = {}
+        self._terminal: _Terminal | None = None
+        self._is_over = False
+        self._at_ms = 0
+
+    def feed(self, record: Record) -> list[ThinkingFrame]:
+        """The frames of one record."""
+        event = record.event
+        if record.path or self._is_over:
+            return []
+        self._at_ms = record.at_ms
+        kind = type(event)
+        if kind is ReasoningDelta:
+            return self._thought(event)  # type: ignore[arg-type]
+        if kind is TextDelta:
+            return self._text(event)  # type: ignore[arg-type]
+        return self._seldom(record)
+
+    def _seldom(self, record: Record) -> list[ThinkingFrame]:
+        event = record.event
+        frames = self._after_terminal(event)
+        statuses = [
+            Status(status.text, _SOURCES[status.source], record.at_ms)
+            for status in self._status.feed(record)
+        ]
+        # What the thinking still said belongs into it, what a tool does behind it.
+        frames += [status for status in statuses if status.source != "tool"]
+        handle = _HANDLERS.get(type(event))
+        if handle is not None:
+            frames += handle(self, event)
+        return [*frames, *(status for status in statuses if status.source == "tool")]
+
+    def close(self) -> list[ThinkingFrame]:
+        """The records have ended: the last frames, unless they were given already."""
+        return [] if self._is_over else self._end(None)
+
+    # -- thinking
+
+    def _thought(self, event: ReasoningDelta) -> list[ThinkingFrame]:
+        if event.part not in self._parts:
+            return []
+        text, at_ms = event.text, self._at_ms
+        statuses = self._status.read(text, at_ms)
+        begun = self._think() if self._started_ms is None else None
+        markers = self._markers
+        if markers.is_busy or "[" in text:
+            text = markers.feed(text)
+        else:
+            markers.last = text
+        if text and self._thought_room > 0:
+            self._thoughts.append(text)
+            self._thought_room -= len(text)
+        if text and not statuses and begun is None:
+            return [ThinkingDelta(text, at_ms)]
+        return [
+            *(begun or ()),
+            *([ThinkingDelta(text, at_ms)] if text else ()),
+            *(Status(said.text, _SOURCES[said.source], at_ms) for said in statuses),
+        ]
+
+    def _think(self) -> list[ThinkingFrame]:
+        """Thinking begins, unless it is going on."""
+        if self._started_ms is not None:
+            return []
+        frames = [*self._answers(), *self._end_text("stop")]
+        self._started_ms = self._at_ms
+        self._has_thought = True
+        return [*frames, ThinkingStart(self._at_ms)]
+
+    def _reasoning_started(self, event: ReasoningStarted) -> list[ThinkingFrame]:
+        if not self._is_ours(event.output):
+            return []
+        self._parts.add(event.part)
+        return self._think()
+
+    def _reasoning_finished(self, event: ReasoningFinished) -> list[ThinkingFrame]:
+        self._parts.discard(event.part)
+        return [] if self._started_ms is None else self._rest()
+
+    def _rest(self) -> list[ThinkingFrame]:
+        """What might have become a marker, and did not."""
+        rest = self._markers.close()
+        if rest and self._thought_room > 0:
+            self._thoughts.append(rest)
+            self._thought_room -= len(rest)
+        return [ThinkingDelta(rest, self._at_ms)] if rest else []
+
+    def _reasoning_redacted(self, event: ReasoningRedacted) -> list[ThinkingFrame]:
+        return self._think() if self._is_ours(event.output) else []
+
+    def _end_thinking(self) -> list[ThinkingFrame]:
+        if self._started_ms is None:
+            return []
+        duration_ms = self._at_ms - self._started_ms
+        self._started_ms = None
+        self._thought_ms += duration_ms
+        return [*self._rest(), ThinkingEnd(duration_ms // 1000, self._at_ms, duration_ms)]
+
+    # -- text
+
+    def _text_started(self, event: TextStarted) -> list[ThinkingFrame]:
+        self._outputs[event.part] = self._is_ours(event.output)
+        return []
+
+    def _text(self, event: TextDelta) -> list[ThinkingFrame]:
+        if not self._outputs.get(event.part):
+            return []
+        piece: ThinkingFrame = (
+            TextChunk((ChunkChoice(ChunkDelta(event.text)),))
+            if self._is_chunked
+            else TextPiece(event.text)
+        )
+        if self._has_text:
+            return [piece]
+        frames = [*self._end_thinking(), *self._answers(), TextStart(self._at_ms), piece]
+        self._has_text = True
+        return frames
+
+    def _end_text(self, reason: str) -> list[ThinkingFrame]:
+        if not self._has_text:
+            return []
+        self._has_text = False
+        return [TextEnd(reason, self._at_ms)]
+
+    # -- tools
+
+    def _call_started(self, event: ToolCallStarted) -> list[ThinkingFrame]:
+        if not self._is_ours(event.output):
+            return []
+        self._names[event.call_id] = event.name
+        return [*self._end_thinking(), *self._answers(), *self._end_text("tool_calls")]
+
+    def _call_finished(self, event: ToolCallFinished) -> list[ThinkingFrame]:
+        if event.call_id not in self._names:
+            return []
+        args = as_object(event.args)
+        if args != event.args:
+            args = {"input": event.args}
+        return [ToolCallStart(event.name, args, self._at_ms, call_id=event.call_id)]
+
+    def _call_malformed(self, event: ToolCallMalformed) -> list[ThinkingFrame]:
+        if event.call_id not in self._names:
+            return []
+        start = ToolCallStart(event.name, {}, self._at_ms, call_id=event.call_id, error=event.error)
+        return [start]
+
+    def _activity(self, event: ToolActivity) -> list[ThinkingFrame]:
+        """Providers that show no output of a tool still say that it has ended."""
+        if event.status in _ACTIVITY_ENDS and event.call_id in self._names:
+            self._unanswered[event.call_id] = _ACTIVITY_ENDS[event.status]
+        return []
+
+    def _answers(self) -> list[ThinkingFrame]:
+        """The results of provider-run tools that ended without an output."""
+        waiting, self._unanswered = self._unanswered, {}
+        return [
+            frame
+            for call_id, is_good in waiting.items()
+            for frame in self._result(Outcome(call_id=call_id, name="", is_error=not is_good))
+        ]
+
+    def _tool_output(self, event: ToolOutput) -> list[ThinkingFrame]:
+        if not self._is_ours(event.output):
+            return []
+        name = self._names.get(event.call_id, "")
+        self._unanswered.pop(event.call_id, None)
+        return [
+            *self._end_thinking(),
+            *self._end_text("tool_calls"),
+            *self._result(
+                Outcome(
+                    call_id=event.call_id,
+                    name=name,
+                    content=event.content,
+                    kind=kind_of(name),
+                    is_error=event.is_error,
+                )
+            ),
+        ]
+
+    def _tool_result(self, event: ToolResult) -> list[ThinkingFrame]:
+        return self._result(
+            Outcome(
+                call_id=event.call_id,
+                name="",
+                content=event.content,
+                kind=event.kind,
+                is_error=event.is_error,
+            )
+        )
+
+    def _result(self, outcome: Outcome) -> list[ThinkingFrame]:
+        name = self._names.get(outcome.call_id) or outcome.name
+        told = Outcome(
+            call_id=outcome.call_id,
+            name=name,
+            content=outcome.content,
+            kind=outcome.kind,
+            is_error=outcome.is_error,
+        )
+        return result_frames(told, self._at_ms)
+
+    def _media(self, event: MediaProduced) -> list[ThinkingFrame]:
+        if not self._is_ours(event.output) or not event.media_type.startswith("image"):
+            return []
+        image = ImageContent(media_type=event.media_type, data=event.data, url=event.url)
+        return [ImageComplete(image_url(image), self._at_ms)]
+
+    # -- turns, runs and the end
+
+    def _is_ours(self, output: int) -> bool:
+        return self._is_successive or self._output is None or output == self._output
+
+    def _run_started(self, event: RunStarted) -> list[ThinkingFrame]:
+        self._is_run = True
+        return []
+
+    def _turn_started(self, event: TurnStarted) -> list[ThinkingFrame]:
+        self._is_successive = event.outputs == "successive"
+        self._output = None
+        return []
+
+    def _output_started(self, event: OutputStarted) -> list[ThinkingFrame]:
+        if self._output is None:
+            self._output = event.output
+        return []
+
+    def _turn_finished(self, event: TurnFinished) -> list[ThinkingFrame]:
+        self._terminal = event
+        frames = [*self._end_thinking(), *self._answers()]
+        return [*frames, *self._end_text(event.raw_reason or "stop")]
+
+    def _turn_failed(self, event: TurnFailed) -> list[ThinkingFrame]:
+        """Whether the text ended by the failure or by a person, the next record tells."""
+        self._terminal = event
+        return [*self._end_thinking(), *self._answers()]
+
+    def _after_terminal(self, event: object) -> list[ThinkingFrame]:
+        if self._terminal is None or isinstance(event, RunFinished | RunFailed | RunClosed):
+            return []
+        if isinstance(self._terminal, TurnFailed):
+            self._terminal = None
+            return self._end_text("error")
+        self._terminal = None
+        return []
+
+    def _run_ended(self, event: RunFinished | RunFailed) -> list[ThinkingFrame]:
+        self._terminal = event
+        return self._closed(_word_of_end(event))
+
+    def _run_closed(self, event: RunClosed) -> list[ThinkingFrame]:
+        return self._end(event)
+
+    def _closed(self, word: str) -> list[ThinkingFrame]:
+        return [*self._end_thinking(), *self._answers(), *self._end_text(word)]
+
+    def _end(self, closed: RunClosed | None) -> list[ThinkingFrame]:
+        self._is_over = True
+        last = _last_frame(self._terminal, closed, self._at_ms)
+        frames = self._closed("cancelled" if isinstance(last, Cancelled) else "error")
+        if self._has_thought:
+            thinking = "".join(self._thoughts)[: self._max_chars]
+            duration_ms = self._thought_ms
+            frames.append(ThinkingComplete(duration_ms // 1000, thinking, self._at_ms, duration_ms))
+        return [*frames, last, END_OF_FRAMES]
+
+
+def _is_cancelled(reason: FinishReason) -> bool:
+    return reason.word == "aborted" and reason.kind == "cancelled"
+
+
+def _is_timeout(reason: FinishReason) -> bool:
+    return reason.word == "aborted" and reason.kind == "timeout"
+
+
+def _word_of_end(event: RunFinished | RunFailed) -> str:
+    if isinstance(event, RunFailed) or _is_timeout(event.reason):
+        return "error"
+    return "cancelled" if _is_cancelled(event.reason) else "stop"
+
+
+def _last_frame(
+    terminal: _Terminal | None, closed: RunClosed | None, at_ms: int
+) -> Done | Error | Cancelled:
+    if closed is not None and closed.outcome == "save_failed":
+        return Error("the message could not be saved", "storage", at_ms)
+    if terminal is None:
+        return Error("the records ended before the turn did", "incomplete", at_ms, retryable=True)
+    if isinstance(terminal, TurnFailed):
+        return Error(terminal.message, terminal.category, at_ms, retryable=terminal.retryable)
+    if isinstance(terminal, RunFailed):
+        return Error(terminal.message, terminal.category, at_ms)
+    if _is_timeout(terminal.reason):
+        return Error(terminal.reason.detail or "the run took too long", "timeout", at_ms)
+    if _is_cancelled(terminal.reason):
+        return Cancelled(at_ms)
+    usage = terminal.usage if terminal.usage.is_known else None
+    return Done(str(terminal.reason), at_ms, usage)
+
+
+_Handler: TypeAlias = Callable[[ThinkingProjection, Any], list[ThinkingFrame]]
+# pyright: reportPrivateUsage=false
+_HANDLERS: dict[type, _Handler] = {
+    RunStarted: ThinkingProjection._run_started,
+    TurnStarted: ThinkingProjection._turn_started,
+    OutputStarted: ThinkingProjection._output_started,
+    ReasoningStarted: ThinkingProjection._reasoning_started,
+    ReasoningFinished: ThinkingProjection._reasoning_finished,
+    ReasoningRedacted: ThinkingProjection._reasoning_redacted,
+    TextStarted: ThinkingProjection._text_started,
+    ToolCallStarted: ThinkingProjection._call_started,
+    ToolCallFinished: ThinkingProjection._call_finished,
+    ToolCallMalformed: ThinkingProjection._call_malformed,
+    ToolActivity: ThinkingProjection._activity,
+    ToolOutput: ThinkingProjection._tool_output,
+    ToolResult: ThinkingProjection._tool_result,
+    MediaProduced: ThinkingProjection._media,
+    TurnFinished: ThinkingProjection._turn_finished,
+    TurnFailed: ThinkingProjection._turn_failed,
+    RunFinished: ThinkingProjection._run_ended,
+    RunFailed: ThinkingProjection._run_ended,
+    RunClosed: ThinkingProjection._run_closed,
+}

@@ -1,0 +1,5 @@
+"""xAI's own grammar: the chunks of its gRPC service."""
+
+from headrace.wire.dialects.xai.dialect import XAIDialect
+
+__all__ = ["XAIDialect"]

@@ -1,0 +1,110 @@
+"""The calls of a turn, known by their ids through all its outputs: xAI tells of one in the
+output that makes it, and again in the one that has its result."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from headrace.events import Executor
+from headrace.wire.dialects.xai.chunk import WireCall
+from headrace.wire.ledger import Call, Output
+
+_CLIENT_TYPES = (None, "TOOL_CALL_TYPE_INVALID", "TOOL_CALL_TYPE_CLIENT_SIDE_TOOL")
+_ENDS = {
+    "TOOL_CALL_STATUS_COMPLETED": "completed",
+    "TOOL_CALL_STATUS_INCOMPLETE": "incomplete",
+    "TOOL_CALL_STATUS_FAILED": "failed",
+}
+
+
+def end_of(entry: WireCall) -> str | None:
+    """How a provider-run call ended; None while it runs. One that tells an error has failed,
+    whatever else it says."""
+    return _ENDS.get(entry.status or "") or ("failed" if entry.error_message else None)
+
+
+class _Known:
+    """A call, and the output that it belongs to."""
+
+    def __init__(self, call: Call, output: Output) -> None:
+        self.call = call
+        self.output = output
+        self.status: str | None = None
+
+
+class XAICalls:
+    """States what the entries of `tool_calls` say. `is_shared` where the outputs are steps
+    of one turn; the calls of a candidate are its own."""
+
+    def __init__(self, max_depth: int) -> None:
+        self.is_shared = True
+        self._max_depth = max_depth
+        self._known: dict[Hashable, _Known] = {}
+        self._last: dict[int, _Known] = {}
+
+    def feed(self, output: Output, entry: WireCall) -> str:
+        """One entry; returns the id under which the call goes in this turn."""
+        said = entry.function
+        name = said.name if said is not None else None
+        known = self._find(output, entry.id, name)
+        if known is None:
+            known = self._begin(output, entry, name)
+        else:
+            known.output.tell(known.call, name=name)
+        if said is not None and said.arguments:
+            self._args(known, said.arguments)
+        if known.call.executor == "provider":
+            self._end(known, entry)
+        return known.call.call_id or ""
+
+    def _find(self, output: Output, call_id: str | None, name: str | None) -> _Known | None:
+        if call_id:
+            return self._known.get(self._key(output, call_id))
+        # Without an id a name begins a call, and anything else goes on with the last one.
+        return None if name else self._last.get(output.number)
+
+    def _key(self, output: Output, call_id: str) -> Hashable:
+        return call_id if self.is_shared else (output.number, call_id)
+
+    def _begin(self, output: Output, entry: WireCall, name: str | None) -> _Known:
+        executor: Executor = "client" if entry.type in _CLIENT_TYPES else "provider"
+        told = {"type": _tool_type(entry.type or "")} if executor == "provider" else None
+        call = output.call(call_id=entry.id, name=name, executor=executor, provider_data=told)
+        known = _Known(call, output)
+        if entry.id:
+            self._known[self._key(output, entry.id)] = known
+        self._last[output.number] = known
+        return known
+
+    def _args(self, known: _Known, written: str) -> None:
+        """More arguments, or all of them once more: a snapshot begins with what is there.
+        It is only looked at where it is long enough, so that pieces cost what they weigh."""
+        call = known.call
+        if call.executor == "provider" and (call.is_ended or call.state == "closed"):
+            # Told once more beside the result: nothing but the status is news.
+            return
+        if len(written) >= call.size and written.startswith(call.raw):
+            written = written[call.size :]
+        elif self._repeats(call, written):
+            return
+        known.output.args(call, written)
+
+    def _repeats(self, call: Call, written: str) -> bool:
+        """Whether this is what was said, in other words: a shorter snapshot of a call that has
+        ended, or whole arguments that another hand has spaced."""
+        if call.executor == "provider":
+            return call.is_whole(self._max_depth)
+        return call.state == "closed" and call.raw.startswith(written)
+
+    def _end(self, known: _Known, entry: WireCall) -> None:
+        status = end_of(entry)
+        if status is None or status == known.status:
+            return
+        known.status = status
+        known.output.end_call(known.call)
+        known.output.activity(known.call, status, entry.error_message or None)
+
+
+def _tool_type(word: str) -> str:
+    """`x_search` of `TOOL_CALL_TYPE_X_SEARCH_TOOL`."""
+    return word.removeprefix("TOOL_CALL_TYPE_").removesuffix("_TOOL").lower()

@@ -1,0 +1,212 @@
+"""xAI over gRPC: `GetChatCompletionChunk`, as protocol buffers or as their JSON."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from headrace.content import Failure
+from headrace.events import OutputsKind
+from headrace.wire.dialects.dialect import JSONDialect
+from headrace.wire.dialects.xai import schema
+from headrace.wire.dialects.xai.calls import XAICalls
+from headrace.wire.dialects.xai.chunk import WireChunk, WireOutput
+from headrace.wire.dialects.xai.citation import XAISources
+from headrace.wire.dialects.xai.output import XAIOutput, XAIToolOutput
+from headrace.wire.dialects.xai.usage import XAIUsage
+from headrace.wire.failure import failure_from
+from headrace.wire.framing.frame import Frame
+from headrace.wire.json_value import as_object, as_objects, as_text
+from headrace.wire.ledger import Ledger
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.payload import NotJSON, parse
+from headrace.wire.protobuf import ProtobufReader, Unreadable, read_json
+
+_ROLES = {
+    "ROLE_USER": "user",
+    "ROLE_SYSTEM": "system",
+    "ROLE_DEVELOPER": "developer",
+    "ROLE_TOOL": "tool",
+    "ROLE_FUNCTION": "tool",
+}
+_NO_TIER = "SERVICE_TIER_UNSPECIFIED"
+
+
+class XAIDialect(JSONDialect[WireChunk]):
+    """Reads the chunks of an xAI stream. It has no terminator: the last step's finish
+    reason, and the end of the bytes, are the end.
+
+    Outputs are the steps of an agent, one after the other, unless the caller says that they
+    are candidates or the first chunk can only be of several. `is_kind_told` where the caller
+    has said it, whichever it is.
+    """
+
+    name = "xai"
+    outputs: ClassVar[OutputsKind] = "successive"
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        keeps_logprobs: bool = False,
+        is_kind_told: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        super().__init__(ledger, WireChunk, limits)
+        self._is_kind_told = is_kind_told
+        self._keeps_logprobs = keeps_logprobs
+        self._read = ProtobufReader(limits.max_parts).read
+        self._chunk = schema.CHUNK_WITH_LOGPROBS if keeps_logprobs else schema.CHUNK
+        self._json_chunk = self._chunk
+        self._head = WireChunk()
+        self._is_introduced = False
+        self._is_failing = False
+        self._usage = XAIUsage()
+        self._sources = XAISources(ledger)
+        self._calls = XAICalls(limits.max_depth)
+        self._outputs: dict[int, XAIOutput] = {}
+        self._logprobs: dict[str, list[Any]] = {}
+
+    @staticmethod
+    def recognises(payload: dict[str, Any]) -> bool:
+        """Whether a payload can only be a chunk of this grammar."""
+        if "choices" in payload or "type" in payload:
+            return False
+        return any(
+            "delta" in output or "index" in output for output in as_objects(payload.get("outputs"))
+        )
+
+    def feed(self, frame: Frame) -> None:
+        """Read one chunk."""
+        data = frame.data
+        if data[:1] == b"{":
+            # As bytes this would open a group in field 15: no chunk begins so.
+            self._feed_json(frame)
+            return
+        try:
+            chunk = self._read(data, self._chunk)
+        except Unreadable:
+            self._feed_other(frame)
+            return
+        self._feed_chunk(chunk)
+
+    def _feed_other(self, frame: Frame) -> None:
+        """What is no chunk: its JSON behind blanks, the terminator of a recording, or
+        something that is skipped."""
+        if frame.data.lstrip()[:1] == b"{":
+            self._feed_json(frame)
+        else:
+            self._unreadable(frame)
+
+    def _feed_json(self, frame: Frame) -> None:
+        try:
+            payload = as_object(parse(frame.data, self._max_depth))
+        except NotJSON:
+            self._unreadable(frame)
+            return
+        self._feed_chunk(read_json(payload, self._json_chunk))
+        if payload.get("error") or "error" in (frame.event, frame.field) or _is_status(payload):
+            self.fail(failure_from(payload))
+
+    def _feed_chunk(self, chunk: WireChunk) -> None:
+        # Before the outputs, since one of them may end the turn with a failure.
+        if chunk.usage is not None:
+            self._usage.feed(chunk.usage)
+            self.ledger.report_later(self._usage.total)
+        outputs = chunk.outputs
+        if not self._is_introduced:
+            self._introduce(chunk)
+        if outputs is not None:
+            for wire in outputs:
+                output = self._outputs.get(wire.index or 0)
+                if output is None:
+                    output = self._begin(wire)
+                if wire.delta is not None:
+                    output.feed(wire.delta)
+                if wire.finish_reason is not None:
+                    output.end(wire.finish_reason)
+                if wire.logprobs is not None:
+                    self._keep(wire)
+        if chunk.citations or chunk.output_files or chunk.service_tier or chunk.system_fingerprint:
+            self._seldom(chunk)
+
+    # -- the turn and its outputs
+
+    def _introduce(self, chunk: WireChunk) -> None:
+        """The turn starts with the first output. What the chunks repeat is asked for until it
+        is told; a chunk may come without."""
+        head = self._head
+        head.id = head.id or chunk.id
+        head.model = head.model or chunk.model
+        head.system_fingerprint = head.system_fingerprint or chunk.system_fingerprint
+        if chunk.outputs and not self.ledger.is_started:
+            self._start(chunk.outputs)
+        if self.ledger.is_started and head.id and head.model and head.system_fingerprint:
+            self._is_introduced = True
+            keeps = self._keeps_logprobs
+            self._chunk = schema.LATER_CHUNK_WITH_LOGPROBS if keeps else schema.LATER_CHUNK
+
+    def _start(self, outputs: list[WireOutput]) -> None:
+        kind: OutputsKind | None = None
+        speakers = {wire.index for wire in outputs if _role(wire) == "assistant"}
+        if len(speakers) > 1 and not self._is_kind_told:
+            # Steps come one after the other: two that begin together are alternatives.
+            kind = "candidates"
+        self.ledger.start(model=self._head.model, response_id=self._head.id, outputs=kind)
+        self._calls.is_shared = self.ledger.outputs_kind == "successive"
+
+    def _begin(self, wire: WireOutput) -> XAIOutput:
+        if self.ledger.outputs_kind == "successive":
+            for earlier in self._outputs.values():
+                earlier.pause()
+        role = _role(wire)
+        kind = XAIToolOutput if role == "tool" else XAIOutput
+        number = wire.index or 0
+        output = kind(self.ledger.output(number, role), self._calls, self._sources)
+        self._outputs[number] = output
+        return output
+
+    def fail(self, failure: Failure) -> None:
+        """The turn breaks."""
+        self._is_failing = True
+        super().fail(failure)
+
+    def _release(self) -> None:
+        self.ledger.start(model=self._head.model, response_id=self._head.id)
+        is_cut = self._is_failing or not self.ledger.is_told()
+        for output in self._outputs.values():
+            output.release(is_cut=is_cut)
+        for name, value in self._usage.extras().items():
+            self.ledger.note(name, value)
+        if self._logprobs:
+            self.ledger.note("logprobs", self._logprobs)
+
+    # -- what comes beside the outputs
+
+    def _seldom(self, chunk: WireChunk) -> None:
+        if chunk.citations:
+            self._sources.feed(chunk.citations)
+        if chunk.output_files:
+            self.ledger.note("output_files", msgspec.to_builtins(chunk.output_files))
+        if chunk.system_fingerprint:
+            self.ledger.note("system_fingerprint", chunk.system_fingerprint)
+        if chunk.service_tier and chunk.service_tier != _NO_TIER:
+            self.ledger.service_tier = chunk.service_tier.removeprefix("SERVICE_TIER_").lower()
+
+    def _keep(self, wire: WireOutput) -> None:
+        """Log-probabilities, where they are wanted: else they are not even read."""
+        self._logprobs.setdefault(str(wire.index or 0), []).append(
+            msgspec.to_builtins(wire.logprobs)
+        )
+
+
+def _role(wire: WireOutput) -> str:
+    """Who speaks; a role that is not told is the model's."""
+    told = wire.delta.role if wire.delta is not None else None
+    return _ROLES.get(told or "", "assistant")
+
+
+def _is_status(payload: dict[str, Any]) -> bool:
+    """Whether a payload is a gRPC status, as gateways write one, and no chunk."""
+    return "outputs" not in payload and "code" in payload and bool(as_text(payload.get("message")))

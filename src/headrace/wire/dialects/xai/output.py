@@ -1,0 +1,150 @@
+"""One output of an xAI stream: a step of the agent, what a tool gave back, or a candidate."""
+
+from __future__ import annotations
+
+from headrace.content import (
+    CONTEXT_FULL,
+    END_TURN,
+    MAX_TOKENS,
+    TIME_LIMIT,
+    TOOL_USE,
+    FinishReason,
+    TextContent,
+    other,
+)
+from headrace.events import JSONObject
+from headrace.wire.dialects.xai.calls import XAICalls, end_of
+from headrace.wire.dialects.xai.chunk import WireCall, WireDelta
+from headrace.wire.dialects.xai.citation import TextPlaces, XAISources
+from headrace.wire.ledger import Output
+
+REASONS: dict[str, FinishReason] = {
+    "REASON_MAX_LEN": MAX_TOKENS,
+    "REASON_MAX_CONTEXT": CONTEXT_FULL,
+    "REASON_STOP": END_TURN,
+    "REASON_TOOL_CALLS": TOOL_USE,
+    "REASON_TIME_LIMIT": TIME_LIMIT,
+}
+NO_REASON = "REASON_INVALID"
+
+
+class XAIOutput:
+    """States the facts of one output. The finish reason is its end, there and then."""
+
+    def __init__(self, output: Output, calls: XAICalls, sources: XAISources) -> None:
+        self.output = output
+        self._calls = calls
+        self._sources = sources
+        self._encrypted: list[str] = []
+        self._encrypted_chars = 0
+        # xAI counts through the output's whole text: the text parts, and how many characters
+        # stand before each.
+        self._places = TextPlaces()
+        self._chars = 0
+
+    def feed(self, delta: WireDelta) -> None:
+        """Reasoning, then text, then calls, then sources."""
+        if delta.reasoning_content:
+            self.output.reasoning(delta.reasoning_content)
+        if delta.content:
+            self._content(delta.content)
+        if delta.tool_calls or delta.citations or delta.encrypted_content:
+            self._seldom(delta)
+
+    def end(self, word: str) -> None:
+        """The finish reason; the first one ends the output."""
+        if word == NO_REASON or self.output.is_finished:
+            return
+        self.release(is_cut=False)
+        self.output.finish(REASONS.get(word) or other(word), word)
+        self.output.close(is_cut=False)
+
+    def pause(self) -> None:
+        """A later step begins."""
+
+    def release(self, *, is_cut: bool) -> None:
+        """The output ends: say what was held back. A seal that may be half of one is none."""
+        sealed, self._encrypted = "".join(self._encrypted), []
+        if not sealed or (is_cut and not self.output.is_finished):
+            return
+        part = self.output.last_reasoning_part
+        if part is None and self.output.is_finished:
+            # Too late for a part of its own, but any part can hold it.
+            part = self.output.last_text_part
+        if part is None:
+            self.output.redacted(sealed)
+        else:
+            self.output.seal(part, "encrypted", sealed)
+
+    def _content(self, text: str) -> None:
+        output = self.output
+        output.text(text)
+        self._places.add(output.last_text_part, self._chars)
+        self._chars += len(text)
+
+    def _seldom(self, delta: WireDelta) -> None:
+        for entry in delta.tool_calls or ():
+            self._call(entry)
+        for citation in delta.citations or ():
+            self._sources.cite(self.output, citation, self._places)
+        if delta.encrypted_content:
+            self._encrypt(delta.encrypted_content)
+
+    def _call(self, entry: WireCall) -> None:
+        self._calls.feed(self.output, entry)
+
+    def _encrypt(self, piece: str) -> None:
+        self._encrypted_chars += len(piece)
+        self.output.room_for(self._encrypted_chars)
+        self._encrypted.append(piece)
+
+
+class XAIToolOutput(XAIOutput):
+    """An output in the role of a tool: its content is that tool's result, said when it is
+    whole."""
+
+    def __init__(self, output: Output, calls: XAICalls, sources: XAISources) -> None:
+        super().__init__(output, calls, sources)
+        self._pieces: list[str] = []
+        self._call_ids: list[str] = []
+        self._answered: list[str] = []
+        self._is_error = False
+
+    def pause(self) -> None:
+        """A later step begins, so this result is whole."""
+        self.release(is_cut=False)
+
+    def release(self, *, is_cut: bool) -> None:
+        """State the result: one for each call that it answers, the content in the first."""
+        answered, self._answered = self._answered, []
+        words, self._pieces = "".join(self._pieces), []
+        sealed, self._encrypted = "".join(self._encrypted), []
+        if not (answered or words or sealed):
+            return
+        item = object()
+        content = (TextContent(words),) if words else ()
+        data: JSONObject | None = {"encrypted_content": sealed} if sealed and not is_cut else None
+        for call_id in answered or self._call_ids[:1] or [""]:
+            self.output.tool_output(
+                call_id, content, is_error=self._is_error, item_key=item, provider_data=data
+            )
+            content, data = (), None
+
+    def _content(self, text: str) -> None:
+        self.output.refuse_when_finished()
+        self._chars += len(text)
+        self.output.room_for(self._chars)
+        self._pieces.append(text)
+
+    def _encrypt(self, piece: str) -> None:
+        self.output.refuse_when_finished()
+        super()._encrypt(piece)
+
+    def _call(self, entry: WireCall) -> None:
+        call_id = self._calls.feed(self.output, entry)
+        end = end_of(entry)
+        self._is_error = self._is_error or end == "failed"
+        if call_id not in self._call_ids:
+            self._call_ids.append(call_id)
+            if end is not None and not self.output.is_finished:
+                self._answered.append(call_id)

@@ -1,0 +1,330 @@
+"""Protocol buffers off the wire, by a table of fields: bytes, or their JSON, in; structs out.
+
+The core needs msgspec alone, so the wire format is read here. It is a small one:
+https://protobuf.dev/programming-guides/encoding and, for the JSON,
+https://protobuf.dev/programming-guides/json. A reader goes only where its table goes, so
+nothing that a peer sends makes it go deeper.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+
+from headrace.errors import LimitExceeded
+from headrace.wire.json_value import as_list, as_object
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_VARINT, _FIXED64, _SIZED, _FIXED32 = 0, 1, 2, 5
+# Ten bytes of seven bits hold the 64 of the largest number.
+_MAX_VARINT_BYTES = 10
+# Field numbers have 29 bits, and the wire type three.
+_TAGS = 1 << 32
+_SIGN_32, _SIGN_64 = 1 << 31, 1 << 63
+_DIGITS = re.compile(r"-?[0-9]{1,20}")
+
+
+class Unreadable(ValueError):
+    """The bytes are no message. Stays inside `wire/`: a skipped frame."""
+
+
+class Scalar(NamedTuple):
+    """A kind of number, or text: how it lies on the wire, what the bits mean, and what of
+    its JSON."""
+
+    wire: int
+    read: Callable[[Any], Any]
+    read_json: Callable[[Any], Any]
+
+
+class Enum:
+    """Words by number. In a struct stands the word; a number without one as digits, since
+    peers are newer than tables."""
+
+    def __init__(self, *words: str, **numbered: int) -> None:
+        self.words = dict(enumerate(words)) | {n: word for word, n in numbered.items()}
+
+    def read(self, bits: int) -> str:
+        """The word of a varint."""
+        word = self.words.get(bits)
+        return str(_int32(bits)) if word is None else word
+
+    def read_json(self, value: Any) -> str | None:
+        """The word of a word or a number."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self.read(value & 0xFFFF_FFFF_FFFF_FFFF)
+        return value if isinstance(value, str) and value else None
+
+
+class Field(NamedTuple):
+    """One row of a table: the attribute, what is in it, and whether it repeats."""
+
+    name: str
+    kind: Scalar | Enum | Message[Any]
+    is_list: bool = False
+
+
+class Message(Generic[T]):
+    """The table of one kind of message: field numbers to fields, and the struct to fill."""
+
+    def __init__(self, struct_type: type[T], fields: Mapping[int, Field]) -> None:
+        self.new = struct_type
+        self.fields = fields
+        self.tags: dict[int, _Step] = {}
+        for number, field in fields.items():
+            for wire, step in _steps(field):
+                self.tags[number << 3 | wire] = step
+        self.json_names = {
+            spelling: field
+            for field in fields.values()
+            for spelling in (field.name, _camel(field.name))
+        }
+
+
+_TEXT, _INT, _ONE, _LIST, _MESSAGE, _MESSAGES, _PACKED = range(7)
+
+# What to do at one tag: an action, the attribute, how to read it, and how packed ones lie.
+_Step: TypeAlias = tuple[int, str, Any, int]
+
+
+def _steps(field: Field) -> list[tuple[int, _Step]]:
+    """The steps of a field, by wire type. Any other type is none of this field: skipped."""
+    name, kind, is_list = field
+    if isinstance(kind, Message):
+        return [(_SIZED, (_MESSAGES if is_list else _MESSAGE, name, kind, _SIZED))]
+    wire = _VARINT if isinstance(kind, Enum) else kind.wire
+    if not is_list:
+        action = _TEXT if kind is TEXT else _INT if kind in (INT32, INT64) else _ONE
+        return [(wire, (action, name, kind.read, wire))]
+    steps: list[tuple[int, _Step]] = [(wire, (_LIST, name, kind.read, wire))]
+    if wire != _SIZED:
+        # Writers pack numbers or do not, and readers must take both.
+        steps.append((_SIZED, (_PACKED, name, kind.read, wire)))
+    return steps
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+# --- the bytes --------------------------------------------------------------------
+
+
+class ProtobufReader:
+    """Reads messages, of which each may hold at most `max_entries` list entries: two bytes
+    are enough for an empty one, which is a hundred in memory."""
+
+    def __init__(self, max_entries: int) -> None:
+        self._max_entries = max_entries
+        self._left = max_entries
+
+    def read(self, data: bytes, message: Message[T]) -> T:
+        """The message. Raises `Unreadable`, or `LimitExceeded("max_parts")` for more entries
+        than may be."""
+        self._left = self._max_entries
+        target = message.new()
+        try:
+            self._fill(target, message.tags, data, 0, len(data))
+        except IndexError:
+            raise Unreadable("the message ends inside a field") from None
+        return target
+
+    def _fill(  # noqa: C901, PLR0912, PLR0915 - the hot loop: each call in it would cost a field
+        self, target: msgspec.Struct, tags: dict[int, _Step], data: bytes, at: int, end: int
+    ) -> None:
+        bits: Any
+        while at < end:
+            tag = data[at]
+            at += 1
+            if tag >= 0x80:
+                tag, at = _varint(data, at - 1)
+            step = tags.get(tag)
+            wire = tag & 7
+            if wire == _SIZED:
+                size = data[at]
+                at += 1
+                if size >= 0x80:
+                    size, at = _varint(data, at - 1)
+                stop = at + size
+                if stop > end:
+                    raise Unreadable("a field is longer than its message")
+                if step is not None:
+                    action, name, read, packed = step
+                    if action == _TEXT:
+                        setattr(target, name, data[at:stop].decode("utf-8", "replace"))
+                    elif action == _MESSAGES:
+                        inner = read.new()
+                        self._append(target, name, inner)
+                        self._fill(inner, read.tags, data, at, stop)
+                    elif action == _MESSAGE:
+                        # One that comes in two pieces is the two of them together.
+                        inner = getattr(target, name)
+                        if inner is None:
+                            inner = read.new()
+                            setattr(target, name, inner)
+                        self._fill(inner, read.tags, data, at, stop)
+                    elif action == _LIST:
+                        self._append(target, name, read(data[at:stop]))
+                    else:
+                        self._unpack(target, name, read, packed, data[at:stop])
+                elif not 7 < tag < _TAGS:
+                    raise Unreadable(f"there is no field {tag >> 3}")
+                at = stop
+                continue
+            if wire == _VARINT:
+                bits = data[at]
+                at += 1
+                if bits >= 0x80:
+                    more = data[at]
+                    if more < 0x80:
+                        # Counts of a turn take two bytes.
+                        bits = bits & 0x7F | more << 7
+                        at += 1
+                    else:
+                        bits, at = _varint(data, at - 1)
+            elif wire == _FIXED32:
+                bits, at = _fixed(data, at, 4)
+            elif wire == _FIXED64:
+                bits, at = _fixed(data, at, 8)
+            else:
+                raise Unreadable(f"expected a field, got wire type {wire}")
+            if step is not None:
+                action, name, read, packed = step
+                if action == _INT and bits < _SIGN_32:
+                    setattr(target, name, bits)
+                elif action == _LIST:
+                    self._append(target, name, read(bits))
+                else:
+                    setattr(target, name, read(bits))
+            elif not 7 < tag < _TAGS:
+                raise Unreadable(f"there is no field {tag >> 3}")
+        if at > end:
+            raise Unreadable("a field is longer than its message")
+
+    def _unpack(
+        self, target: msgspec.Struct, name: str, read: Callable[[Any], Any], wire: int, data: bytes
+    ) -> None:
+        bits: Any
+        at = 0
+        while at < len(data):
+            if wire == _VARINT:
+                bits, at = _varint(data, at)
+            else:
+                bits, at = _fixed(data, at, 4 if wire == _FIXED32 else 8)
+            self._append(target, name, read(bits))
+
+    def _append(self, target: msgspec.Struct, name: str, value: Any) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise LimitExceeded("max_parts", self._max_entries)
+        entries = getattr(target, name)
+        if entries is None:
+            setattr(target, name, [value])
+        else:
+            entries.append(value)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that begins here, and where the next thing does."""
+    bits = shift = 0
+    for _ in range(_MAX_VARINT_BYTES):
+        byte = data[at]
+        at += 1
+        bits |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return bits & 0xFFFF_FFFF_FFFF_FFFF, at
+        shift += 7
+    raise Unreadable("expected a number of ten bytes at most")
+
+
+def _fixed(data: bytes, at: int, size: int) -> tuple[bytes, int]:
+    bits = data[at : at + size]
+    if len(bits) < size:
+        raise Unreadable("the message ends inside a number")
+    return bits, at + size
+
+
+def _text(data: bytes) -> str:
+    """As everywhere in `wire/`, a bad byte costs itself and not the message."""
+    return data.decode("utf-8", "replace")
+
+
+def _int32(bits: int) -> int:
+    bits &= 0xFFFF_FFFF
+    return bits - (1 << 32) if bits & _SIGN_32 else bits
+
+
+def _int64(bits: int) -> int:
+    return bits - (1 << 64) if bits & _SIGN_64 else bits
+
+
+def _float(bits: bytes) -> float:
+    value: float = struct.unpack("<f", bits)[0]
+    return value
+
+
+# --- the JSON ---------------------------------------------------------------------
+
+
+def read_json(value: dict[str, Any], message: Message[T]) -> T:
+    """The same message from its JSON: names in either spelling, enums as words or numbers,
+    large numbers as text. A field of the wrong type is left out."""
+    target = message.new()
+    for name, told in value.items():
+        field = message.json_names.get(name)
+        if field is None or told is None:
+            continue
+        fitted = _fitted_list(told, field.kind) if field.is_list else _fitted(told, field.kind)
+        if fitted is not None:
+            setattr(target, field.name, fitted)
+    return target
+
+
+def _fitted(value: Any, kind: Scalar | Enum | Message[Any]) -> Any:
+    if not isinstance(kind, Message):
+        return kind.read_json(value)
+    fields = as_object(value)
+    return read_json(fields, kind) if fields == value else None
+
+
+def _fitted_list(value: Any, kind: Scalar | Enum | Message[Any]) -> list[Any] | None:
+    fitted = [_fitted(entry, kind) for entry in as_list(value)]
+    return [entry for entry in fitted if entry is not None] or None
+
+
+def _json_text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _json_int(limit: int) -> Callable[[Any], int | None]:
+    def read(value: Any) -> int | None:
+        is_digits = isinstance(value, str) and _DIGITS.fullmatch(value) is not None
+        if is_digits or (isinstance(value, float) and value.is_integer()):
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            return None
+        return value if -limit <= value < limit else None
+
+    return read
+
+
+def _json_float(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        # As precise as the bytes are.
+        return _float(struct.pack("<f", value))
+    except (OverflowError, struct.error):
+        return None
+
+
+TEXT: Final = Scalar(_SIZED, _text, _json_text)
+INT32: Final = Scalar(_VARINT, _int32, _json_int(_SIGN_32))
+INT64: Final = Scalar(_VARINT, _int64, _json_int(_SIGN_64))
+FLOAT: Final = Scalar(_FIXED32, _float, _json_float)

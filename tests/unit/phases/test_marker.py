@@ -1,0 +1,55 @@
+"""Markers are taken out of the stream, whatever way it is cut."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.phases.marker import MAX_MARKER_CHARS, MarkerRemover
+
+PIECES = st.sampled_from(
+    ["[STATUS: reading]", "[STATUS:", "[", "]", " ", "\n", "[S", "TATUS: x]", "word",
+     "[STATUS: a [b]", "x" * 99]
+)  # fmt: skip
+
+
+def removed(*texts: str) -> str:
+    remover = MarkerRemover()
+    return "".join([*map(remover.feed, texts), remover.close()])
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("[STATUS: reading] Now", "Now"),
+        ("So. [STATUS: reading] Now", "So. Now"),
+        ("So.[STATUS: reading] Now", "So. Now"),
+        ("a\n[STATUS: reading]\nb", "a\nb"),
+        ("a [STATUS: b", "a [STATUS: b"),
+        ("a [status: b] c", "a [status: b] c"),
+        ("[1] and [2]", "[1] and [2]"),
+        ("[STATUS: a [b] c]", "[STATUS: a [b] c]"),
+        ("[[STATUS: a]]", "[]"),
+        ("[STATUS: a\nb]", "[STATUS: a\nb]"),
+        ("[STATUS: one][STATUS: two] x", "x"),
+    ],
+)
+def test_what_is_left(text: str, wanted: str) -> None:
+    assert removed(text) == wanted
+    assert removed(*text) == wanted
+
+
+@given(st.lists(PIECES, max_size=12), st.data())
+def test_any_slicing_leaves_the_same(pieces: list[str], data: st.DataObject) -> None:
+    text = "".join(pieces)
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=6)))
+    parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    assert removed(*parts) == removed(text)
+
+
+def test_little_is_held_back() -> None:
+    remover = MarkerRemover()
+    said = remover.feed("[STATUS: " + "x" * (MAX_MARKER_CHARS - 12))
+    assert said == ""
+    assert remover.feed("yyyyyyyyyy").startswith("[STATUS: x")

@@ -1,0 +1,276 @@
+"""The thinking vocabulary over turns and runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from headrace import events as ev
+from headrace.content import (
+    END_TURN,
+    TOOL_USE,
+    ImageContent,
+    JSONContent,
+    TextContent,
+    Usage,
+    aborted,
+)
+from headrace.projections.thinking import ThinkingProjection, encode_frame
+from tests.phases.records import Turn, records
+
+
+def frames(events: list[ev.Event], pause_ms: int = 100, **options: Any) -> list[dict[str, Any]]:
+    """The payloads; `[DONE]` is a frame of that type."""
+    projection = ThinkingProjection(**options)
+    made = [f for record in records(events, pause_ms=pause_ms) for f in projection.feed(record)]
+    payloads = [encode_frame(frame) for frame in [*made, *projection.close()]]
+    return [
+        {"type": "[DONE]"} if payload == b"[DONE]" else msgspec.json.decode(payload)
+        for payload in payloads
+    ]
+
+
+def types(payloads: list[dict[str, Any]]) -> list[str]:
+    return [payload.get("type", "chunk") for payload in payloads]
+
+
+def run(*steps: list[ev.Event], end: ev.Event | None = None) -> list[ev.Event]:
+    events: list[ev.Event] = [ev.RunStarted("r")]
+    for number, step in enumerate(steps):
+        events += [ev.StepStarted(number), *step, ev.StepFinished(number)]
+    return [*events, end or ev.RunFinished(END_TURN)]
+
+
+CALLING = Turn().output(0).reasoning("Let me check the tides at noon. ").call("tides", {"q": 1})
+STEP_0 = CALLING.end_output(0, TOOL_USE).end(TOOL_USE, "tool_calls")
+STEP_1 = Turn(first_part=9).output(0).reasoning("b").text("High at noon.").end_output().end()
+
+
+def result(content: Any, kind: str | None = None, *, is_error: bool = False) -> ev.Event:
+    return ev.ToolResult(call_id="c1", content=(content,), kind=kind, is_error=is_error)
+
+
+def test_fields_are_the_documents() -> None:
+    payloads = frames(Turn().output(0).reasoning("a").text("b").end_output().end())
+    assert [sorted(payload) for payload in payloads] == [
+        ["timestamp", "type"],
+        ["content", "timestamp", "type"],
+        ["duration", "duration_ms", "timestamp", "type"],
+        ["timestamp", "type"],
+        ["content", "type"],
+        ["finish_reason", "timestamp", "type"],
+        ["duration", "duration_ms", "thinking", "timestamp", "type"],
+        ["finish_reason", "timestamp", "type"],
+        ["type"],
+    ]
+
+
+def test_a_run_with_a_tool_has_two_phases_and_one_complete() -> None:
+    events = run([*STEP_0, ev.ToolStarted("c1"), result(TextContent("noon"))], STEP_1)
+    payloads = frames(events, pause_ms=1500)
+    assert types(payloads) == [
+        "thinking_start", "thinking_delta", "status", "thinking_end", "tool_call_start", "status",
+        "tool_result", "thinking_start", "thinking_delta", "thinking_end", "text_start",
+        "text_delta", "text_end", "thinking_complete", "done", "[DONE]",
+    ]  # fmt: skip
+    ends = [p["duration_ms"] for p in payloads if p["type"] == "thinking_end"]
+    complete = next(p for p in payloads if p["type"] == "thinking_complete")
+    assert complete["duration_ms"] == sum(ends)
+    assert complete["duration"] == sum(ends) // 1000
+    assert complete["thinking"] == "Let me check the tides at noon. b"
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "extra"),
+    [
+        (JSONContent({"hits": [1]}), "web_search", {"type": "web_search", "data": {"hits": [1]}}),
+        (TextContent("found"), "web_search", {"type": "web_search", "data": {"results": "found"}}),
+        (
+            JSONContent({"code": "<b>", "title": "T", "type": "html"}),
+            "artifact",
+            {"type": "artifact_complete", "artifactCode": "<b>", "artifactTitle": "T"},
+        ),
+        (TextContent("x = 1"), "artifact", {"type": "artifact_complete", "artifactCode": "x = 1"}),
+        (
+            ImageContent(media_type="image/png", data="QUJD"),
+            "image",
+            {"type": "image_complete", "imageUrl": "data:image/png;base64,QUJD"},
+        ),
+    ],
+)
+def test_a_kind_of_result_has_its_own_frame(content: Any, kind: str, extra: dict[str, Any]) -> None:
+    payloads = frames(run([*STEP_0, result(content, kind)], STEP_1))
+    place = types(payloads).index("tool_result")
+    assert payloads[place]["success"] is True
+    assert payloads[place]["toolName"] == "tides"
+    assert payloads[place + 1] | extra == payloads[place + 1]
+
+
+def test_a_failed_tool_is_no_success_and_makes_nothing() -> None:
+    payloads = frames(run([*STEP_0, result(TextContent("no tide"), "web_search", is_error=True)]))
+    failed = next(p for p in payloads if p["type"] == "tool_result")
+    assert (failed["success"], failed["error"]) == (False, "no tide")
+    assert "web_search" not in types(payloads)
+
+
+def test_a_providers_tool_ends_with_its_activity_or_its_output() -> None:
+    turn = Turn().output(0).reasoning("a").call("web_search", {"q": 1}, executor="provider")
+    turn.events.append(ev.ToolActivity(part=1, call_id="c1", status="completed"))
+    payloads = frames(turn.text("b").end_output().end())
+    assert types(payloads)[3:8] == [
+        "status",
+        "tool_call_start",
+        "tool_result",
+        "text_start",
+        "text_delta",
+    ]
+    turn = Turn().output(0).call("web_search", {"q": 1}, executor="provider")
+    turn.events.append(ev.ToolActivity(part=0, call_id="c1", status="completed"))
+    payloads = frames(turn.tool_output("c1", "hits").text("b").end_output().end())
+    assert types(payloads).count("tool_result") == 1
+    assert types(payloads).count("web_search") == 1
+
+
+def test_text_ends_with_the_word_that_fits() -> None:
+    def words(events: list[ev.Event]) -> list[str]:
+        return [p["finish_reason"] for p in frames(events) if p["type"] == "text_end"]
+
+    begun = Turn().output(0).text("a")
+    assert words(begun.end(END_TURN, "eos")) == ["eos"]
+    assert words(begun.end(END_TURN, None)) == ["stop"]
+    assert words(begun.fail()) == ["error"]
+    assert words(begun.events) == ["error"]
+    assert words(Turn().output(0).text("a").call("f", {}).end()) == ["tool_calls"]
+    assert words(Turn().output(0).text("a").reasoning("b").end()) == ["stop"]
+    cancelled = ev.RunFinished(aborted("cancelled"))
+    assert words([ev.RunStarted("r"), *begun.events, cancelled]) == ["cancelled"]
+    assert words([ev.RunStarted("r"), *begun.fail(), cancelled]) == ["cancelled"]
+    assert words([ev.RunStarted("r"), *begun.fail(), ev.StepDiscarded(0, "x")]) == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("end", "wanted"),
+    [
+        (ev.RunFinished(END_TURN, Usage(output_tokens=1)), "done"),
+        (ev.RunFinished(aborted("max_iterations")), "done"),
+        (ev.RunFinished(aborted("cancelled")), "cancelled"),
+        (ev.RunFinished(aborted("timeout")), "error"),
+        (ev.RunFailed(category="server", message="x"), "error"),
+    ],
+)
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_the_end_is_told_once(end: ev.Event, wanted: str, is_closed: bool) -> None:
+    events = run(STEP_1, end=end)
+    if is_closed:
+        events.append(ev.RunClosed("committed", "m"))
+    assert types(frames(events))[-2:] == [wanted, "[DONE]"]
+    assert types(frames(events)).count("[DONE]") == 1
+
+
+def test_a_message_that_was_not_saved_is_an_error() -> None:
+    payloads = frames([*run(STEP_1), ev.RunClosed("save_failed")])
+    assert (payloads[-2]["type"], payloads[-2]["category"]) == ("error", "storage")
+
+
+def test_nothing_follows_the_end() -> None:
+    projection = ThinkingProjection()
+    for record in records([*run(STEP_1), ev.RunClosed("committed", "m")]):
+        projection.feed(record)
+    late = records(Turn().output(0).reasoning("a").text("b").end_output().end())
+    assert not [frame for record in late for frame in projection.feed(record)]
+    assert projection.close() == []
+
+
+def test_hidden_thinking_is_thinking_too() -> None:
+    place: dict[str, Any] = {"part": 0, "output": 0, "item": 0}
+    events = Turn().output(0).events
+    redacted = [*events, ev.ReasoningRedacted(**place, data="x"), *Turn().end()[1:]]
+    assert types(frames(redacted)) == [
+        "thinking_start", "thinking_end", "thinking_complete", "done", "[DONE]"
+    ]  # fmt: skip
+
+
+def test_markers_are_shown_as_status_and_not_as_thinking() -> None:
+    turn = Turn().output(0).reasoning("So. [STA", "TUS: reading page 2", "] Now", " what")
+    payloads = frames(turn.text("b").end_output().end())
+    complete = next(p for p in payloads if p["type"] == "thinking_complete")
+    assert complete["thinking"] == "So. Now what"
+    status = next(p for p in payloads if p["type"] == "status")
+    assert (status["description"], status["source"]) == ("reading page 2", "glm_marker")
+
+
+def test_the_cut_and_the_shape_of_chunks_are_options() -> None:
+    events = Turn().output(0).reasoning("a" * 400, "b" * 400).text("c").end_output().end()
+    payloads = frames(events, max_thinking_chars=500, text_shape="openai")
+    complete = next(p for p in payloads if p.get("type") == "thinking_complete")
+    assert complete["thinking"] == "a" * 400 + "b" * 100
+    assert sum(len(p["content"]) for p in payloads if p.get("type") == "thinking_delta") == 800
+    chunk = next(p for p in payloads if "choices" in p)
+    assert chunk["choices"][0]["delta"] == {"content": "c"}
+
+
+def test_a_call_that_cannot_be_read_says_so() -> None:
+    turn = Turn().output(0)
+    turn.events += [
+        ev.ToolCallStarted(part=0, output=0, item=0, call_id="c", name="f"),
+        ev.ToolCallMalformed(part=0, call_id="c", name="f", raw="{", error="it is cut"),
+    ]
+    call = next(p for p in frames(turn.end()) if p["type"] == "tool_call_start")
+    assert (call["arguments"], call["error"]) == ({}, "it is cut")
+
+
+def test_only_the_first_candidate_is_shown() -> None:
+    turn = Turn().output(0).output(1).text("second")
+    turn.back_to(0).text("first")
+    payloads = frames(turn.end_output(0).end_output(1).end())
+    assert [p["content"] for p in payloads if p["type"] == "text_delta"] == ["first"]
+
+
+def test_a_picture_is_shown() -> None:
+    turn = Turn().output(0)
+    turn.events.append(
+        ev.MediaProduced(part=0, output=0, item=0, media_type="image/png", url="https://x/y.png")
+    )
+    picture = next(p for p in frames(turn.end()) if p["type"] == "image_complete")
+    assert picture["imageUrl"] == "https://x/y.png"
+
+
+def test_reasoning_of_two_outputs_at_once_is_all_told() -> None:
+    place: dict[str, Any] = {"item": 0}
+    events: list[ev.Event] = [
+        ev.TurnStarted(dialect="xai", outputs="successive"),
+        ev.OutputStarted(0),
+        ev.OutputStarted(1),
+        ev.ReasoningStarted(part=0, output=0, **place),
+        ev.ReasoningDelta(0, "a [STA"),
+        ev.ReasoningStarted(part=1, output=1, **place),
+        ev.ReasoningDelta(1, "b"),
+        ev.ReasoningDelta(0, "c"),
+        ev.ReasoningFinished(0),
+        ev.TextStarted(part=2, output=1, **place),
+        ev.TextDelta(2, "t"),
+        ev.ReasoningFinished(1),
+        ev.TurnFinished(reason=END_TURN),
+    ]
+    payloads = frames(events)
+    complete = next(p for p in payloads if p["type"] == "thinking_complete")
+    assert complete["thinking"] == "a [STAbc"
+    assert types(payloads)[-6:] == [
+        "text_start", "text_delta", "text_end", "thinking_complete", "done", "[DONE]"
+    ]  # fmt: skip
+
+
+def test_a_marker_held_back_is_said_before_the_text() -> None:
+    turn = Turn().output(0).reasoning("a [STATUS: x")
+    turn.events.pop()
+    payloads = frames(
+        [*turn.events, *Turn(first_part=1).text("t").events[1:], ev.TurnFinished(reason=END_TURN)]
+    )
+    assert types(payloads)[:4] == [
+        "thinking_start",
+        "thinking_delta",
+        "thinking_delta",
+        "thinking_end",
+    ]
