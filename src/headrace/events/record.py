@@ -26,7 +26,7 @@ Event: TypeAlias = TurnEvent | RunEvent | RunClosed
 EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
 
 
-class Record(msgspec.Struct, frozen=True):
+class Record(msgspec.Struct, frozen=True, gc=False):
     """One line of the log. `seq` is gap-free from 1, `at_ms` never decreases, `path` is
     the chain of call ids for events of a nested run, `step` the 0-based iteration."""
 

@@ -23,8 +23,25 @@ class Stamp:
         self, events: Iterable[Event], *, path: tuple[str, ...] = (), step: int = 0
     ) -> list[Record]:
         """The records of these events, all of one moment."""
-        self._at_ms = at_ms = max(self._at_ms, int(self._clock()))
-        first = self._seq + 1
-        records = [Record(seq, at_ms, event, path, step) for seq, event in enumerate(events, first)]
-        self._seq += len(records)
+        at_ms = int(self._clock())
+        at_ms = max(at_ms, self._at_ms)
+        self._at_ms = at_ms
+        seq = self._seq
+        records: list[Record] = []
+        for event in events:
+            seq += 1
+            records.append(Record(seq, at_ms, event, path, step))
+        self._seq = seq
         return records
+
+    def one(self, event: Event, step: int) -> Record:
+        """The record of a single event of the run itself: the short way for the commonest."""
+        at_ms = int(self._clock())
+        if at_ms > self._at_ms:
+            self._at_ms = at_ms
+        self._seq = seq = self._seq + 1
+        return Record(seq, self._at_ms, event, (), step)
+
+    def _now_ms(self) -> int:
+        self._at_ms = max(self._at_ms, int(self._clock()))
+        return self._at_ms

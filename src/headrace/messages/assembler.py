@@ -143,6 +143,7 @@ _STARTS: dict[type, Callable[..., Part]] = {
     events.MediaProduced: MediaPart,
     events.OpaqueItem: OpaquePart,
 }
+_DELTAS = frozenset({events.TextDelta, events.ReasoningDelta, events.ToolCallArgsDelta})
 _ATOMIC = (events.ReasoningRedacted, events.ToolOutput, events.MediaProduced, events.OpaqueItem)
 
 
@@ -183,18 +184,15 @@ class Assembler:
     def feed(self, record: Record) -> None:
         """Take the next record."""
         event = record.event
+        kind = type(event)
+        if kind in _DELTAS:
+            # By far the most; a match statement takes three times as long.
+            self.parts[event.part].text.append(event.text)  # type: ignore[union-attr]
+            return
         self.fields.setdefault("created_at_ms", record.at_ms)
-        match event:
-            case (
-                events.TextDelta(part=number, text=text)
-                | events.ReasoningDelta(part=number, text=text)
-                | events.ToolCallArgsDelta(part=number, text=text)
-            ):
-                self.parts[number].text.append(text)
-            case _:
-                handler = self._handlers.get(type(event))
-                if handler is not None:
-                    handler(event, record)
+        handler = self._handlers.get(kind)
+        if handler is not None:
+            handler(event, record)
 
     def message(self) -> Message:
         """The message as far as it is told."""

@@ -90,19 +90,36 @@ class Turn:
 
     async def next(self) -> list[TurnEvent]:
         """The next events; none after the last. Waits for a read that makes some known."""
-        if self._is_closed or (self.decoder.is_finished and not self._waiting):
+        if not self._has_begun or self._waiting or self._is_closed:
+            return await self._unusual()
+        decoder = self.decoder
+        feed = decoder.feed
+        try:
+            async for read in self._reads:
+                events = feed(read)
+                if events:
+                    return await self._last(events) if decoder.is_finished else events
+            events = [] if self._is_closed else decoder.close()
+        except StreamBroken as error:
+            events = self._broken_off(error.failure)
+        return await self._last(events)
+
+    async def _unusual(self) -> list[TurnEvent]:
+        """The first events, those that wait, and none after the end."""
+        if self._is_closed and not self._waiting:
             return []
         try:
             if not self._has_begun:
                 await self.begin()
-            events = self._waiting or await self._more()
-            self._waiting = []
+            events, self._waiting = self._waiting, []
         except StreamBroken as error:
             events = self._broken_off(error.failure)
-        if self.decoder.is_finished:
-            await self.aclose()
-            return self._without_secrets(events)
-        return events
+        return await self._last(events) if self.decoder.is_finished else events
+
+    async def _last(self, events: list[TurnEvent]) -> list[TurnEvent]:
+        """The turn is over: the connection is not kept for what nobody reads."""
+        await self.aclose()
+        return self._without_secrets(events)
 
     def _without_secrets(self, events: list[TurnEvent]) -> list[TurnEvent]:
         """A provider may quote the key that it refuses."""

@@ -90,7 +90,10 @@ def test_every_row_is_whole(provider: Provider) -> None:
     assert (provider.auth == "none") == (not provider.key_variables)
     assert provider.base_url is not None or provider.base_url_variable is not None
     if provider.base_url is not None:
-        assert provider.base_url.startswith(("https://", "http://127.0.0.1:"))
+        schemes = ("https://", "http://127.0.0.1:", "rehearsal://")
+        assert provider.base_url.startswith(schemes)
+        is_played = provider.transport == "rehearsal"
+        assert provider.base_url.startswith("rehearsal://") == is_played
         assert not provider.base_url.endswith("/")
 
 

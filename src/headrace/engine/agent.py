@@ -1,0 +1,112 @@
+"""An agent: a model with instructions, tools and middleware, ready to be run."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.engine.compaction import Compactor
+from headrace.engine.journal import Sink
+from headrace.engine.limits import DEFAULT_RUN_LIMITS, RunLimits
+from headrace.engine.middleware.chain import Chain
+from headrace.engine.middleware.middleware import Middleware
+from headrace.engine.plan import Plan
+from headrace.engine.run import Result, Run
+from headrace.engine.tools import Tool, Toolset
+from headrace.messages import Message
+from headrace.requests import Request, options_from
+from headrace.transport.byte_stream import Transport
+from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
+from headrace.turn.face import Input, messages_of
+from headrace.turn.model import Model, model_for
+from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.skin import wall_clock
+
+
+class Agent:
+    """What stays the same from run to run. It keeps nothing of its runs: they may go on side
+    by side, and a conversation is kept by a `Conversation`, or by you.
+
+    `options` are those of `headrace.requests.Options`, such as `effort="high"`. A model
+    string makes a connection for each run, unless a `transport` is given.
+    """
+
+    def __init__(  # noqa: PLR0913 (the face of the engine)
+        self,
+        model: str | Model,
+        *,
+        instructions: str | None = None,
+        tools: Sequence[Tool | Callable[..., Any]] = (),
+        middleware: Sequence[Middleware] = (),
+        limits: RunLimits = DEFAULT_RUN_LIMITS,
+        wire_limits: Limits = DEFAULT_LIMITS,
+        policy: RetryPolicy = DEFAULT_POLICY,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        transport: Transport | None = None,
+        compactor: Compactor | None = None,
+        **options: Any,
+    ) -> None:
+        self.model = model
+        self.instructions = instructions
+        self.tools = Toolset(tools)
+        self.middleware = tuple(middleware)
+        self.limits = limits
+        self.compactor = compactor
+        self._wire_limits = wire_limits
+        self._policy = policy
+        self._where: dict[str, Any] = {
+            "base_url": base_url,
+            "api_key": api_key,
+            "transport": transport,
+        }
+        self.options = options_from(options)
+
+    def run(
+        self,
+        input: Input,
+        history: Sequence[Message] = (),
+        *,
+        run_id: str | None = None,
+        clock: Callable[[], float] | None = None,
+        sink: Sink | None = None,
+        compactor: Compactor | None = None,
+    ) -> Run:
+        """A run to enter. `clock` tells milliseconds since the epoch; `sink` gets every
+        record before anybody sees it. Raises `UsageError` for what cannot be asked."""
+        model = model_for(self.model, **self._where)
+        asked = tuple(messages_of(input))
+        request = Request(
+            model=model.endpoint.model,
+            provider=model.endpoint.provider.name,
+            messages=(*history, *asked),
+            system=self.instructions,
+            tools=self.tools.requests,
+            options=self.options,
+        )
+        # What cannot be asked is said here, not in the middle of the run.
+        model.call(request)
+        plan = Plan(
+            model=model,
+            request=request,
+            tools=self.tools,
+            chain=Chain(self.middleware),
+            limits=self.limits,
+            wire_limits=self._wire_limits,
+            policy=self._policy,
+            compactor=compactor or self.compactor,
+        )
+        return Run(plan, asked, run_id or uuid.uuid4().hex, clock or wall_clock(), sink)
+
+    async def complete_async(self, input: Input, history: Sequence[Message] = ()) -> Result:
+        """The result of a whole run."""
+        async with self.run(input, history) as run:
+            return await run.wait()
+
+    def complete(self, input: Input, history: Sequence[Message] = ()) -> Result:
+        """The same for code that does not wait."""
+        with self.run(input, history) as run:
+            for _ in run:
+                pass
+        return run.result

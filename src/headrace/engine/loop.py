@@ -1,0 +1,302 @@
+"""The agent loop: turns and tools, step after step, until there is one end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+
+import msgspec
+
+from headrace.content import (
+    ErrorCategory,
+    Failure,
+    FinishReason,
+    TextContent,
+    Usage,
+    aborted,
+)
+from headrace.engine.journal import Journal
+from headrace.engine.middleware.chain import MiddlewareFailed
+from headrace.engine.middleware.middleware import RunView
+from headrace.engine.plan import Plan
+from headrace.engine.terminate import Terminate
+from headrace.engine.workshop import Workshop, unanswered
+from headrace.errors import HeadraceError, RequestFailed
+from headrace.events import (
+    Event,
+    HistoryCompacted,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StepDiscarded,
+    StepFinished,
+    StepStarted,
+    TurnEvent,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from headrace.messages import CallPart, Message, Turn
+from headrace.requests import Request
+from headrace.transport.turn import Turn as OpenTurn
+from headrace.transport.turn import open_turn
+from headrace.wire.decoder import Decoder
+
+End = RunFinished | RunFailed
+_ENDING_WORDS = frozenset({"content_filter", "context_full"})
+
+
+class RunBroken(HeadraceError):
+    """The run cannot go on; it ends as `RunFailed`."""
+
+    def __init__(self, category: ErrorCategory, message: str) -> None:
+        super().__init__(message)
+        self.category: ErrorCategory = category
+
+
+class Loop:
+    """One run. `begin()` and `play()` write it into the journal from `RunStarted` to the last
+    `StepFinished` and returns how it ends; `abort()` does what is left to do when `play()`
+    was stopped. The terminal record is written by `finish()`."""
+
+    def __init__(
+        self, plan: Plan, journal: Journal, view: RunView, stop: Callable[[FinishReason], None]
+    ) -> None:
+        self._plan = plan
+        self._chain = plan.chain
+        self._limits = plan.limits
+        self._journal = journal
+        self._view = view
+        self._stop = stop
+        self._history: tuple[Message, ...] = plan.request.messages
+        # Turns that have gone into the history already; see `_ended`.
+        self._told_turns = 0
+        self._has_spoken = False
+        self._turn: OpenTurn | None = None
+        self._workshop: Workshop | None = None
+        self._is_in_step = False
+        self._next_item = 0
+        self._next_part = 0
+        self.late_failure: HeadraceError | None = None
+        """What middleware raised at the terminal record itself."""
+
+    # -- the run
+
+    async def begin(self) -> None:
+        """Write `RunStarted`, whatever comes then."""
+        effort = self._plan.request.options.effort
+        start = RunStarted(self._view.run_id, self._plan.model.name, effort)
+        await self._journal.write([start])
+
+    async def play(self) -> FinishReason:
+        """Until the model has ended its turn, or something ends the run."""
+        write = self._journal.write
+        await self._chain.start(self._view)
+        await self._compact()
+        for step in range(self._limits.max_iterations):
+            self._view.step = step
+            await write([StepStarted(step)])
+            self._is_in_step = True
+            finish = await self._step(step)
+            self._is_in_step = False
+            await write([StepFinished(step)])
+            if finish is not None:
+                return finish
+        return aborted("max_iterations", f"max_iterations={self._limits.max_iterations}")
+
+    async def finish(self, end: End) -> None:
+        """Tell everybody, and write the terminal record: once, whatever they do."""
+        try:
+            await self._chain.run_end(self._view, end)
+        except Terminate as terminate:
+            end = RunFinished(aborted("terminated", terminate.reason), end.usage)
+        except MiddlewareFailed as failed:
+            end = RunFailed(category="unknown", message=str(failed), usage=end.usage)
+        try:
+            await self._journal.write([end])
+        except (MiddlewareFailed, Terminate) as failed:
+            # It has been written, and nothing can follow it: the caller is told instead.
+            self.late_failure = failed
+
+    @property
+    def usage(self) -> Usage:
+        """The sum over all turns so far."""
+        return self._journal.assembler.usage
+
+    # -- a step
+
+    async def _step(self, step: int) -> FinishReason | None:
+        """One turn and its calls. Returns how the run ends, None to go on."""
+        turn = await self._take_turn(step)
+        self._view.message = self._journal.assembler.message()
+        calls = [call for call in turn.calls if call.executor == "client"]
+        finish = turn.finish
+        assert finish is not None
+        if finish.word in _ENDING_WORDS:
+            await self._journal.write([unanswered(call) for call in calls])
+            return finish
+        if calls:
+            return await self._work(calls)
+        if finish.word == "paused":
+            return None
+        return await self._ended(turn, finish)
+
+    async def _ended(self, turn: Turn, finish: FinishReason) -> FinishReason | None:
+        said = await self._chain.turn_end(self._view, turn)
+        if said is None:
+            return finish
+        self._history = (
+            *self._history,
+            self._journal.assembler.message(),
+            Message(role="user", content=(TextContent(said),)),
+        )
+        self._told_turns = len(self._journal.assembler.turns)
+        return None
+
+    async def _work(self, calls: list[CallPart]) -> FinishReason | None:
+        shop = Workshop(self._view, self._chain, self._plan.tools, self._limits)
+        self._workshop = shop
+        async for event in shop.events(calls):
+            await self._journal.write([event])
+        self._workshop = None
+        if shop.ends_run is not None:
+            return aborted("terminated", f"ended by the tool {shop.ends_run}")
+        return None
+
+    # -- a turn
+
+    async def _take_turn(self, step: int) -> Turn:
+        """A turn that ended as a turn should; raises `RunBroken` where none does."""
+        attempt = 1
+        while True:
+            failed = await self._try_turn()
+            if failed is None:
+                return self._journal.assembler.turns[-1].turn()
+            if not self._may_retry(failed, attempt):
+                raise RunBroken(failed.category, failed.message)
+            await self._journal.write([StepDiscarded(step, failed.message)])
+            wait_s = failed.retry_after_s or self._plan.policy.base_s * 2.0 ** (attempt - 1)
+            await asyncio.sleep(min(wait_s, self._plan.policy.cap_s))
+            attempt += 1
+
+    def _may_retry(self, failed: TurnFailed, attempt: int) -> bool:
+        if not failed.retryable or attempt >= self._limits.turn_attempts:
+            return False
+        return self._limits.retries_late or not self._has_spoken
+
+    async def _try_turn(self) -> TurnFailed | None:
+        journal, is_immediate = self._journal, self._journal.is_immediate
+        with self.timer(self._limits.turn_timeout_s, "turn_timeout_s"):
+            self._turn = turn = await self._opened()
+            self._has_spoken = False
+            last: TurnEvent | None = None
+            try:
+                while events := await turn.next():
+                    last = events[-1]
+                    if not self._has_spoken:
+                        self._has_spoken = _says(events)
+                    if not is_immediate:
+                        await journal.write(events)
+                    elif journal.put(events):
+                        await journal.outbox.has_room()
+            finally:
+                await turn.aclose()
+        self._turn = None
+        self._next_item, self._next_part = turn.decoder.next_item, turn.decoder.next_part
+        return last if isinstance(last, TurnFailed) else None
+
+    async def _opened(self) -> OpenTurn:
+        is_second = False
+        while True:
+            request = await self._chain.request(self._view, self._asked())
+            call = self._plan.model.call(request)
+            try:
+                return await open_turn(
+                    self._plan.model.transport, call, self._new_decoder, self._plan.policy
+                )
+            except RequestFailed as refused:
+                if refused.category != "context_overflow" or is_second:
+                    raise RunBroken(refused.category, str(refused)) from None
+                is_second = True
+                if not await self._compact(is_forced=True):
+                    raise RunBroken(refused.category, str(refused)) from None
+
+    def _new_decoder(self) -> Decoder:
+        return self._plan.model.decoder(
+            self._plan.wire_limits, first_item=self._next_item, first_part=self._next_part
+        )
+
+    def _asked(self) -> Request:
+        """The request with all that has been said so far."""
+        message = self._journal.assembler.message()
+        turns = message.turns[self._told_turns :]
+        said = (msgspec.structs.replace(message, turns=turns),) if turns else ()
+        return msgspec.structs.replace(self._plan.request, messages=(*self._history, *said))
+
+    async def _compact(self, *, is_forced: bool = False) -> bool:
+        compactor = self._plan.compactor
+        if compactor is None:
+            return False
+        compacted = await compactor.compact(self._history, is_forced=is_forced)
+        if compacted is None:
+            return False
+        before, self._history = len(self._history), tuple(compacted)
+        counts = HistoryCompacted(before, len(self._history), compactor.name)
+        await self._journal.write([counts])
+        return True
+
+    @contextmanager
+    def timer(self, seconds: float | None, name: str) -> Generator[None, None, None]:
+        """Stop the run when the time is up."""
+        if seconds is None:
+            yield
+            return
+        reason = aborted("timeout", f"{name}={seconds:g}")
+        handle = asyncio.get_running_loop().call_later(seconds, self._stop, reason)
+        try:
+            yield
+        finally:
+            handle.cancel()
+
+    # -- the end, when it comes from outside
+
+    async def abort(self, why: str) -> None:
+        """Close what is open: the turn, the tools, the step. Every call is answered."""
+        await self._abort_turn(why)
+        await self._abort_tools()
+        await self._answer_rest()
+        if self._is_in_step:
+            self._is_in_step = False
+            await self._quietly([StepFinished(self._view.step)])
+
+    async def _abort_turn(self, why: str) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            await turn.aclose()
+            await self._quietly(turn.decoder.fail(Failure("interrupted", why)))
+
+    async def _abort_tools(self) -> None:
+        shop, self._workshop = self._workshop, None
+        if shop is not None:
+            await self._quietly(await shop.close())
+
+    async def _answer_rest(self) -> None:
+        turns = self._journal.assembler.turns
+        turn = turns[-1].turn() if turns else Turn()
+        answered = {result.call_id for result in turn.results}
+        calls = [c for c in turn.calls if c.executor == "client" and c.call_id not in answered]
+        await self._quietly([unanswered(call) for call in calls])
+
+    async def _quietly(self, events: Sequence[Event]) -> None:
+        """The run is ending: what middleware says to that does not change it."""
+        with suppress(MiddlewareFailed, Terminate):
+            await self._journal.write(events)
+
+
+def _says(events: list[TurnEvent]) -> bool:
+    """Whether something of an answer is there."""
+    return any(not isinstance(event, _SILENT) for event in events)
+
+
+_SILENT = (TurnStarted, TurnFinished, TurnFailed)

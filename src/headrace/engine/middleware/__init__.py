@@ -1,0 +1,1 @@
+"""Hooks around a run, and what is shipped of them."""

@@ -1,0 +1,240 @@
+"""One run of an agent: enter it, read its records, and ask what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from headrace.content import Failure, FinishReason, Usage, aborted
+from headrace.engine.journal import Journal, Sink
+from headrace.engine.loop import End, Loop, RunBroken
+from headrace.engine.middleware.middleware import RunView
+from headrace.engine.plan import Plan
+from headrace.engine.terminate import Terminate
+from headrace.errors import HeadraceError, UsageError
+from headrace.events import Record, RunFailed, RunFinished
+from headrace.messages import Message
+from headrace.transport.sync import LoopThread, shared_loop
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run came to. One of `finish` and `error` is set."""
+
+    message: Message
+    finish: FinishReason | None = None
+    error: Failure | None = None
+    usage: Usage = Usage()
+
+    @property
+    def text(self) -> str:
+        """What the model said after its last call: the answer."""
+        return self.message.turns[-1].text if self.message.turns else ""
+
+
+class Run:
+    """A run that starts when it is entered: `async with agent.run(…) as run`, or `with`.
+
+    Iterate over it for its records. Leaving the block before the end cancels the run and
+    waits until nothing of it is left; the terminal record is in `records` then.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        asked: tuple[Message, ...],
+        run_id: str,
+        clock: Callable[[], float],
+        sink: Sink | None,
+    ) -> None:
+        self.run_id = run_id
+        self._plan = plan
+        self._asked = asked
+        view = RunView(run_id, plan.model.name)
+        self._journal = Journal(view, plan.chain, clock, sink)
+        self._loop = Loop(plan, self._journal, view, self._stop)
+        self._rest: list[Record] = []
+        self._abort: FinishReason | None = None
+        self._has_begun = False
+        self._is_ending = False
+        # Whether middleware has ended it, and so need not be heard a second time.
+        self._was_stopped = False
+        self._task: asyncio.Task[None] | None = None
+        self._thread: LoopThread | None = None
+
+    # -- waiting
+
+    async def __aenter__(self) -> Self:
+        if self._task is not None:
+            raise UsageError("a run can be entered once: ask the agent for another")
+        self._task = asyncio.create_task(self._live(), name=f"run {self.run_id}")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.cancel("the caller left the run")
+        await self._over()
+        late = self._loop.late_failure
+        if late is not None and error is None and not self._was_stopped:
+            raise late
+
+    def __aiter__(self) -> AsyncIterator[Record]:
+        """The records; a second loop goes on where the first was left."""
+        return self._read()
+
+    async def _read(self) -> AsyncIterator[Record]:
+        if self._task is None:
+            raise UsageError("enter the run before you read it: (async) with … as run")
+        while batch := await self._batch():
+            while batch:
+                yield batch.pop()
+
+    async def _batch(self) -> list[Record]:
+        """The records that wait, the next one last."""
+        if not self._rest:
+            self._rest = (await self._journal.outbox.get())[::-1]
+        return self._rest
+
+    async def wait(self) -> Result:
+        """Wait for the end without reading."""
+        async for _ in self:
+            pass
+        await self._over()
+        return self.result
+
+    # -- not waiting: the same, on a loop of its own thread
+
+    def __enter__(self) -> Self:
+        self._thread = shared_loop()
+        self._thread.run(self.__aenter__())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._thread is not None
+        self._thread.run(self.__aexit__(kind, error, traceback))
+
+    def __iter__(self) -> Iterator[Record]:
+        if self._thread is None:
+            raise UsageError("enter the run before you read it: with … as run")
+        for batch in self._thread.iterate(self._batches()):
+            yield from batch
+
+    async def _batches(self) -> AsyncIterator[list[Record]]:
+        while batch := await self._journal.outbox.get():
+            yield batch
+
+    # -- ending it
+
+    def cancel(self, detail: str = "cancelled by the caller") -> None:
+        """End the run as soon as it can be; what came stands. From the run's own loop."""
+        self._stop(aborted("cancelled", detail))
+
+    def _stop(self, reason: FinishReason) -> None:
+        """The first reason counts, but a person's wins over a clock's."""
+        if self._task is None or self._task.done():
+            return
+        if self._abort is None or (self._abort.kind == "timeout" and reason.kind == "cancelled"):
+            is_first = self._abort is None
+            self._abort = reason
+            self._journal.outbox.let_go()
+            if is_first and self._has_begun and not self._is_ending:
+                self._journal.interrupt(self._task)
+
+    async def _over(self) -> None:
+        """Wait for the task, also while the caller itself is cancelled."""
+        assert self._task is not None
+        cancelled: asyncio.CancelledError | None = None
+        while not self._task.done():
+            try:
+                await asyncio.shield(self._task)
+            except asyncio.CancelledError as error:
+                cancelled = error
+                if self._task.cancelled():
+                    break
+        if cancelled is not None:
+            raise cancelled
+
+    async def _live(self) -> None:
+        loop = self._loop
+        try:
+            with loop.timer(self._plan.limits.run_timeout_s, "run_timeout_s"):
+                end = await self._played(loop)
+            self._is_ending = True
+            await loop.finish(end)
+        finally:
+            self._journal.outbox.close()
+            await self._plan.model.aclose()
+
+    async def _played(self, loop: Loop) -> End:
+        try:
+            await loop.begin()
+            self._has_begun = True
+            if self._abort is not None:
+                raise asyncio.CancelledError
+            reason = await loop.play()
+            return RunFinished(reason, loop.usage)
+        except asyncio.CancelledError:
+            _uncancel()
+            self._is_ending = True
+            reason = self._abort or aborted("cancelled", "the run's task was cancelled")
+            await loop.abort(str(reason))
+            return RunFinished(self._abort or reason, loop.usage)
+        except Terminate as terminate:
+            self._is_ending = self._was_stopped = True
+            await loop.abort(terminate.reason)
+            return RunFinished(aborted("terminated", terminate.reason), loop.usage)
+        except RunBroken as broken:
+            self._is_ending = True
+            await loop.abort(str(broken))
+            return RunFailed(category=broken.category, message=str(broken), usage=loop.usage)
+        except HeadraceError as failed:
+            self._is_ending = self._was_stopped = True
+            await loop.abort(str(failed))
+            return RunFailed(category="unknown", message=str(failed), usage=loop.usage)
+
+    # -- what is known, at any moment
+
+    @property
+    def records(self) -> list[Record]:
+        """All records so far; the list is the run's own, and grows."""
+        return self._journal.records
+
+    @property
+    def message(self) -> Message:
+        """The answer as far as it is told."""
+        return self._journal.assembler.message()
+
+    @property
+    def messages(self) -> list[Message]:
+        """What this run adds to a conversation, as far as it is told."""
+        return [*self._asked, self.message]
+
+    @property
+    def result(self) -> Result:
+        """What came of it. Raises `UsageError` before the end."""
+        last = self._journal.records[-1].event if self._journal.records else None
+        if not isinstance(last, RunFinished | RunFailed):
+            raise UsageError("the run goes on: read it to its end, or await run.wait()")
+        message = self.message
+        return Result(
+            message=message, finish=message.finish, error=message.error, usage=message.usage
+        )
+
+
+def _uncancel() -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        while task.cancelling():
+            task.uncancel()

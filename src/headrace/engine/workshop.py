@@ -1,0 +1,192 @@
+"""The calls of one turn at work: side by side, each within its bounds, results in the order
+of the calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from headrace.engine.limits import RunLimits
+from headrace.engine.middleware.chain import Chain
+from headrace.engine.middleware.middleware import Allow, Deny, RunView, ToolCall
+from headrace.engine.terminate import Terminate
+from headrace.engine.tools import Tool, ToolContext, ToolReturn, Toolset, failure
+from headrace.engine.tools.result import shortened
+from headrace.errors import HeadraceError
+from headrace.events import ToolProgress, ToolResult, ToolStarted
+from headrace.messages import CallPart
+
+NOT_RUN = "The call was not run: the run ended before it."
+STOPPED = "The call was stopped: the run ended before its result was known."
+
+
+class _Job:
+    """One call, from its start to its result."""
+
+    def __init__(self, call: ToolCall, tool: Tool, context: ToolContext) -> None:
+        self.call = call
+        self.tool = tool
+        self.context = context
+        self.task: asyncio.Task[None] | None = None
+        self.result: ToolReturn | None = None
+
+
+class Workshop:
+    """Runs the calls of a turn. Iterate over `events()`; `close()` ends whatever still
+    runs. After either, `results` has an answer to every call."""
+
+    def __init__(self, view: RunView, chain: Chain, tools: Toolset, limits: RunLimits) -> None:
+        self._view = view
+        self._chain = chain
+        self._tools = tools
+        self._limits = limits
+        self._slots = asyncio.Semaphore(limits.max_parallel_tools)
+        self._tool_slots: dict[str, asyncio.Semaphore] = {}
+        self._news: asyncio.Queue[ToolStarted | ToolProgress | _Job] = asyncio.Queue()
+        self._jobs: dict[str, _Job] = {}
+        self._order: list[str] = []
+        self._told = 0
+        self._results: dict[str, ToolReturn] = {}
+        self._terminate: HeadraceError | None = None
+        self.ends_run: str | None = None
+        """The tool that asked for the end of the run."""
+
+    async def events(
+        self, calls: list[CallPart]
+    ) -> AsyncIterator[ToolStarted | ToolProgress | ToolResult]:
+        """What happens at work. Raises `Terminate` or `MiddlewareFailed` when all calls that
+        had begun are over."""
+        self._order = [call.call_id for call in calls]
+        for call in calls:
+            await self._begin(call)
+        while self._told < len(self._order):
+            for result in self._ready():
+                yield result
+            if self._told == len(self._order):
+                break
+            news = await self._news.get()
+            if isinstance(news, _Job):
+                self._over(news)
+            else:
+                yield news
+        if self._terminate is not None:
+            raise self._terminate
+
+    async def _begin(self, part: CallPart) -> None:
+        tool = self._tools.get(part.name)
+        if part.error is not None:
+            self._results[part.call_id] = failure(f"The arguments are malformed: {part.error}")
+        elif tool is None:
+            names = ", ".join(self._tools.names) or "none"
+            self._results[part.call_id] = failure(f"No tool {part.name!r}: there are {names}")
+        else:
+            await self._ask(ToolCall(part.call_id, part.name, part.args), tool)
+
+    async def _ask(self, call: ToolCall, tool: Tool) -> None:
+        decision = await self._chain.before_tool(self._view, call)
+        if isinstance(decision, Deny):
+            self._results[call.call_id] = failure(decision.reason)
+            return
+        self._start(ToolCall(call.call_id, call.name, _allowed(decision)), tool)
+
+    def _start(self, call: ToolCall, tool: Tool) -> None:
+        loop = asyncio.get_running_loop()
+
+        def report(news: ToolProgress) -> None:
+            loop.call_soon_threadsafe(self._news.put_nowait, news)
+
+        context = ToolContext(
+            run_id=self._view.run_id,
+            step=self._view.step,
+            call_id=call.call_id,
+            name=call.name,
+            report=report,
+        )
+        job = _Job(call, tool, context)
+        self._jobs[call.call_id] = job
+        job.task = asyncio.create_task(self._work(job), name=f"tool {call.name}")
+
+    async def _work(self, job: _Job) -> None:
+        try:
+            async with self._slots, self._slot_of(job.tool):
+                self._news.put_nowait(ToolStarted(job.call.call_id, job.call.args))
+                result = await self._within_time(job)
+                result = await self._chain.after_tool(self._view, job.call, result)
+            max_chars = job.tool.max_result_chars or self._limits.max_result_chars
+            job.result = shortened(result, max_chars)
+        except asyncio.CancelledError:
+            raise
+        except HeadraceError as error:
+            self._terminate = self._terminate or error
+            why = error.reason if isinstance(error, Terminate) else str(error)
+            job.result = failure(f"The run was ended: {why}")
+        finally:
+            self._news.put_nowait(job)
+
+    async def _within_time(self, job: _Job) -> ToolReturn:
+        timeout_s = job.tool.timeout_s or self._limits.tool_timeout_s
+        timer = asyncio.timeout(timeout_s)
+        try:
+            async with timer:
+                return await job.tool.execute(job.call.args, job.context)
+        except TimeoutError:
+            if not timer.expired():
+                raise
+        job.context.cancel()
+        return failure(f"{job.call.name} took longer than {timeout_s:g} s and was stopped")
+
+    def _slot_of(self, tool: Tool) -> asyncio.Semaphore:
+        size = tool.max_concurrent or self._limits.max_parallel_tools
+        return self._tool_slots.setdefault(tool.name, asyncio.Semaphore(size))
+
+    def _over(self, job: _Job) -> None:
+        if job.result is not None:
+            self._results[job.call.call_id] = job.result
+            if job.result.ends_run and self.ends_run is None:
+                self.ends_run = job.call.name
+
+    def _ready(self) -> list[ToolResult]:
+        """The results whose turn it is."""
+        ready: list[ToolResult] = []
+        while self._told < len(self._order):
+            call_id = self._order[self._told]
+            result = self._results.get(call_id)
+            if result is None:
+                break
+            ready.append(_told(call_id, result))
+            self._told += 1
+        return ready
+
+    async def close(self) -> list[ToolResult]:
+        """Stop what runs, wait for it, and answer every call that was not answered: with
+        its result where it had one."""
+        running = [job for job in self._jobs.values() if job.task and not job.task.done()]
+        for job in running:
+            job.context.cancel()
+            job.task.cancel()  # type: ignore[union-attr]
+        if running:
+            tasks = [job.task for job in running if job.task is not None]
+            await asyncio.wait(tasks, timeout=self._limits.closing_s)
+        for job in self._jobs.values():
+            self._over(job)
+        for call_id in self._order:
+            words = STOPPED if call_id in self._jobs else NOT_RUN
+            self._results.setdefault(call_id, failure(words))
+        return self._ready()
+
+
+def _allowed(decision: Allow | Deny) -> object:
+    assert isinstance(decision, Allow)
+    return decision.args
+
+
+def _told(call_id: str, result: ToolReturn) -> ToolResult:
+    return ToolResult(
+        call_id=call_id, content=result.content, kind=result.kind, is_error=result.is_error
+    )
+
+
+def unanswered(call: CallPart) -> ToolResult:
+    """The answer to a call that nothing will run."""
+    words = NOT_RUN if call.error is None else f"The arguments are malformed: {call.error}"
+    return _told(call.call_id, failure(words))

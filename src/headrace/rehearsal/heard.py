@@ -1,0 +1,229 @@
+"""What a model hears: a request body, read back into words, tools and results.
+
+The bodies are those of `headrace.requests`, or of anybody else who speaks the dialect.
+What is not there, or is not what it should be, is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from headrace.wire.json_value import as_list, as_object, as_objects, as_text
+
+JSONObject: TypeAlias = dict[str, Any]
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+
+class HeardTool(msgspec.Struct, frozen=True):
+    """A tool that is offered."""
+
+    name: str
+    description: str = ""
+    schema: JSONObject = {}
+
+
+class HeardResult(msgspec.Struct, frozen=True):
+    """The result of a call."""
+
+    call_id: str
+    name: str
+    text: str
+    is_error: bool | None = None
+    """None: the dialect does not tell."""
+
+
+class HeardMessage(msgspec.Struct, frozen=True):
+    """One message. A tool's message has a result, and no words of its own."""
+
+    role: Role
+    text: str = ""
+    calls: tuple[str, ...] = ()
+    """The names of the tools that an assistant's message calls."""
+    result: HeardResult | None = None
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """One request, as the model hears it."""
+
+    dialect: str = "chat"
+    model: str = ""
+    system: str = ""
+    messages: tuple[HeardMessage, ...] = ()
+    tools: tuple[HeardTool, ...] = ()
+    effort: str | None = None
+
+    @property
+    def user(self) -> str:
+        """What the user said last."""
+        return next((m.text for m in reversed(self.messages) if m.role == "user" and m.text), "")
+
+    @property
+    def since_user(self) -> tuple[HeardMessage, ...]:
+        """The messages after the user's last."""
+        for number in range(len(self.messages), 0, -1):
+            if self.messages[number - 1].role == "user":
+                return self.messages[number:]
+        return self.messages
+
+    @property
+    def results(self) -> tuple[HeardResult, ...]:
+        """The results of the last assistant message's calls; none, where something else
+        was said since."""
+        found: list[HeardResult] = []
+        for message in reversed(self.messages):
+            if message.result is None:
+                break
+            found.append(message.result)
+        return tuple(reversed(found))
+
+    @property
+    def replies(self) -> int:
+        """How often the model has spoken in this conversation."""
+        return sum(message.role == "assistant" for message in self.messages)
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """The names of the tools that are offered."""
+        return tuple(tool.name for tool in self.tools)
+
+    @property
+    def words(self) -> int:
+        """How many words the request holds."""
+        texts = [self.system, *(message.text for message in self.messages)]
+        texts += [message.result.text for message in self.messages if message.result]
+        return sum(len(text.split()) for text in texts)
+
+
+def heard_from(body: JSONObject, dialect: str = "chat") -> Heard:
+    """What the body of a request says."""
+    match dialect:
+        case "anthropic":
+            system, messages = _text(body.get("system")), _anthropic(body)
+        case "responses":
+            system, messages = as_text(body.get("instructions")) or "", _responses(body)
+        case _:
+            system, messages = "", _chat(body)
+    said = [message.text for message in messages if message.role == "system"]
+    return Heard(
+        dialect=dialect,
+        model=as_text(body.get("model")) or "",
+        system="\n\n".join(text for text in (system, *said) if text),
+        messages=tuple(message for message in messages if message.role != "system"),
+        tools=tuple(map(_tool, as_objects(body.get("tools")))),
+        effort=_effort(body),
+    )
+
+
+def _tool(tool: JSONObject) -> HeardTool:
+    told = as_object(tool.get("function")) or tool
+    schema = told.get("parameters") or told.get("input_schema")
+    return HeardTool(
+        as_text(told.get("name")) or "", as_text(told.get("description")) or "", as_object(schema)
+    )
+
+
+def _effort(body: JSONObject) -> str | None:
+    """The knob, wherever it is; a budget of tokens is not a word."""
+    places = (body.get("reasoning"), body.get("output_config"))
+    words = [as_text(as_object(place).get("effort")) for place in places]
+    return next(filter(None, [as_text(body.get("reasoning_effort")), *words]), None)
+
+
+def _text(content: object) -> str:
+    """Content as text: a text, or a list of parts of which some have one."""
+    if isinstance(content, str):
+        return content
+    texts = (as_text(part) or as_text(as_object(part).get("text")) for part in as_list(content))
+    return "\n".join(text for text in texts if text)
+
+
+def _role(role: object) -> Role:
+    if role == "assistant":
+        return "assistant"
+    return "system" if role in ("system", "developer") else "user"
+
+
+# --- chat -------------------------------------------------------------------------
+
+
+def _chat(body: JSONObject) -> list[HeardMessage]:
+    names: dict[str, str] = {}
+    return [_chat_message(message, names) for message in as_objects(body.get("messages"))]
+
+
+def _chat_message(message: JSONObject, names: dict[str, str]) -> HeardMessage:
+    text = _text(message.get("content"))
+    if message.get("role") == "tool":
+        id = as_text(message.get("tool_call_id")) or ""
+        name = names.get(id) or as_text(message.get("tool_name")) or ""
+        return HeardMessage("tool", result=HeardResult(id, name, text))
+    called: list[str] = []
+    for call in as_objects(message.get("tool_calls")):
+        said = as_object(call.get("function")) or as_object(call.get("custom"))
+        called.append(as_text(said.get("name")) or "")
+        names[as_text(call.get("id")) or ""] = called[-1]
+    return HeardMessage(_role(message.get("role")), text, tuple(called))
+
+
+# --- anthropic --------------------------------------------------------------------
+
+
+def _anthropic(body: JSONObject) -> list[HeardMessage]:
+    names: dict[str, str] = {}
+    messages: list[HeardMessage] = []
+    for message in as_objects(body.get("messages")):
+        blocks = as_objects(message.get("content"))
+        calls = [block for block in blocks if block.get("type") == "tool_use"]
+        names |= {as_text(c.get("id")) or "": as_text(c.get("name")) or "" for c in calls}
+        results = [_block_result(b, names) for b in blocks if b.get("type") == "tool_result"]
+        messages += [HeardMessage("tool", result=result) for result in results]
+        text = _text(message.get("content"))
+        called = tuple(as_text(call.get("name")) or "" for call in calls)
+        # A message of nothing but results is not the user's.
+        if text or called or not results:
+            messages.append(HeardMessage(_role(message.get("role")), text, called))
+    return messages
+
+
+def _block_result(block: JSONObject, names: dict[str, str]) -> HeardResult:
+    id = as_text(block.get("tool_use_id")) or ""
+    text = _text(block.get("content"))
+    return HeardResult(id, names.get(id, ""), text, block.get("is_error") is True)
+
+
+# --- responses --------------------------------------------------------------------
+
+
+def _responses(body: JSONObject) -> list[HeardMessage]:
+    asked = body.get("input")
+    if isinstance(asked, str):
+        return [HeardMessage("user", asked)]
+    names: dict[str, str] = {}
+    messages: list[HeardMessage] = []
+    for item in as_objects(asked):
+        _hear_item(item, names, messages)
+    return messages
+
+
+def _hear_item(item: JSONObject, names: dict[str, str], messages: list[HeardMessage]) -> None:
+    kind = as_text(item.get("type")) or "message"
+    id = as_text(item.get("call_id")) or ""
+    if kind.endswith("_call_output"):
+        text = _text(item.get("output"))
+        messages.append(HeardMessage("tool", result=HeardResult(id, names.get(id, ""), text)))
+    elif kind == "message":
+        _join(messages, _role(item.get("role")), _text(item.get("content")))
+    elif kind.endswith("_call"):
+        names[id] = as_text(item.get("name")) or kind.removesuffix("_call")
+        _join(messages, "assistant", "", (names[id],))
+
+
+def _join(messages: list[HeardMessage], role: Role, text: str, calls: tuple[str, ...] = ()) -> None:
+    """Items of one reply are one message."""
+    last = messages[-1] if messages else None
+    if role == "assistant" and last is not None and last.role == role:
+        messages[-1] = HeardMessage(role, last.text + text, last.calls + calls)
+    else:
+        messages.append(HeardMessage(role, text, calls))

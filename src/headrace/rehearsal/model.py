@@ -1,0 +1,169 @@
+"""The rehearsal model: a deterministic stand-in that thinks, calls tools and answers.
+
+It is no language model, and says so. It reads the user's message with patterns, calls
+`calculator`, `clock` and `notepad` where they are offered and help, and answers in
+markdown that depends on the message. The same request always gets the same turn.
+
+These words ask it for more; they stand first in a message, after a mark, or after "please":
+
+    slow          pauses between the words and the parts
+    long          an answer of thousands of words
+    parallel      several tools called at once
+    think again   thinking between one tool and the next
+    fail          an error event in the middle of the answer
+    cut           a connection that breaks in the middle of the answer
+    stall         an answer that stops and never goes on
+    refuse        a request that is turned away (429)
+    help          the list of these words
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.rehearsal.heard import Heard, HeardResult
+from headrace.rehearsal.prose import chosen, counted_words, reply
+from headrace.rehearsal.reading import Reading, read
+from headrace.rehearsal.script import (
+    Line,
+    ScriptedTurn,
+    call,
+    cut,
+    error,
+    refuse,
+    say,
+    stall,
+    think,
+    turn,
+    wait,
+)
+from headrace.rehearsal.tool_use import ToolUse, planned
+from headrace.rehearsal.transport import ScriptedTransport
+
+PACE_S = 0.02
+"""How long the model takes for a word, when nobody hurries it."""
+_SLOW_PACE_S = 0.12
+_LONG_PACE_S = 0.004
+_SLOW_WAIT_S = 1.5
+
+_FAULTS: dict[str, Line] = {
+    "fail": error("overloaded", "The rehearsal model was asked to fail, and does."),
+    "cut": cut(),
+    "stall": stall(),
+}
+_READINGS = (
+    "Let me read the message again before I answer.",
+    "Let me look at what is being asked here.",
+    "I need to see what this message wants from me.",
+)
+_WEIGHINGS = (
+    "I need to keep it short and say where it comes from.",
+    "I should answer with what I have, and not pretend to more.",
+    "Let me put that in order: the result first, then how it came about.",
+)
+
+
+def answer(heard: Heard, *, pace_s: float = PACE_S) -> ScriptedTurn:
+    """The turn that answers a request; `pace_s` 0 does not wait between words."""
+    reading = read(heard.user)
+    if "refuse" in reading.wishes:
+        return turn(refuse(429, "The rehearsal model was asked to refuse, and does."))
+    results = [m.result for m in heard.since_user if m.result is not None]
+    left = planned(reading, heard)[len(results) :]
+    lines = _ask(reading, heard, left, results) if left else _answer(reading, heard, results)
+    if "slow" in reading.wishes:
+        lines = [step for line in lines for step in (wait(_SLOW_WAIT_S), line)]
+    return turn(*lines, pace_s=_pace_s(reading, pace_s))
+
+
+def rehearsal_transport(*, dialect: str = "chat", pace_s: float = PACE_S) -> ScriptedTransport:
+    """The rehearsal model behind the seam of all transports."""
+
+    def player(heard: Heard) -> ScriptedTurn:
+        return answer(heard, pace_s=pace_s)
+
+    return ScriptedTransport(player, dialect=dialect, keeps_requests=False)
+
+
+def _pace_s(reading: Reading, pace_s: float) -> float:
+    if not pace_s:
+        return 0.0
+    if "slow" in reading.wishes:
+        return _SLOW_PACE_S
+    return _LONG_PACE_S if "long" in reading.wishes else pace_s
+
+
+# --- asking tools -----------------------------------------------------------------
+
+
+def _ask(
+    reading: Reading, heard: Heard, left: Sequence[ToolUse], results: Sequence[HeardResult]
+) -> list[Line]:
+    """Think, and call: all at once where that is wished, else one after the other."""
+    uses = left if "parallel" in reading.wishes else left[:1]
+    lines = _first_thoughts(reading, heard) if not results else _thoughts_between(reading, results)
+    lines += [_purpose(uses)] if heard.effort != "none" else []
+    if not results:
+        lines.append(say(_announcement(uses)))
+    return lines + [call(use.name, use.args) for use in uses]
+
+
+def _purpose(uses: Sequence[ToolUse]) -> Line:
+    title = "Choosing a tool" if len(uses) == 1 else "Choosing several tools"
+    wanted = " and ".join(f"`{use.name}`" for use in uses)
+    return think(f"I need to {uses[0].purpose}. That is a case for {wanted}.", title=title)
+
+
+def _announcement(uses: Sequence[ToolUse]) -> str:
+    if len(uses) == 1:
+        return f"Let me {uses[0].purpose} first.\n\n"
+    return f"Let me ask {len(uses)} tools at once.\n\n"
+
+
+def _first_thoughts(reading: Reading, heard: Heard) -> list[Line]:
+    if heard.effort == "none":
+        return []
+    kind = "a question" if reading.is_question else "no question"
+    counted = f"It has {counted_words(reading)} and is {kind}."
+    thoughts: list[Line] = [
+        think(f"{chosen(_READINGS, reading)} {counted}", title="Reading the message")
+    ]
+    if heard.effort in ("high", "xhigh", "max"):
+        word = reading.longest or "nothing"
+        told = f"Let me check every part of it. The longest word is “{word}”, for what it is worth."
+        thoughts.append(think(told, title="Looking closer"))
+    return thoughts
+
+
+def _thoughts_between(reading: Reading, results: Sequence[HeardResult]) -> list[Line]:
+    last = results[-1]
+    short = " ".join(last.text.split())[:60]
+    if "think again" not in reading.wishes:
+        return [think(f"`{last.name}` says {short}. Let me go on with the next.")]
+    return [
+        think(f"`{last.name}` says {short}.", title=f"Reading what {last.name} said"),
+        think("Let me think again before I go on. One thing is still missing.", title="Once more"),
+    ]
+
+
+# --- answering --------------------------------------------------------------------
+
+
+def _answer(reading: Reading, heard: Heard, results: Sequence[HeardResult]) -> list[Line]:
+    lines: list[Line] = []
+    if heard.effort != "none":
+        lines += _last_thoughts(reading, results) if results else _first_thoughts(reading, heard)
+        if not reading.is_greeting:
+            lines.append(think(chosen(_WEIGHINGS, reading, 1), title="Putting the answer together"))
+    text = reply(reading, heard, results)
+    fault = next((_FAULTS[wish] for wish in _FAULTS if wish in reading.wishes), None)
+    if fault is None:
+        return [*lines, say(text)]
+    return [*lines, say(text[: len(text) // 2]), fault]
+
+
+def _last_thoughts(reading: Reading, results: Sequence[HeardResult]) -> list[Line]:
+    told = f"There are {len(results)} results. " if len(results) > 1 else ""
+    failed = any(result.is_error for result in results)
+    judged = "One of them failed, and I must not hide that." if failed else "That looks right."
+    return [think(f"Let me check what came back. {told}{judged}", title="Checking the results")]

@@ -1,0 +1,153 @@
+"""What the rehearsal model makes of a message: sums, times, notes, and wishes. Plain
+patterns, no understanding."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable
+
+import msgspec
+
+WISHES = {
+    "slow": "pauses between the words and the parts",
+    "long": "an answer of thousands of words",
+    "parallel": "several tools called at once",
+    "think again": "thinking between one tool and the next",
+    "fail": "an error event in the middle of the answer",
+    "cut": "a connection that breaks in the middle of the answer",
+    "stall": "an answer that stops and never goes on",
+    "refuse": "a request that is turned away (429)",
+    "help": "this list",
+}
+"""What can be asked for, and what comes of it."""
+
+# A wish stands first, after a mark, after a word such as "please", or before "answer": so
+# that "how long is a river" is a question and no wish.
+_WISH = re.compile(
+    r"(?:^|[,;:.!?(]\s*|\b(?:be|and|then|please|now|do|in|but)\s+)"
+    r"(?P<first>{0})\b|\b(?P<second>{0})\s+(?:answer|please|calls)\b".format("|".join(WISHES)),
+    re.IGNORECASE,
+)
+_NUMBER = r"\(*\d+(?:\.\d+)?\)*"
+_SUM = re.compile(rf"-?{_NUMBER}(?:\s*[-+*/]\s*{_NUMBER})+")
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{2,4}")
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|percent)\s+of\s+(\d+(?:\.\d+)?)", re.IGNORECASE)
+_SPOKEN = (
+    (re.compile(r"(?<=\d)\s*(?:x|×|times|multiplied by)\s*(?=[\d(])", re.IGNORECASE), " * "),
+    (re.compile(r"(?<=\d)\s*(?:÷|divided by|over)\s*(?=[\d(])", re.IGNORECASE), " / "),
+    (re.compile(r"(?<=\d)\s*plus\s*(?=[\d(])", re.IGNORECASE), " + "),
+    (re.compile(r"(?<=\d)\s*(?:−|–|minus)\s*(?=[\d(])", re.IGNORECASE), " - "),
+    (re.compile(r"(?<=\d),(?=\d{3}\b)"), ""),
+)
+_TIME = re.compile(
+    r"\b(?:what|which|the|current|local)\s+(?:time|date|day|year|month|hour)\b"
+    r"|\btoday\b|\btomorrow\b|\bo'?clock\b|\btime is it\b|\bright now\b",
+    re.IGNORECASE,
+)
+_NOTE = re.compile(
+    r"\b(?:write|draft|make|create|compose|prepare|jot|note|save)\s+(?:me\s+|us\s+|down\s+)?"
+    r"(?:an?\s+|the\s+|my\s+|some\s+|down\s+)(?P<what>[^.!?\n,;:]{3,60})",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_GREETING = re.compile(r"\s*(?:hi|hello|hey|good (?:morning|evening|day))\b[^\n]{0,20}", re.I)
+_THANKS = re.compile(r"\b(?:thanks|thank you|cheers)\b", re.IGNORECASE)
+_IDENTITY = re.compile(r"\b(?:who|what) are you\b|\bare you (?:an? )?\w+", re.IGNORECASE)
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """A message, as far as patterns can read it."""
+
+    text: str
+    words: tuple[str, ...] = ()
+    wishes: frozenset[str] = frozenset()
+    sums: tuple[str, ...] = ()
+    asks_time: bool = False
+    note: str | None = None
+    """What is to be written down."""
+    is_greeting: bool = False
+    is_thanks: bool = False
+    asks_identity: bool = False
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it asks something."""
+        return "?" in self.text
+
+    @property
+    def longest(self) -> str:
+        """Its longest word; the first of them."""
+        return max(self.words, key=len, default="")
+
+
+def read(text: str) -> Reading:
+    """Read a message."""
+    words = tuple(_WORD.findall(text))
+    wanted = _NOTE.search(text)
+    return Reading(
+        text=text.strip(),
+        words=words,
+        wishes=frozenset(
+            (match["first"] or match["second"]).lower() for match in _WISH.finditer(text)
+        ),
+        sums=_sums(text),
+        asks_time=_TIME.search(text) is not None,
+        note=wanted["what"].strip() if wanted else None,
+        is_greeting=_GREETING.fullmatch(text) is not None,
+        is_thanks=_THANKS.search(text) is not None,
+        asks_identity=_IDENTITY.search(text) is not None,
+    )
+
+
+def _sums(text: str) -> tuple[str, ...]:
+    text = _SHARE.sub(r"\1 / 100 * \2", _DATE.sub("", text))
+    for pattern, sign in _SPOKEN:
+        text = pattern.sub(sign, text)
+    found = (_balanced(match[0].strip()) for match in _SUM.finditer(text))
+    return tuple(dict.fromkeys(entry for entry in found if value_of(entry) is not None))[:3]
+
+
+def _balanced(expression: str) -> str:
+    """Without the brackets that the message had around it."""
+    while expression.count("(") > expression.count(")") and expression.startswith("("):
+        expression = expression[1:]
+    while expression.count(")") > expression.count("(") and expression.endswith(")"):
+        expression = expression[:-1]
+    return expression
+
+
+# --- sums -------------------------------------------------------------------------
+
+_Sign = Callable[[float, float], float]
+_SIGNS: dict[type[ast.operator], _Sign] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: lambda a, b: a / b,
+}
+_MAX_CHARS = 200
+
+
+def value_of(expression: str) -> str | None:
+    """The value of a sum of plain numbers; None for anything else."""
+    try:
+        value = _value(ast.parse(expression[:_MAX_CHARS], mode="eval").body)
+    except (SyntaxError, ValueError, ArithmeticError, RecursionError):
+        return None
+    # What is whole is written so, also where a division made it.
+    is_whole = value == int(value) and abs(value) < 1e15
+    return str(int(value)) if is_whole else f"{value:.10g}"
+
+
+def _value(node: ast.expr) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _SIGNS:
+            return _SIGNS[type(sign)](_value(left), _value(right))
+        case _:
+            raise ValueError("no sum")

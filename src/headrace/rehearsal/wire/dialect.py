@@ -1,0 +1,32 @@
+"""The dialects that a script can be played in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from headrace.errors import UsageError
+from headrace.rehearsal.script import ScriptedTurn
+from headrace.rehearsal.wire.anthropic import AnthropicWriter
+from headrace.rehearsal.wire.chat import ChatWriter
+from headrace.rehearsal.wire.responses import ResponsesWriter
+from headrace.rehearsal.wire.step import Occasion, Step
+from headrace.rehearsal.wire.writer import Writer, played
+
+_WRITERS: dict[str, Callable[[ScriptedTurn, Occasion], Writer]] = {
+    "chat": ChatWriter,
+    "anthropic": AnthropicWriter,
+    "responses": ResponsesWriter,
+}
+DIALECTS: tuple[str, ...] = tuple(_WRITERS)
+"""Their names."""
+
+
+def steps_of(
+    turn: ScriptedTurn, dialect: str = "chat", occasion: Occasion | None = None
+) -> Iterator[Step]:
+    """What the provider does in this turn, event after event. Raises `UsageError` for a
+    dialect that cannot be written."""
+    writer = _WRITERS.get(dialect)
+    if writer is None:
+        raise UsageError(f"no script in {dialect!r}: there are {', '.join(DIALECTS)}")
+    return played(turn, writer(turn, occasion or Occasion()))

@@ -1,0 +1,59 @@
+"""Our words for reasons and errors, in those of the dialects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import ErrorCategory
+
+CHAT_REASONS = {
+    "end_turn": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "context_full": "model_length",
+}
+ANTHROPIC_REASONS = {
+    "content_filter": "refusal",
+    "paused": "pause_turn",
+    "context_full": "model_context_window_exceeded",
+}
+RESPONSES_REASONS = {"max_tokens": "max_output_tokens"}
+"""What is not in a table goes out as it is."""
+
+_OPENAI: dict[ErrorCategory, str] = {
+    "auth": "invalid_api_key",
+    "permission": "insufficient_permissions",
+    "rate_limit": "rate_limit_exceeded",
+    "invalid_request": "invalid_request_error",
+    "not_found": "model_not_found",
+    "context_overflow": "context_length_exceeded",
+    "content_filter": "content_filter",
+    "overloaded": "server_overloaded",
+    "server": "server_error",
+    "timeout": "timeout",
+}
+_ANTHROPIC: dict[ErrorCategory, str] = {
+    "auth": "authentication_error",
+    "permission": "permission_error",
+    "rate_limit": "rate_limit_error",
+    "invalid_request": "invalid_request_error",
+    "not_found": "not_found_error",
+    "context_overflow": "invalid_request_error",
+    "content_filter": "content_filter",
+    "overloaded": "overloaded_error",
+    "server": "api_error",
+    "timeout": "timeout_error",
+}
+
+
+def openai_error(category: ErrorCategory, message: str) -> dict[str, Any]:
+    """The error object of OpenAI's grammars."""
+    word = _OPENAI.get(category, category)
+    return {"message": message, "type": word, "param": None, "code": word}
+
+
+def anthropic_error(category: ErrorCategory, message: str) -> dict[str, Any]:
+    """Anthropic's error object. A prompt that is too long is told in words alone."""
+    if category == "context_overflow" and "prompt is too long" not in message:
+        message = f"prompt is too long: {message}"
+    return {"type": _ANTHROPIC.get(category, category), "message": message}

@@ -1,0 +1,57 @@
+"""For tests of what is built on Headrace: a scripted model, and time that costs nothing.
+
+from headrace.testing import ScriptedTransport, call, say, think, turn
+
+script = ScriptedTransport([turn(think("Let me see."), say("Hello!"))])
+headrace.complete("vllm:any", "Hi", transport=script)
+"""
+
+from headrace.rehearsal.clock import Hang, TasksLeft, VirtualLoop, run_virtual
+from headrace.rehearsal.heard import Heard, HeardMessage, HeardResult, HeardTool
+from headrace.rehearsal.script import (
+    Line,
+    ScriptedTurn,
+    call,
+    cut,
+    error,
+    finish,
+    no_finish,
+    raw,
+    redacted,
+    refuse,
+    say,
+    stall,
+    think,
+    turn,
+    usage,
+    wait,
+)
+from headrace.rehearsal.transport import ScriptedTransport
+
+__all__ = [
+    "Hang",
+    "Heard",
+    "HeardMessage",
+    "HeardResult",
+    "HeardTool",
+    "Line",
+    "ScriptedTransport",
+    "ScriptedTurn",
+    "TasksLeft",
+    "VirtualLoop",
+    "call",
+    "cut",
+    "error",
+    "finish",
+    "no_finish",
+    "raw",
+    "redacted",
+    "refuse",
+    "run_virtual",
+    "say",
+    "stall",
+    "think",
+    "turn",
+    "usage",
+    "wait",
+]

@@ -1,0 +1,145 @@
+"""Four runs, disturbed in five ways at every event, in three dialects: there is one end, nothing
+is left running, and the next request is one that the provider takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headrace import events as ev
+from headrace.engine import Run, RunLimits
+from headrace.events import Record
+from headrace.rehearsal.clock import run_virtual
+from headrace.rehearsal.transport import ScriptedTransport
+from tests.engine.play import (
+    MODELS,
+    PACE_S,
+    RUNS,
+    Bench,
+    CuttingTransport,
+    agent_for,
+    check_run,
+    clock,
+)
+
+_counts: dict[str, int] = {}
+
+
+async def _read(run: Run, until: int | None = None) -> list[Record]:
+    seen: list[Record] = []
+    if until == 0:
+        return seen
+    async for record in run:
+        seen.append(record)
+        if len(seen) == until:
+            break
+    return seen
+
+
+class Case:
+    """One run of one script in one dialect."""
+
+    def __init__(self, name: str, dialect: str) -> None:
+        self.dialect = dialect
+        self.transport = ScriptedTransport(RUNS[name](), dialect=dialect)
+        self.bench = Bench()
+
+    def over(self, run: Run) -> Run:
+        check_run(run, self.dialect)
+        assert self.transport.open_streams == 0
+        assert self.bench.running == 0
+        return run
+
+    def clean(self) -> Run:
+        async def main() -> Run:
+            async with agent_for(self.dialect, self.transport, self.bench).run(
+                "Go.", clock=clock()
+            ) as run:
+                await _read(run)
+            return run
+
+        return self.over(run_virtual(main()))
+
+    def cancelled(self, at: int) -> Run:
+        async def main() -> Run:
+            async with agent_for(self.dialect, self.transport, self.bench).run(
+                "Go.", clock=clock()
+            ) as run:
+                await _read(run, at)
+                run.cancel()
+                await _read(run)
+            return run
+
+        return self.over(run_virtual(main()))
+
+    def left(self, at: int) -> Run:
+        async def main() -> Run:
+            async with agent_for(self.dialect, self.transport, self.bench).run(
+                "Go.", clock=clock()
+            ) as run:
+                await _read(run, at)
+            return run
+
+        return self.over(run_virtual(main()))
+
+    def timed_out(self, at: int) -> Run:
+        limits = RunLimits(run_timeout_s=(at + 0.5) * PACE_S)
+
+        async def main() -> Run:
+            async with agent_for(self.dialect, self.transport, self.bench, limits).run(
+                "Go.", clock=clock()
+            ) as run:
+                await _read(run)
+            return run
+
+        return self.over(run_virtual(main()))
+
+    def cut(self, at: int) -> Run:
+        transport = CuttingTransport(self.transport, at)
+
+        async def main() -> Run:
+            async with agent_for(self.dialect, transport, self.bench).run(
+                "Go.", clock=clock()
+            ) as run:
+                await _read(run)
+            return run
+
+        return self.over(run_virtual(main()))
+
+    def crashed(self, at: int) -> Run:
+        self.bench.crashes_at = at
+        return self.clean()
+
+
+def _count(kind: str) -> None:
+    _counts[kind] = _counts.get(kind, 0) + 1
+
+
+DISTURBED: dict[str, Callable[[Case, int], Run]] = {
+    "cancel": Case.cancelled,
+    "left early": Case.left,
+    "timeout": Case.timed_out,
+    "provider cut": Case.cut,
+    "tool crash": Case.crashed,
+}
+
+
+@pytest.mark.parametrize("dialect", MODELS)
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("way", DISTURBED)
+def test_any_abort_leaves_a_whole_run(name: str, dialect: str, way: str) -> None:
+    whole = Case(name, dialect).clean()
+    assert len(whole.records) <= 60
+    positions = range(len(whole.records) + 1)
+    if way == "tool crash":
+        positions = range(1, 1 + sum(isinstance(r.event, ev.ToolStarted) for r in whole.records))
+    for at in positions:
+        DISTURBED[way](Case(name, dialect), at)
+        _count(way)
+
+
+def test_how_many_that_were(record_property: Callable[[str, object], None]) -> None:
+    told = ", ".join(f"{way} {count}" for way, count in _counts.items())
+    record_property("summary", f"aborted runs: {sum(_counts.values())} ({told})")
+    assert not _counts or sum(_counts.values()) > 1_000

@@ -1,0 +1,61 @@
+"""What is played is what the providers' own packages take for theirs."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import msgspec
+import pydantic
+import pytest
+
+from headrace.rehearsal.script import call, error, finish, redacted, say, think, turn, usage
+from headrace.wire.framing import framing_named
+from headrace.wire.limits import DEFAULT_LIMITS
+from tests.rehearsal.scripts import DIALECTS, bytes_of
+
+TYPES = {
+    "chat": "openai.types.chat:ChatCompletionChunk",
+    "anthropic": "anthropic.types:RawMessageStreamEvent",
+    "responses": "openai.types.responses:ResponseStreamEvent",
+}
+# What no package knows: a comment on the wire, and an error instead of an event.
+UNTYPED = {"anthropic": ("ping", "error")}
+SCRIPTS = [
+    turn("Hello there."),
+    turn(think("Let me see.", title="Reading"), think("And more."), "Hi", call("add", a=1)),
+    turn(call("f", {"x": [1, 2]}), call("g"), is_interleaved=True),
+    turn(redacted("blob"), think("x", encrypted=True), say("Hi"), usage(9, 8, cached=3)),
+    turn("half", finish("max_tokens")),
+]
+
+
+@cache
+def judge(dialect: str) -> pydantic.TypeAdapter[Any]:
+    module, _, name = TYPES[dialect].partition(":")
+    return pydantic.TypeAdapter(getattr(import_module(module), name))
+
+
+def payloads(data: bytes) -> list[dict[str, Any]]:
+    framing = framing_named("sse", DEFAULT_LIMITS)
+    frames = [frame.data for frame in [*framing.feed(data), *framing.close()]]
+    return [msgspec.json.decode(frame) for frame in frames if frame != b"[DONE]"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("script", SCRIPTS, ids=range(len(SCRIPTS)))
+def test_every_event_is_of_the_published_type(script: Any, dialect: str) -> None:
+    for payload in payloads(b"".join(bytes_of(script, dialect))):
+        if payload.get("type") not in UNTYPED.get(dialect, ()):
+            judge(dialect).validate_json(msgspec.json.encode(payload), strict=False)
+
+
+def test_the_error_event_of_responses_is_of_the_published_type() -> None:
+    (*_, last) = payloads(b"".join(bytes_of(turn("Hi", error()), "responses")))
+    judge("responses").validate_python(last)
+
+
+def test_sequence_numbers_have_no_gap() -> None:
+    told = payloads(b"".join(bytes_of(SCRIPTS[2], "responses")))
+    assert [payload["sequence_number"] for payload in told] == list(range(len(told)))
