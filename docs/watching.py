@@ -19,7 +19,7 @@ from headrace.cli.colour import Paint
 from headrace.cli.thinking_printer import FrameRows
 from headrace.cli.timeline_text import timeline_lines
 from headrace.events import Record
-from headrace.phases import languages, span, status, tracker
+from headrace.phases import languages, span, status, thought, tracker
 from headrace.phases.stats import OutputStats, output_status
 from headrace.projections import thinking as frames_package
 from headrace.projections.thinking import ThinkingProjection, frame, projection
@@ -96,7 +96,7 @@ def answer(records: Iterable[Record]) -> str:
 
 def sources() -> str:
     """Where a status phrase may come from, the highest rank first."""
-    ranked = sorted(get_args(status.StatusSource), key=lambda word: -status._RANKS[word])
+    ranked = sorted(get_args(status.StatusSource), key=lambda word: -thought.RANKS[word])
     rows = [
         (
             f"`{word}`",

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from headrace import events as ev
@@ -355,9 +356,7 @@ def test_what_is_rewritten_is_what_is_logged_shown_and_kept() -> None:
 def test_a_rewritten_argument_is_what_runs() -> None:
     def change(run: RunView, event: Any) -> Any:
         if isinstance(event, ev.ToolCallFinished):
-            return ev.ToolCallFinished(
-                part=event.part, call_id=event.call_id, name=event.name, args={"a": 5, "b": 6}, raw=event.raw
-            )  # fmt: skip
+            return msgspec.structs.replace(event, args={"a": 5, "b": 6})
         return event
 
     run, transport = played(turn(ADD), "ok", middleware=[Hooks(rewrite_event=change)])
@@ -586,9 +585,13 @@ def test_messages_can_be_asked_for_at_any_moment() -> None:
 
     async def main() -> Run:
         async with agent_for("chat", transport, Bench()).run("Go.") as run:
-            async for record in run:
-                if isinstance(record.event, ev.StepFinished):
-                    counts.append(len(run.messages[-1].turns))
+            counts.extend(
+                [
+                    len(run.messages[-1].turns)
+                    async for record in run
+                    if isinstance(record.event, ev.StepFinished)
+                ]
+            )
         return run
 
     run = run_virtual(main())

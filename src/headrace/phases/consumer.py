@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+import asyncio
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
 from inspect import isawaitable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -45,29 +46,56 @@ def consume(
     records: Iterable[Record], consumer: Consumer, *, mode: CompletionMode = "transition"
 ) -> None:
     """Read the records and call back. Completes are called also where the records break
-    off. Raises `UsageError` for an async callback: `consume_async` is for those."""
+    off, but not after a callback that raised. Raises `UsageError` for an async callback:
+    `consume_async` is for those."""
     tracker = PhaseTracker(mode)
+    is_calling = False
     try:
         for record in records:
             for notice in tracker.feed(record):
+                is_calling = True
                 _tell(consumer, notice)
+                is_calling = False
     finally:
-        for notice in tracker.close():
+        for notice in [] if is_calling else tracker.close():
             _tell(consumer, notice)
 
 
 async def consume_async(
     records: AsyncIterable[Record], consumer: Consumer, *, mode: CompletionMode = "transition"
 ) -> None:
-    """The same for code that waits; callbacks may be plain or async."""
+    """The same for code that waits; callbacks may be plain or async. Completes are waited
+    for also while the caller is cancelled."""
     tracker = PhaseTracker(mode)
+    is_calling = False
     try:
         async for record in records:
             for notice in tracker.feed(record):
+                is_calling = True
                 await _tell_async(consumer, notice)
+                is_calling = False
     finally:
-        for notice in tracker.close():
-            await _tell_async(consumer, notice)
+        if not is_calling:
+            await _unhindered(_tell_all(consumer, tracker.close()))
+
+
+async def _tell_all(consumer: Consumer, notices: list[Notice]) -> None:
+    for notice in notices:
+        await _tell_async(consumer, notice)
+
+
+async def _unhindered(work: Coroutine[Any, Any, None]) -> None:
+    """Cancellation may come again and again, as from a scope that has timed out."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()
 
 
 def _called(consumer: Consumer, notice: Notice) -> object:

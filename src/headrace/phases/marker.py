@@ -6,51 +6,62 @@ import re
 
 MAX_MARKER_CHARS = 200
 """Past this it is no marker."""
-MARKER = re.compile(r"\[STATUS:[ \t]*([^\[\]\n]*?)[ \t]*\]")
+_MARKER = re.compile(r"\[STATUS:([^\[\]\n]*)\]")
 _PREFIX = "[STATUS:"
+_TOKEN = re.compile(r"[\[\n]|`+")
+_FENCE_TICKS = 3
 
 
-class MarkerRemover:
-    """Reasoning as it streams, without its markers. What may still become one is held
-    back, never more than `MAX_MARKER_CHARS`. Behind a backtick it is code, and none."""
+class MarkerReader:
+    """Reasoning as it streams: what is text of it, and what its markers say. What may still
+    become a marker is held back, never more than `MAX_MARKER_CHARS`. In code, between
+    backticks or fences, there are no markers."""
 
     def __init__(self) -> None:
         self.last = "\n"
         """The latest text that was said. A marker after a space, or at the beginning, takes
         the space behind it along, so that it leaves no second one."""
         self.is_busy = False
-        """Whether the next text cannot simply be passed on."""
+        """Whether text without a bracket or a backtick cannot simply be passed on."""
         self._held = ""
         self._is_swallowing = False
+        self._is_in_fence = False
+        # Of the line so far: its backticks, and whether it opens or closes a block of code.
+        self._ticks = 0
+        self._run = 0
+        self._begins_line = False
+        self._is_fence = False
 
-    def feed(self, text: str) -> str:
-        """The text that is certain."""
-        if "[" not in text and not self.is_busy:
-            self.last = text or self.last
-            return text
-        cleaned = self._cleaned(self._held + text)
-        self.is_busy = self._is_swallowing or bool(self._held)
-        return cleaned
+    def feed(self, text: str) -> tuple[str, list[str]]:
+        """The text that is certain, and the markers that were closed."""
+        pieces: list[str] = []
+        markers: list[str] = []
+        self._read(self._held + text, pieces, markers)
+        self.is_busy = bool(self._is_swallowing or self._held or self._is_in_fence or self._ticks)
+        return "".join(pieces), markers
 
     def close(self) -> str:
         """The reasoning has ended: what was held back is text."""
-        rest = self._held
-        self.__init__()  # type: ignore[misc]
+        rest, self._held = self._held, ""
+        self._is_swallowing = self.is_busy = False
         return rest
 
-    def _cleaned(self, text: str) -> str:
+    def _read(self, text: str, pieces: list[str], markers: list[str]) -> None:
         self._held = ""
-        pieces: list[str] = []
         start = 0
         while start < len(text):
             start = self._swallowed(text, start)
-            opening = text.find("[", start)
-            if opening < 0:
+            token = _TOKEN.search(text, start)
+            if token is None:
                 self._say(pieces, text[start:])
-                break
-            self._say(pieces, text[start:opening])
-            start = self._bracket(pieces, text, opening)
-        return "".join(pieces)
+                return
+            self._say(pieces, text[start : token.start()])
+            if token[0] == "[":
+                start = self._bracket(text, token.start(), pieces, markers)
+            else:
+                self._follow_code(token[0])
+                self._say(pieces, token[0])
+                start = token.end()
 
     def _swallowed(self, text: str, start: int) -> int:
         while self._is_swallowing and start < len(text):
@@ -60,19 +71,33 @@ class MarkerRemover:
             start += 1
         return start
 
-    def _bracket(self, pieces: list[str], text: str, opening: int) -> int:
+    def _follow_code(self, token: str) -> None:
+        if token == "\n":
+            self._is_in_fence ^= self._is_fence
+            self._ticks = self._run = 0
+            self._is_fence = False
+            return
+        if self.last[-1:] != "`":
+            self._run = 0
+            self._begins_line = not self._ticks and not self.last.rpartition("\n")[2].strip()
+        before, self._run = self._run, self._run + len(token)
+        if before < _FENCE_TICKS <= self._run:
+            # A second one in the same line closes what the first opened.
+            self._is_fence = self._begins_line and not self._is_fence
+        self._ticks += len(token)
+
+    def _bracket(self, text: str, opening: int, pieces: list[str], markers: list[str]) -> int:
         """Past the bracket that opens here: removed, held back, or said. Returns where to
         go on."""
-        if self.last[-1:] == "`":
-            self._say(pieces, "[")
-            return opening + 1
-        marker = MARKER.match(text, opening)
-        if marker is not None and marker.end() - opening <= MAX_MARKER_CHARS:
-            self._is_swallowing = self.last[-1:].isspace()
-            return marker.end()
-        if _may_become_marker(text[opening : opening + MAX_MARKER_CHARS + 1]):
-            self._held = text[opening:]
-            return len(text)
+        if not self._is_in_fence and self._ticks % 2 == 0:
+            marker = _MARKER.match(text, opening, opening + MAX_MARKER_CHARS)
+            if marker is not None:
+                self._is_swallowing = self.last[-1:].isspace()
+                markers.append(marker[1].strip())
+                return marker.end()
+            if _may_become_marker(text[opening : opening + MAX_MARKER_CHARS + 1]):
+                self._held = text[opening:]
+                return len(text)
         self._say(pieces, "[")
         return opening + 1
 

@@ -14,10 +14,13 @@ _QUOTED = re.compile(
     r"|“[^”]*”?|「[^」]*」?|『[^』]*』?|«[^»]*»?"
     r"|(?<!\w)['‘][^'’\n]*(?:['’]\w[^'’\n]*)*['’](?!\w)"
 )
-_MARKUP = str.maketrans("", "", "*_`#~")
-_BRACKET = re.compile(r"[()\[\]{}<>（）【】]")
+_MARKUP = str.maketrans("", "", "*`#~")
+_BLANKS = str.maketrans({"’": "'", "\t": " ", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
+_BRACKET = re.compile(r"[()\[\]{}<>（）【】《》「」『』]")
+# Never cut inside of one: a word, a number, an address, a name in code.
+_WORD = re.compile(r"[A-Za-z0-9_./:@%+-]")
 _AFTER_SENTENCE = " \t\n\"'”’」』)*]。."
-_EDGES = " \t\n-–—_*,.;:!"
+_EDGES = " \t\n-–—*,.;:!"
 _SHORTEST = min(language.min_chars for language in LANGUAGES)
 
 
@@ -28,7 +31,9 @@ def find_phrase(sentence: str, *, is_quoted: bool = False) -> str | None:
     sentence begins inside a quotation."""
     if len(sentence) < _SHORTEST:
         return None
-    low = sentence.lower().replace("’", "'")
+    low = sentence.lower()
+    if "\t" in low or not low.isascii():
+        low = low.translate(_BLANKS)
     if len(low) != len(sentence):
         # A few letters are longer in lower case, and places must stay where they are.
         low = sentence
@@ -87,7 +92,7 @@ def _trimmed(sentence: str, low: str, start: int, language: Language) -> str | N
         text = clean(_BRACKET.split(sentence[start:end], maxsplit=1)[0])
         if len(text) >= language.min_chars:
             text = shortened(text, language)
-            return text[0].upper() + text[1:]
+            return text[0].upper() + text[1:] if len(text) >= language.min_chars else None
         if stop is None or stop[0] != ",":
             return None
         place = stop.end()
@@ -100,10 +105,10 @@ def clean(text: str) -> str:
 
 def shortened(text: str, language: Language) -> str:
     """A phrase that is too long ends with a whole word that can end one."""
-    max_chars = language.max_chars
-    if len(text) <= max_chars:
+    end = language.max_chars
+    if len(text) <= end:
         return text
-    cut = text[:max_chars]
-    if " " in cut and not text[max_chars].isspace():
-        cut = cut.rpartition(" ")[0]
-    return language.dangling.sub("", cut).strip(_EDGES)
+    # Chinese may end after any character, but not inside of a foreign word.
+    while end and _WORD.match(text[end]) and _WORD.match(text[end - 1]):
+        end -= 1
+    return language.dangling.sub("", text[:end]).strip(_EDGES)

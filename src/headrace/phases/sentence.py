@@ -1,5 +1,5 @@
-"""Reasoning as it streams, cut into finished sentences; a status marker finishes one too.
-Bounded, and looked at only where a delta brings a character that can finish one."""
+"""Reasoning as it streams, cut into finished sentences. Bounded, and looked at only where a
+delta brings a character that can finish one."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ import msgspec
 
 MAX_CHARS = 200
 """How much of a sentence is kept: its beginning, and as much of its end."""
-_find_boundary = re.compile(r"[.!?\n\]。！？]").search
+_find_boundary = re.compile(r"[.!?\n。！？]").search
 _MARKS = ".!?"
 _AFTER_MARKS = ".!?\"'”’)*]"
-# The mark stands first in the pattern: so the search is for one of a few characters.
+# The mark stands first in the pattern, so that the search is for one of a few characters;
+# a run of marks is looked at once, from its first, or a thousand dots would be a million looks.
 _END = re.compile(
-    r"[.!?。！？\n\[](?:"
+    r"[.!?。！？\n](?:"
     r"(?<=\n)"
-    r"|(?<=\[)STATUS:[^\[\]\n]*\]"
-    r"|(?<=[。！？])[。！？]*[”」』\"]?"
-    r"|(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\bDr\.)(?<!\n\d\.)(?<!\n\d\d\.)"
-    r"[.!?]*[\"'”’)*\]]*(?=\s))"
+    r"|(?<=[。！？])[。！？]*+[”」』\"]?"
+    r"|(?<=[.!?])(?<![.!?].)"
+    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)"
+    r"(?<!\bSt\.)(?<!\bapprox\.)(?<!\bU\.S\.)(?<!\n\d\.)(?<!\n\d\d\.)(?<!\*\*\d\.)(?<!\*\*\d\d\.)"
+    r"(?<!# \d\.)"
+    r"[.!?]*+[\"'”’)*\]]*+(?:\n|(?=\s)))"
 )
 
 
@@ -49,31 +52,34 @@ class SentenceReader:
         """The sentences that this delta finished."""
         self._pieces.append(text)
         self._chars += len(text)
-        if self._ends_if_space:
-            return self._cut("".join(self._pieces))
-        boundary = _find_boundary(text)
-        if boundary is None:
-            if self._chars > 4 * MAX_CHARS:
-                self._keep("".join(self._pieces))
-            return []
-        if boundary.end() == len(text) and boundary[0] in _MARKS:
-            # Only what comes next tells a full stop from a point.
-            self._ends_if_space = True
-            return []
+        if not self._ends_if_space:
+            boundary = _find_boundary(text)
+            if boundary is None:
+                return self._wait()
+            if boundary.end() == len(text) and boundary[0] in _MARKS:
+                # Only what comes next tells a full stop from a point.
+                self._ends_if_space = True
+                return self._wait()
+        elif not text.strip(_AFTER_MARKS):
+            return self._wait()
         return self._cut("".join(self._pieces))
 
     def close(self) -> list[Sentence]:
         """The part has ended, and what is left with it."""
         rest = "".join(self._pieces)[1:]
-        sentences = [self._sentence(rest, ends_line=True)] if rest.strip() else []
-        self.__init__()  # type: ignore[misc]
-        return sentences
+        return [self._sentence(rest, ends_line=True)] if rest.strip() else []
+
+    def _wait(self) -> list[Sentence]:
+        if self._chars > 4 * MAX_CHARS:
+            self._keep("".join(self._pieces))
+        return []
 
     def _cut(self, text: str) -> list[Sentence]:
         sentences: list[Sentence] = []
         start = 1
         for end in _END.finditer(text, 1):
-            sentences.append(self._sentence(text[start : end.end()], ends_line=end[0] == "\n"))
+            is_line = end[0][-1] == "\n"
+            sentences.append(self._sentence(text[start : end.end()], ends_line=is_line))
             start = end.end()
         self._ends_if_space = text[-1] in _AFTER_MARKS
         self._keep(text[start - 1 :])

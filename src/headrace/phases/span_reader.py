@@ -13,6 +13,8 @@ from headrace.events import Record
 from headrace.phases.span import Span, SpanKind
 
 _Path = tuple[str, ...]
+# How a provider tells that its tool has ended.
+_ENDS = frozenset({"completed", "failed", "incomplete"})
 
 
 class _Open(msgspec.Struct, kw_only=True):
@@ -43,7 +45,8 @@ class _Call(msgspec.Struct):
 
     Some providers tell that a tool works before its arguments are written, others give the
     arguments of a search when it is done. So a tool runs from its first report, or from the
-    end of arguments that took time to write after it.
+    end of arguments that took time to write after it. It runs until its end is told, which
+    may be in a later output, else until the last report.
     """
 
     writing: _Open
@@ -51,15 +54,48 @@ class _Call(msgspec.Struct):
     resumed_ms: int | None = None
     """When more arguments came after a report."""
     is_ours: bool = True
+    is_done: bool = False
+    """The provider told that its tool has ended, or gave the result."""
 
     def write_on(self, now_ms: int) -> None:
         """The arguments were written until now."""
         if self.running is None:
             self.writing.end_ms = now_ms
+        elif self.is_done:
+            pass
         elif self.resumed_ms is None:
             self.resumed_ms = now_ms
         elif now_ms > self.resumed_ms:
             self.writing.end_ms = self.running.start_ms = self.running.end_ms = now_ms
+
+    def finish_writing(self, now_ms: int, *, is_error: bool) -> None:
+        """The arguments are whole. They were written until the last of them came: that they
+        have ended may be told much later. Where none came, ours took until now."""
+        self.writing.is_error = is_error
+        if self.running is None:
+            self.writing.is_running = False
+            if self.is_ours and not self.writing.deltas:
+                self.writing.end_ms = now_ms
+
+    def run(self) -> _Open:
+        """The running of its tool, which has begun where the writing ended."""
+        if self.running is None:
+            self.running = msgspec.structs.replace(
+                self.writing,
+                kind="tool",
+                start_ms=self.writing.end_ms,
+                deltas=0,
+                chars=0,
+                is_error=False,
+                is_running=False,
+            )
+        return self.running
+
+    def break_off(self, now_ms: int) -> None:
+        """The stream ends in the middle: a tool of which no end was told ran until then."""
+        is_runnable = not (self.is_ours or self.writing.is_error or self.writing.is_running)
+        if is_runnable and not self.is_done and now_ms > self.writing.end_ms:
+            self.run().end_ms = now_ms
 
     def spans(self, now_ms: int) -> list[Span]:
         if self.running is None:
@@ -74,7 +110,7 @@ class SpanReader:
     """Gives the spans of a stream as they end.
 
     Consecutive parts of a kind are one span, so a span is known to have ended only when
-    something else comes in its output; a call that the provider runs, when its output
+    something else comes in its output; a call that the provider runs, when its turn
     ends. Time does not go back: an earlier `at_ms` counts as the latest one.
     """
 
@@ -193,17 +229,15 @@ class SpanReader:
         call = self._part_calls.pop((record.path, event.part), None)
         if call is None:
             return
-        call.writing.is_error = isinstance(event, ev.ToolCallMalformed)
-        if call.running is None:
-            call.writing.is_running = False
-            call.write_on(self._now_ms)
+        call.finish_writing(self._now_ms, is_error=isinstance(event, ev.ToolCallMalformed))
         if call.is_ours:
             self._end_call(record.path, event.call_id)
 
     def _tool_activity(self, record: Record, event: ev.ToolActivity) -> None:
         call = self._calls.get((record.path, event.call_id))
         if call is not None:
-            self._report(call, record)
+            self._report(call, is_end=event.status in _ENDS)
+            call.run().is_error |= event.status == "failed"
 
     def _tool_output(self, record: Record, event: ev.ToolOutput) -> None:
         self._end_prose(record.path, event.output)
@@ -214,19 +248,16 @@ class SpanReader:
             self._settle(moment, event.content, event.is_error)
             self._ended.append(moment.span(self._now_ms))
         else:
-            self._settle(self._report(call, record), event.content, event.is_error)
+            self._report(call, is_end=not call.is_done)
+            self._settle(call.run(), event.content, event.is_error)
 
-    def _report(self, call: _Call, record: Record) -> _Open:
+    def _report(self, call: _Call, *, is_end: bool) -> None:
         """The provider told something of a tool that it runs."""
-        running = call.running
-        if running is None:
-            writing = call.writing
-            running = self._open(record, "tool", writing.output, writing.label, writing.call_id)
-            running.start_ms = writing.end_ms
-            call.running = running
+        running = call.run()
         running.deltas += 1
-        running.end_ms, running.is_running = self._now_ms, False
-        return running
+        if is_end or not call.is_done:
+            running.end_ms = self._now_ms
+        call.is_done |= is_end
 
     def _end_call(self, path: _Path, call_id: str) -> None:
         call = self._calls.pop((path, call_id), None)
@@ -295,28 +326,28 @@ class SpanReader:
     # --- ends ------------------------------------------------------------------------
 
     def _output_finished(self, record: Record, event: ev.OutputFinished) -> None:
+        """What the provider runs goes on: an agent's result comes in a later output."""
         self._end_prose(record.path, event.output)
-        for path, call_id in [
-            key
-            for key, call in self._calls.items()
-            if key[0] == record.path and call.writing.output == event.output
-        ]:
-            self._end_call(path, call_id)
 
-    def _turn_over(self, record: Record, event: ev.TurnFinished | ev.TurnFailed) -> None:
-        self._end_turn(record.path)
+    def _turn_finished(self, record: Record, event: ev.TurnFinished) -> None:
+        self._end_turn(record.path, is_cut=False)
+
+    def _turn_failed(self, record: Record, event: ev.TurnFailed) -> None:
+        self._end_turn(record.path, is_cut=True)
 
     def _run_over(self, record: Record, event: ev.RunFinished | ev.RunFailed) -> None:
         self._end_run(record.path)
 
-    def _end_turn(self, path: _Path) -> None:
+    def _end_turn(self, path: _Path, *, is_cut: bool) -> None:
         for place, output in [key for key in self._prose if key[0] == path]:
             self._end_prose(place, output)
-        for place, call_id in [key for key in self._calls if key[0] == path]:
-            self._end_call(place, call_id)
+        for key in [key for key in self._calls if key[0] == path]:
+            if is_cut:
+                self._calls[key].break_off(self._now_ms)
+            self._end_call(*key)
 
     def _end_run(self, path: _Path) -> None:
-        self._end_turn(path)
+        self._end_turn(path, is_cut=True)
         for place, call_id in [key for key in self._tools if key[0] == path]:
             self._end_tool(place, call_id)
 
@@ -341,8 +372,8 @@ class SpanReader:
             ev.MediaProduced: self._media_produced,
             ev.OpaqueItem: self._opaque_item,
             ev.OutputFinished: self._output_finished,
-            ev.TurnFinished: self._turn_over,
-            ev.TurnFailed: self._turn_over,
+            ev.TurnFinished: self._turn_finished,
+            ev.TurnFailed: self._turn_failed,
             ev.RunFinished: self._run_over,
             ev.RunFailed: self._run_over,
         }

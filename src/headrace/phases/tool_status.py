@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from headrace.phases.languages import ENGLISH
+import msgspec
+
+from headrace.phases.languages import ENGLISH, language_of
 from headrace.phases.phrase import shortened
 from headrace.wire.json_value import as_list, as_object, as_text
 
@@ -34,16 +36,26 @@ _TOPICS = (
     "topic", "city", "location",
 )  # fmt: skip
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_BRACKETS = re.compile(r"[()\[\]{}<>]+")
+_BRACKETS = re.compile(r"[()\[\]{}<>（）【】《》「」『』]+")
+_MAX_NAME_CHARS = 48
+MIN_TOPIC_CHARS = 20
+"""What is always left for the topic of a call."""
 
 
 def tool_phrase(name: str, args: Any = None) -> str:
     """A phrase for a call, with what it is after where the arguments tell it."""
-    words = " ".join(_WORDS.findall(name.replace("_", " "))).lower()
+    words = " ".join(_WORDS.findall(name[:_MAX_NAME_CHARS].replace("_", " "))).lower()
     known = next((phrase for pattern, phrase in _PHRASES if pattern.search(words)), None)
-    phrase = known or (f"Using {words}" if words else "Using a tool")
+    phrase = known or (
+        f"Using {words}" if words and len(name) <= _MAX_NAME_CHARS else "Using a tool"
+    )
     topic = _topic(args)
-    return shortened(f"{phrase}: {topic}" if topic else phrase, ENGLISH)
+    if not topic:
+        return phrase
+    room = ENGLISH.max_chars - len(phrase)
+    language = msgspec.structs.replace(language_of(topic), max_chars=max(room, MIN_TOPIC_CHARS))
+    topic = shortened(topic, language)
+    return f"{phrase}: {topic}" if topic else phrase
 
 
 def _topic(args: Any) -> str:

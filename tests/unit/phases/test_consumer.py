@@ -106,3 +106,40 @@ def test_completes_are_called_when_the_task_is_cancelled() -> None:
 
     asyncio.run(main())
     assert seen[-1] == "reasoning_complete"
+
+
+def test_completes_are_called_also_under_a_scope_that_cancels_again_and_again() -> None:
+    """A level-triggered scope, such as anyio's, cancels every wait until it is left."""
+    seen: list[str] = []
+
+    async def stalling() -> AsyncIterator[Record]:
+        for record in TURN[:4]:
+            yield record
+        await asyncio.sleep(60)
+
+    async def main() -> None:
+        task = asyncio.create_task(consume_async(stalling(), listening(seen, is_async=True)))
+        while "reasoning_delta" not in seen:
+            await asyncio.sleep(0)
+        while not task.done():
+            task.cancel()
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert seen[-1] == "reasoning_complete"
+
+
+def test_a_callback_that_raises_is_the_error_and_the_last_call() -> None:
+    seen: list[str] = []
+
+    def broken(*_: Any) -> None:
+        raise ValueError("mine")
+
+    consumer = Consumer(
+        on_reasoning_delta=broken, on_reasoning_complete=lambda _: seen.append("complete")
+    )
+    with pytest.raises(ValueError, match="mine"):
+        consume(TURN, consumer)
+    with pytest.raises(ValueError, match="mine"):
+        asyncio.run(consume_async(arriving(TURN), consumer))
+    assert seen == []

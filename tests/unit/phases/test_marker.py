@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.phases.marker import MAX_MARKER_CHARS, MarkerRemover
+from headrace.phases.marker import MAX_MARKER_CHARS, MarkerReader
 
 PIECES = st.sampled_from(
     ["[STATUS: reading]", "[STATUS:", "[", "]", " ", "\n", "[S", "TATUS: x]", "word",
@@ -15,8 +15,8 @@ PIECES = st.sampled_from(
 
 
 def removed(*texts: str) -> str:
-    remover = MarkerRemover()
-    return "".join([*map(remover.feed, texts), remover.close()])
+    reader = MarkerReader()
+    return "".join([*(reader.feed(text)[0] for text in texts), reader.close()])
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,28 @@ def test_any_slicing_leaves_the_same(pieces: list[str], data: st.DataObject) -> 
 
 
 def test_little_is_held_back() -> None:
-    remover = MarkerRemover()
-    said = remover.feed("[STATUS: " + "x" * (MAX_MARKER_CHARS - 12))
+    reader = MarkerReader()
+    said, _ = reader.feed("[STATUS: " + "x" * (MAX_MARKER_CHARS - 12))
     assert said == ""
-    assert remover.feed("yyyyyyyyyy").startswith("[STATUS: x")
+    assert reader.feed("yyyyyyyyyy")[0].startswith("[STATUS: x")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("[STATUS: one] a [STATUS:two ] b", ["one", "two"]),
+        ("`[STATUS: x]` and [STATUS: y]", ["y"]),
+        ("```\n[STATUS: x]\n```\n[STATUS: y]", ["y"]),
+        ("```x``` [STATUS: y]\n[STATUS: z]", ["y", "z"]),
+        ("    * [STATUS: reading the file] b", ["reading the file"]),
+        ("> [STATUS: quoted]", ["quoted"]),
+        ("[STATUS:]", [""]),
+    ],
+)
+def test_what_is_marked_is_what_is_removed(text: str, wanted: list[str]) -> None:
+    for pieces in ([text], list(text)):
+        reader = MarkerReader()
+        read = [reader.feed(piece) for piece in pieces]
+        assert [marker for _, markers in read for marker in markers] == wanted
+        left = "".join(said for said, _ in read) + reader.close()
+        assert len(left) <= len(text) - sum(len(marker) for marker in wanted)

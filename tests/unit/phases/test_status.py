@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 from hypothesis import given
@@ -186,3 +187,88 @@ def test_an_endless_sentence_is_not_kept() -> None:
     (sentence,) = reader.close()
     assert len(sentence.text) < 1_000
     assert not sentence.is_whole
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "我需要检查系统中所有模块的配置文件以及环境变量DATABASE_CONNECTION_STRING_PRIMARY是否正确。",
+            "检查系统中所有模块的配置文件以及环境变量",
+        ),
+        (
+            "Let me check __init__.py and snake_case_name first. ",
+            "Check __init__.py and snake_case_name first",
+        ),
+        ("Let me\u00a0check the timetable of the ferry. ", "Check the timetable of the ferry"),
+        (
+            "Let me look at the U.S. census of the year 2020. ",
+            "Look at the U.S. census of the year 2020",
+        ),
+        ("**1. Understand the Goal**\n", "Understand the Goal"),
+        ("### 2. Find the cause\n", "Find the cause"),
+        (
+            "```let x = 1``` is it.\nLet me check the second line of it.\n",
+            "Check the second line of it",
+        ),
+        ("    * I need to check the third row.\n", "Check the third row"),
+    ],
+)
+def test_phrases_are_whole(text: str, wanted: str) -> None:
+    assert thought(text)[-1][1] == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Should the tank overflow, the valve opens. ",
+        "Reading the manual never hurt anybody at all. ",
+        "Checking every row by hand took a whole week. ",
+        "Running water reached the village in 1960. ",
+        "First test is on Monday morning at nine. ",
+        "来自北京的用户一直很多。",
+        "我要求退款已经三个星期了。",
+    ],
+)
+def test_statements_are_no_announcements(text: str) -> None:
+    assert thought(text) == []
+
+
+LOOPS = [".", "!", '..."', "?!", "。", "[STATUS: ", "[STATUS:    ", "`", "先", "a. "]
+
+
+@pytest.mark.parametrize("mark", LOOPS)
+def test_what_a_looping_model_writes_costs_no_more_than_its_length(mark: str) -> None:
+    """Work is counted in steps of the interpreter, not in time."""
+    small, large = (_steps(mark * (n // len(mark))) for n in (2_000, 8_000))
+    assert large < 5 * small + 1_000
+
+
+def _steps(text: str) -> int:
+    count = 0
+
+    def trace(*_: object) -> object:
+        nonlocal count
+        count += 1
+        return trace
+
+    reader = SentenceReader()
+    sys.settrace(trace)  # type: ignore[arg-type]
+    try:
+        for character in text:
+            reader.feed(character)
+    finally:
+        sys.settrace(None)
+    return count
+
+
+@pytest.mark.parametrize("mark", LOOPS)
+def test_a_long_delta_is_looked_at_once(mark: str) -> None:
+    """It would take hours if every mark were followed to the end."""
+    assert isinstance(thought(mark * (100_000 // len(mark))), list)
+
+
+def test_a_long_name_of_a_tool_is_cut() -> None:
+    assert len(tool_phrase("web " * 50_000)) < 80
+    assert len(tool_phrase("x" * 200_000)) < 80
+    assert tool_phrase("web_search", {"query": "天气（北京）"}) == "Searching the web: 天气 北京"

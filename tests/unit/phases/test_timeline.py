@@ -17,8 +17,10 @@ from headrace.phases.lane import lanes
 from headrace.phases.pulse import MAX_BINS
 from headrace.phases.span import Span
 from headrace.phases.timeline import Gap, Timeline, TimelineReader, timeline
+from headrace.wire.decoder import Decoder
 from tests.authored import anthropic_streams, chat_streams
 from tests.wire import events_of
+from tests.xai import as_grpc, seed_trace
 
 Moment = tuple[int, Event | UnknownEvent]
 NESTED = ("c1",)
@@ -56,7 +58,8 @@ def call(
     numbers: dict[str, Any] = {"part": part, "output": 0, "item": part}
     return [
         (start, ev.ToolCallStarted(**numbers, call_id=call_id, name="find", executor=executor)),
-        (start, ev.ToolCallArgsDelta(part, "{}")),
+        (start, ev.ToolCallArgsDelta(part, "{")),
+        (end, ev.ToolCallArgsDelta(part, "}")),
         (end, ev.ToolCallFinished(part=part, call_id=call_id, name="find", args={}, raw="{}")),
     ]
 
@@ -140,17 +143,81 @@ def test_a_tool_of_the_provider_runs_to_what_is_last_told_of_it() -> None:
 
 
 def test_arguments_that_are_told_when_the_tool_is_done_were_not_being_written() -> None:
-    start, args, finished = call(0, 10, 60, executor="provider")
-    drawn = of(start, (20, activity()), (60, activity("done")), (60, args[1]), finished)
+    start, args, _, finished = call(0, 10, 60, executor="provider")
+    drawn = of(start, (20, activity()), (60, activity("completed")), (60, args[1]), finished)
+    assert told(drawn.spans) == [("call", 10, 10), ("tool", 10, 60)]
+    later = [(61, args[1]), (70, args[1]), (70, finished[1])]
+    drawn = of(start, (20, activity()), (60, activity("completed")), *later)
     assert told(drawn.spans) == [("call", 10, 10), ("tool", 10, 60)]
 
 
 def test_a_tool_that_is_announced_early_runs_when_its_arguments_are_written() -> None:
-    start, args, finished = call(0, 10, 60, executor="provider")
+    start, args, _, finished = call(0, 10, 60, executor="provider")
     moments = [start, (10, activity()), (20, args[1]), (50, args[1]), finished]
-    drawn = of(*moments, (90, activity("done")))
+    drawn = of(*moments, (90, activity("completed")))
     assert told(drawn.spans) == [("call", 10, 50), ("tool", 50, 90)]
-    assert told(of(*moments).spans) == [("call", 10, 50), ("tool", 50, 50)]
+    told_no_more = of(*moments, *said(1, 80, 90), (90, ev.TurnFinished(reason=END_TURN)))
+    assert told(told_no_more.spans)[:2] == [("call", 10, 50), ("tool", 50, 50)]
+
+
+@pytest.mark.parametrize("executor", ["client", "provider"])
+def test_arguments_that_come_whole_were_not_being_written_until_their_output_ends(
+    executor: Any,
+) -> None:
+    start, args, _, finished = call(0, 10, 60, executor=executor)
+    ended: Moment = (60, ev.OutputFinished(0, TOOL_USE))
+    drawn = of(start, args, finished, ended, (60, ev.TurnFinished(reason=TOOL_USE)))
+    assert told(drawn.spans) == [("call", 10, 10)]
+
+
+def test_a_tool_of_the_provider_runs_on_when_its_output_has_ended() -> None:
+    ended: Moment = (60, ev.OutputFinished(0, TOOL_USE))
+    written = [*call(0, 10, 20, executor="provider"), ended]
+    result_in_1 = ev.ToolOutput(part=7, output=1, item=7, call_id="c1", content=())
+    assert told(of(*written, (90, result_in_1)).spans) == [("call", 10, 20), ("tool", 20, 90)]
+
+
+def test_what_the_provider_says_is_the_end_of_its_tool_is() -> None:
+    written = call(0, 10, 20, executor="provider")
+    for status in ("completed", "failed", "incomplete"):
+        drawn = of(*written, (50, activity(status)), (90, output()), *said(8, 95, 99))
+        assert told(drawn.spans)[1] == ("tool", 20, 50)
+        assert drawn.spans[1].is_error is (status == "failed")
+    drawn = of(*written, (50, activity("completed")), (60, activity()), (70, activity("failed")))
+    assert told(drawn.spans)[1] == ("tool", 20, 70)
+
+
+@pytest.mark.parametrize("report", [[], [(30, ev.ToolActivity(part=0, call_id="c1", status="on"))]])
+@pytest.mark.parametrize(
+    "end",
+    [
+        [],
+        [(80, ev.TurnFailed(category="incomplete", message=""))],
+        [(80, ev.RunFinished(aborted("cancelled")))],
+    ],
+)
+def test_a_tool_whose_stream_broke_off_ran_to_the_end(report: Any, end: Any) -> None:
+    written = call(0, 10, 20, executor="provider")
+    drawn = of(*written, *report, (80, ev.OutputFinished(0, None)), *end)
+    assert told(drawn.spans) == [("call", 10, 20), ("tool", 20, 80)]
+
+
+def test_the_searches_of_an_agent_run_until_their_results_come() -> None:
+    chunks = seed_trace()
+    times = [0, 700, 1000, 3500, 4300, *range(4600, 5500, 100)]
+    decoder = Decoder("xai", framing="grpc")
+    moments: list[Moment] = []
+    for at, chunk in zip(times, chunks, strict=True):
+        moments += [(at, event) for event in decoder.feed(as_grpc([chunk]))]
+    moments += [(5400, event) for event in decoder.close()]
+    drawn = timeline(records(moments))
+    assert told(drawn.spans) == [
+        ("call", 0, 0),
+        ("tool", 0, 3500),
+        ("call", 700, 700),
+        ("tool", 700, 4300),
+        ("text", 4600, 5400),
+    ]
 
 
 def test_what_comes_whole_is_a_moment_and_ends_a_phase() -> None:

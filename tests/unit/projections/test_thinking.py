@@ -10,6 +10,7 @@ import pytest
 from headrace import events as ev
 from headrace.content import (
     END_TURN,
+    MAX_TOKENS,
     TOOL_USE,
     ImageContent,
     JSONContent,
@@ -17,7 +18,9 @@ from headrace.content import (
     Usage,
     aborted,
 )
+from headrace.errors import UsageError
 from headrace.projections.thinking import ThinkingProjection, encode_frame
+from headrace.projections.thinking.tool_result import kind_of
 from tests.phases.records import Turn, records
 
 
@@ -256,7 +259,7 @@ def test_reasoning_of_two_outputs_at_once_is_all_told() -> None:
     ]
     payloads = frames(events)
     complete = next(p for p in payloads if p["type"] == "thinking_complete")
-    assert complete["thinking"] == "a [STAbc"
+    assert complete["thinking"] == "a b[STAc"
     assert types(payloads)[-6:] == [
         "text_start", "text_delta", "text_end", "thinking_complete", "done", "[DONE]"
     ]  # fmt: skip
@@ -274,3 +277,73 @@ def test_a_marker_held_back_is_said_before_the_text() -> None:
         "thinking_delta",
         "thinking_end",
     ]
+
+
+def test_a_run_that_recovery_closed_is_an_error() -> None:
+    payloads = frames([*run(STEP_1), ev.RunClosed("interrupted", "m")])
+    assert (payloads[-2]["type"], payloads[-2]["category"]) == ("error", "interrupted")
+
+
+def test_an_event_that_nobody_knows_changes_no_end() -> None:
+    events = [*Turn().output(0).text("a").end_output().end(), ev.UnknownEvent("new", b"{}")]
+    assert types(frames(events))[-2:] == ["done", "[DONE]"]  # type: ignore[arg-type]
+
+
+def test_the_candidate_that_is_shown_tells_how_it_ended() -> None:
+    turn = Turn().output(0).text("a").output(1).text("b")
+    turn.events += [
+        ev.OutputFinished(0, MAX_TOKENS, "length"),
+        ev.OutputFinished(1, END_TURN, "stop"),
+    ]
+    payloads = frames(turn.end(END_TURN, "stop"))
+    assert next(p for p in payloads if p["type"] == "text_end")["finish_reason"] == "length"
+    assert payloads[-2]["finish_reason"] == "max_tokens"
+
+
+def test_markers_of_candidates_and_of_outputs_do_not_mix() -> None:
+    events: list[ev.Event] = [
+        ev.TurnStarted(dialect="xai", outputs="successive"),
+        ev.OutputStarted(0),
+        ev.OutputStarted(1),
+        ev.ReasoningStarted(part=0, output=0, item=0),
+        ev.ReasoningStarted(part=1, output=1, item=1),
+        ev.ReasoningDelta(0, "A [STA"),
+        ev.ReasoningDelta(1, "TUS: x] B"),
+        ev.ReasoningFinished(1),
+        ev.ReasoningDelta(0, "TUS: reading it] A"),
+        ev.ReasoningFinished(0),
+        ev.TurnFinished(reason=END_TURN),
+    ]
+    payloads = frames(events)
+    complete = next(p for p in payloads if p["type"] == "thinking_complete")
+    assert complete["thinking"] == "A TUS: x] BA"
+    assert [p["description"] for p in payloads if p["type"] == "status"] == ["reading it"]
+
+
+def test_a_tool_is_answered_once() -> None:
+    turn = Turn().output(0).call("web_search", {"q": 1}, executor="provider")
+    turn.events.append(ev.ToolActivity(part=0, call_id="c1", status="completed"))
+    turn.reasoning("a").tool_output("c1", "late")
+    assert types(frames(turn.end())).count("tool_result") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("web_search", "web_search"),
+        ("x_keyword_search", "web_search"),
+        ("browser.search", "web_search"),
+        ("index_search", None),
+        ("regex_search", None),
+        ("image_generation", "image"),
+    ],
+)
+def test_the_kind_of_a_providers_tool(name: str, wanted: str | None) -> None:
+    assert kind_of(name) == wanted
+
+
+def test_options_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(UsageError, match="text_delta and openai"):
+        ThinkingProjection(text_shape="bogus")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="a length"):
+        ThinkingProjection(max_thinking_chars=-1)

@@ -39,23 +39,32 @@ _GERUNDS = "|".join(
     writing
     """.split()
 )
-# After a gerund these make it the subject of a sentence: "Checking the logs is pointless".
+# Of these a sentence may consist with a gerund in front; with others the gerund is mostly the
+# subject of a statement: "Running water reached the village".
+_PLAIN_GERUNDS = (
+    r"analy[sz]ing|examining|considering|thinking about|looking (?:at|for|into)|reviewing|checking"
+    r"|exploring|evaluating|comparing|calculating|computing|searching|investigating|verifying"
+)
+# After a gerund these make it a subject: "Checking the logs is pointless".
 _FINITE = (
-    r"is|are|was|were|would|will|can|could|may|might|must|takes?|requires?|seems?|makes?|gives?"
-    r"|means?|doesn't|isn't|won't|shows?|helps?|costs?|yields?|has|have"
+    r"(?<!the )(?<!a )(?<!of )\b(?:is|are|was|were|would|will|can|could|may|might|must|takes?|took"
+    r"|requires?|seems?|makes?|made|gives?|gave|means?|meant|doesn't|isn't|won't|shows?|helps?|costs?"
+    r"|yields?|has|have|had|hurts?|keeps?|kept|pays?|paid|never|did|does|got|led|leads?|went|came"
+    r"|\w{3,}ed)"
 )
 _SOON = (
-    r"(?:let me|let's|lets|let us|time to|need to|must|should(?! i\b| we\b)|gotta|i'd like to"
+    r"(?:let me|let's|lets|let us|time to|need to|must|gotta|i'd like to"
+    rf"|should(?= (?:{_VERBS}|mention|keep|avoid)\b)"
     r"|(?:i|we)(?:'ll| will| shall| need to| have to| should| must| want to)"
     r"|(?:i'm|i am|we're|we are) going to)"
 )
 _HOW = (
     r"(?:(?:now|first|next|then|also|just|quickly|carefully|briefly|probably|still|actually|again"
-    r"|simply|really|try to|need to|have to|start by|begin by|politely|methodically) +)*"
+    r"|simply|really|try to|need to|have to|start by|begin by|politely|methodically) +){0,3}"
 )
 _AT_IT = (
     r"(?:i'm|i am|we're|we are) +(?:(?:now|currently|also|still|just|carefully|meticulously"
-    r"|methodically|actively|really|starting to|beginning to) +)*"
+    r"|methodically|actively|really|starting to|beginning to) +){0,2}"
 )
 _SEQUENCE = r"(?:first|firstly|second|secondly|third|thirdly|next|then|now|finally|lastly)"
 _KEY = (
@@ -68,14 +77,14 @@ _ANNOUNCEMENTS = announcements(
         r"(?:(?:okay|ok|so|now|well|hmm+|wait|alright|right|but|and|however|first|firstly|second"
         r"|secondly|third|thirdly|next|then|finally|lastly|also|actually|again|instead|therefore"
         r"|thus|hence|alternatively|oh|yes|no wait|let's see|to start|to begin(?: with)?|for now"
-        r"|here|in this case|after (?:that|this)|step \d+)\b[,.:…!]*(?: -)?\s*)*"
+        r"|here|in this case|after (?:that|this)|step \d+)\b[,.:…!]*(?: -)?\s*){0,4}"
     ),
     families=(
         rf"{_SOON} +{_HOW}([a-z][\w'-]*\b.*)",
         rf"{_AT_IT}((?:{_GERUNDS})\b +.*)",
-        # The long list is only tried on a word that may be in it.
-        rf"(?=\w+ing )((?:{_GERUNDS})\b +(?!(?:\S+ +){{0,6}}?(?:{_FINITE})\b).*)",
-        rf"(?<![-*+•] ){_SEQUENCE}\b\s*[,:]?\s+((?:{_VERBS})\b +.*)",
+        rf"(?=\w+ing )((?:{_PLAIN_GERUNDS})\b +(?!(?:\S+ +){{0,7}}?(?:{_FINITE})\b).*)",
+        rf"(?<![-*+•] ){_SEQUENCE}\b\s*[,:]?\s+"
+        rf"((?:{_VERBS})\b +(?!(?:is|was|are|were|time|times|case|cases|it was)\b).*)",
         rf"({_KEY} +.*)",
     ),
 )
@@ -91,14 +100,14 @@ ENGLISH = Language(
     refused=re.compile(
         r"(?:not|never|be|been|have|had|need|know|end up|get to|say|proceed|do (?:that|this|it)"
         r"|keep it|go with (?:that|this|it)|think (?:again|harder|carefully|step by step"
-        r"|it through)|think (?:about|through) (?:it|this|that)|see (?:you|how it goes"
+        r"|it through)|think (?:about|through) (?:it|this|that)|admit|live|see (?:a|you|how it goes"
         r"|what happens)|consider it|remind myself|let's|let me)\b"
         r"|(?:going|getting|trying|looking|setting|using) (?:well|good|better|sense|forward)\b"
         r"|\w+ing (?:everything|all (?:this|that|things))\b"
     ),
     supposes=re.compile(r"\W*(?:if|unless|suppose|imagine)\b"),
     asks=("?",),
-    stop=re.compile(r"[,;()\[\]{}<>|\"“”=$\\→—…]|:(?!//)|(?<=\s)[-–]+\s|[.!?](?=[\s.]|$)"),
+    stop=re.compile(r"[,;()\[\]{}<>|\"“”=$\\→—…]|:(?!//)|(?<=\s)[-–]+\s|[!?](?=\s|$)|\.(?=\.|\s*$)"),
     dangling=re.compile(
         r"(?:[\s,;:'’-]|\b(?:the|a|an|of|to|and|or|in|on|at|for|with|that|is|are|if|by|from|as|into"
         r"|its|their|his|her|my|our|your|this|these|those|whether|which|when|where|how|what|why"

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
+
+import msgspec
 
 from headrace.content import FinishReason, ImageContent
+from headrace.errors import UsageError
 from headrace.events import (
+    JSONObject,
     MediaProduced,
+    OutputFinished,
     OutputStarted,
     ReasoningDelta,
     ReasoningFinished,
@@ -18,7 +23,9 @@ from headrace.events import (
     RunClosed,
     RunFailed,
     RunFinished,
-    RunStarted,
+    StepDiscarded,
+    StepFinished,
+    StepStarted,
     TextDelta,
     TextStarted,
     ToolActivity,
@@ -27,12 +34,13 @@ from headrace.events import (
     ToolCallStarted,
     ToolOutput,
     ToolResult,
+    ToolStarted,
     TurnFailed,
     TurnFinished,
     TurnStarted,
 )
-from headrace.phases.marker import MarkerRemover
 from headrace.phases.status import StatusReader
+from headrace.phases.thought import Thought
 from headrace.projections.thinking.frame import (
     END_OF_FRAMES,
     Cancelled,
@@ -80,23 +88,30 @@ class ThinkingProjection:
     def __init__(
         self, *, max_thinking_chars: int | None = None, text_shape: TextShape = "text_delta"
     ) -> None:
+        if text_shape not in get_args(TextShape):
+            raise UsageError(f"no text shape {text_shape!r}: there are text_delta and openai")
+        if max_thinking_chars is not None and max_thinking_chars < 0:
+            raise UsageError("max_thinking_chars is a length, or None for all of it")
         self._max_chars = max_thinking_chars
         self._is_chunked = text_shape == "openai"
         self._status = StatusReader()
-        self._markers = MarkerRemover()
         self._thoughts: list[str] = []
         self._thought_room = sys.maxsize if max_thinking_chars is None else max_thinking_chars
         self._started_ms: int | None = None
         self._thought_ms = 0
         self._has_thought = False
         self._has_text = False
-        self._parts: set[int] = set()
-        self._is_run = False
+        # The part of the latest delta, which nearly always is the next one's, too.
+        self._part = -1
+        self._thinking: Thought | None = None
         self._is_successive = False
         self._output: int | None = None
-        self._outputs: dict[int, bool] = {}
+        self._is_shown: dict[int, bool] = {}
         self._names: dict[str, str] = {}
         self._unanswered: dict[str, bool] = {}
+        self._called_ids: set[str] = set()
+        self._answered: set[str] = set()
+        self._ended: OutputFinished | None = None
         self._terminal: _Terminal | None = None
         self._is_over = False
         self._at_ms = 0
@@ -135,25 +150,23 @@ class ThinkingProjection:
     # -- thinking
 
     def _thought(self, event: ReasoningDelta) -> list[ThinkingFrame]:
-        if event.part not in self._parts:
+        if event.part != self._part:
+            self._part, self._thinking = event.part, self._status.thought(event.part)
+        if self._thinking is None:
             return []
-        text, at_ms = event.text, self._at_ms
-        statuses = self._status.read(text, at_ms)
+        at_ms = self._at_ms
+        text, status = self._thinking.feed(event.text)
         begun = self._think() if self._started_ms is None else None
-        markers = self._markers
-        if markers.is_busy or "[" in text:
-            text = markers.feed(text)
-        else:
-            markers.last = text
         if text and self._thought_room > 0:
             self._thoughts.append(text)
             self._thought_room -= len(text)
-        if text and not statuses and begun is None:
+        if text and status is None and begun is None:
             return [ThinkingDelta(text, at_ms)]
+        said = [] if status is None else self._status.show(status, at_ms)
         return [
             *(begun or ()),
             *([ThinkingDelta(text, at_ms)] if text else ()),
-            *(Status(said.text, _SOURCES[said.source], at_ms) for said in statuses),
+            *(Status(one.text, _SOURCES[one.source], at_ms) for one in said),
         ]
 
     def _think(self) -> list[ThinkingFrame]:
@@ -166,18 +179,15 @@ class ThinkingProjection:
         return [*frames, ThinkingStart(self._at_ms)]
 
     def _reasoning_started(self, event: ReasoningStarted) -> list[ThinkingFrame]:
-        if not self._is_ours(event.output):
-            return []
-        self._parts.add(event.part)
-        return self._think()
+        return self._think() if self._is_ours(event.output) else []
 
     def _reasoning_finished(self, event: ReasoningFinished) -> list[ThinkingFrame]:
-        self._parts.discard(event.part)
-        return [] if self._started_ms is None else self._rest()
+        self._part, self._thinking = -1, None
+        return [] if self._started_ms is None else self._rest(of_open=False)
 
-    def _rest(self) -> list[ThinkingFrame]:
+    def _rest(self, *, of_open: bool = True) -> list[ThinkingFrame]:
         """What might have become a marker, and did not."""
-        rest = self._markers.close()
+        rest = self._status.rest(of_open=of_open)
         if rest and self._thought_room > 0:
             self._thoughts.append(rest)
             self._thought_room -= len(rest)
@@ -197,11 +207,11 @@ class ThinkingProjection:
     # -- text
 
     def _text_started(self, event: TextStarted) -> list[ThinkingFrame]:
-        self._outputs[event.part] = self._is_ours(event.output)
+        self._is_shown[event.part] = self._is_ours(event.output)
         return []
 
     def _text(self, event: TextDelta) -> list[ThinkingFrame]:
-        if not self._outputs.get(event.part):
+        if not self._is_shown.get(event.part):
             return []
         piece: ThinkingFrame = (
             TextChunk((ChunkChoice(ChunkDelta(event.text)),))
@@ -210,6 +220,7 @@ class ThinkingProjection:
         )
         if self._has_text:
             return [piece]
+        self._status.end_phase()
         frames = [*self._end_thinking(), *self._answers(), TextStart(self._at_ms), piece]
         self._has_text = True
         return frames
@@ -229,18 +240,24 @@ class ThinkingProjection:
         return [*self._end_thinking(), *self._answers(), *self._end_text("tool_calls")]
 
     def _call_finished(self, event: ToolCallFinished) -> list[ThinkingFrame]:
-        if event.call_id not in self._names:
-            return []
         args = as_object(event.args)
         if args != event.args:
             args = {"input": event.args}
-        return [ToolCallStart(event.name, args, self._at_ms, call_id=event.call_id)]
+        return self._called(event.call_id, args)
 
     def _call_malformed(self, event: ToolCallMalformed) -> list[ThinkingFrame]:
-        if event.call_id not in self._names:
+        return self._called(event.call_id, {}, event.error)
+
+    def _called(
+        self, call_id: str, args: JSONObject, error: str | None = None
+    ) -> list[ThinkingFrame]:
+        """Once for each call, and before its result: some providers tell the arguments of
+        their own tools when those are done."""
+        if call_id not in self._names or call_id in self._called_ids:
             return []
-        start = ToolCallStart(event.name, {}, self._at_ms, call_id=event.call_id, error=event.error)
-        return [start]
+        self._called_ids.add(call_id)
+        name = self._names[call_id]
+        return [ToolCallStart(name, args, self._at_ms, call_id=call_id, error=error)]
 
     def _activity(self, event: ToolActivity) -> list[ThinkingFrame]:
         """Providers that show no output of a tool still say that it has ended."""
@@ -254,49 +271,37 @@ class ThinkingProjection:
         return [
             frame
             for call_id, is_good in waiting.items()
-            for frame in self._result(Outcome(call_id=call_id, name="", is_error=not is_good))
+            for frame in self._result(call_id, Outcome(is_error=not is_good))
         ]
 
     def _tool_output(self, event: ToolOutput) -> list[ThinkingFrame]:
         if not self._is_ours(event.output):
             return []
-        name = self._names.get(event.call_id, "")
         self._unanswered.pop(event.call_id, None)
+        kind = kind_of(self._names.get(event.call_id, ""))
+        outcome = Outcome(content=event.content, kind=kind, is_error=event.is_error)
         return [
             *self._end_thinking(),
             *self._end_text("tool_calls"),
-            *self._result(
-                Outcome(
-                    call_id=event.call_id,
-                    name=name,
-                    content=event.content,
-                    kind=kind_of(name),
-                    is_error=event.is_error,
-                )
-            ),
+            *self._result(event.call_id, outcome),
         ]
 
     def _tool_result(self, event: ToolResult) -> list[ThinkingFrame]:
-        return self._result(
-            Outcome(
-                call_id=event.call_id,
-                name="",
-                content=event.content,
-                kind=event.kind,
-                is_error=event.is_error,
-            )
-        )
+        if event.call_id not in self._names:
+            return []
+        outcome = Outcome(content=event.content, kind=event.kind, is_error=event.is_error)
+        return self._result(event.call_id, outcome)
 
-    def _result(self, outcome: Outcome) -> list[ThinkingFrame]:
-        name = self._names.get(outcome.call_id) or outcome.name
-        told = Outcome(
-            call_id=outcome.call_id,
-            name=name,
-            content=outcome.content,
-            kind=outcome.kind,
-            is_error=outcome.is_error,
-        )
-        return result_frames(told, self._at_ms)
+    def _result(self, call_id: str, outcome: Outcome) -> list[ThinkingFrame]:
+        """Once for each call; what comes later is told in the records alone."""
+        if call_id in self._answered:
+            return []
+        self._answered.add(call_id)
+        name = self._names.get(call_id, "")
+        return [
+            *self._called(call_id, {}),
+            *result_frames(call_id, name, outcome, self._at_ms),
+        ]
 
     def _media(self, event: MediaProduced) -> list[ThinkingFrame]:
         if not self._is_ours(event.output) or not event.media_type.startswith("image"):
@@ -309,10 +314,6 @@ class ThinkingProjection:
     def _is_ours(self, output: int) -> bool:
         return self._is_successive or self._output is None or output == self._output
 
-    def _run_started(self, event: RunStarted) -> list[ThinkingFrame]:
-        self._is_run = True
-        return []
-
     def _turn_started(self, event: TurnStarted) -> list[ThinkingFrame]:
         self._is_successive = event.outputs == "successive"
         self._output = None
@@ -323,10 +324,20 @@ class ThinkingProjection:
             self._output = event.output
         return []
 
+    def _output_finished(self, event: OutputFinished) -> list[ThinkingFrame]:
+        if event.output == self._output and not self._is_successive:
+            self._ended = event
+        return []
+
     def _turn_finished(self, event: TurnFinished) -> list[ThinkingFrame]:
-        self._terminal = event
+        """Of candidates the one that is shown tells how it ended, not the last."""
+        ended, self._ended = self._ended, None
+        reason, raw_reason = event.reason, event.raw_reason
+        if ended is not None and ended.reason is not None:
+            reason, raw_reason = ended.reason, ended.raw_reason
+        self._terminal = msgspec.structs.replace(event, reason=reason, raw_reason=raw_reason)
         frames = [*self._end_thinking(), *self._answers()]
-        return [*frames, *self._end_text(event.raw_reason or "stop")]
+        return [*frames, *self._end_text(raw_reason or "stop")]
 
     def _turn_failed(self, event: TurnFailed) -> list[ThinkingFrame]:
         """Whether the text ended by the failure or by a person, the next record tells."""
@@ -334,13 +345,12 @@ class ThinkingProjection:
         return [*self._end_thinking(), *self._answers()]
 
     def _after_terminal(self, event: object) -> list[ThinkingFrame]:
-        if self._terminal is None or isinstance(event, RunFinished | RunFailed | RunClosed):
+        """The turn that ended was not the last: another begins, or it is taken back."""
+        if self._terminal is None or not isinstance(event, _GOES_ON):
             return []
-        if isinstance(self._terminal, TurnFailed):
-            self._terminal = None
-            return self._end_text("error")
+        is_failed = isinstance(self._terminal, TurnFailed)
         self._terminal = None
-        return []
+        return self._end_text("error") if is_failed else []
 
     def _run_ended(self, event: RunFinished | RunFailed) -> list[ThinkingFrame]:
         self._terminal = event
@@ -363,6 +373,10 @@ class ThinkingProjection:
         return [*frames, last, END_OF_FRAMES]
 
 
+def _is_failed(terminal: _Terminal | None) -> bool:
+    return isinstance(terminal, TurnFailed | RunFailed)
+
+
 def _is_cancelled(reason: FinishReason) -> bool:
     return reason.word == "aborted" and reason.kind == "cancelled"
 
@@ -382,6 +396,8 @@ def _last_frame(
 ) -> Done | Error | Cancelled:
     if closed is not None and closed.outcome == "save_failed":
         return Error("the message could not be saved", "storage", at_ms)
+    if closed is not None and closed.outcome == "interrupted" and not _is_failed(terminal):
+        return Error("the run was interrupted", "interrupted", at_ms)
     if terminal is None:
         return Error("the records ended before the turn did", "incomplete", at_ms, retryable=True)
     if isinstance(terminal, TurnFailed):
@@ -396,12 +412,13 @@ def _last_frame(
     return Done(str(terminal.reason), at_ms, usage)
 
 
+_GOES_ON = (TurnStarted, StepStarted, StepDiscarded, StepFinished, ToolStarted, ToolResult)
 _Handler: TypeAlias = Callable[[ThinkingProjection, Any], list[ThinkingFrame]]
 # pyright: reportPrivateUsage=false
 _HANDLERS: dict[type, _Handler] = {
-    RunStarted: ThinkingProjection._run_started,
     TurnStarted: ThinkingProjection._turn_started,
     OutputStarted: ThinkingProjection._output_started,
+    OutputFinished: ThinkingProjection._output_finished,
     ReasoningStarted: ThinkingProjection._reasoning_started,
     ReasoningFinished: ThinkingProjection._reasoning_finished,
     ReasoningRedacted: ThinkingProjection._reasoning_redacted,

@@ -19,7 +19,13 @@ from headrace.projections.thinking.frame import (
 
 # Tools that a provider runs have no kind of their own.
 _KINDS = (
-    (re.compile(r"web.?search|browser.?search|x.?search", re.IGNORECASE), "web_search"),
+    (
+        re.compile(
+            r"(?:^|[^a-z])(?:web|browser|x)(?:[_.-](?:keyword|semantic|user))?[_.-]?search",
+            re.IGNORECASE,
+        ),
+        "web_search",
+    ),
     (re.compile(r"image.?gen", re.IGNORECASE), "image"),
 )
 
@@ -27,8 +33,6 @@ _KINDS = (
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool gave."""
 
-    call_id: str
-    name: str
     content: tuple[Content, ...] = ()
     kind: str | None = None
     is_error: bool = False
@@ -39,34 +43,30 @@ def kind_of(name: str) -> str | None:
     return next((kind for pattern, kind in _KINDS if pattern.search(name)), None)
 
 
-def result_frames(outcome: Outcome, at_ms: int) -> list[ThinkingFrame]:
+def result_frames(call_id: str, name: str, outcome: Outcome, at_ms: int) -> list[ThinkingFrame]:
     """`tool_result`, and after it what its kind adds."""
     value = _value(outcome.content)
     if outcome.is_error:
         text = value if isinstance(value, str) else _text(outcome.content)
-        return [
-            ToolResultFrame(
-                outcome.name, False, at_ms, call_id=outcome.call_id, error=text or "failed"
-            )
-        ]
-    result = ToolResultFrame(outcome.name, True, at_ms, call_id=outcome.call_id, result=value)
-    return [result, *_made(outcome, value, at_ms)]
+        return [ToolResultFrame(name, False, at_ms, call_id=call_id, error=text or "failed")]
+    result = ToolResultFrame(name, True, at_ms, call_id=call_id, result=value)
+    return [result, *_made(call_id, outcome, value, at_ms)]
 
 
-def _made(outcome: Outcome, value: Any, at_ms: int) -> list[ThinkingFrame]:
+def _made(call_id: str, outcome: Outcome, value: Any, at_ms: int) -> list[ThinkingFrame]:
     if outcome.kind == "web_search":
-        return [WebSearch(_object(value), at_ms, outcome.call_id)]
+        return [WebSearch(_object(value), at_ms, call_id)]
     if outcome.kind == "artifact":
-        return [_artifact(outcome, value, at_ms)]
+        return [_artifact(call_id, outcome, value, at_ms)]
     images = [entry for entry in outcome.content if isinstance(entry, ImageContent)]
     return [
-        ImageComplete(image_url(image), at_ms, outcome.call_id)
+        ImageComplete(image_url(image), at_ms, call_id)
         for image in images
         if outcome.kind == "image"
     ]
 
 
-def _artifact(outcome: Outcome, value: Any, at_ms: int) -> ArtifactComplete:
+def _artifact(call_id: str, outcome: Outcome, value: Any, at_ms: int) -> ArtifactComplete:
     fields = _object(value)
     code = fields.get("code") or fields.get("content") or _text(outcome.content)
     title, kind = fields.get("title"), fields.get("type")
@@ -75,7 +75,7 @@ def _artifact(outcome: Outcome, value: Any, at_ms: int) -> ArtifactComplete:
         at_ms,
         artifactTitle=None if title is None else str(title),
         artifactType=None if kind is None else str(kind),
-        call_id=outcome.call_id,
+        call_id=call_id,
     )
 
 
