@@ -98,6 +98,35 @@ def pydantic_ai_chat(reads: list[bytes]) -> Run:
     return _pydantic_ai(OpenAIChatModel(_CHAT_MODEL, provider=provider))
 
 
+def pydantic_ai_run(reads: list[bytes]) -> Run:
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    provider = OpenAIProvider(openai_client=_openai_client(reads))
+    agent: Any = Agent(OpenAIChatModel(_CHAT_MODEL, provider=provider))
+
+    async def read() -> int:
+        async with agent.run_stream_events("How much water reaches the wheel?") as events:
+            return await _count(events)
+
+    return _run(read)
+
+
+def openai_agents_run(reads: list[bytes]) -> Run:
+    import agents
+
+    agents.set_tracing_disabled(True)
+    model = agents.OpenAIChatCompletionsModel(_CHAT_MODEL, _openai_client(reads))
+    agent = agents.Agent(name="bench", model=model)
+
+    async def read() -> int:
+        run = agents.Runner.run_streamed(agent, "How much water reaches the wheel?")
+        return await _count(run.stream_events())
+
+    return _run(read)
+
+
 def litellm_chat(reads: list[bytes]) -> Run:
     return _litellm(f"openai/{_CHAT_MODEL}", _openai_client(reads))
 

@@ -89,6 +89,20 @@ def chat_reasoning(chunks: int) -> Stream:
     return stream
 
 
+def chat_answer(events: int = EVENTS) -> Stream:
+    """Reasoning and text alone, half of each: a turn that calls nothing."""
+    stream = Stream("chat")
+    _add_chunk(stream, {"role": "assistant", "content": "", "refusal": None})
+    for word in _words(events // 2):
+        stream.reasoning += word
+        _add_chunk(stream, {"reasoning_content": word})
+    for word in _words(events - events // 2 - 3):
+        stream.text += word
+        _add_chunk(stream, {"content": word})
+    _end_chat(stream)
+    return stream
+
+
 def chat_argument(events: int, chars: int) -> Stream:
     """One call whose argument string has `chars` characters, in `events` deltas."""
     arguments = _arguments(chars)

@@ -18,7 +18,7 @@ from typing import Any, get_args
 import msgspec
 
 import headrace
-from docs import catalogue, grammar, meaning, recorded, thinking, timeline, watching
+from docs import catalogue, grammar, meaning, recorded, thinking, timeline, tools, watching
 from docs.outline import (
     default,
     field_docs,
@@ -238,6 +238,10 @@ def _watching_page() -> str:
     return _page(["# Watching", NOTE, *watching.page_parts()])
 
 
+def _tools_page() -> str:
+    return _page(["# Tools", NOTE, *tools.page_parts()])
+
+
 def _cli_page() -> str:
     parser = build_parser()
     parts = ["# Command line", NOTE, _one_line_of(parser.description), _options(parser)]
@@ -372,6 +376,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/asking.md": _asking_page,
     "reference/transport.md": _transport_page,
     "reference/watching.md": _watching_page,
+    "reference/tools.md": _tools_page,
     "providers.md": _providers_page,
 }
 BLOCKS: dict[str, Callable[[], str]] = {

@@ -247,7 +247,7 @@ def test_arguments_that_do_not_fit_go_back_to_the_model() -> None:
     run, transport = played(turn(call("add", a="one", b=2)), "Sorry.")
     (answer,) = events(run, ev.ToolResult)
     assert answer.is_error
-    assert "a: Expected `int`" in str(answer.content)
+    assert "a: expected int, got str" in str(answer.content)
     assert "Expected `int`" in str(transport.requests[1])
 
 

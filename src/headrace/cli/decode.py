@@ -23,17 +23,26 @@ def run(options: Namespace) -> int:
         return 2
     form = options.format or ("table" if options.svg is None else "timeline")
     sources = find_sources(names)
-    if options.svg is not None and (form != "timeline" or len(sources) != 1):
-        what = f"--format {form}" if form != "timeline" else f"{len(sources)} streams"
-        _complain(f"--svg draws the timeline of one stream, not {what}")
-        return 2
-    if options.vocabulary and form not in ("table", "events"):
-        _complain(f"--as {options.vocabulary} has the formats table and events, not {form}")
+    mismatch = _mismatch(options, form, len(sources))
+    if mismatch is not None:
+        _complain(mismatch)
         return 2
     is_several = len(sources) > 1 or any(Path(name).is_dir() for name in names)
     printer = _printer(options, form, is_several=is_several)
     wanted = Wanted(options.framing, options.dialect, options.rate)
     return _decode_all(sources, wanted, printer)
+
+
+def _mismatch(options: Namespace, form: str, sources: int) -> str | None:
+    """What of the command line does not go together."""
+    if options.vocabulary and options.svg is not None:
+        return f"--svg draws the timeline, which --as {options.vocabulary} does not have"
+    if options.svg is not None and (form != "timeline" or sources != 1):
+        what = f"--format {form}" if form != "timeline" else f"{sources} streams"
+        return f"--svg draws the timeline of one stream, not {what}"
+    if options.vocabulary and form not in ("table", "events"):
+        return f"--as {options.vocabulary} has the formats table and events, not {form}"
+    return None
 
 
 def _printer(options: Namespace, form: str, *, is_several: bool) -> Printer:

@@ -99,9 +99,11 @@ def _skipped(frames: int) -> str:
 
 
 def usage_words(usage: Usage) -> str:
-    """The counts that are known: `120 tokens in (64 cached) · 45 out (20 reasoning)`."""
+    """The counts that are known: `120 tokens in (64 cached) · 45 out (20 reasoning)`; the
+    first of them says what is counted."""
     into = _counted(usage.input_tokens, "tokens in", usage.cached_input_tokens, "cached")
-    out = _counted(usage.output_tokens, "out", usage.reasoning_tokens, "reasoning")
+    unit = "out" if into else "tokens out"
+    out = _counted(usage.output_tokens, unit, usage.reasoning_tokens, "reasoning")
     cost = "" if usage.cost is None else f"cost {usage.cost:g}"
     return _listed(into, out, cost)
 

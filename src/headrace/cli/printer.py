@@ -6,6 +6,7 @@ whatever the terminal speaks, so all of them write bytes.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -144,7 +145,14 @@ def _timeline_printer(color: str, *, is_several: bool, svg: str | None) -> Print
 
 
 def _columns(in_a_pipe: int = _PIPE_COLUMNS) -> int:
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else in_a_pipe
+    """How wide the terminal is; in a pipe, what the variable says of it."""
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    try:
+        told = int(os.environ.get("COLUMNS", ""))
+    except ValueError:
+        return in_a_pipe
+    return told if told > 0 else in_a_pipe
 
 
 def _message_line(file: str, records: list[Record]) -> bytes:

@@ -14,6 +14,8 @@ from headrace.phases.span import Span, SpanKind
 from headrace.phases.timeline import Timeline
 
 MAX_LANES = 24
+# Text has more room, but not without end: a run may have nested ones by the thousand.
+_MAX_PROSE_LANES, _MIN_OTHER_LANES = 256, 4
 _SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = 1000, 60_000, 3_600_000, 86_400_000
 _TICK_STEPS_MS = (
     *(digit * 10**power for power in range(3) for digit in (1, 2, 5)),
@@ -128,6 +130,16 @@ def _joined(
         start = end
 
 
+def shown_lanes(lanes: Sequence[Lane]) -> list[Lane]:
+    """The lanes that there is room for, in their order: thinking and text always, and of the
+    others those that took longest. Only hundreds of nested runs have more text than that."""
+    prose = [at for at, lane in enumerate(lanes) if lane.kind in ("reasoning", "text")]
+    others = [at for at, lane in enumerate(lanes) if lane.kind not in ("reasoning", "text")]
+    others.sort(key=lambda at: -lanes[at].ms)
+    room = max(MAX_LANES - len(prose), _MIN_OTHER_LANES)
+    return [lanes[at] for at in sorted([*prose[:_MAX_PROSE_LANES], *others[:room]])]
+
+
 def headings(lanes: Sequence[Lane]) -> list[str | None]:
     """What stands above each lane: the output or the nested run that begins there, but for
     the run itself."""
@@ -186,7 +198,7 @@ def title(timeline: Timeline) -> str:
 def facts(timeline: Timeline, hidden_lanes: int = 0) -> list[Fact]:
     """What the rows cannot show."""
     rows = [
-        Fact("more", f"{hidden_lanes} rows that are not shown" if hidden_lanes else ""),
+        Fact("more", _hidden(hidden_lanes)),
         Fact("first", _firsts(timeline)),
         Fact("quiet", _quiet(timeline)),
         Fact("run", _counts(timeline)),
@@ -194,6 +206,12 @@ def facts(timeline: Timeline, hidden_lanes: int = 0) -> list[Fact]:
         _end(timeline),
     ]
     return [fact for fact in rows if fact.words]
+
+
+def _hidden(lanes: int) -> str:
+    if lanes == 1:
+        return "1 row that is not shown"
+    return f"{lanes} rows that are not shown" if lanes else ""
 
 
 def _firsts(timeline: Timeline) -> str:

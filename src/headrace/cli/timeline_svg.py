@@ -13,7 +13,6 @@ from itertools import accumulate
 
 from headrace.cli.glyph import fitted, visible, wrapped
 from headrace.cli.timeline_layout import (
-    MAX_LANES,
     Fact,
     Run,
     Scale,
@@ -23,6 +22,7 @@ from headrace.cli.timeline_layout import (
     headings,
     lane_numbers,
     runs,
+    shown_lanes,
     tick_words,
     ticks,
     title,
@@ -108,7 +108,8 @@ class _Picture:
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         every = lanes(timeline)
-        self._lanes, self._hidden = every[:MAX_LANES], max(len(every) - MAX_LANES, 0)
+        self._lanes = shown_lanes(every)
+        self._hidden = len(every) - len(self._lanes)
         self._scale = Scale(timeline.started_ms, timeline.duration_ms, _PLOT_END - _PLOT_X)
         self._y = _LANES_Y
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from headrace.cli.colour import Paint, Style
 from headrace.cli.glyph import fitted, padded, wrapped
 from headrace.cli.timeline_layout import (
-    MAX_LANES,
     Fact,
     Run,
     Scale,
@@ -14,6 +13,7 @@ from headrace.cli.timeline_layout import (
     headings,
     lane_numbers,
     runs,
+    shown_lanes,
     tick_words,
     ticks,
     title,
@@ -22,7 +22,7 @@ from headrace.phases.lane import Lane, lanes
 from headrace.phases.span import SpanKind
 from headrace.phases.timeline import Timeline
 
-MIN_COLUMNS, MAX_COLUMNS = 40, 200
+MIN_COLUMNS, MAX_COLUMNS = 12, 200
 # A cell has two halves, so that a bar may begin or end in the middle of one.
 _HEAVY = {(True, True): "━", (True, False): "╸", (False, True): "╺"}
 _LIGHT = {(True, True): "─", (True, False): "╴", (False, True): "╶"}
@@ -37,13 +37,14 @@ _STYLES: dict[SpanKind, Style] = {
 _PLAIN = str.maketrans("━╸╺─╴╶◆┬…·›×", "===---*+~->x")
 _NAMES = ("time", "chars", "per s")
 _NUMBER_COLUMNS = 9
+_NUMBERS = ((72, 3), (56, 2), (32, 1))
 _LABEL_COLUMNS = (9, 20)
 _TICK_COLUMNS = 8
 _FACT_LINES = 4
 
 
 def timeline_lines(timeline: Timeline, columns: int, paint: Paint) -> list[str]:
-    """The drawing; no line is wider than `columns`, which should be 40 or more."""
+    """The drawing; no line is wider than `columns`, which should be 12 or more."""
     drawing = _Drawing(timeline, max(columns, MIN_COLUMNS), paint)
     return [*drawing.head(), *drawing.rows(), "", *drawing.foot()]
 
@@ -61,19 +62,22 @@ class _Drawing:
         self._columns = columns
         self._paint = paint
         every = lanes(timeline)
-        self._lanes, self._hidden = every[:MAX_LANES], max(len(every) - MAX_LANES, 0)
+        self._lanes = shown_lanes(every)
+        self._hidden = len(every) - len(self._lanes)
         self._label = _label_columns(self._lanes, columns)
         # The narrower it is, the fewer numbers there are: time stays longest.
-        self._numbers = 3 if columns >= 72 else 2 if columns >= 56 else 1
+        self._numbers = next((many for least, many in _NUMBERS if columns >= least), 0)
         cells = columns - self._label - 2 - self._numbers * _NUMBER_COLUMNS
         self._cells = cells
         self._scale = Scale(timeline.started_ms, timeline.duration_ms, 2 * cells)
 
     def head(self) -> list[str]:
         took = duration_words(self._timeline.duration_ms)
-        name = padded(title(self._timeline), self._columns - len(took) - 2)
-        first = f"{self._paint(name, Style.BOLD)}  {took}"
-        return [first, "", *self._axis()]
+        room = self._columns - len(took) - 2
+        if room < 1:
+            return [fitted(took, self._columns), "", *self._axis()]
+        name = self._paint(padded(title(self._timeline), room), Style.BOLD)
+        return [f"{name}  {took}", "", *self._axis()]
 
     def _axis(self) -> list[str]:
         labels, rule = "", ["─"] * self._cells
@@ -83,7 +87,7 @@ class _Drawing:
             rule[cell] = "┬"
             start = min(cell, self._cells - len(words))
             # A label that would stand in the one before is left out; its tick stays.
-            if not labels or len(labels) < start:
+            if start >= 0 and (not labels or len(labels) < start):
                 labels = f"{labels:<{start}}{words}"
         names = "".join(f"{name:>{_NUMBER_COLUMNS}}" for name in _NAMES[: self._numbers])
         blank = " " * (self._label + 2)
@@ -121,7 +125,7 @@ class _Drawing:
     def _fact(self, fact: Fact) -> list[str]:
         width = self._columns - self._label - 2
         first, *more = wrapped(fact.words, width, _FACT_LINES)
-        label = self._paint(f"{fact.label:<{self._label}}", Style.DIM)
+        label = self._paint(padded(fact.label, self._label), Style.DIM)
         style = Style.RED if fact.is_bad else Style.PLAIN
         blank = " " * self._label
         return [
@@ -133,7 +137,7 @@ class _Drawing:
 def _label_columns(shown: list[Lane], columns: int) -> int:
     least, most = _LABEL_COLUMNS
     longest = max((len(lane.label) for lane in shown), default=least)
-    return max(least, min(longest, most, columns // 4))
+    return min(max(least, min(longest, most, columns // 4)), columns // 3)
 
 
 def _style(run: Run) -> Style:

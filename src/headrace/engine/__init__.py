@@ -1,9 +1,16 @@
 """The engine: agents, runs, tools, middleware, conversations."""
 
 from headrace.engine.agent import Agent
+from headrace.engine.compaction import Compactor, Truncate
+from headrace.engine.conversation import Conversation
 from headrace.engine.limits import RunLimits
+from headrace.engine.middleware.budget import Budget
+from headrace.engine.middleware.masking import API_KEYS, EMAIL, SecretPattern
 from headrace.engine.middleware.middleware import Allow, Deny, Middleware, RunView, ToolCall
+from headrace.engine.middleware.redaction import Redaction
+from headrace.engine.middleware.tracing import JSONLinesTrace, RunSummary
 from headrace.engine.run import Result, Run
+from headrace.engine.summary import Summarize
 from headrace.engine.terminate import Terminate
 from headrace.engine.tools import Tool, ToolContext, ToolReturn, tool
 
@@ -22,4 +29,15 @@ __all__ = [
     "ToolContext",
     "ToolReturn",
     "tool",
+    "Compactor",
+    "Truncate",
+    "Conversation",
+    "Budget",
+    "API_KEYS",
+    "EMAIL",
+    "SecretPattern",
+    "Redaction",
+    "JSONLinesTrace",
+    "RunSummary",
+    "Summarize",
 ]

@@ -96,8 +96,9 @@ class Loop:
         await self._compact()
         for step in range(self._limits.max_iterations):
             self._view.step = step
-            await write([StepStarted(step)])
+            # Whatever middleware says to it, it will have been written.
             self._is_in_step = True
+            await write([StepStarted(step)])
             finish = await self._step(step)
             self._is_in_step = False
             await write([StepFinished(step)])

@@ -94,6 +94,8 @@ class _Turn:
         self.output_of_part: dict[int, _Output] = {}
         self.executor_of_part: dict[int, str] = {}
         self.last: _Output | None = None
+        self.live: list[_Output] = []
+        """Those that are not over: all candidates, or an agent's last output."""
 
 
 class PhaseTracker:
@@ -201,12 +203,14 @@ class PhaseTracker:
         if turn is None:
             return []
         notices: list[Notice] = []
-        if turn.is_successive:
-            for earlier in turn.outputs.values():
+        for earlier in turn.live:
+            earlier.context = None
+            if turn.is_successive:
                 notices += self._completes(turn, earlier)
-        for other in turn.outputs.values():
-            other.context = None
+        if turn.is_successive:
+            turn.live.clear()
         turn.last = turn.outputs[event.output] = _Output(event.output)
+        turn.live.append(turn.last)
         return notices
 
     def _output_finished(self, record: Record, event: OutputFinished) -> list[Notice]:

@@ -59,10 +59,12 @@ class CallIds:
         self._now: dict[str, str] = {}
 
     def begin(self, reply: Reply, is_ours: bool) -> None:
-        """A reply begins: its calls, and the results after it, have their ids from here."""
+        """A reply begins: its calls, and the results after it, have their ids from here.
+        What a provider ran goes back only to that provider, but then under an id as well."""
         self._now = {}
-        for call in client_calls(reply):
-            self._now[call.call_id] = self._fitted(call.call_id, is_ours)
+        for call in reply.parts:
+            if isinstance(call, CallPart) and (is_ours or call.executor == "client"):
+                self._now[call.call_id] = self._fitted(call.call_id, is_ours)
 
     def __getitem__(self, call_id: str) -> str:
         return self._now.get(call_id, call_id)

@@ -207,7 +207,7 @@ class _Replay:
         return [self._answered(outputs) for outputs in items.values()]
 
     def _answered(self, outputs: list[OutputPart]) -> JSONObject:
-        message = _answer(outputs[0].call_id, text_of(outputs[0].content))
+        message = _answer(self._ids[outputs[0].call_id], text_of(outputs[0].content))
         calls = [self._calls[output.call_id] for output in outputs]
         message["tool_calls"] = [self._call(call, _status(call)) for call in calls]
         sealed = (outputs[0].provider_data or {}).get("encrypted_content")
@@ -228,8 +228,9 @@ def _status(call: CallPart) -> str | None:
 
 
 def _encrypted(parts: list[Part]) -> str | None:
-    """What xAI sealed of an output: the last seal there, on whichever part."""
+    """What xAI sealed of an output. The rest of a seal may have come after its finish, and
+    stands then on whichever part could take it."""
     found = [part.data for part in parts if isinstance(part, RedactedPart)]
     for part in parts:
         found += [seal.value for seal in part.seals if seal.kind == "encrypted"]
-    return found[-1] if found else None
+    return "".join(found) or None

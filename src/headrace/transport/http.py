@@ -1,4 +1,5 @@
-"""HTTP: one POST, and its answer read after read. The only file that knows the HTTP client.
+"""HTTP: one POST, and its answer read after read. With `fetch`, the only file that knows the
+HTTP client.
 
 Errors of the client are never chained to ours: theirs hold the request's headers, and
 those hold the key.

@@ -114,7 +114,11 @@ def test_another_format_is_a_wrong_command_line(form: str, folder: Path, capsys:
 
 def test_a_picture_is_a_wrong_command_line(folder: Path, capsys: Capture) -> None:
     assert main(["decode", "--as", "thinking", "--svg", "a.svg", "a.sse"]) == 2
-    assert capsys.readouterr().out == ""
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == (
+        "headrace decode: --svg draws the timeline, which --as thinking does not have\n"
+    )
     assert not (folder / "a.svg").exists()
 
 

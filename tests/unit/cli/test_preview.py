@@ -8,7 +8,7 @@ import pytest
 
 from headrace import events
 from headrace.cli.colour import Style
-from headrace.cli.preview import preview
+from headrace.cli.preview import preview, usage_words
 from headrace.content import (
     END_TURN,
     FileContent,
@@ -109,6 +109,12 @@ ROWS: list[tuple[events.Event, str]] = [
 @pytest.mark.parametrize(("event", "words"), ROWS)
 def test_an_event_in_words(event: events.Event, words: str) -> None:
     assert preview(event)[1] == words
+
+
+def test_the_first_count_says_what_is_counted() -> None:
+    assert usage_words(Usage(output_tokens=7)) == "7 tokens out"
+    assert usage_words(Usage(input_tokens=0, output_tokens=7)) == "0 tokens in · 7 out"
+    assert usage_words(Usage(input_tokens=3)) == "3 tokens in"
 
 
 def test_every_event_of_a_turn_has_its_words() -> None:

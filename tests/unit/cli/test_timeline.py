@@ -57,7 +57,24 @@ text                                ━━━━━━━━━━━━━━�
 first      reasoning after 1.0 s · text after 6.0 s
 quiet      1.0 s from 0 ms · 2.0 s from 1.0 s · 1.0 s from 3.0 s · 2.0 s from
            4.0 s · 4.0 s from 6.0 s
-usage      7 out
+usage      7 tokens out
+end        end_turn"""
+W31 = """\
+m-1 · chat               10.0 s
+
+           0         5 s   10 s
+           ┬─────────┬────────┬
+reasoning    ━━━━
+find             ──━━━━
+text                   ━━━━━━━━
+
+first      reasoning after 1.0
+           s · text after 6.0 s
+quiet      1.0 s from 0 ms ·
+           2.0 s from 1.0 s ·
+           1.0 s from 3.0 s ·
+           2.0 s from 4.0 s · …
+usage      7 tokens out
 end        end_turn"""
 W40 = """\
 m-1 · chat                        10.0 s
@@ -74,7 +91,7 @@ quiet      1.0 s from 0 ms · 2.0 s from
            1.0 s · 1.0 s from 3.0 s ·
            2.0 s from 4.0 s · 4.0 s from
            6.0 s
-usage      7 out
+usage      7 tokens out
 end        end_turn"""
 
 
@@ -93,8 +110,9 @@ def example() -> Timeline:
             (3000, ev.ReasoningFinished(0)),
             (3000, ev.ToolCallStarted(**where, output=0, item=1, name="find", executor="provider")),
             (3000, ev.ToolCallArgsDelta(1, "{")),
+            (4000, ev.ToolCallArgsDelta(1, "}")),
             (4000, ev.ToolCallFinished(**where, name="find", args={}, raw="{}")),
-            (6000, ev.ToolActivity(**where, status="done")),
+            (6000, ev.ToolActivity(**where, status="completed")),
             (6000, ev.TextStarted(part=2, output=0, item=2)),
             (6000, ev.TextDelta(2, "yes")),
             (10_000, ev.TextDelta(2, "yes" * 999)),
@@ -129,6 +147,28 @@ def crowd(spans: int, tools: int = 1) -> Timeline:
         moments.append((part * 10 + 5, ev.ReasoningStarted(part=part + 1, output=0, item=part)))
         moments.append((part * 10 + 9, ev.ReasoningDelta(part + 1, "hm")))
         moments.append((part * 10 + 9, ev.ReasoningFinished(part + 1)))
+    return timeline(stamped(*moments))
+
+
+def busy(tools: int, outputs: int = 1) -> Timeline:
+    """Each output thinks, calls many tools, the later the longer, and writes."""
+    moments: list[tuple[int, Event]] = [(0, ev.TurnStarted(dialect="chat"))]
+    moments += [(0, ev.OutputStarted(output)) for output in range(outputs)]
+    part = at = 0
+    for output in range(outputs):
+        moments.append((at, ev.ReasoningStarted(part=part, output=output, item=part)))
+        moments.append((at, ev.ReasoningDelta(part, "hm")))
+        moments.append((at, ev.ReasoningFinished(part)))
+        for tool in range(tools):
+            part, at = part + 1, at + 10 + tool
+            where: dict[str, Any] = {"part": part, "call_id": f"c{part}", "name": f"tool {tool}"}
+            moments.append((at - tool, ev.ToolCallStarted(**where, output=output, item=part)))
+            moments.append((at, ev.ToolCallFinished(**where, args={}, raw="")))
+        part += 1
+        moments.append((at, ev.TextStarted(part=part, output=output, item=part)))
+        moments.append((at, ev.TextDelta(part, "yes")))
+        moments.append((at, ev.TextFinished(part)))
+        part += 1
     return timeline(stamped(*moments))
 
 
@@ -204,14 +244,54 @@ def test_the_shortest_span_is_seen_also_at_the_end() -> None:
 def test_a_drawing_is_a_scale_with_lanes_numbers_and_facts() -> None:
     assert "\n".join(lines_of(example(), 80)) == W80
     assert "\n".join(lines_of(example(), 40)) == W40
+    assert "\n".join(lines_of(example(), 31)) == W31
 
 
 def test_every_line_fits() -> None:
-    for columns in (40, 57, 80, 133, 200):
-        for drawn in (example(), named(HOSTILE), named("世界" * 30), crowd(300, 40), timeline([])):
+    long = Timeline(ended_ms=10**10, spans=example().spans)
+    drawings = (example(), named(HOSTILE), named("世界" * 30), crowd(300, 40), timeline([]), long)
+    for columns in (*range(12, 41), 57, 80, 133, 200):
+        for drawn in drawings:
             for line in lines_of(drawn, columns):
                 wide = sum(unicodedata.east_asian_width(char) in "WF" for char in line)
                 assert len(line) + wide <= columns
+
+
+@pytest.mark.parametrize("columns", [1, 12, 25, 39])
+def test_the_printer_keeps_to_a_narrow_terminal(columns: int) -> None:
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="utf-8")
+    printer = TimelinePrinter(out, columns, Paint(False), is_several=True)
+    printer.begin("a/very/long/name.sse", "sse")
+    for record in stamped((0, ev.TurnStarted(dialect="chat")), (9, ev.TextDelta(0, "x"))):
+        printer.feed(record)
+    printer.close()
+    assert max(map(len, raw.getvalue().decode().splitlines())) <= max(columns, 12)
+
+
+def test_thinking_and_text_are_shown_however_many_tools_there_are() -> None:
+    for drawn in (busy(tools=40), busy(tools=40, outputs=3)):
+        shown = lines_of(drawn, 80)
+        pictured = words(picture(drawn))
+        outputs = drawn.outputs or 1
+        for name in ("reasoning", "text"):
+            assert sum(line.startswith(name) for line in shown) == outputs
+            assert pictured.count(name) == outputs
+        tools = sum(line.startswith("tool") for line in shown)
+        assert tools == sum(word.startswith("tool") for word in pictured)
+        hidden = f"{40 * outputs - tools} rows that are not shown"
+        assert any(hidden in line for line in shown)
+        assert hidden in pictured
+
+
+def test_the_tools_that_took_longest_are_shown_in_their_order() -> None:
+    shown = [line for line in lines_of(busy(tools=40), 80) if line.startswith("tool")]
+    assert [line.split()[1] for line in shown] == [str(n) for n in range(18, 40)]
+
+
+def test_one_row_that_is_not_shown_is_one() -> None:
+    drawn = busy(tools=MAX_LANES - 1)
+    assert "1 row that is not shown" in "\n".join(lines_of(drawn, 80))
 
 
 def test_colours_change_nothing_but_the_colour() -> None:
@@ -369,7 +449,7 @@ def test_every_authored_stream_is_drawn(strategy: Any, data: st.DataObject) -> N
     events = events_of(data.draw(strategy).data)
     drawn = timeline(stamped(*((pace * at, event) for at, event in enumerate(events))))
     picture(drawn)
-    columns = data.draw(st.integers(40, 200))
+    columns = data.draw(st.integers(12, 200))
     assert all(
         len(line) <= columns for line in lines_of(drawn, columns) if line.isascii() or "━" in line
     )
@@ -404,6 +484,18 @@ def test_the_command_draws(folder: Path, capsys: Capture) -> None:
     assert "weather" in shown
     assert "1,200 tokens in" in shown
     assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("told", "columns"),
+    [("50", 50), ("120", 120), ("", 80), ("0", 80), ("wide", 80), ("9" * 5000, 80)],
+)
+def test_in_a_pipe_the_variable_tells_the_columns(
+    told: str, columns: int, folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", told)
+    assert main(["decode", "--format", "timeline", "b.sse"]) == 0
+    assert len(capsys.readouterr().out.splitlines()[0].rstrip()) == columns
 
 
 def test_drawings_of_several_files_have_headings(folder: Path, capsys: Capture) -> None:

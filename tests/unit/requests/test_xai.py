@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
-from headrace.messages import Activity, Message
+from headrace.messages import Activity, Message, Seal
 from headrace.requests import Effort, OutputSchema, Tool, encode_xai
 from tests.published import accepts
 from tests.unit.requests.conversation import (
@@ -156,6 +156,15 @@ def test_redacted_reasoning_is_a_seal(parts: Any) -> None:
     assert message["encrypted_content"] == "s"
 
 
+def test_a_seal_that_came_in_two_pieces_goes_back_whole() -> None:
+    halves = (Seal("encrypted", "AB"), Seal("encrypted", "CD"))
+    (message,) = messages(msgspec.structs.replace(thought(0, "Hm."), seals=halves))
+    assert message["encrypted_content"] == "ABCD"
+    late = msgspec.structs.replace(text(1, "Yes."), seals=halves[1:])
+    (message,) = messages(redacted(0, "AB"), late)
+    assert message["encrypted_content"] == "ABCD"
+
+
 @pytest.mark.parametrize("who", [{"dialect": "chat"}, {"provider": "q"}, {"model": "other-1"}])
 def test_another_models_reasoning_and_tools_are_left_out(who: Any) -> None:
     parts = [
@@ -216,6 +225,22 @@ def test_what_the_provider_ran_goes_back_output_by_output() -> None:
         },
         {"role": "ROLE_ASSISTANT", "content": [{"text": "So."}]},
     ]
+
+
+def test_no_two_calls_of_a_conversation_have_one_id() -> None:
+    theirs: Any = {"dialect": "xai", "model": "grok-4"}
+    searched = said(
+        call(0, "call_0", **SEARCH), output(1, "call_0", TextContent("found")), **theirs
+    )
+    ours = said(call(0, "call_0"), results=(result("call_0", TextContent("ok")),), **theirs)
+    made = body(asked("hi"), searched, asked("and"), searched, asked("so"), ours)["messages"]
+    made = [message for message in made if "tool_calls" in message or "tool_call_id" in message]
+    asked_for = [message["tool_calls"][0]["id"] for message in made[0::2]]
+    answered = [message["tool_call_id"] for message in made[1::2]]
+    assert asked_for == answered
+    assert len(set(answered)) == 3
+    assert answered[0] == "call_0"
+    assert [made[at]["tool_calls"][0]["id"] for at in (1, 3)] == answered[:2]
 
 
 def test_a_tool_that_only_its_number_names_keeps_it() -> None:

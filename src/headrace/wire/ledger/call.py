@@ -85,6 +85,9 @@ class Call:
         self._joined = 0
 
     def append(self, text: str) -> None:
+        if self.is_parsed and not text.isspace():
+            # A dialect asked whether it was whole, and then more came.
+            self.is_parsed = False
         self._fragments.append(text)
         self.size += len(text)
         if len(self._fragments) - self._joined >= _MAX_FRAGMENTS:

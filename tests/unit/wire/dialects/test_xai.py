@@ -317,6 +317,37 @@ def test_arguments_come_whole_in_pieces_or_as_snapshots(kind: str, pieces: list[
     assert (made.raw, made.args) == ('{"a":1}', {"a": 1})
 
 
+@pytest.mark.parametrize("again", ['{"a": 1, "b": []}', '{ "b":[],"a":1 }', '{"a":1,"b":[]}\n'])
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_call_of_ours_may_be_told_again_in_other_words(again: str, has_ended: bool) -> None:
+    first, more = (
+        chunk(output(0, tool_calls=[call("c", raw, type="CLIENT_SIDE", name="f")]))
+        for raw in ('{"a":1,"b":[]}', again)
+    )
+    chunks = [first, STOP, more] if has_ended else [first, more, STOP]
+    events = decoded(*chunks)
+    (made,) = only(events, ev.ToolCallFinished)
+    assert made.args == {"a": 1, "b": []}
+    finish(events)
+
+
+def test_a_call_of_ours_without_arguments_may_be_told_again() -> None:
+    first, again = (
+        chunk(output(0, tool_calls=[call("c", raw, type="CLIENT_SIDE", name="f")]))
+        for raw in ("", "{}")
+    )
+    events = decoded(first, STOP, again)
+    assert [made.args for made in only(events, ev.ToolCallFinished)] == [{}]
+    finish(events)
+
+
+@pytest.mark.parametrize("other", ['{"a":true}', '{"a":1.0}', '{"a":2}', '{"a":[1]}', "{}"])
+def test_other_arguments_for_a_whole_call_of_ours_are_not_taken_for_the_same(other: str) -> None:
+    entries = [call("c", raw, type="CLIENT_SIDE", name="f") for raw in ('{"a":1}', other)]
+    events = decoded(*(chunk(output(0, tool_calls=[entry])) for entry in entries), STOP)
+    assert len(only(events, ev.ToolCallMalformed)) == 1
+
+
 def test_a_call_without_an_id_goes_on_until_another_name() -> None:
     entries = [
         call("", '{"a":', type="CLIENT_SIDE", name="f"),
@@ -398,6 +429,76 @@ def test_one_result_may_answer_two_calls() -> None:
     assert (second.call_id, second.content, second.item) == ("b", (), first.item)
 
 
+def test_an_entry_that_names_nothing_goes_on_with_the_result_that_it_is_in() -> None:
+    nameless = call("", status="FAILED", name="")
+    events = decoded(
+        chunk(output(0, "REASON_TOOL_CALLS", tool_calls=[call("c", "{}")])),
+        chunk(output(1, role="ROLE_TOOL", content="a", tool_calls=[call("c", "{}")])),
+        chunk(output(1, role="ROLE_TOOL", content="b", tool_calls=[nameless])),
+        chunk(output(2, "REASON_STOP", content="so")),
+    )
+    assert [a.status for a in only(events, ev.ToolActivity)] == ["failed"]
+    (made,) = only(events, ev.ToolOutput)
+    assert (made.call_id, made.content, made.is_error) == ("c", (TextContent("ab"),), True)
+
+
+def test_an_entry_that_names_nothing_is_no_call_where_none_is_known() -> None:
+    nameless = call("", "{}", status="COMPLETED", name="")
+    events = decoded(
+        chunk(output(1, role="ROLE_TOOL", content="a", tool_calls=[nameless])),
+        chunk(output(2, "REASON_STOP", content="so")),
+    )
+    assert not only(events, ev.ToolCallStarted)
+    (made,) = only(events, ev.ToolOutput)
+    assert (made.call_id, made.content) == ("", (TextContent("a"),))
+
+
+def mute(index: int = 0, **more: Any) -> Any:
+    """An output that tells no role."""
+    return chat_pb2.CompletionOutputChunk(index=index, **more)
+
+
+@pytest.mark.parametrize("first", [{}, {"delta": {}}, {"delta": {"content": ""}}])
+def test_a_role_that_is_told_before_anything_is_said_counts(first: Any) -> None:
+    events = decoded(
+        chunk(mute(1, **first)),
+        chunk(mute(1)),
+        chunk(output(1, role="ROLE_TOOL", content="res")),
+        chunk(output(2, "REASON_STOP", content="so")),
+    )
+    outputs = [(o.output, o.role) for o in only(events, ev.OutputStarted)]
+    assert outputs == [(1, "tool"), (2, "assistant")]
+    assert text_of(events) == "so"
+    assert [made.content for made in only(events, ev.ToolOutput)] == [(TextContent("res"),)]
+
+
+def test_an_output_that_never_tells_a_role_is_the_models() -> None:
+    events = decoded(
+        chunk(mute(0)),
+        chunk(mute(1)),
+        chunk(mute(1, delta={"content": "a"})),
+        chunk(output(1, "REASON_STOP", role="ROLE_TOOL", content="b")),
+        chunk(mute(2)),
+    )
+    outputs = [(o.output, o.role) for o in only(events, ev.OutputStarted)]
+    assert outputs == [(number, "assistant") for number in (0, 1, 2)]
+    assert text_of(events) == "ab"
+    assert kinds(events).count("OutputFinished") == 3
+
+
+def test_outputs_that_say_nothing_are_bounded_too() -> None:
+    events = decoded(*(chunk(mute(n)) for n in range(20)), limits=Limits(max_outputs=10))
+    assert "max_outputs=10" in failure(events).message
+
+
+def test_each_of_many_results_is_said_when_a_later_output_begins() -> None:
+    calls = [chunk(output(n, role="ROLE_TOOL", content=str(n))) for n in range(900)]
+    late = chunk(output(0, role="ROLE_TOOL", content="late"))
+    events = decoded(*calls, late, chunk(output(900, "REASON_STOP", content="so")))
+    said = [made.content for made in only(events, ev.ToolOutput)]
+    assert said == [(TextContent(word),) for word in (*map(str, range(900)), "late")]
+
+
 def test_a_result_is_bounded_like_a_part() -> None:
     chunks = [chunk(output(1, role="ROLE_TOOL", content="x" * 60)) for _ in range(2)]
     events = decoded(*chunks, limits=Limits(max_part_chars=100))
@@ -415,6 +516,13 @@ def test_encrypted_content_seals_the_reasoning_at_the_end_of_its_output() -> Non
     )
     (seal,) = only(events, ev.PartSealed)
     assert (seal.part, seal.kind, seal.value) == (0, "encrypted", "s1s2s3")
+
+
+def test_a_seal_that_is_told_again_at_the_end_is_one() -> None:
+    sealed = chunk(output(0, "REASON_STOP", reasoning_content="a", encrypted_content="AB"))
+    for late, values in (("AB", ["AB"]), ("ABCD", ["AB", "CD"]), ("CD", ["AB", "CD"])):
+        events = decoded(sealed, chunk(output(0, encrypted_content=late)))
+        assert [seal.value for seal in only(events, ev.PartSealed)] == values
 
 
 def test_without_reasoning_it_is_redacted_reasoning() -> None:
@@ -451,6 +559,17 @@ def test_each_source_is_told_once() -> None:
         (None, "url", "u2"),
         (None, "url", "u3"),
     ]
+
+
+def test_sources_without_id_and_place_are_told_apart_by_their_address() -> None:
+    pages = [chat_pb2.InlineCitation(web_citation={"url": url}) for url in ("a", "b", "a")]
+    found = [
+        chat_pb2.InlineCitation(collections_citation={"file_id": "f", "chunk_content": words})
+        for words in ("one", "two")
+    ]
+    events = decoded(chunk(output(0, "REASON_STOP", content="ab", citations=[*pages, *found])))
+    told = [(c.ref, c.quote) for c in only(events, ev.CitationAdded)]
+    assert told == [("a", None), ("b", None), ("f", "one"), ("f", "two")]
 
 
 def test_places_count_from_the_start_of_their_part() -> None:

@@ -4,9 +4,12 @@ output that makes it, and again in the one that has its result."""
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 from headrace.events import Executor
+from headrace.wire.arguments import MalformedArguments, parse_arguments
 from headrace.wire.dialects.xai.chunk import WireCall
+from headrace.wire.json_value import as_list, as_object
 from headrace.wire.ledger import Call, Output
 
 _CLIENT_TYPES = (None, "TOOL_CALL_TYPE_INVALID", "TOOL_CALL_TYPE_CLIENT_SIDE_TOOL")
@@ -42,15 +45,19 @@ class XAICalls:
         self._known: dict[Hashable, _Known] = {}
         self._last: dict[int, _Known] = {}
 
-    def feed(self, output: Output, entry: WireCall) -> str:
-        """One entry; returns the id under which the call goes in this turn."""
+    def feed(self, output: Output, entry: WireCall) -> str | None:
+        """One entry; returns the id under which the call goes in this turn. None where it
+        names no call: beside a result that is no call of its own."""
         said = entry.function
         name = said.name if said is not None else None
         known = self._find(output, entry.id, name)
-        if known is None:
-            known = self._begin(output, entry, name)
-        else:
+        if known is not None:
             known.output.tell(known.call, name=name)
+        elif output.role == "tool" and not (entry.id or name):
+            return None
+        else:
+            known = self._begin(output, entry, name)
+        self._last[output.number] = known
         if said is not None and said.arguments:
             self._args(known, said.arguments)
         if known.call.executor == "provider":
@@ -73,7 +80,6 @@ class XAICalls:
         known = _Known(call, output)
         if entry.id:
             self._known[self._key(output, entry.id)] = known
-        self._last[output.number] = known
         return known
 
     def _args(self, known: _Known, written: str) -> None:
@@ -83,18 +89,26 @@ class XAICalls:
         if call.executor == "provider" and (call.is_ended or call.state == "closed"):
             # Told once more beside the result: nothing but the status is news.
             return
-        if len(written) >= call.size and written.startswith(call.raw):
-            written = written[call.size :]
-        elif self._repeats(call, written):
+        is_snapshot = len(written) >= call.size and written.startswith(call.raw)
+        if (call.state == "closed" or not is_snapshot) and self._repeats(call, written):
             return
-        known.output.args(call, written)
+        known.output.args(call, written[call.size :] if is_snapshot else written)
 
     def _repeats(self, call: Call, written: str) -> bool:
         """Whether this is what was said, in other words: a shorter snapshot of a call that has
         ended, or whole arguments that another hand has spaced."""
+        is_whole = call.is_whole(self._max_depth)
         if call.executor == "provider":
-            return call.is_whole(self._max_depth)
-        return call.state == "closed" and call.raw.startswith(written)
+            return is_whole
+        if call.state == "closed" and call.raw.startswith(written):
+            return True
+        return (is_whole or call.state == "closed") and self._says(written, call.args)
+
+    def _says(self, written: str, args: Any) -> bool:
+        try:
+            return _is_same(parse_arguments(written, self._max_depth), args)
+        except MalformedArguments:
+            return False
 
     def _end(self, known: _Known, entry: WireCall) -> None:
         status = end_of(entry)
@@ -103,6 +117,20 @@ class XAICalls:
         known.status = status
         known.output.end_call(known.call)
         known.output.activity(known.call, status, entry.error_message or None)
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Whether two values are the same JSON: for Python `1`, `1.0` and `True` are equal."""
+    kind = type(one)
+    if kind is not type(other):
+        return False
+    if kind is dict:
+        mine, yours = as_object(one), as_object(other)
+        return mine.keys() == yours.keys() and all(_is_same(mine[key], yours[key]) for key in mine)
+    if kind is list:
+        rows, others = as_list(one), as_list(other)
+        return len(rows) == len(others) and all(map(_is_same, rows, others))
+    return bool(one == other)
 
 
 def _tool_type(word: str) -> str:

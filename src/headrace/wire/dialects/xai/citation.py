@@ -50,12 +50,12 @@ class XAISources:
 
     def cite(self, output: Output, citation: WireCitation, places: TextPlaces) -> None:
         """A source inside the text. xAI's places are those of the output's whole text."""
-        key = (output.number, citation.id, citation.start_index, citation.end_index)
+        source, ref, quote = told = _source(citation)
+        key = (output.number, citation.id, citation.start_index, citation.end_index, told)
         if key in self._told:
             return
         self._told.add(key)
         part, begin = places.at(citation.start_index or 0)
-        source, ref, quote = _source(citation)
         if ref:
             self._cited.add(ref)
         output.cite(

@@ -13,7 +13,7 @@ from headrace.wire.dialects.xai import schema
 from headrace.wire.dialects.xai.calls import XAICalls
 from headrace.wire.dialects.xai.chunk import WireChunk, WireOutput
 from headrace.wire.dialects.xai.citation import XAISources
-from headrace.wire.dialects.xai.output import XAIOutput, XAIToolOutput
+from headrace.wire.dialects.xai.output import NO_REASON, XAIOutput, XAIToolOutput
 from headrace.wire.dialects.xai.usage import XAIUsage
 from headrace.wire.failure import failure_from
 from headrace.wire.framing.frame import Frame
@@ -30,6 +30,7 @@ _ROLES = {
     "ROLE_TOOL": "tool",
     "ROLE_FUNCTION": "tool",
 }
+_NO_ROLE = "INVALID_ROLE"
 _NO_TIER = "SERVICE_TIER_UNSPECIFIED"
 
 
@@ -66,6 +67,12 @@ class XAIDialect(JSONDialect[WireChunk]):
         self._sources = XAISources(ledger)
         self._calls = XAICalls(limits.max_depth)
         self._outputs: dict[int, XAIOutput] = {}
+        # Which of them were heard since the last one began, and those that have yet said
+        # nothing, not even who they are.
+        self._heard: dict[int, XAIOutput] = {}
+        self._speaker: XAIOutput | None = None
+        self._silent: dict[int, None] = {}
+        self._max_outputs = limits.max_outputs
         self._logprobs: dict[str, list[Any]] = {}
 
     @staticmethod
@@ -122,6 +129,10 @@ class XAIDialect(JSONDialect[WireChunk]):
                 output = self._outputs.get(wire.index or 0)
                 if output is None:
                     output = self._begin(wire)
+                    if output is None:
+                        continue
+                if output is not self._speaker:
+                    self._speaker = self._heard[wire.index or 0] = output
                 if wire.delta is not None:
                     output.feed(wire.delta)
                 if wire.finish_reason is not None:
@@ -156,13 +167,27 @@ class XAIDialect(JSONDialect[WireChunk]):
         self.ledger.start(model=self._head.model, response_id=self._head.id, outputs=kind)
         self._calls.is_shared = self.ledger.outputs_kind == "successive"
 
-    def _begin(self, wire: WireOutput) -> XAIOutput:
-        if self.ledger.outputs_kind == "successive":
-            for earlier in self._outputs.values():
-                earlier.pause()
-        role = _role(wire)
-        kind = XAIToolOutput if role == "tool" else XAIOutput
+    def _begin(self, wire: WireOutput) -> XAIOutput | None:
+        """An output begins when it says something. Until then its role may still be told;
+        None while it is not. Each begins before those that appeared after it."""
         number = wire.index or 0
+        if _is_silent(wire) and len(self._silent) < self._max_outputs:
+            self._silent.setdefault(number)
+            return None
+        for earlier in list(self._silent):
+            del self._silent[earlier]
+            if earlier == number:
+                break
+            self._open(earlier, "assistant")
+        return self._open(number, _role(wire))
+
+    def _open(self, number: int, role: str) -> XAIOutput:
+        if self.ledger.outputs_kind == "successive":
+            for earlier in self._heard.values():
+                earlier.pause()
+            self._heard.clear()
+            self._speaker = None
+        kind = XAIToolOutput if role == "tool" else XAIOutput
         output = kind(self.ledger.output(number, role), self._calls, self._sources)
         self._outputs[number] = output
         return output
@@ -174,6 +199,9 @@ class XAIDialect(JSONDialect[WireChunk]):
 
     def _release(self) -> None:
         self.ledger.start(model=self._head.model, response_id=self._head.id)
+        for number in list(self._silent):
+            del self._silent[number]
+            self._open(number, "assistant")
         is_cut = self._is_failing or not self.ledger.is_told()
         for output in self._outputs.values():
             output.release(is_cut=is_cut)
@@ -205,6 +233,21 @@ def _role(wire: WireOutput) -> str:
     """Who speaks; a role that is not told is the model's."""
     told = wire.delta.role if wire.delta is not None else None
     return _ROLES.get(told or "", "assistant")
+
+
+def _is_silent(wire: WireOutput) -> bool:
+    """Whether an output tells neither who speaks nor anything else."""
+    delta = wire.delta
+    if wire.finish_reason not in (None, NO_REASON) or wire.logprobs is not None:
+        return False
+    return delta is None or not (
+        (delta.role and delta.role != _NO_ROLE)
+        or delta.content
+        or delta.reasoning_content
+        or delta.tool_calls
+        or delta.encrypted_content
+        or delta.citations
+    )
 
 
 def _is_status(payload: dict[str, Any]) -> bool:

@@ -37,6 +37,7 @@ class XAIOutput:
         self._sources = sources
         self._encrypted: list[str] = []
         self._encrypted_chars = 0
+        self._sealed = ""
         # xAI counts through the output's whole text: the text parts, and how many characters
         # stand before each.
         self._places = TextPlaces()
@@ -63,10 +64,15 @@ class XAIOutput:
         """A later step begins."""
 
     def release(self, *, is_cut: bool) -> None:
-        """The output ends: say what was held back. A seal that may be half of one is none."""
+        """The output ends: say what was held back. A seal that may be half of one is none;
+        what comes of it after the finish is another, and the two go back joined."""
         sealed, self._encrypted = "".join(self._encrypted), []
+        if self._sealed and sealed.startswith(self._sealed):
+            # All of it once more, not the rest.
+            sealed = sealed[len(self._sealed) :]
         if not sealed or (is_cut and not self.output.is_finished):
             return
+        self._sealed += sealed
         part = self.output.last_reasoning_part
         if part is None and self.output.is_finished:
             # Too late for a part of its own, but any part can hold it.
@@ -144,6 +150,8 @@ class XAIToolOutput(XAIOutput):
         call_id = self._calls.feed(self.output, entry)
         end = end_of(entry)
         self._is_error = self._is_error or end == "failed"
+        if call_id is None:
+            return
         if call_id not in self._call_ids:
             self._call_ids.append(call_id)
             if end is not None and not self.output.is_finished:

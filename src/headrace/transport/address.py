@@ -1,0 +1,55 @@
+"""Which addresses of the network are everybody's. A list of what is allowed, not of what is
+forbidden: forms that are forgotten stay outside."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TypeAlias
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+# IANA's registries of special addresses (as of 2025), whatever the ipaddress of this Python
+# says of them: it has changed its mind (CVE-2024-4032).
+_SPECIAL = [
+    ip_network(text)
+    for text in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
+        "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24",
+        "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15",
+        "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+        # Azure's host, which answers its guests alone.
+        "168.63.129.16/32",
+        # Teredo, 6to4 and what else carries an address inside an address.
+        "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
+    )
+]  # fmt: skip
+_GLOBAL = IPv6Network("2000::/3")
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is one of the public internet: none of this machine, of a local
+    network, of a carrier or of a cloud's own services, in whatever form."""
+    if isinstance(address, IPv6Address):
+        inner = _inner(address)
+        if inner is not None:
+            return is_public(inner)
+        if address.scope_id is not None or address not in _GLOBAL:
+            return False
+    is_special = any(address in net for net in _SPECIAL if net.version == address.version)
+    return not is_special and address.is_global and not address.is_multicast
+
+
+def _inner(address: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address that is meant."""
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+
+
+def address_from(text: str) -> Address | None:
+    """The address, written as the system writes it; None where it is none."""
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
