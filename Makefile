@@ -3,6 +3,7 @@
 PYTHON ?= python3
 WORKERS ?= auto
 FUZZ_SECONDS ?= 600
+SOAK_RUNS ?= 20000
 ARGS ?=
 
 BIN := .venv/bin
@@ -15,7 +16,7 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check format fmt lint types layers bench docs fuzz wheel clean
+.PHONY: help setup test check format fmt lint types layers bench docs fuzz soak wheel clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +55,9 @@ docs: setup ## Regenerate the reference pages
 
 fuzz: setup ## Feed the decoders hostile bytes for FUZZ_SECONDS
 	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
+soak: setup ## Run random agents with faults, SOAK_RUNS of them
+	@HEADRACE_SOAK_RUNS=$(SOAK_RUNS) $(BIN)/python -m pytest tests/engine/test_machine.py -q
 
 wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m build --wheel

@@ -12,6 +12,8 @@ from pathlib import Path
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 from bench import contest
+from bench.agents import agents as contest_of_agents
+from bench.agents import crowd
 from bench.growth import growths
 from bench.imports import import_costs
 from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page
@@ -49,9 +51,13 @@ def _measure(scale: int, fewer: int) -> Figures:
     path = whole_path(5_000 // scale, fewer, _tell)
     grown = growths(scale, 9 // fewer, _tell)
     thoughts = thinking(scale, 9 // fewer, _tell)
+    turns = contest_of_agents(EVENTS // scale, fewer, _tell)
+    together = crowd(scale, _tell)
     imports = import_costs((OURS, OURS_USED, MSGSPEC), 15 // fewer, _tell)
     imports |= import_costs(PEER_IMPORTS, 3 // fewer, _tell)
-    return Figures(chat, anthropic, others, small_reads, path, grown, thoughts, imports)
+    return Figures(
+        chat, anthropic, others, small_reads, path, grown, thoughts, turns, together, imports
+    )
 
 
 _started = time.monotonic()

@@ -6,6 +6,7 @@ import platform
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from bench.agents import DECODING, ENGINE, OPENAI_AGENTS, PYDANTIC_AI_RUN, Crowd
 from bench.contest import ANTHROPIC, FLOOR, HEADRACE, OPENAI, Contest
 from bench.contest import HTTPX as BARE_HTTPX
 from bench.growth import Growth
@@ -21,6 +22,7 @@ PACKAGES = (
     "openai",
     "anthropic",
     "pydantic-ai-slim",
+    "openai-agents",
 )
 OURS = "import headrace"
 OURS_USED = "from headrace import Decoder"
@@ -42,6 +44,8 @@ class Figures:
     path: Path
     growths: list[Growth]
     thinking: Thinking
+    agents: Contest
+    crowd: Crowd
     imports: dict[str, float]
 
 
@@ -82,6 +86,9 @@ def goals(figures: Figures) -> list[Goal]:
         *_growth_goals(figures.growths),
         Goal("tracker, status and projection vs decoding", figures.thinking.ratio, 1),
         Goal("the same, four times the chunks", figures.thinking.growth, 4.4),
+        Goal("an agent's turn vs decoding", figures.agents.ratio(ENGINE, DECODING), 2),
+        Goal("pydantic-ai run vs ours", figures.agents.ratio(PYDANTIC_AI_RUN, ENGINE), 40, False),
+        Goal("openai-agents run vs ours", figures.agents.ratio(OPENAI_AGENTS, ENGINE), 25, False),
         _import_goal(figures.imports),
     ]
 
@@ -129,6 +136,8 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
         _path(figures.path),
         _growth(figures.growths),
         _thinking(figures.thinking),
+        _contest(figures.agents, "chunk", ENGINE),
+        _crowd(figures.crowd),
         _imports(figures.imports),
         "## Goals\n\n" + "\n".join(f"- {goal}" for goal in verdicts),
         _REPEAT,
@@ -258,6 +267,21 @@ def _thinking(thinking: Thinking) -> str:
     for name, costs in rows.items():
         cells = [f"{cost / n * 1e6:.2f}" for cost, n in zip(costs, thinking.chunks, strict=True)]
         lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _crowd(crowd: Crowd) -> str:
+    lines = [
+        "### Many runs at once",
+        "",
+        "Runs of the scripted model side by side in one process and one event loop, each with its",
+        "own agent and transport; the memory is the highest of all, divided by the runs.",
+        "",
+        "| runs | KB a run | ms in all |",
+        "|---:|---:|---:|",
+    ]
+    for runs, size, cost_s in zip(crowd.runs, crowd.bytes_a_run, crowd.cost_s, strict=True):
+        lines.append(f"| {runs:,} | {size / 1024:,.1f} | {cost_s * 1000:,.0f} |")
     return "\n".join(lines)
 
 

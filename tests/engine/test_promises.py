@@ -248,7 +248,7 @@ def test_arguments_that_do_not_fit_go_back_to_the_model() -> None:
     (answer,) = events(run, ev.ToolResult)
     assert answer.is_error
     assert "a: expected int, got str" in str(answer.content)
-    assert "Expected `int`" in str(transport.requests[1])
+    assert "expected int" in str(transport.requests[1])
 
 
 def test_a_tool_that_breaks_is_an_error_result_and_the_run_goes_on() -> None:

@@ -16,6 +16,7 @@ import headrace
 from headrace import Message, Tool
 from headrace import events as ev
 from headrace.content import TextContent
+from headrace.engine import Agent
 from headrace.messages import CallResult
 from tests.grammar import check_grammar
 from tests.live.llama import MODEL_MAKER, llama_server
@@ -131,3 +132,27 @@ def with_results(message: Message) -> Message:
     results = tuple(CallResult(call_id=call.call_id, content=content) for call in message.calls)
     turn = msgspec.structs.replace(message.turns[0], results=results)
     return msgspec.structs.replace(message, turns=(turn,))
+
+
+@each_dialect
+def test_an_agent_calls_a_real_tool_and_answers(address: str, dialect: str) -> None:
+    called: list[tuple[str, int]] = []
+
+    def get_weather(city: str, days: int) -> str:
+        """The weather in a city."""
+        called.append((city, days))
+        return "Sunny, 21 degrees."
+
+    agent = Agent(
+        MODELS[dialect], tools=[get_weather], base_url=base_of(address, dialect), api_key="none"
+    )
+    with agent.run("What is the weather in Paris?") as run:
+        records = list(run)
+    assert called == [("Paris", 3)]
+    assert run.result.finish is not None
+    assert run.result.finish.word == "end_turn"
+    assert run.result.text
+    assert [type(r.event).__name__ for r in records][-1] == "RunFinished"
+    assert {r.step for r in records} == {0, 1}
+    assert run.message.turns[0].results[0].content == (TextContent("Sunny, 21 degrees."),)
+    assert run.result.usage.output_tokens

@@ -6,7 +6,14 @@ from headrace.engine.conversation import Conversation
 from headrace.engine.limits import RunLimits
 from headrace.engine.middleware.budget import Budget
 from headrace.engine.middleware.masking import API_KEYS, EMAIL, SecretPattern
-from headrace.engine.middleware.middleware import Allow, Deny, Middleware, RunView, ToolCall
+from headrace.engine.middleware.middleware import (
+    Allow,
+    Decision,
+    Deny,
+    Middleware,
+    RunView,
+    ToolCall,
+)
 from headrace.engine.middleware.redaction import Redaction
 from headrace.engine.middleware.tracing import JSONLinesTrace, RunSummary
 from headrace.engine.run import Result, Run
@@ -15,29 +22,30 @@ from headrace.engine.terminate import Terminate
 from headrace.engine.tools import Tool, ToolContext, ToolReturn, tool
 
 __all__ = [
+    "API_KEYS",
     "Agent",
     "Allow",
+    "Budget",
+    "Compactor",
+    "Conversation",
+    "Decision",
     "Deny",
+    "EMAIL",
+    "JSONLinesTrace",
     "Middleware",
+    "Redaction",
     "Result",
     "Run",
     "RunLimits",
+    "RunSummary",
     "RunView",
+    "SecretPattern",
+    "Summarize",
     "Terminate",
     "Tool",
     "ToolCall",
     "ToolContext",
     "ToolReturn",
-    "tool",
-    "Compactor",
     "Truncate",
-    "Conversation",
-    "Budget",
-    "API_KEYS",
-    "EMAIL",
-    "SecretPattern",
-    "Redaction",
-    "JSONLinesTrace",
-    "RunSummary",
-    "Summarize",
+    "tool",
 ]

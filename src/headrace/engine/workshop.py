@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from headrace.engine.limits import RunLimits
-from headrace.engine.middleware.chain import Chain
+from headrace.engine.middleware.chain import Chain, MiddlewareFailed
 from headrace.engine.middleware.middleware import Allow, Deny, RunView, ToolCall
 from headrace.engine.terminate import Terminate
 from headrace.engine.tools import Tool, ToolContext, ToolReturn, Toolset, failure
@@ -54,8 +55,8 @@ class Workshop:
     async def events(
         self, calls: list[CallPart]
     ) -> AsyncIterator[ToolStarted | ToolProgress | ToolResult]:
-        """What happens at work. Raises `Terminate` or `MiddlewareFailed` when all calls that
-        had begun are over."""
+        """What happens at work. Raises `Terminate` or `MiddlewareFailed` at once; `close()`
+        then ends the calls that still run."""
         self._order = [call.call_id for call in calls]
         for call in calls:
             await self._begin(call)
@@ -69,8 +70,8 @@ class Workshop:
                 self._over(news)
             else:
                 yield news
-        if self._terminate is not None:
-            raise self._terminate
+            if self._terminate is not None:
+                raise self._terminate
 
     async def _begin(self, part: CallPart) -> None:
         tool = self._tools.get(part.name)
@@ -93,7 +94,9 @@ class Workshop:
         loop = asyncio.get_running_loop()
 
         def report(news: ToolProgress) -> None:
-            loop.call_soon_threadsafe(self._news.put_nowait, news)
+            # A thread that was left behind may report after the loop has closed.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._news.put_nowait, news)
 
         context = ToolContext(
             run_id=self._view.run_id,
@@ -116,10 +119,11 @@ class Workshop:
             job.result = shortened(result, max_chars)
         except asyncio.CancelledError:
             raise
-        except HeadraceError as error:
+        except (Terminate, MiddlewareFailed) as error:
             self._terminate = self._terminate or error
-            why = error.reason if isinstance(error, Terminate) else str(error)
-            job.result = failure(f"The run was ended: {why}")
+            job.result = failure(f"The run was ended: {error}")
+        except Exception as error:  # noqa: BLE001 (a call without a result would hang the run)
+            job.result = failure(f"{job.call.name} failed: {type(error).__name__}: {error}")
         finally:
             self._news.put_nowait(job)
 
@@ -162,6 +166,7 @@ class Workshop:
         its result where it had one."""
         running = [job for job in self._jobs.values() if job.task and not job.task.done()]
         for job in running:
+            job.context.closing_s = self._limits.closing_s
             job.context.cancel()
             job.task.cancel()  # type: ignore[union-attr]
         if running:

@@ -1,151 +1,212 @@
-"""From a function's signature to a JSON schema, and from the model's JSON to arguments."""
+"""From parameters to the JSON schema that a provider is told.
+
+It holds all that it refers to, is an object at its top, and allows no fields but its own.
+"""
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Callable
-from typing import Any, get_type_hints
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, cast
 
 import msgspec
 
-from headrace.engine.tools.context import ToolContext
+from headrace.engine.tools.function import Parameter
+from headrace.engine.tools.pydantic_type import PydanticType, is_pydantic
+from headrace.engine.tools.result import NoResult, plain
 from headrace.errors import UsageError
 from headrace.events import JSONObject
+from headrace.wire.json_value import as_list
 
-_PARAGRAPH = re.compile(r"\n\s*\n")
-_ARGUMENT = re.compile(r"^\s*(?::param\s+)?(?P<name>\w+)(?:\s*\([^)]*\))?\s*:\s*(?P<text>.+)$")
-
-
-class ArgumentsInvalid(ValueError):
-    """The model's arguments do not fit; the message is for the model."""
-
-
-class Signature:
-    """The parameters of a function that a model fills in."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        hints = _hints(function)
-        self.context_name: str | None = None
-        self._kinds: dict[str, Any] = {}
-        self._defaults: dict[str, Any] = {}
-        for parameter in inspect.signature(function).parameters.values():
-            self._add(parameter, hints.get(parameter.name, Any))
-
-    def _add(self, parameter: inspect.Parameter, kind: Any) -> None:
-        if kind is ToolContext:
-            self.context_name = parameter.name
-            return
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise UsageError(
-                f"{self._function.__name__} cannot be a tool: {parameter} has no name to fill in"
-            )
-        self._kinds[parameter.name] = kind
-        if parameter.default is not parameter.empty:
-            self._defaults[parameter.name] = parameter.default
-
-    @property
-    def parameters(self) -> JSONObject:
-        """The JSON schema of the arguments, definitions included."""
-        descriptions = _descriptions(self._function)
-        properties: JSONObject = {}
-        definitions: JSONObject = {}
-        for name, kind in self._kinds.items():
-            properties[name] = self._property(name, kind, definitions)
-            if name in descriptions:
-                properties[name] = {**properties[name], "description": descriptions[name]}
-        schema: JSONObject = {"type": "object", "properties": properties}
-        required = [name for name in self._kinds if name not in self._defaults]
-        schema["required"] = required
-        schema["additionalProperties"] = False
-        return schema | ({"$defs": definitions} if definitions else {})
-
-    def _property(self, name: str, kind: Any, definitions: JSONObject) -> JSONObject:
-        if _is_pydantic(kind):
-            made = kind.model_json_schema(ref_template="#/$defs/{model}")
-            definitions.update(made.pop("$defs", {}))
-            return made
-        try:
-            (made,), found = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
-        except TypeError as error:
-            raise UsageError(
-                f"{self._function.__name__} cannot be a tool: {name}: {error}"
-            ) from None
-        definitions.update(found)
-        if name in self._defaults:
-            made = made | _default(self._defaults[name])
-        return made
-
-    def arguments(self, given: Any) -> dict[str, Any]:
-        """Validated arguments. Raises `ArgumentsInvalid`, which says what is wrong."""
-        if not isinstance(given, dict):
-            raise ArgumentsInvalid("the arguments must be a JSON object")
-        fields: dict[str, Any] = given
-        unknown = sorted(fields.keys() - self._kinds.keys())
-        missing = [n for n in self._kinds if n not in fields and n not in self._defaults]
-        if unknown or missing:
-            raise ArgumentsInvalid(_complaint(unknown, missing, list(self._kinds)))
-        return {name: self._converted(name, value) for name, value in fields.items()}
-
-    def _converted(self, name: str, value: Any) -> Any:
-        kind = self._kinds[name]
-        try:
-            if _is_pydantic(kind):
-                return kind.model_validate(value)
-            return value if kind is Any else msgspec.convert(value, kind)
-        except (msgspec.ValidationError, ValueError) as error:
-            raise ArgumentsInvalid(f"{name}: {error}") from None
+_REFERENCE = "#/$defs/"
+# A schema may hold schemas here: as the value, in a list, or under names.
+_ONE = ("items", "additionalProperties", "contains", "not", "propertyNames")
+_MANY = ("anyOf", "allOf", "oneOf", "prefixItems")
+_NAMED = ("properties", "$defs", "patternProperties")
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+def schema_of(parameters: Sequence[Parameter], *, is_strict: bool = False) -> JSONObject:
+    """The schema of the arguments. Raises `UsageError` for a type that has none.
+
+    A strict one is what providers take that write arguments by the schema: every field is
+    required, and nothing has a default.
+    """
+    properties, definitions = _types(parameters)
+    for parameter in parameters:
+        properties[parameter.name] |= _remarks(parameter)
+    schema: JSONObject = {
+        "type": "object",
+        "properties": properties,
+        "required": [parameter.name for parameter in parameters if parameter.is_required],
+        "additionalProperties": False,
+    }
+    if definitions:
+        schema["$defs"] = definitions
+    return _mapped(schema, _strict) if is_strict else schema
+
+
+def _types(parameters: Sequence[Parameter]) -> tuple[JSONObject, JSONObject]:
+    """The schema of each parameter by its name, and what all of them refer to."""
+    ours = [parameter for parameter in parameters if not is_pydantic(parameter.type)]
+    # Together, so that two types of one name get two names.
+    made, definitions = _components(ours)
+    found: JSONObject = dict(zip((parameter.name for parameter in ours), made, strict=True))
+    for parameter in parameters:
+        if parameter.name not in found:
+            schema, more = _theirs(parameter)
+            found[parameter.name] = _merged(schema, more, definitions)
+    return {parameter.name: dict(found[parameter.name]) for parameter in parameters}, definitions
+
+
+def _components(parameters: list[Parameter]) -> tuple[list[JSONObject], JSONObject]:
     try:
-        return get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise UsageError(f"{function.__name__} cannot be a tool: {error}") from None
+        made, definitions = msgspec.json.schema_components(
+            [parameter.type for parameter in parameters], ref_template=_REFERENCE + "{name}"
+        )
+    except TypeError as error:
+        if len(parameters) > 1:  # which of them?
+            for parameter in parameters:
+                _components([parameter])
+        why = str(error).replace("\n", " ").partition("type <")[0]
+        told = f"{parameters[0].name}: {parameters[0].type} has no JSON schema: {why}"
+        raise UsageError(f"a tool's argument cannot be read: {told.strip()}") from None
+    return [_mapped(one, _closed) for one in made], {
+        name: _mapped(one, _closed) for name, one in definitions.items()
+    }
 
 
-def _is_pydantic(kind: Any) -> bool:
-    return isinstance(kind, type) and hasattr(kind, "model_json_schema")
-
-
-def _default(value: Any) -> JSONObject:
+def _theirs(parameter: Parameter) -> tuple[JSONObject, JSONObject]:
     try:
-        return {"default": msgspec.to_builtins(value)}
-    except TypeError:
-        return {}
+        return PydanticType(parameter.type).schema()
+    except Exception as error:  # noqa: BLE001 (pydantic's errors have no common root of ours)
+        told = f"{parameter.name}: {parameter.type} has no JSON schema: {error}"
+    raise UsageError(f"a tool's argument cannot be read: {told}")
 
 
-def _complaint(unknown: list[str], missing: list[str], known: list[str]) -> str:
-    parts = []
-    if missing:
-        parts.append(f"missing: {', '.join(missing)}")
-    if unknown:
-        parts.append(f"unknown: {', '.join(unknown)}")
-    return f"{'; '.join(parts)}; the arguments are: {', '.join(known) or 'none'}"
+def _merged(schema: JSONObject, more: JSONObject, definitions: JSONObject) -> JSONObject:
+    """The schema, its definitions put to the others; where a name is taken by something
+    else they get another."""
+    names: dict[str, str] = {}
+    for name, definition in more.items():
+        new, count = name, 2
+        while new in definitions and definitions[new] != definition:
+            new, count = f"{name}_{count}", count + 1
+        names[_REFERENCE + name] = _REFERENCE + new
+
+    def renamed(one: JSONObject) -> JSONObject:
+        return one | ({"$ref": names.get(one["$ref"], one["$ref"])} if "$ref" in one else {})
+
+    for name, definition in more.items():
+        definitions[names[_REFERENCE + name].removeprefix(_REFERENCE)] = _mapped(
+            definition, renamed
+        )
+    return _mapped(schema, renamed)
 
 
-def description_of(function: Callable[..., Any]) -> str:
-    """The docstring without what it says of single arguments."""
-    doc = inspect.getdoc(function) or ""
-    paragraphs = [part for part in _PARAGRAPH.split(doc) if not _is_about_arguments(part)]
-    return "\n\n".join(part.strip() for part in paragraphs)
+def _remarks(parameter: Parameter) -> JSONObject:
+    remarks: JSONObject = {}
+    if parameter.description:
+        remarks["description"] = parameter.description
+    if not parameter.is_required:
+        with suppress(NoResult):  # then it is applied all the same
+            remarks["default"] = plain(parameter.default)
+    return remarks
 
 
-def _is_about_arguments(paragraph: str) -> bool:
-    first = paragraph.strip().split("\n", 1)[0].strip().lower()
-    return first in ("args:", "arguments:", "parameters:", "returns:", "raises:") or (
-        first.startswith((":param", ":return"))
-    )
+def _closed(schema: JSONObject) -> JSONObject:
+    if "properties" in schema:
+        schema.setdefault("additionalProperties", False)
+    choices = as_list(schema.get("enum"))
+    for kind, name in ((str, "string"), (int, "integer")):
+        if "type" not in schema and choices and all(type(value) is kind for value in choices):
+            schema["type"] = name
+    return schema
 
 
-def _descriptions(function: Callable[..., Any]) -> dict[str, str]:
-    doc = inspect.getdoc(function) or ""
-    found: dict[str, str] = {}
-    for paragraph in _PARAGRAPH.split(doc):
-        if _is_about_arguments(paragraph):
-            for line in paragraph.split("\n"):
-                match = _ARGUMENT.match(line)
-                if match is not None:
-                    found[match["name"]] = match["text"].strip()
-    return found
+def _strict(schema: JSONObject) -> JSONObject:
+    schema.pop("default", None)
+    if "properties" in schema:
+        schema |= {"required": list(schema["properties"]), "additionalProperties": False}
+    elif not schema or schema.get("type") == "object":
+        raise UsageError("a strict tool's argument may not be of any shape: name its fields")
+    if "$ref" in schema and len(schema) > 1:
+        reference = {"$ref": schema.pop("$ref")}
+        schema["anyOf"] = [reference]
+    return schema
+
+
+def _mapped(schema: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
+    """A copy in which every schema, the innermost first, has been changed."""
+    made = dict(schema)
+    for word in _ONE:
+        if isinstance(made.get(word), dict):
+            made[word] = _mapped(made[word], change)
+    for word in _MANY:
+        if word in made:
+            made[word] = [_mapped(one, change) for one in made[word]]
+    for word in _NAMED:
+        if word in made:
+            made[word] = {name: _mapped(one, change) for name, one in made[word].items()}
+    return change(made)
+
+
+# --- looking things up --------------------------------------------------------------
+
+
+def alternatives(schema: JSONObject, definitions: JSONObject) -> Iterator[JSONObject]:
+    """What a value may be, references and unions taken apart."""
+    if "$ref" in schema:
+        name = str(schema["$ref"]).removeprefix(_REFERENCE)
+        yield from alternatives(definitions.get(name, {}), definitions)
+    elif "anyOf" in schema:
+        for one in schema["anyOf"]:
+            yield from alternatives(one, definitions)
+    else:
+        yield schema
+
+
+def strangers(value: Any, schema: JSONObject, definitions: JSONObject, at: str) -> list[str]:
+    """Where a value has fields that its schema does not know. msgspec would leave them out,
+    and the model would never hear of it."""
+    if not isinstance(value, dict | list):
+        return []
+    word = "properties" if isinstance(value, dict) else "items"
+    fitting = [one for one in alternatives(schema, definitions) if _has(one, word)]
+    if len(fitting) != 1:  # none to hold it to, or a tagged union
+        return []
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return list(_unknown_fields(fields, fitting[0], definitions, at))
+    return [
+        found
+        for number, entry in enumerate(as_list(cast("object", value)))
+        for found in strangers(entry, _entry(fitting[0], number), definitions, f"{at}[{number}]")
+    ]
+
+
+def _has(schema: JSONObject, word: str) -> bool:
+    if word == "items":
+        return isinstance(schema.get("items"), dict) or "prefixItems" in schema
+    return word in schema or isinstance(schema.get("additionalProperties"), dict)
+
+
+def _entry(schema: JSONObject, number: int) -> JSONObject:
+    first = schema.get("prefixItems", [])
+    if number < len(first):
+        return cast("JSONObject", first[number])
+    items = schema.get("items")
+    return cast("JSONObject", items) if isinstance(items, dict) else {}
+
+
+def _unknown_fields(
+    fields: dict[str, Any], schema: JSONObject, definitions: JSONObject, at: str
+) -> Iterator[str]:
+    known: JSONObject = schema.get("properties", {})
+    rest = schema.get("additionalProperties")
+    for name, value in fields.items():
+        if name in known:
+            yield from strangers(value, known[name], definitions, f"{at}.{name}")
+        elif rest is False:
+            yield f"{at}.{name}"
+        elif isinstance(rest, dict):
+            yield from strangers(value, cast("JSONObject", rest), definitions, f"{at}.{name}")

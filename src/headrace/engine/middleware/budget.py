@@ -1,0 +1,106 @@
+"""Budget: what a run may spend on calls, tokens and money."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from headrace.content import Usage
+from headrace.engine.middleware.middleware import Deny, Middleware, RunView, ToolCall
+from headrace.engine.terminate import Terminate
+from headrace.errors import UsageError
+from headrace.requests import Request
+
+_HINT = (
+    "The call was not run: it has been made {} times with the same arguments, and more of it "
+    "brings nothing new. Use the results that you have, try something else, or answer."
+)
+
+
+class Budget(Middleware):
+    """Ends a run as `aborted(terminated)`, with the name of the limit, before it spends more
+    than it may. A turn that has begun is not cut, and an answer that is there stays an answer:
+    limits are looked at before the next call and the next turn.
+
+    `max_identical_calls` is how often a tool may be called with the same arguments in a run,
+    or in a row: the next such call is denied, with a hint for the model, and the one after it
+    ends the run. `max_tokens` (input and output of all turns) and `max_cost` count what the
+    provider reports, and nothing where it reports nothing. Steps and times are bounded by
+    `RunLimits`.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_tool_calls: int | None = None,
+        max_identical_calls: int | None = None,
+        is_in_a_row: bool = False,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+    ) -> None:
+        for limit in (max_tool_calls, max_identical_calls, max_tokens, max_cost):
+            if limit is not None and limit < 0:
+                raise UsageError(f"expected a limit of 0 or more; got {limit}")
+        self._max_tool_calls = max_tool_calls
+        self._max_identical_calls = max_identical_calls
+        self._is_in_a_row = is_in_a_row
+        self._max_tokens = max_tokens
+        self._max_cost = max_cost
+        self._key = f"budget {id(self)}"
+
+    def on_request(self, run: RunView, request: Request) -> None:
+        """Another turn would cost more."""
+        self._check_spending(run)
+
+    def before_tool(self, run: RunView, call: ToolCall) -> Deny | None:
+        """One more call: is there one left, and is it a new one?"""
+        self._check_spending(run)
+        spent: _Spent = run.state.setdefault(self._key, _Spent())
+        spent.calls += 1
+        if self._max_tool_calls is not None and spent.calls > self._max_tool_calls:
+            raise Terminate(f"max_tool_calls={self._max_tool_calls}")
+        limit = self._max_identical_calls
+        if limit is None:
+            return None
+        times = spent.times(_same(call), self._is_in_a_row)
+        if times > limit + 1:
+            raise Terminate(f"max_identical_calls={limit}: {call.name}")
+        return Deny(_HINT.format(limit)) if times > limit else None
+
+    def _check_spending(self, run: RunView) -> None:
+        usage = run.message.usage
+        if self._max_tokens is not None and (tokens := _tokens(usage)) > self._max_tokens:
+            raise Terminate(f"max_tokens={self._max_tokens}: {tokens} were used")
+        if self._max_cost is not None and (usage.cost or 0.0) > self._max_cost:
+            raise Terminate(f"max_cost={self._max_cost:g}: {usage.cost:g} was spent")
+
+
+@dataclass
+class _Spent:
+    """The calls of one run."""
+
+    calls: int = 0
+    last: str = ""
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+
+    def times(self, call: str, is_in_a_row: bool) -> int:
+        if is_in_a_row and call != self.last:
+            self.counts.clear()
+        self.last = call
+        self.counts[call] = self.counts.get(call, 0) + 1
+        return self.counts[call]
+
+
+def _same(call: ToolCall) -> str:
+    """Equal for calls of the same tool with the same arguments, in whatever order."""
+    args: Any = call.args
+    written = msgspec.json.encode(args, enc_hook=repr, order="deterministic")
+    return f"{call.name} {written.decode()}"
+
+
+def _tokens(usage: Usage) -> int:
+    if usage.input_tokens is None and usage.output_tokens is None:
+        return usage.total_tokens or 0
+    return (usage.input_tokens or 0) + (usage.output_tokens or 0)

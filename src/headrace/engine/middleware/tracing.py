@@ -1,0 +1,147 @@
+"""Tracing: every record of a run as a line of JSON, and a summary at its end."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from headrace.content import Usage
+from headrace.engine.middleware.middleware import Middleware, RunView
+from headrace.events import (
+    ReasoningDelta,
+    Record,
+    RunFailed,
+    RunFinished,
+    StepFinished,
+    StepStarted,
+    TextDelta,
+    ToolStarted,
+    TurnFailed,
+    TurnFinished,
+    encode_record,
+)
+
+# A batch is written when it is this large or this old, and where something ends.
+_MAX_BATCH_BYTES = 64 * 1024
+_MAX_BATCH_MS = 1_000
+_ENDS = frozenset({TurnFinished, TurnFailed, StepFinished, RunFinished, RunFailed})
+
+
+class RunSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The last line of a run: how long it took, and what for."""
+
+    duration_ms: int = 0
+    records: int = 0
+    steps: int = 0
+    tool_calls: int = 0
+    first_reasoning_ms: int | None = None
+    """From the start of the run, as is the next."""
+    first_text_ms: int | None = None
+    finish: str | None = None
+    error: str | None = None
+    usage: Usage = Usage()
+
+
+class JSONLinesTrace(Middleware):
+    """Writes each record as `{"run_id": …, "seq": …, "at_ms": …, "event": …}`, and after the
+    last one `{"run_id": …, "summary": …}`, which is a `RunSummary`.
+
+    `target` is a path, which is appended to, and created for its owner alone; or a file that
+    is open, for bytes or for text, and stays open. Lines are written in batches: at the end of
+    a turn or a step, after a second, or after 64 KB. Several runs may share a trace. It holds
+    what the log holds, so with a `Redaction` no secret. A disk that fails, fails the run.
+    """
+
+    def __init__(self, target: str | Path | IO[bytes] | IO[str]) -> None:
+        self._target = target
+        self._key = f"trace {id(self)}"
+
+    def on_event(self, run: RunView, record: Record) -> None:
+        """One more line."""
+        trace: _Trace | None = run.state.get(self._key)
+        if trace is None:
+            trace = run.state[self._key] = _Trace(run.run_id, record.at_ms)
+        if trace.is_broken:
+            return
+        trace.add(record)
+        if trace.is_due(record):
+            try:
+                _write(self._target, trace.taken(record))
+            except BaseException:
+                # It is said once: the run ends of it, and its end has no other place to go.
+                trace.is_broken = True
+                raise
+
+
+class _Trace:
+    """The lines of one run that wait, and what its summary will say."""
+
+    def __init__(self, run_id: str, at_ms: int) -> None:
+        self.is_broken = False
+        self._head = b'{"run_id":' + msgspec.json.encode(run_id) + b","
+        self._began_ms = self._batch_ms = at_ms
+        self._lines: list[bytes] = []
+        self._bytes = 0
+        self._summary = RunSummary()
+
+    def add(self, record: Record) -> None:
+        line = self._head + encode_record(record)[1:]
+        self._lines.append(line)
+        self._bytes += len(line)
+        self._count(record)
+
+    def is_due(self, record: Record) -> bool:
+        return (
+            type(record.event) in _ENDS
+            or self._bytes >= _MAX_BATCH_BYTES
+            or record.at_ms - self._batch_ms >= _MAX_BATCH_MS
+        )
+
+    def taken(self, record: Record) -> bytes:
+        if isinstance(record.event, RunFinished | RunFailed):
+            summary = msgspec.json.encode({"summary": self._summed(record)})
+            self._lines.append(self._head + summary[1:])
+        lines, self._lines, self._bytes = self._lines, [], 0
+        self._batch_ms = record.at_ms
+        return b"\n".join(lines) + b"\n"
+
+    def _count(self, record: Record) -> None:
+        summary, event = self._summary, record.event
+        summary.records += 1
+        if isinstance(event, TextDelta):
+            if summary.first_text_ms is None:
+                summary.first_text_ms = record.at_ms - self._began_ms
+        elif isinstance(event, ReasoningDelta):
+            if summary.first_reasoning_ms is None:
+                summary.first_reasoning_ms = record.at_ms - self._began_ms
+        elif isinstance(event, StepStarted):
+            summary.steps += 1
+        elif isinstance(event, ToolStarted):
+            summary.tool_calls += 1
+
+    def _summed(self, record: Record) -> RunSummary:
+        summary, end = self._summary, record.event
+        summary.duration_ms = record.at_ms - self._began_ms
+        if isinstance(end, RunFinished):
+            summary.finish, summary.usage = str(end.reason), end.usage
+        elif isinstance(end, RunFailed):
+            summary.error, summary.usage = f"{end.category}: {end.message}", end.usage
+        return summary
+
+
+def _write(target: str | Path | IO[Any], lines: bytes) -> None:
+    if isinstance(target, str | Path):
+        # Opened for each batch: nothing stays open, whatever becomes of the run.
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with open(descriptor, "ab") as file:
+            file.write(lines)
+        return
+    target.write(lines.decode() if _is_text(target) else lines)
+    target.flush()
+
+
+def _is_text(file: IO[Any]) -> bool:
+    return "b" not in getattr(file, "mode", "") and hasattr(file, "encoding")
