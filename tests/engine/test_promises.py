@@ -431,6 +431,15 @@ def test_on_run_end_is_called_on_every_path_and_may_fail_the_run() -> None:
     assert run.result.error is not None
 
 
+def test_every_request_after_a_nudge_tells_what_was_said_once() -> None:
+    asked = iter(["Go on 1.", "Go on 2.", None])
+    _, transport = played(
+        "one", "two", "three", middleware=[Hooks(on_turn_end=lambda *_: next(asked))]
+    )
+    said = [m["content"] for m in transport.requests[2]["messages"]]
+    assert said == ["Go.", "one", "Go on 1.", "two", "Go on 2."]
+
+
 # --- how it ends -------------------------------------------------------------------------
 
 
@@ -568,6 +577,50 @@ def test_a_cancelled_task_leaves_a_whole_run() -> None:
     run_virtual(main())
     check_run(runs[0], "chat")
     assert runs[0].result.finish == aborted("cancelled", "the caller left the run")
+
+
+class BrokenSink:
+    """A log whose disk fails at some write."""
+
+    def __init__(self, at: int) -> None:
+        self._left = at
+        self.records: list[Record] = []
+
+    async def append(self, records: Any) -> None:
+        self._left -= 1
+        if self._left <= 0:
+            raise OSError("no space left on device")
+        self.records += records
+
+
+@pytest.mark.parametrize("at", range(1, 18))
+def test_a_log_that_fails_ends_the_run_as_a_failure_of_storage(at: int) -> None:
+    transport = ScriptedTransport([turn(ADD), turn("It is 3.")])
+    sink = BrokenSink(at)
+
+    async def main() -> Run:
+        async with agent_for("chat", transport, Bench()).run("Go.", sink=sink) as run:
+            await run.wait()
+        return run
+
+    run = run_virtual(main())
+    check_run(run, "chat")
+    assert run.result.error is not None
+    assert run.result.error.category == "storage"
+    assert sink.records == run.records[: len(sink.records)]
+
+
+def test_an_unexpected_failure_is_one_end_too() -> None:
+    class Broken:
+        name = "broken"
+
+        async def compact(self, messages: Any, *, is_forced: bool) -> Any:
+            raise KeyError("boom")
+
+    run, _ = played("ok", compactor=Broken())
+    assert kinds(run) == ["RunStarted", "RunFailed"]
+    assert run.result.error is not None
+    assert "KeyError" in run.result.error.message
 
 
 # --- what it adds up to ------------------------------------------------------------------

@@ -17,6 +17,10 @@ from headrace.events import Event, Record, Stamp
 from headrace.messages import Assembler
 
 
+class SinkFailed(HeadraceError):
+    """The log could not take a record; the run ends as `storage`."""
+
+
 class Sink(Protocol):
     """A log. A record is shown to nobody before it is there."""
 
@@ -99,11 +103,27 @@ class Journal:
             self.put(events)
             return
         records = self._stamp.feed(events, step=self._view.step)
-        if self._sink is not None:
-            await self._sink.append(records)
+        failure = await self._logged(records)
         self._kept(records)
+        if failure is not None:
+            raise failure
         if not self._chain.is_plain:
             await self._chain.observe(self._view, records)
+
+    async def _logged(self, records: list[Record]) -> SinkFailed | None:
+        """Append to the log. One that fails is not asked again: the run ends, and its end is
+        told to those who watch."""
+        sink = self._sink
+        if sink is None:
+            return None
+        try:
+            await sink.append(records)
+        except Exception as error:  # noqa: BLE001 (a log is foreign, and every failure ends the run)
+            self._sink = None
+            failed = SinkFailed(f"the log failed: {type(error).__name__}: {error}")
+            failed.__cause__ = error
+            return failed
+        return None
 
     def interrupt(self, task: asyncio.Task[None]) -> None:
         """Cancel the task that writes here, but not in the middle of a write: what the

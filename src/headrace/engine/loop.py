@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -16,7 +17,7 @@ from headrace.content import (
     Usage,
     aborted,
 )
-from headrace.engine.journal import Journal
+from headrace.engine.journal import Journal, SinkFailed
 from headrace.engine.middleware.chain import MiddlewareFailed
 from headrace.engine.middleware.middleware import RunView
 from headrace.engine.plan import Plan
@@ -44,6 +45,8 @@ from headrace.transport.turn import open_turn
 from headrace.wire.decoder import Decoder
 
 End = RunFinished | RunFailed
+# What cannot change an end that is being written.
+_AT_THE_END = (MiddlewareFailed, Terminate, SinkFailed)
 _ENDING_WORDS = frozenset({"content_filter", "context_full"})
 
 
@@ -116,7 +119,7 @@ class Loop:
             end = RunFailed(category="unknown", message=str(failed), usage=end.usage)
         try:
             await self._journal.write([end])
-        except (MiddlewareFailed, Terminate) as failed:
+        except _AT_THE_END as failed:
             # It has been written, and nothing can follow it: the caller is told instead.
             self.late_failure = failed
 
@@ -147,11 +150,8 @@ class Loop:
         said = await self._chain.turn_end(self._view, turn)
         if said is None:
             return finish
-        self._history = (
-            *self._history,
-            self._journal.assembler.message(),
-            Message(role="user", content=(TextContent(said),)),
-        )
+        nudge = Message(role="user", content=(TextContent(said),))
+        self._history = (*self._asked().messages, nudge)
         self._told_turns = len(self._journal.assembler.turns)
         return None
 
@@ -174,17 +174,20 @@ class Loop:
             failed = await self._try_turn()
             if failed is None:
                 return self._journal.assembler.turns[-1].turn()
-            if not self._may_retry(failed, attempt):
+            pause_s = self._pause_s(failed, attempt)
+            if pause_s is None:
                 raise RunBroken(failed.category, failed.message)
             await self._journal.write([StepDiscarded(step, failed.message)])
-            wait_s = failed.retry_after_s or self._plan.policy.base_s * 2.0 ** (attempt - 1)
-            await asyncio.sleep(min(wait_s, self._plan.policy.cap_s))
+            await asyncio.sleep(pause_s)
             attempt += 1
 
-    def _may_retry(self, failed: TurnFailed, attempt: int) -> bool:
+    def _pause_s(self, failed: TurnFailed, attempt: int) -> float | None:
+        """How long to wait before the turn is tried again; None: it is not."""
         if not failed.retryable or attempt >= self._limits.turn_attempts:
-            return False
-        return self._limits.retries_late or not self._has_spoken
+            return None
+        if self._has_spoken and not self._limits.retries_late:
+            return None
+        return self._plan.policy.pause_s(failed.retry_after_s, attempt, random.random())
 
     async def _try_turn(self) -> TurnFailed | None:
         journal, is_immediate = self._journal, self._journal.is_immediate
@@ -291,7 +294,7 @@ class Loop:
 
     async def _quietly(self, events: Sequence[Event]) -> None:
         """The run is ending: what middleware says to that does not change it."""
-        with suppress(MiddlewareFailed, Terminate):
+        with suppress(*_AT_THE_END):
             await self._journal.write(events)
 
 

@@ -10,7 +10,7 @@ from typing import Self
 import msgspec
 
 from headrace.content import Failure, FinishReason, Usage, aborted
-from headrace.engine.journal import Journal, Sink
+from headrace.engine.journal import Journal, Sink, SinkFailed
 from headrace.engine.loop import End, Loop, RunBroken
 from headrace.engine.middleware.middleware import RunView
 from headrace.engine.plan import Plan
@@ -19,6 +19,7 @@ from headrace.errors import HeadraceError, UsageError
 from headrace.events import Record, RunFailed, RunFinished
 from headrace.messages import Message
 from headrace.transport.sync import LoopThread, shared_loop
+from headrace.wire.failure import scrub
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,17 +193,26 @@ class Run:
             await loop.abort(str(reason))
             return RunFinished(self._abort or reason, loop.usage)
         except Terminate as terminate:
-            self._is_ending = self._was_stopped = True
-            await loop.abort(terminate.reason)
+            await self._ending(loop, terminate.reason, was_stopped=True)
             return RunFinished(aborted("terminated", terminate.reason), loop.usage)
         except RunBroken as broken:
-            self._is_ending = True
-            await loop.abort(str(broken))
+            await self._ending(loop, str(broken))
             return RunFailed(category=broken.category, message=str(broken), usage=loop.usage)
+        except SinkFailed as failed:
+            await self._ending(loop, str(failed))
+            return RunFailed(category="storage", message=str(failed), usage=loop.usage)
         except HeadraceError as failed:
-            self._is_ending = self._was_stopped = True
-            await loop.abort(str(failed))
+            await self._ending(loop, str(failed), was_stopped=True)
             return RunFailed(category="unknown", message=str(failed), usage=loop.usage)
+        except Exception as error:  # noqa: BLE001 (the edge of a task: it must have one end)
+            why = scrub(f"{type(error).__name__}: {error}")
+            await self._ending(loop, why)
+            return RunFailed(category="unknown", message=why, usage=loop.usage)
+
+    async def _ending(self, loop: Loop, why: str, *, was_stopped: bool = False) -> None:
+        self._is_ending = True
+        self._was_stopped = was_stopped
+        await loop.abort(why)
 
     # -- what is known, at any moment
 

@@ -37,8 +37,7 @@ class Stamp:
     def one(self, event: Event, step: int) -> Record:
         """The record of a single event of the run itself: the short way for the commonest."""
         at_ms = int(self._clock())
-        if at_ms > self._at_ms:
-            self._at_ms = at_ms
+        self._at_ms = max(self._at_ms, at_ms)
         self._seq = seq = self._seq + 1
         return Record(seq, self._at_ms, event, (), step)
 

@@ -213,6 +213,8 @@ def call(
     if sum(given is not None for given in (args, raw, kwargs or None)) > 1:
         raise UsageError("a call's arguments are a dict, names, or raw=; not several of them")
     written = msgspec.json.encode(args or kwargs).decode() if raw is None else raw
+    if pieces is not None and raw is None and not (args or kwargs):
+        written = "".join(pieces)
     return Call(name=name, pieces=_pieces(written, pieces, deltas, _TOKEN), call_id=call_id)
 
 

@@ -35,11 +35,15 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
         """How long to wait after `attempt` (from 1); None: do not try again."""
         if not failed.retryable or attempt >= self.attempts:
             return None
+        return self.pause_s(failed.retry_after_s, attempt, chance)
+
+    def pause_s(self, retry_after_s: float | None, attempt: int, chance: float) -> float | None:
+        """How long to wait after `attempt`, where it is tried again; None: too long."""
         wait_s: float = min(self.cap_s, self.base_s * 2.0 ** (attempt - 1))
         wait_s *= 1 - self.jitter * chance
-        if failed.retry_after_s is None:
+        if retry_after_s is None:
             return wait_s
-        return None if failed.retry_after_s > self.cap_s else max(wait_s, failed.retry_after_s)
+        return None if retry_after_s > self.cap_s else max(wait_s, retry_after_s)
 
 
 DEFAULT_POLICY = RetryPolicy()

@@ -99,10 +99,14 @@ class Turn:
                 events = feed(read)
                 if events:
                     return await self._last(events) if decoder.is_finished else events
-            events = [] if self._is_closed else decoder.close()
+            events = self._ended()
         except StreamBroken as error:
             events = self._broken_off(error.failure)
         return await self._last(events)
+
+    def _ended(self) -> list[TurnEvent]:
+        """The reads are over; where somebody closed the turn meanwhile, nothing is made of it."""
+        return [] if self._is_closed else self.decoder.close()
 
     async def _unusual(self) -> list[TurnEvent]:
         """The first events, those that wait, and none after the end."""
@@ -167,7 +171,7 @@ class Turn:
         async for read in self._reads:
             if events := feed(read):
                 return events
-        return [] if self._is_closed else self.decoder.close()
+        return self._ended()
 
 
 async def _begun(turn: Turn) -> Turn:

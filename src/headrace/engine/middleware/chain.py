@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, cast
 
+import msgspec
+
 from headrace.engine.middleware.middleware import (
     Allow,
     Deny,
@@ -142,6 +144,4 @@ def _failed(hook: Callable[..., Any], error: Exception) -> MiddlewareFailed:
 def _listed(made: Event | Iterable[Event] | None) -> list[Event]:
     if made is None:
         return []
-    if hasattr(made, "__struct_fields__"):
-        return [cast("Event", made)]
-    return list(made)
+    return [made] if isinstance(made, msgspec.Struct) else list(made)
