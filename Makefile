@@ -4,10 +4,13 @@ PYTHON ?= python3
 WORKERS ?= auto
 FUZZ_SECONDS ?= 600
 SOAK_RUNS ?= 20000
+PORT ?= 8700
+DATA ?= .data
+MODEL ?=
 ARGS ?=
 
 BIN := .venv/bin
-CODE := src tests $(if $(wildcard bench/*.py),bench)
+CODE := src tests examples $(if $(wildcard bench/*.py),bench)
 
 # pyright looks for a newer release of itself and says so; that is noise here.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -16,15 +19,18 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup test check format fmt lint types layers bench docs fuzz soak wheel clean
+.PHONY: help setup serve test check format fmt lint types layers bench docs fuzz soak wheel clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo '  Variables: PYTHON (interpreter), ARGS (for pytest and bench),'
-	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS.'
+	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS, SOAK_RUNS.'
 
 setup: .venv/.stamp ## Make .venv with the package and the tools; nothing to do when nothing changed
+
+serve: .venv/.stamp ## Serve the rehearsal model, or MODEL, on 127.0.0.1:PORT
+	@$(BIN)/headrace serve --port $(PORT) --data $(DATA) $(if $(MODEL),-m $(MODEL)) $(ARGS)
 
 test: setup ## Run every test; ARGS="-k sse -x" goes to pytest
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
@@ -65,7 +71,7 @@ wheel: setup ## Build the wheel into dist/
 clean: ## Remove environments, builds and caches
 	@rm -rf .venv .venv-bench build dist .coverage htmlcov .hypothesis \
 	  .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
-	@find src tests bench -name __pycache__ -prune -exec rm -rf {} +
+	@find src tests bench docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # An environment is whole once its stamp is there, so a broken install is tried again.
 .venv/.stamp: pyproject.toml

@@ -11,6 +11,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
@@ -18,7 +19,19 @@ from typing import Any, get_args
 import msgspec
 
 import headrace
-from docs import catalogue, grammar, meaning, recorded, thinking, timeline, tools, watching
+from docs import (
+    catalogue,
+    ending,
+    engine,
+    grammar,
+    meaning,
+    recorded,
+    run_order,
+    thinking,
+    timeline,
+    tools,
+    watching,
+)
 from docs.outline import (
     default,
     field_docs,
@@ -242,6 +255,14 @@ def _tools_page() -> str:
     return _page(["# Tools", NOTE, *tools.page_parts()])
 
 
+def _engine_page() -> str:
+    return _page(["# Engine", NOTE, *engine.engine_parts()])
+
+
+def _testing_page() -> str:
+    return _page(["# Testing", NOTE, *engine.testing_parts()])
+
+
 def _cli_page() -> str:
     parser = build_parser()
     parts = ["# Command line", NOTE, _one_line_of(parser.description), _options(parser)]
@@ -365,8 +386,10 @@ def _answer_frames() -> str:
     return watching.answer(_answer_records())
 
 
+EXAMPLES = ("tool", "progress", "middleware", "conversation", "testing")
 PAGES: dict[str, Callable[[], str]] = {
     "grammar.svg": grammar.picture,
+    "run-order.svg": run_order.picture,
     "thinking-order.svg": thinking.picture,
     "timeline.svg": timeline.picture,
     "reference/events.md": _events_page,
@@ -377,12 +400,16 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/transport.md": _transport_page,
     "reference/watching.md": _watching_page,
     "reference/tools.md": _tools_page,
+    "reference/engine.md": _engine_page,
+    "reference/testing.md": _testing_page,
     "providers.md": _providers_page,
 }
 BLOCKS: dict[str, Callable[[], str]] = {
     "answer": _answer_table,
     "answer_frames": _answer_frames,
     "efforts": catalogue.efforts,
+    "ends": ending.ends,
+    **{f"example_{name}": partial(engine.example, name) for name in EXAMPLES},
     "finish_words": _finish_words,
     "frames": watching.frames,
     "languages": watching.tongues,
@@ -393,6 +420,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "phase_statuses": watching.statuses,
     "quirks": _quirks,
     "rules": catalogue.rules,
+    "run_limits": engine.run_limits,
+    "run_order": engine.order,
     "status_sources": watching.sources,
     "timeline": watching.drawn,
 }
@@ -405,8 +434,8 @@ come when is told in [the event grammar](../topics/events.md); the types of fiel
 [Values](values.md) and, where they are a choice of words, [at the end](#words)."""
 _TURN = "What a provider said in one turn."
 _RUN = """\
-What a run adds around its turns: steps and tools. The words are settled, and `fold` understands
-them; the engine that will say them is still to come."""
+What a run adds around its turns: steps, tools, and its end. [Runs](../topics/engine.md) tells their
+order."""
 _SERVER = "What a server adds when a run is stored. It too is a word ahead of its speaker."
 _DERIVED = """\
 Computed from records whenever somebody wants them, and never part of a log. A `PhaseTracker` tells

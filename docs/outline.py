@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import textwrap
 from collections.abc import Iterable
-from typing import Any
+from itertools import zip_longest
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -46,7 +48,8 @@ def interface(kind: type, *, level: int = 3, is_made: bool = True) -> str:
     `is_made` where it is the reader who makes it."""
     head = f"{'#' * level} {kind.__name__}\n"
     made = [_signature(kind)] if is_made else []
-    return "\n".join([head, *made, prose(kind), "", *_members(kind)])
+    members = [*_attributes(kind), *_members(kind)]
+    return "\n".join([head, *made, prose(kind), "", *members])
 
 
 def function(made: Any, *, level: int = 3) -> str:
@@ -57,26 +60,36 @@ def function(made: Any, *, level: int = 3) -> str:
 def _signature(thing: Any) -> str:
     """The arguments, one a line: name, type and default as they are written."""
     name, parameters = thing.__name__, list(inspect.signature(thing).parameters.values())
-    lines, is_keyword = [], False
-    for parameter in parameters:
+    lines: list[str] = []
+    is_keyword = False
+    for parameter, after in zip_longest(parameters, parameters[1:]):
         if parameter.kind is parameter.KEYWORD_ONLY and not is_keyword:
-            is_keyword = True
             lines.append("    *,")
-        lines.append(f"    {_argument(parameter)},")
+        is_keyword = parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        lines.append(f"    {_argument(parameter, thing.__module__)},")
+        if parameter.kind is parameter.POSITIONAL_ONLY and not _is_positional(after):
+            lines.append("    /,")
     inner = "\n".join(["", *lines, ""]) if lines else ""
     return f"```text\n{name}({inner})\n```\n"
 
 
-def _argument(parameter: inspect.Parameter) -> str:
+def _is_positional(parameter: inspect.Parameter | None) -> bool:
+    return parameter is not None and parameter.kind is parameter.POSITIONAL_ONLY
+
+
+def _argument(parameter: inspect.Parameter, module: str) -> str:
     stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+    stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else stars
     told = f"{stars}{parameter.name}: {parameter.annotation}"
     if parameter.default is parameter.empty:
         return told
-    return f"{told} = {_shown(parameter.default)}"
+    return f"{told} = {_shown(parameter.default, module)}"
 
 
-def _shown(value: object) -> str:
+def _shown(value: Any, module: str) -> str:
     """A default without what changes from run to run."""
+    if type(value) is tuple and value != ():
+        return next(name for name, known in vars(sys.modules[module]).items() if known is value)
     if isinstance(value, msgspec.Struct):
         return f"{type(value).__name__}()"
     if callable(value):
@@ -127,13 +140,37 @@ def written(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
+def _attributes(kind: type) -> list[str]:
+    """What `__init__` sets, where a string below says what it is."""
+    if "__init__" not in vars(kind) or not kind.__module__.startswith("headrace."):
+        return []
+    made = ast.parse(textwrap.dedent(inspect.getsource(vars(kind)["__init__"]))).body[0]
+    assert isinstance(made, ast.FunctionDef)
+    lines: list[str] = []
+    for one, doc in zip(made.body, made.body[1:], strict=False):
+        if isinstance(one, ast.Assign | ast.AnnAssign) and _is_text(doc):
+            target = one.targets[0] if isinstance(one, ast.Assign) else one.target
+            name, told = ast.unparse(target).removeprefix("self."), ast.literal_eval(doc.value)
+            lines += [] if name.startswith("_") else [f"- `.{name}`: {' '.join(told.split())}"]
+    return lines
+
+
+def _is_text(node: ast.stmt) -> TypeGuard[ast.Expr]:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
 def _members(kind: type) -> list[str]:
     """Properties and methods that are told about."""
     lines: list[str] = []
     for name, member in vars(kind).items():
         if name == "__add__":
             lines.append(f"- `a + b`: {one_line(member)}")
-        elif name.startswith("_"):
+        elif name.startswith("_") or one_line(member).startswith("For `"):
+            # A neighbour's alone.
             continue
         elif isinstance(member, property):
             lines.append(f"- `.{name}`: {one_line(member.fget)}")

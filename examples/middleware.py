@@ -1,40 +1,38 @@
-"""Middleware: ask before a tool runs, mask what must not be seen, and count the tokens."""
+"""Middleware: refuse a call, hide a key, bound what a run spends, and say what it took."""
 
 import os
 
 from headrace import events as ev
-from headrace.engine import Agent, Decision, Deny, Middleware, RunView, ToolCall
+from headrace.content import TextContent
+from headrace.engine import Agent, Budget, Decision, Deny, Middleware, Redaction, RunView, ToolCall
 
 
-class Polite(Middleware):
-    """Says no to some calls, and tells what a run has cost."""
+class Doorkeeper(Middleware):
+    """Lets nobody write a diary, and tells what a run has taken."""
 
     def before_tool(self, run: RunView, call: ToolCall) -> Decision:
-        if "0" in str(call.args):
-            return Deny("Not with zeros, please.")
+        if "diary" in str(call.args).lower():
+            return Deny("The diary is not for agents.")
         return None
 
-    def rewrite_event(self, run: RunView, event: ev.Event) -> ev.Event:
-        if isinstance(event, ev.TextDelta):
-            return ev.TextDelta(event.part, event.text.replace("rehearsal", "little"))
-        return event
-
     def on_run_end(self, run: RunView, event: ev.RunFinished | ev.RunFailed) -> None:
-        print(f"[{run.model}: {event.usage.output_tokens} tokens]")
+        print(f"  [{run.step + 1} steps, {event.usage.output_tokens} tokens]")
 
 
-def calculator(expression: str) -> str:
-    """Work out an arithmetic expression."""
-    return "many"
+def notepad(title: str, content: str) -> str:
+    """Keep a note. (It is careless: its result holds the key of the note pad.)"""
+    return f"kept {title!r} with the key sk-demo-0123456789abcdef"
 
 
 agent = Agent(
     os.environ.get("HEADRACE_MODEL", "rehearsal:demo"),
-    tools=[calculator],
-    middleware=[Polite()],
+    tools=[notepad],
+    middleware=[Doorkeeper(), Budget(max_tool_calls=5, max_tokens=100_000), Redaction()],
 )
-for question in ("What is 12 * 34?", "What is 10 * 20?"):
-    result = agent.complete(question)
-    denied = [answer.is_error for turn in result.message.turns for answer in turn.results]
-    print(question, "denied" if any(denied) else "allowed")
-    print(result.text.splitlines()[0])
+for question in ("Write a shopping list.", "Write a diary entry."):
+    print(question)
+    for turn in agent.complete(question).message.turns:
+        for answer in turn.results:
+            (told,) = answer.content
+            assert isinstance(told, TextContent)
+            print("  refused:" if answer.is_error else "  done:", told.text)

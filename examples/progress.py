@@ -2,38 +2,55 @@
 
 import asyncio
 import os
+import sys
 
 from headrace import events as ev
+from headrace.content import TextContent
 from headrace.engine import Agent, ToolContext
+
+IS_TERMINAL = sys.stdout.isatty()
 
 
 async def notepad(title: str, content: str, context: ToolContext) -> str:
-    """Write something down."""
-    words = content.split()
-    for place, _ in enumerate(words, 1):
-        context.progress(f"word {place} of {len(words)}", progress=place / len(words))
-        await asyncio.sleep(0.01)
-    return f"{title}: {len(words)} words written"
+    """Write something down, one paragraph after the other."""
+    paragraphs = content.split("\n\n")
+    for number, _ in enumerate(paragraphs, 1):
+        await asyncio.sleep(0.2)
+        context.progress(f"paragraph {number} of {len(paragraphs)}")
+    return f"{title}: {len(content.split())} words"
+
+
+def show(record: ev.Record) -> None:
+    """One record, as it comes; colours and moving lines are for terminals alone."""
+    match record.event:
+        case ev.ReasoningDelta(text=text):
+            write(f"\033[2m{text}\033[0m" if IS_TERMINAL else text)
+        case ev.TextDelta(text=text):
+            write(text)
+        case ev.ReasoningFinished():
+            write("\n\n")
+        case ev.TextFinished():
+            write("\n")
+        case ev.ToolStarted(args=args):
+            write(f"→ notepad: {args['title']}\n")
+        case ev.ToolProgress(status=status):
+            write(f"\r\033[K  {status}" if IS_TERMINAL else f"  {status}\n")
+        case ev.ToolResult(content=[TextContent(text=text)]):
+            write(f"\r\033[K← {text}\n\n" if IS_TERMINAL else f"← {text}\n\n")
+        case _:
+            pass
+
+
+def write(text: str) -> None:
+    print(text, end="", flush=True)
 
 
 async def main() -> None:
     agent = Agent(os.environ.get("HEADRACE_MODEL", "rehearsal:demo"), tools=[notepad])
     async with agent.run("Write a short poem about water wheels.") as run:
         async for record in run:
-            match record.event:
-                case ev.ReasoningDelta(text=text):
-                    print(f"\033[2m{text}\033[0m", end="", flush=True)
-                case ev.ToolStarted(args=args):
-                    print(f"\n→ notepad({args['title']!r})")
-                case ev.ToolProgress(status=status):
-                    print(f"\r  {status}  ", end="", flush=True)
-                case ev.ToolResult(content=content):
-                    print(f"\n← {content[0].text}\n")
-                case ev.TextDelta(text=text):
-                    print(text, end="", flush=True)
-                case _:
-                    pass
-    print(f"\n({run.result.finish}, {run.result.usage.output_tokens} tokens)")
+            show(record)
+    print(f"({run.result.finish}, {run.result.usage.output_tokens} tokens)")
 
 
 asyncio.run(main())

@@ -3,8 +3,8 @@
 Run it with `pytest examples/testing.py`, or as it is.
 """
 
-from headrace.engine import Agent
-from headrace.testing import ScriptedTransport, call, cut, say, think, turn
+from headrace.engine import Agent, RunLimits
+from headrace.testing import ScriptedTransport, call, cut, run_virtual, say, stall, think, turn
 
 
 def forecast(city: str) -> str:
@@ -13,7 +13,8 @@ def forecast(city: str) -> str:
 
 
 def agent_with(script: ScriptedTransport) -> Agent:
-    return Agent("anthropic:claude-test", tools=[forecast], transport=script, api_key="none")
+    limits = RunLimits(turn_timeout_s=3600)
+    return Agent("anthropic:test", tools=[forecast], limits=limits, transport=script, api_key="-")
 
 
 def test_the_agent_looks_and_then_answers() -> None:
@@ -38,7 +39,13 @@ def test_a_broken_connection_is_told_and_what_came_is_kept() -> None:
     assert result.text == "Take an"
 
 
+def test_a_model_that_falls_silent_is_given_up_after_an_hour_that_costs_nothing() -> None:
+    script = ScriptedTransport([turn(say("Take an"), stall())], dialect="anthropic")
+    result = run_virtual(agent_with(script).complete_async("Do I need an umbrella?"))
+    assert str(result.finish) == "aborted(timeout: turn_timeout_s=3600)"
+
+
 if __name__ == "__main__":
-    test_the_agent_looks_and_then_answers()
-    test_a_broken_connection_is_told_and_what_came_is_kept()
-    print("2 passed")
+    for test in [made for name, made in list(globals().items()) if name.startswith("test_")]:
+        test()
+        print(f"passed: {test.__name__.removeprefix('test_').replace('_', ' ')}")

@@ -1,18 +1,14 @@
 """A tool in ten lines: a typed function is all it takes."""
 
+import math
 import os
 
 from headrace.engine import Agent
 
 
 def calculator(expression: str) -> str:
-    """Work out an arithmetic expression such as 12 * 34.
-
-    Args:
-        expression: digits and + - * / only
-    """
-    left, _, right = expression.partition("*")
-    return str(int(left) * int(right))
+    """Multiply whole numbers, such as 12 * 34."""
+    return str(math.prod(int(number) for number in expression.split("*")))
 
 
 agent = Agent(os.environ.get("HEADRACE_MODEL", "rehearsal:demo"), tools=[calculator])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headrace import content, errors, events, messages
     from headrace.content import Failure, FinishReason, Usage
+    from headrace.engine import Agent, Conversation, Middleware, tool
     from headrace.errors import (
         HeadraceError,
         LimitExceeded,
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "Agent": "headrace.engine",
     "ChatQuirks": "headrace.wire.dialects.chat",
+    "Conversation": "headrace.engine",
     "Decoder": "headrace.wire.decoder",
     "Failure": "headrace.content",
     "FinishReason": "headrace.content",
@@ -38,6 +41,7 @@ _HOMES = {
     "LimitExceeded": "headrace.errors",
     "Limits": "headrace.wire.limits",
     "Message": "headrace.messages",
+    "Middleware": "headrace.engine",
     "Options": "headrace.requests",
     "Record": "headrace.events",
     "RequestFailed": "headrace.errors",
@@ -56,11 +60,14 @@ _HOMES = {
     "fold_candidates": "headrace.messages",
     "history": "headrace.messages",
     "stream": "headrace.turn",
+    "tool": "headrace.engine",
 }
 _MODULES = ("content", "errors", "events", "messages")
 
 __all__ = [
+    "Agent",
     "ChatQuirks",
+    "Conversation",
     "Decoder",
     "Failure",
     "FinishReason",
@@ -68,6 +75,7 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "Message",
+    "Middleware",
     "Options",
     "Record",
     "RequestFailed",
@@ -91,6 +99,7 @@ __all__ = [
     "history",
     "messages",
     "stream",
+    "tool",
 ]
 
 

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given, settings
 
 from docs import generate, meaning, recorded
+from docs.engine import hooks_of
 from docs.grammar import GRAMMAR
 from docs.watching import frame_structs, type_of
-from headrace import ChatQuirks, Limits, content, errors, phases
+from headrace import ChatQuirks, Limits, content, engine, errors, phases, testing
 from headrace import events as ev
 from headrace.cli.decode import run as run_decode
 from headrace.cli.parser import build_parser
@@ -230,6 +231,14 @@ WATCHING: list[Any] = [
 ]
 
 
+RUNNING: list[tuple[str, Any]] = [
+    *(("engine", kind) for kind in (engine.Result, engine.RunLimits, engine.RunSummary)),
+    *(("engine", kind) for kind in (engine.ToolCall, engine.Allow, engine.Deny)),
+    *(("testing", kind) for kind in (testing.Heard, testing.HeardMessage, testing.HeardResult)),
+    *(("testing", kind) for kind in (testing.HeardTool, testing.ScriptedTurn)),
+]
+
+
 @pytest.mark.parametrize("kind", WATCHING)
 def test_every_field_of_what_is_watched_is_told_with_its_meaning(kind: Any) -> None:
     section = _page("reference/watching.md").partition(f"### {kind.__name__}\n")[2]
@@ -245,6 +254,52 @@ def test_every_public_name_of_what_watches_is_told(package: Any) -> None:
     page = _page("reference/watching.md")
     for word in package.__all__:
         assert f"### {word}\n" in page or f"`{word}`" in page, f"{word} is not told"
+
+
+@pytest.mark.parametrize(("page", "package"), [("engine", engine), ("testing", testing)])
+def test_every_public_name_of_what_runs_is_told(page: str, package: Any) -> None:
+    text = _page(f"reference/{page}.md")
+    for word in package.__all__:
+        told = text.partition(f"### {word}\n")[2].partition("\n##")[0] or f"`{word}`"
+        assert told.strip(), f"{word} has no meaning"
+        assert f"### {word}\n" in text or told in text, f"{word} is not told"
+
+
+@pytest.mark.parametrize(("page", "kind"), RUNNING)
+def test_every_field_of_what_runs_is_told_with_its_meaning(page: str, kind: Any) -> None:
+    section = _page(f"reference/{page}.md").partition(f"### {kind.__name__}\n")[2]
+    for field in kind.__struct_fields__:
+        row = re.search(rf"^\| `{field}` \|.*$", section.partition("\n##")[0], re.MULTILINE)
+        assert row is not None, f"{kind.__name__}.{field} is not told"
+        assert not row[0].endswith("| |"), f"{kind.__name__}.{field} has no meaning"
+
+
+def test_every_hook_is_told_with_its_answers() -> None:
+    page = _page("reference/engine.md")
+    hooks = hooks_of(engine.Middleware)
+    assert len(hooks) == 8
+    for hook in hooks:
+        (row,) = re.findall(rf"^\| `{hook}` \|.*$", page, re.MULTILINE)
+        assert not row.endswith("| |"), f"{hook} has no meaning"
+
+
+def test_every_limit_of_a_run_is_told() -> None:
+    page = _page("topics/engine.md")
+    for field in engine.RunLimits.__struct_fields__:
+        (row,) = re.findall(rf"^\| `{field}` \|.*$", page, re.MULTILINE)
+        assert not row.endswith("| |"), f"{field} has no meaning"
+
+
+def test_every_word_of_a_script_is_told() -> None:
+    page = _page("topics/rehearsal.md")
+    for word in (name for name in testing.__all__ if name.islower()):
+        assert f"`{word}(" in page or f"`{word}`" in page, f"{word} is not told"
+
+
+def test_every_example_is_shown() -> None:
+    shown = _page("examples.md")
+    for path in (ROOT / "examples").glob("*.py"):
+        assert f"```py\n{path.read_text('utf-8')}```" in shown
 
 
 def test_every_frame_with_its_fields_is_in_the_table() -> None:
@@ -303,6 +358,7 @@ def test_every_effort_of_every_provider_is_told() -> None:
 def test_every_meaning_of_a_field_is_used() -> None:
     kinds: list[Any] = [ChatRules, Options, OutputSchema, Provider, Request, Tool]
     kinds += [HTTPCall, HTTPLimits, RetryPolicy, Timeouts, *WATCHING]
+    kinds += [kind for _, kind in RUNNING]
     fields = {f"{kind.__name__}.{field}" for kind in kinds for field in kind.__struct_fields__}
     assert set(meaning.OWN_FIELDS) <= fields
 

@@ -10,10 +10,10 @@ import pytest
 import headrace
 
 NAMES = """
-ChatQuirks Decoder Failure FinishReason HeadraceError LimitExceeded Limits Message Options
-Record RequestFailed Tool TurnStream Usage UsageError WireError __version__ complete
-complete_async content decode decode_async decode_record encode_record errors events fold
-fold_candidates history messages stream
+Agent ChatQuirks Conversation Decoder Failure FinishReason HeadraceError LimitExceeded Limits
+Message Middleware Options Record RequestFailed Tool TurnStream Usage UsageError WireError
+__version__ complete complete_async content decode decode_async decode_record encode_record
+errors events fold fold_candidates history messages stream tool
 """.split()
 
 

@@ -60,6 +60,28 @@ be decoded (the others are); 2 for a wrong command line.
 """
 
 
+_SERVE = """\
+Serve an agent: POST /api/chat streams its answers as server-sent events, which can be
+resumed; everything is kept in one folder. Without a model it serves the rehearsal model,
+which needs no key and no network.
+"""
+_SERVE_EXAMPLES = """\
+examples:
+  headrace serve
+  headrace serve -m anthropic:claude-sonnet-4-5
+  headrace serve agent.toml --port 9000 --data ./data
+  headrace serve my_module:agent
+  curl -N http://127.0.0.1:8700/api/chat -H 'content-type: application/json' \\
+       -d '{"message": "What is 12 * 34?"}'
+
+agent.toml:
+  model = "openai:gpt-5"
+  instructions = "Answer in one sentence."
+  tools = ["calculator", "clock", "notepad"]
+  options = { effort = "high" }
+"""
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\ntry: {self.prog} --help\n")
@@ -94,6 +116,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     _add_decode(commands)
     _add_providers(commands)
+    _add_serve(commands)
     return parser
 
 
@@ -146,6 +169,50 @@ def _add_providers(commands: Any) -> None:
     )
     providers.add_argument("--json", action="store_true", help="one JSON object a provider")
     _add_color(providers, "in the table")
+
+
+def _add_serve(commands: Any) -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="serve an agent over HTTP, with a page to talk to it",
+        description=_SERVE,
+        epilog=_SERVE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    serve.add_argument(
+        "agent",
+        nargs="?",
+        metavar="AGENT",
+        help="a TOML file that describes it, or module:name of an Agent of yours",
+    )
+    serve.add_argument("-m", "--model", metavar="PROVIDER:MODEL", help="default: rehearsal:demo")
+    serve.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
+    serve.add_argument("--port", type=int, default=8700, help="default: 8700; 0: any that is free")
+    serve.add_argument(
+        "--data", metavar="DIR", help="where everything is kept (default: the user's data folder)"
+    )
+    serve.add_argument(
+        "--durable",
+        action="store_true",
+        help="wait for the disk at every commit: survives a power cut, much slower",
+    )
+    serve.add_argument(
+        "--tokens", action="store_true", help="ask for a token: needed for several users"
+    )
+    serve.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another name under which it may be reached; may be given several times",
+    )
+    serve.add_argument(
+        "--keep-logs",
+        type=float,
+        default=168.0,
+        metavar="HOURS",
+        help="how long the records of a run are kept (default: a week)",
+    )
 
 
 def _add_color(command: argparse.ArgumentParser, where: str) -> None:

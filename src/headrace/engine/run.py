@@ -59,6 +59,7 @@ class Run:
         self._loop = Loop(plan, self._journal, view, self._stop)
         self._rest: list[Record] = []
         self._abort: FinishReason | None = None
+        self._interruption: str | None = None
         self._has_begun = False
         self._is_ending = False
         # Whether middleware has ended it, and so need not be heard a second time.
@@ -142,6 +143,11 @@ class Run:
         """End the run as soon as it can be; what came stands. From the run's own loop."""
         self._stop(aborted("cancelled", detail))
 
+    def interrupt(self, why: str) -> None:
+        """End it as failed, as soon as it can be: whoever runs it is stopping."""
+        self._interruption = self._interruption or why
+        self._stop(aborted("terminated", why))
+
     def _stop(self, reason: FinishReason) -> None:
         """The first reason counts, but a person's wins over a clock's."""
         if self._task is None or self._task.done():
@@ -191,7 +197,11 @@ class Run:
             self._is_ending = True
             reason = self._abort or aborted("cancelled", "the run's task was cancelled")
             await loop.abort(str(reason))
-            return RunFinished(self._abort or reason, loop.usage)
+            reason = self._abort or reason
+            if self._interruption is not None and reason.kind == "terminated":
+                why = self._interruption
+                return RunFailed(category="interrupted", message=why, usage=loop.usage)
+            return RunFinished(reason, loop.usage)
         except Terminate as terminate:
             await self._ending(loop, terminate.reason, was_stopped=True)
             return RunFinished(aborted("terminated", terminate.reason), loop.usage)

@@ -104,7 +104,16 @@ class MarkerReader:
     def _say(self, pieces: list[str], text: str) -> None:
         if text:
             pieces.append(text)
+            self.pass_on(text)
+
+    def pass_on(self, text: str) -> None:
+        """Text without a bracket or a backtick has been said. Blanks alone do not begin a line
+        and do not unbegin one, however the text was cut."""
+        if not text.isspace() or "\n" in text:
             self.last = text
+            return
+        is_begun = bool(self.last.rpartition("\n")[2].strip())
+        self.last = ("x" if is_begun else "\n") + text[-1]
 
 
 def _may_become_marker(text: str) -> bool:

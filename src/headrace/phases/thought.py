@@ -43,7 +43,10 @@ class Thought:
         """Take a delta."""
         markers = self._markers
         if not markers.is_busy and "[" not in text and "`" not in text:
-            markers.last = text
+            if text.isspace():
+                markers.pass_on(text)
+            else:
+                markers.last = text
             sentences = self._sentences.feed(text)
             return text, self._best(sentences) if sentences else None
         text, marked = markers.feed(text)

@@ -10,7 +10,7 @@ from headrace.phases.marker import MAX_MARKER_CHARS, MarkerReader
 
 PIECES = st.sampled_from(
     ["[STATUS: reading]", "[STATUS:", "[", "]", " ", "\n", "[S", "TATUS: x]", "word",
-     "[STATUS: a [b]", "x" * 99]
+     "[STATUS: a [b]", "x" * 99, "`", "```", "```\n", "  "]
 )  # fmt: skip
 
 
@@ -46,6 +46,11 @@ def test_any_slicing_leaves_the_same(pieces: list[str], data: st.DataObject) -> 
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=6)))
     parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     assert removed(*parts) == removed(text)
+
+
+def test_a_line_has_begun_also_where_blanks_are_cut_off() -> None:
+    text = "a ```\n[STATUS: x]"
+    assert removed(text) == removed("a", " ", "```\n[STATUS: x]") == "a ```\n"
 
 
 def test_little_is_held_back() -> None:

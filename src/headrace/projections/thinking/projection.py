@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from headrace.content import FinishReason, ImageContent
+from headrace.content import ImageContent
 from headrace.errors import UsageError
 from headrace.events import (
     JSONObject,
@@ -23,9 +23,6 @@ from headrace.events import (
     RunClosed,
     RunFailed,
     RunFinished,
-    StepDiscarded,
-    StepFinished,
-    StepStarted,
     TextDelta,
     TextStarted,
     ToolActivity,
@@ -34,13 +31,13 @@ from headrace.events import (
     ToolCallStarted,
     ToolOutput,
     ToolResult,
-    ToolStarted,
     TurnFailed,
     TurnFinished,
     TurnStarted,
 )
 from headrace.phases.status import StatusReader
 from headrace.phases.thought import Thought
+from headrace.projections.ending import GOES_ON, Terminal, ending
 from headrace.projections.thinking.frame import (
     END_OF_FRAMES,
     Cancelled,
@@ -66,7 +63,6 @@ from headrace.projections.thinking.tool_result import Outcome, image_url, kind_o
 from headrace.wire.json_value import as_object
 
 TextShape: TypeAlias = Literal["text_delta", "openai"]
-_Terminal: TypeAlias = TurnFinished | TurnFailed | RunFinished | RunFailed
 _SOURCES: dict[str, StatusWord] = {
     "title": "title",
     "marker": "glm_marker",
@@ -112,7 +108,7 @@ class ThinkingProjection:
         self._called_ids: set[str] = set()
         self._answered: set[str] = set()
         self._ended: OutputFinished | None = None
-        self._terminal: _Terminal | None = None
+        self._terminal: Terminal | None = None
         self._is_over = False
         self._at_ms = 0
 
@@ -346,7 +342,7 @@ class ThinkingProjection:
 
     def _after_terminal(self, event: object) -> list[ThinkingFrame]:
         """The turn that ended was not the last: another begins, or it is taken back."""
-        if self._terminal is None or not isinstance(event, _GOES_ON):
+        if self._terminal is None or not isinstance(event, GOES_ON):
             return []
         is_failed = isinstance(self._terminal, TurnFailed)
         self._terminal = None
@@ -373,46 +369,23 @@ class ThinkingProjection:
         return [*frames, last, END_OF_FRAMES]
 
 
-def _is_failed(terminal: _Terminal | None) -> bool:
-    return isinstance(terminal, TurnFailed | RunFailed)
-
-
-def _is_cancelled(reason: FinishReason) -> bool:
-    return reason.word == "aborted" and reason.kind == "cancelled"
-
-
-def _is_timeout(reason: FinishReason) -> bool:
-    return reason.word == "aborted" and reason.kind == "timeout"
-
-
 def _word_of_end(event: RunFinished | RunFailed) -> str:
-    if isinstance(event, RunFailed) or _is_timeout(event.reason):
-        return "error"
-    return "cancelled" if _is_cancelled(event.reason) else "stop"
+    return {"finished": "stop", "failed": "error", "cancelled": "cancelled"}[ending(event).kind]
 
 
 def _last_frame(
-    terminal: _Terminal | None, closed: RunClosed | None, at_ms: int
+    terminal: Terminal | None, closed: RunClosed | None, at_ms: int
 ) -> Done | Error | Cancelled:
-    if closed is not None and closed.outcome == "save_failed":
-        return Error("the message could not be saved", "storage", at_ms)
-    if closed is not None and closed.outcome == "interrupted" and not _is_failed(terminal):
-        return Error("the run was interrupted", "interrupted", at_ms)
-    if terminal is None:
-        return Error("the records ended before the turn did", "incomplete", at_ms, retryable=True)
-    if isinstance(terminal, TurnFailed):
-        return Error(terminal.message, terminal.category, at_ms, retryable=terminal.retryable)
-    if isinstance(terminal, RunFailed):
-        return Error(terminal.message, terminal.category, at_ms)
-    if _is_timeout(terminal.reason):
-        return Error(terminal.reason.detail or "the run took too long", "timeout", at_ms)
-    if _is_cancelled(terminal.reason):
+    end = ending(terminal, closed)
+    if end.kind == "failed":
+        return Error(end.message, end.category, at_ms, retryable=end.retryable)
+    if end.kind == "cancelled":
         return Cancelled(at_ms)
+    assert isinstance(terminal, TurnFinished | RunFinished)
     usage = terminal.usage if terminal.usage.is_known else None
     return Done(str(terminal.reason), at_ms, usage)
 
 
-_GOES_ON = (TurnStarted, StepStarted, StepDiscarded, StepFinished, ToolStarted, ToolResult)
 _Handler: TypeAlias = Callable[[ThinkingProjection, Any], list[ThinkingFrame]]
 # pyright: reportPrivateUsage=false
 _HANDLERS: dict[type, _Handler] = {

@@ -1,0 +1,21 @@
+"""The ux vocabulary: a message as it grows, segment by segment, and the canonical event that it
+becomes."""
+
+from headrace.projections.ux.event import to_event
+from headrace.projections.ux.fold import FrameFold, fold_frames
+from headrace.projections.ux.frame import UXFrame, decode_frame, encode_frame, frame_type
+from headrace.projections.ux.projection import UXProjection
+from headrace.projections.ux.segment import MessageEvent, Segment
+
+__all__ = [
+    "FrameFold",
+    "MessageEvent",
+    "Segment",
+    "UXFrame",
+    "UXProjection",
+    "decode_frame",
+    "encode_frame",
+    "fold_frames",
+    "frame_type",
+    "to_event",
+]

@@ -1,0 +1,148 @@
+"""Segments that are still being put together. Numbers are given at the end, when it is known
+which of them stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from headrace.messages import Citation
+from headrace.projections.ux.segment import (
+    MediaSegment,
+    OpaqueSegment,
+    PartType,
+    ReasoningEntry,
+    ReasoningSegment,
+    Segment,
+    TextSegment,
+    ToolSegment,
+    ToolStatus,
+)
+from headrace.projections.ux.tool_value import Outcome
+
+_ENDS: dict[str, ToolStatus] = {
+    "completed": "completed",
+    "failed": "failed",
+    "incomplete": "incomplete",
+}
+
+
+class EntryDraft:
+    """One part of reasoning."""
+
+    def __init__(self, kind: PartType, created_at: int) -> None:
+        self.kind: PartType = kind
+        self.created_at = created_at
+        self.is_complete = False
+        self.pieces: list[str] = []
+
+    def entry(self, summary_index: int, number: int) -> ReasoningEntry:
+        return ReasoningEntry(
+            text="".join(self.pieces),
+            type=self.kind,
+            created_at=self.created_at,
+            is_complete=self.is_complete,
+            summary_index=summary_index,
+            sequence_number=number,
+        )
+
+
+class ReasoningDraft:
+    """A reasoning segment; `facts` are its optional fields."""
+
+    def __init__(self, segment_id: str, output_index: int) -> None:
+        self.id = segment_id
+        self.output_index = output_index
+        self.entries: list[EntryDraft] = []
+        self.citations: list[Citation] = []
+        self.facts: dict[str, Any] = {}
+
+    def segment(self, number: int, first_part: int) -> ReasoningSegment:
+        parts = tuple(
+            draft.entry(place, first_part + place) for place, draft in enumerate(self.entries)
+        )
+        return ReasoningSegment(
+            id=self.id,
+            parts=parts,
+            streaming=False,
+            output_index=self.output_index,
+            combined_text="\n\n".join(part.text for part in parts if part.text),
+            sequence_number=number,
+            citations=tuple(self.citations),
+            **self.facts,
+        )
+
+
+class TextDraft:
+    """A text segment; one without a word is not shown."""
+
+    def __init__(self, segment: TextSegment) -> None:
+        self.id = segment.id
+        self.begun = segment
+        self.pieces: list[str] = [segment.text] if segment.text else []
+        self.citations: list[Citation] = []
+
+    def segment(self, number: int, first_part: int) -> TextSegment:
+        citations = tuple(self.citations)
+        return replace(self.begun, text="".join(self.pieces), citations=citations)
+
+
+class ToolDraft:
+    """A tool segment. Only what a provider says of its own tools counts as a status; ours are
+    answered."""
+
+    def __init__(self, segment: ToolSegment) -> None:
+        self.id = segment.id
+        self.call_id = segment.call_id
+        self.begun = segment
+        self.is_answered = False
+        self.is_malformed = False
+
+    def write(self, args: Any) -> None:
+        self.begun = replace(self.begun, args=args)
+
+    def tell(self, status: str) -> None:
+        if not self.is_answered and self.begun.executor == "provider":
+            self.begun = replace(self.begun, status=_ENDS.get(status, "incomplete"))
+
+    def answer(self, said: Outcome, kind: str | None, duration_ms: int | None) -> None:
+        self.is_answered, self.is_malformed = True, False
+        self.begun = replace(
+            self.begun,
+            result=said.result,
+            error=said.error,
+            status="completed" if said.error is None else "failed",
+            kind=kind,
+            duration_ms=duration_ms,
+        )
+
+    def segment(self, number: int, first_part: int) -> ToolSegment:
+        return replace(self.begun, sequence_number=number)
+
+
+class WholeDraft:
+    """A segment that came whole."""
+
+    def __init__(self, segment: MediaSegment | OpaqueSegment) -> None:
+        self.id = segment.id
+        self.begun = segment
+
+    def segment(self, number: int, first_part: int) -> MediaSegment | OpaqueSegment:
+        return replace(self.begun, sequence_number=number)
+
+
+Draft: TypeAlias = ReasoningDraft | TextDraft | ToolDraft | WholeDraft
+
+
+def segments(drafts: Iterable[Draft]) -> tuple[Segment, ...]:
+    """The segments that stay, numbered: all but texts without a word."""
+    made: list[Segment] = []
+    parts = 0
+    for draft in drafts:
+        if isinstance(draft, TextDraft) and not draft.pieces:
+            continue
+        made.append(draft.segment(len(made), parts))
+        parts += len(draft.entries) if isinstance(draft, ReasoningDraft) else 0
+    return tuple(made)

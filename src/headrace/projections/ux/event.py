@@ -1,0 +1,296 @@
+"""A message as the canonical event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from headrace.errors import UsageError
+from headrace.messages import (
+    CallPart,
+    CallResult,
+    Citation,
+    MediaPart,
+    Message,
+    OpaquePart,
+    OutputPart,
+    Part,
+    ReasoningPart,
+    RedactedPart,
+    TextPart,
+    Turn,
+)
+from headrace.phases.marker import MarkerReader
+from headrace.projections.ux.draft import (
+    Draft,
+    EntryDraft,
+    ReasoningDraft,
+    TextDraft,
+    ToolDraft,
+    WholeDraft,
+    segments,
+)
+from headrace.projections.ux.segment import (
+    MediaSegment,
+    MessageEvent,
+    OpaqueSegment,
+    PartType,
+    TextSegment,
+)
+from headrace.projections.ux.tool_kind import ANY_TOOL, kind_of
+from headrace.projections.ux.tool_value import Outcome, media_url, outcome
+
+
+def to_event(message: Message, *, event_id: str) -> MessageEvent:
+    """The event of an assistant's message, the same that its frames fold to. A message that is
+    not over has neither `finish` nor `error`."""
+    if message.role != "assistant":
+        raise UsageError(f"an event is an assistant's message, not one of the {message.role}")
+    composer = _Composer(event_id, message.effort)
+    for turn in message.turns:
+        composer.add(turn)
+    return MessageEvent(
+        id=event_id,
+        role="assistant",
+        run_id=message.run_id,
+        created_at=message.created_at_ms,
+        segments=segments(composer.drafts),
+        usage=message.usage if message.usage.is_known else None,
+        finish=message.finish,
+        error=message.error,
+        citations=tuple(shown(one) for turn in message.turns for one in turn.citations),
+    )
+
+
+def segment_id(event_id: str, part: int) -> str:
+    """Parts are numbered through a run, so their numbers name segments, too."""
+    return f"{event_id}-{part}"
+
+
+def part_type(kind: str) -> PartType:
+    """The word for a kind of reasoning."""
+    return "summary_text" if kind == "summary" else "reasoning_text"
+
+
+def shown(citation: Citation) -> Citation:
+    """A source without the provider's own object."""
+    return replace(citation, raw=None) if citation.raw is not None else citation
+
+
+class _Composer:
+    """Takes the turns of a message, one after the other."""
+
+    def __init__(self, event_id: str, effort: str | None) -> None:
+        self.drafts: list[Draft] = []
+        self._event_id = event_id
+        self._effort = effort
+        self._calls: dict[str, ToolDraft] = {}
+        # What the next part of reasoning goes on with, and the parts it has.
+        self._open: ReasoningDraft | None = None
+        self._thought: dict[str, list[ReasoningPart | RedactedPart]] = {}
+
+    def add(self, turn: Turn) -> None:
+        self._open = None
+        self._thought.clear()
+        begun = len(self.drafts)
+        cut = _cut_parts(turn)
+        for part in turn.parts:
+            is_reasoning = isinstance(part, ReasoningPart | RedactedPart)
+            self._open = self._open if is_reasoning else None
+            _ADDS[type(part)](self, part)
+        for draft in self.drafts[begun:]:
+            if isinstance(draft, ReasoningDraft):
+                self._settle(draft, cut)
+        for result in turn.results:
+            self._result(result)
+        thoughts = [d for d in self.drafts[begun:] if isinstance(d, ReasoningDraft)]
+        if len(thoughts) == 1:
+            thoughts[0].facts["reasoning_tokens"] = turn.usage.reasoning_tokens
+
+    def _id(self, part: Part) -> str:
+        return segment_id(self._event_id, part.part)
+
+    # -- reasoning
+
+    def _reasoning(self, part: ReasoningPart | RedactedPart) -> None:
+        draft = self._open
+        before = self._thought[draft.id][-1] if draft is not None else None
+        if draft is None or before is None or not _goes_on(before, part):
+            draft = ReasoningDraft(self._id(part), part.output)
+            self.drafts.append(draft)
+            self._open = draft
+        self._thought.setdefault(draft.id, []).append(part)
+        is_redacted = isinstance(part, RedactedPart)
+        entry = EntryDraft("redacted" if is_redacted else part_type(part.kind), part.started_ms)
+        draft.entries.append(entry)
+        if not is_redacted:
+            entry.pieces.append(_without_markers(part.text))
+            draft.citations += map(shown, part.citations)
+
+    def _settle(self, draft: ReasoningDraft, cut: set[int]) -> None:
+        parts = self._thought[draft.id]
+        for entry, part in zip(draft.entries, parts, strict=True):
+            is_cut = part.ended_ms is None or part.part in cut
+            entry.is_complete = isinstance(part, RedactedPart) or not is_cut
+        first, last = parts[0], parts[-1]
+        draft.facts["effort_level"] = self._effort
+        draft.facts["provider_item_id"] = first.item_id
+        if last.ended_ms is not None:
+            draft.facts["duration_ms"] = last.ended_ms - first.started_ms
+
+    # -- tools
+
+    def _call(self, part: CallPart) -> None:
+        kind = kind_of(part.name, part.executor, part.provider_data)
+        draft = ToolDraft(
+            kind.segment(
+                id=self._id(part),
+                call_id=part.call_id,
+                name=part.name,
+                args=part.args,
+                result=None,
+                status="incomplete",
+                sequence_number=0,
+                created_at=part.started_ms,
+                executor=part.executor,
+                output_index=part.output,
+                provider_item_id=part.item_id,
+            )
+        )
+        self._calls[part.call_id] = draft
+        self.drafts.append(draft)
+        for activity in part.activities:
+            draft.tell(activity.status)
+        if part.error is not None:
+            draft.answer(Outcome(error=part.error), None, None)
+            draft.is_malformed = True
+
+    def _output(self, part: OutputPart) -> None:
+        draft = self._calls.get(part.call_id)
+        if draft is None:
+            draft = self._orphan(part)
+        elif not part.content and not part.is_error and _has_result(draft):
+            return
+        said = outcome(part.content, is_error=part.is_error)
+        draft.answer(said, None, part.started_ms - draft.begun.created_at)
+
+    def _orphan(self, part: OutputPart) -> ToolDraft:
+        """A result whose call is told nowhere."""
+        draft = ToolDraft(
+            ANY_TOOL.segment(
+                id=self._id(part),
+                call_id=part.call_id,
+                name="",
+                args=None,
+                result=None,
+                status="incomplete",
+                sequence_number=0,
+                created_at=part.started_ms,
+                executor="provider",
+                output_index=part.output,
+                provider_item_id=part.item_id,
+            )
+        )
+        self._calls[part.call_id] = draft
+        self.drafts.append(draft)
+        return draft
+
+    def _result(self, result: CallResult) -> None:
+        draft = self._calls.get(result.call_id)
+        if draft is None:
+            return
+        said = outcome(result.content, is_error=result.is_error)
+        began, ended = result.started_ms, result.ended_ms
+        ran_ms = None if began is None or ended is None else ended - began
+        draft.answer(said, result.kind, ran_ms)
+
+    # -- the rest
+
+    def _text(self, part: TextPart) -> None:
+        draft = TextDraft(text_segment(self._id(part), part))
+        draft.pieces += [part.text] if part.text else []
+        draft.citations += map(shown, part.citations)
+        self.drafts.append(draft)
+
+    def _media(self, part: MediaPart) -> None:
+        self.drafts.append(WholeDraft(media_segment(self._id(part), part, 0, part.started_ms)))
+
+    def _opaque(self, part: OpaquePart) -> None:
+        self.drafts.append(WholeDraft(opaque_segment(self._id(part), part, 0, part.started_ms)))
+
+
+def _has_result(draft: ToolDraft) -> bool:
+    return draft.is_answered and not draft.is_malformed
+
+
+def _goes_on(before: Any, part: Any) -> bool:
+    """Whether a part of reasoning belongs to the segment of the one right before it."""
+    return (before.output, before.item_id) == (part.output, part.item_id)
+
+
+def _cut_parts(turn: Turn) -> set[int]:
+    """The parts in which a turn broke off: of every output without a reason its last one."""
+    if turn.finish is not None:
+        return set()
+    unfinished = {end.output for end in turn.outputs if end.finish is None}
+    last = {part.output: part.part for part in turn.parts}
+    return {part for output, part in last.items() if output in unfinished}
+
+
+def _without_markers(text: str) -> str:
+    reader = MarkerReader()
+    return reader.feed(text)[0] + reader.close()
+
+
+# What an event and a part have in common is all that these need of either.
+
+
+def text_segment(id: str, start: Any) -> TextSegment:
+    """A text that begins."""
+    return TextSegment(
+        id=id,
+        text="",
+        output_index=start.output,
+        provider_item_id=start.item_id,
+        channel=start.channel,
+        is_refusal=start.is_refusal,
+    )
+
+
+def media_segment(id: str, made: Any, number: int, at_ms: int) -> MediaSegment:
+    """What the model made."""
+    return MediaSegment(
+        id=id,
+        media_type=made.media_type,
+        url=media_url(made.media_type, made.data, made.url),
+        sequence_number=number,
+        created_at=at_ms,
+        output_index=made.output,
+        provider_item_id=made.item_id,
+    )
+
+
+def opaque_segment(id: str, item: Any, number: int, at_ms: int) -> OpaqueSegment:
+    """What nobody has told us about."""
+    return OpaqueSegment(
+        id=id,
+        kind=item.kind,
+        sequence_number=number,
+        created_at=at_ms,
+        output_index=item.output,
+        provider_item_id=item.item_id,
+    )
+
+
+_ADDS: dict[type, Callable[[_Composer, Any], None]] = {
+    # pyright: reportPrivateUsage=false
+    TextPart: _Composer._text,
+    ReasoningPart: _Composer._reasoning,
+    RedactedPart: _Composer._reasoning,
+    CallPart: _Composer._call,
+    OutputPart: _Composer._output,
+    MediaPart: _Composer._media,
+    OpaquePart: _Composer._opaque,
+}

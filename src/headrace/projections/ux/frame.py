@@ -1,0 +1,293 @@
+"""The frames of the ux vocabulary, field names included, as they go over the wire. Fields with
+a default are additions to the document, but for those that it calls optional."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from headrace.events import Executor
+from headrace.messages import Citation
+from headrace.phases.status import StatusSource
+from headrace.projections.ux.segment import (
+    MediaSegment,
+    MessageEvent,
+    OpaqueSegment,
+    PartType,
+    TextSegment,
+)
+
+
+class MessageStarted(msgspec.Struct, frozen=True, tag="message_started", gc=False):
+    """The message begins: once, and first."""
+
+    event_id: str
+    run_id: str | None
+    created_at: int
+
+
+class ReasoningPartStarted(
+    msgspec.Struct, frozen=True, tag="reasoning_part_started", omit_defaults=True, gc=False
+):
+    """A part of reasoning begins; so does its segment, if `summary_index` is 0."""
+
+    event_id: str
+    segment_id: str
+    summary_index: int
+    sequence_number: int
+    created_at: int
+    part_type: PartType = "summary_text"
+    output_index: int = 0
+
+
+class ReasoningPartDelta(msgspec.Struct, frozen=True, tag="reasoning_part_delta", gc=False):
+    """More of a part, without status markers."""
+
+    event_id: str
+    segment_id: str
+    summary_index: int
+    text_delta: str
+
+
+class ReasoningPartCompleted(
+    msgspec.Struct, frozen=True, tag="reasoning_part_completed", omit_defaults=True, gc=False
+):
+    """A part is whole. One that the stream broke off gets none."""
+
+    event_id: str
+    segment_id: str
+    summary_index: int
+    is_complete: bool
+    final_text: str | None = None
+
+
+class ReasoningSegmentMeta(
+    msgspec.Struct, frozen=True, tag="reasoning_segment_meta", omit_defaults=True, gc=False
+):
+    """What is known of a segment as a whole; a later one replaces an earlier one."""
+
+    event_id: str
+    segment_id: str
+    effort_level: str | None = None
+    reasoning_tokens: int | None = None
+    duration_ms: int | None = None
+    provider_item_id: str | None = None
+
+
+class SegmentAdded(msgspec.Struct, frozen=True, tag="segment_added"):
+    """A segment that is neither reasoning nor a tool: a text, still empty, or what came whole."""
+
+    event_id: str
+    segment: TextSegment | MediaSegment | OpaqueSegment
+
+
+class TextPiece(msgspec.Struct, frozen=True, tag="text_delta", omit_defaults=True, gc=False):
+    """More of the newest text, of that output where there are several."""
+
+    event_id: str
+    text_delta: str
+    output_index: int = 0
+
+
+class CitationFrame(msgspec.Struct, frozen=True, tag="citation_added", omit_defaults=True):
+    """A source: of a segment, or of the message as a whole."""
+
+    event_id: str
+    citation: Citation
+    segment_id: str | None = None
+
+
+class Status(msgspec.Struct, frozen=True, tag="status", gc=False):
+    """What the model is doing, in a few words."""
+
+    event_id: str
+    text: str
+    source: StatusSource
+    created_at: int
+
+
+class ToolCallStarted(msgspec.Struct, frozen=True, tag="tool_call_started", omit_defaults=True):
+    """A tool is called; its arguments follow, so that the preview is empty."""
+
+    event_id: str
+    call_id: str
+    name: str
+    args_preview: str
+    sequence_number: int
+    created_at: int
+    segment_id: str = ""
+    executor: Executor = "client"
+    output_index: int = 0
+    provider_item_id: str | None = None
+
+
+class ToolCallUpdate(msgspec.Struct, frozen=True, tag="tool_call_update", omit_defaults=True):
+    """More arguments, all of them, or how far the tool is. `status` is `writing`, `ready`,
+    `running`, or the tool's own word."""
+
+    event_id: str
+    call_id: str
+    status: str
+    progress: float | None = None
+    logs_delta: str | None = None
+    args_delta: str | None = None
+    args: Any = None
+    detail: Any = None
+
+
+class ToolResultFrame(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
+    """A tool has ended. A later one for the same call replaces it."""
+
+    event_id: str
+    call_id: str
+    result: Any
+    error: str | None = None
+    kind: str | None = None
+    duration_ms: int | None = None
+
+
+class WebSearchCallStarted(ToolCallStarted, frozen=True, tag="web_search_call_started"):
+    """The same for a search that the provider runs."""
+
+
+class WebSearchCallUpdate(ToolCallUpdate, frozen=True, tag="web_search_call_update"):
+    """The same for a search that the provider runs."""
+
+
+class WebSearchCallResult(ToolResultFrame, frozen=True, tag="web_search_call_result"):
+    """The same for a search that the provider runs."""
+
+
+class CodeInterpreterCallStarted(ToolCallStarted, frozen=True, tag="code_interpreter_call_started"):
+    """The same for code that the provider runs."""
+
+
+class CodeInterpreterCallUpdate(ToolCallUpdate, frozen=True, tag="code_interpreter_call_update"):
+    """The same for code that the provider runs."""
+
+
+class CodeInterpreterCallResult(ToolResultFrame, frozen=True, tag="code_interpreter_call_result"):
+    """The same for code that the provider runs."""
+
+
+class FileSearchCallStarted(ToolCallStarted, frozen=True, tag="file_search_call_started"):
+    """The same for a search in files that the provider runs."""
+
+
+class FileSearchCallUpdate(ToolCallUpdate, frozen=True, tag="file_search_call_update"):
+    """The same for a search in files that the provider runs."""
+
+
+class FileSearchCallResult(ToolResultFrame, frozen=True, tag="file_search_call_result"):
+    """The same for a search in files that the provider runs."""
+
+
+class MCPCallStarted(ToolCallStarted, frozen=True, tag="mcp_call_started"):
+    """The same for a tool of an MCP server that the provider calls."""
+
+
+class MCPCallUpdate(ToolCallUpdate, frozen=True, tag="mcp_call_update"):
+    """The same for a tool of an MCP server that the provider calls."""
+
+
+class MCPCallResult(ToolResultFrame, frozen=True, tag="mcp_call_result"):
+    """The same for a tool of an MCP server that the provider calls."""
+
+
+class ImageGenerationCallStarted(ToolCallStarted, frozen=True, tag="image_generation_call_started"):
+    """The same for a picture that the provider draws."""
+
+
+class ImageGenerationCallUpdate(ToolCallUpdate, frozen=True, tag="image_generation_call_update"):
+    """The same for a picture that the provider draws; a first sight of it is in `detail`."""
+
+
+class ImageGenerationCallResult(ToolResultFrame, frozen=True, tag="image_generation_call_result"):
+    """The same for a picture that the provider draws."""
+
+
+class StepDiscardedFrame(msgspec.Struct, frozen=True, tag="step_discarded", omit_defaults=True):
+    """A step is taken back and tried again: these segments are gone, and so are the last
+    `dropped_citations` sources of the message as a whole."""
+
+    event_id: str
+    segment_ids: tuple[str, ...]
+    reason: str
+    dropped_citations: int = 0
+
+
+class MessageFinal(msgspec.Struct, frozen=True, tag="message_final"):
+    """The end: the whole event, as it is stored."""
+
+    event: MessageEvent
+
+
+class MessageError(msgspec.Struct, frozen=True, tag="message_error"):
+    """The end: it broke, or could not be saved. `event` is what there was."""
+
+    event_id: str
+    message: str
+    event: MessageEvent
+
+
+class MessageCancelled(msgspec.Struct, frozen=True, tag="message_cancelled"):
+    """The end: a person stopped it. `event` is what there was."""
+
+    event_id: str
+    event: MessageEvent
+
+
+EndFrame: TypeAlias = MessageFinal | MessageError | MessageCancelled
+UXFrame: TypeAlias = (
+    TextPiece
+    | ReasoningPartDelta
+    | MessageStarted
+    | ReasoningPartStarted
+    | ReasoningPartCompleted
+    | ReasoningSegmentMeta
+    | SegmentAdded
+    | CitationFrame
+    | Status
+    | ToolCallStarted
+    | ToolCallUpdate
+    | ToolResultFrame
+    | WebSearchCallStarted
+    | WebSearchCallUpdate
+    | WebSearchCallResult
+    | CodeInterpreterCallStarted
+    | CodeInterpreterCallUpdate
+    | CodeInterpreterCallResult
+    | FileSearchCallStarted
+    | FileSearchCallUpdate
+    | FileSearchCallResult
+    | MCPCallStarted
+    | MCPCallUpdate
+    | MCPCallResult
+    | ImageGenerationCallStarted
+    | ImageGenerationCallUpdate
+    | ImageGenerationCallResult
+    | StepDiscardedFrame
+    | MessageFinal
+    | MessageError
+    | MessageCancelled
+)
+EndType: TypeAlias = Literal["message_final", "message_error", "message_cancelled"]
+
+_encode = msgspec.json.Encoder().encode
+_decoder: msgspec.json.Decoder[UXFrame] = msgspec.json.Decoder(UXFrame)
+
+
+def encode_frame(frame: UXFrame) -> bytes:
+    """The payload of one frame."""
+    return _encode(frame)
+
+
+def decode_frame(payload: bytes) -> UXFrame:
+    """One frame from its payload; a type that is not known raises `msgspec.ValidationError`."""
+    return _decoder.decode(payload)
+
+
+def frame_type(frame: UXFrame) -> str:
+    """The frame's `type`."""
+    return str(frame.__struct_config__.tag)

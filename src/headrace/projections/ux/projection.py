@@ -1,0 +1,478 @@
+"""Records to the ux vocabulary: segments as they grow, and one end with the whole event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from headrace import events as ev
+from headrace.content import Usage
+from headrace.events import Record
+from headrace.messages import Assembler, Citation
+from headrace.phases.status import StatusReader
+from headrace.projections.ending import GOES_ON, Terminal, ending
+from headrace.projections.ux import frame as fr
+from headrace.projections.ux.event import (
+    media_segment,
+    opaque_segment,
+    part_type,
+    segment_id,
+    shown,
+    text_segment,
+    to_event,
+)
+from headrace.projections.ux.frame import UXFrame
+from headrace.projections.ux.live import LiveCall, LivePart, LiveReasoning, LiveSegment, LiveText
+from headrace.projections.ux.segment import PartType
+from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
+from headrace.projections.ux.tool_value import Outcome, outcome
+
+_Start: TypeAlias = ev.ReasoningStarted | ev.ReasoningRedacted
+_PLACES = ("source", "ref", "title", "quote", "start", "end")
+
+
+class UXProjection:
+    """Feed it every record of a run or of a turn; `close()` gives the end where no `RunClosed`
+    did.
+
+    The first frame is `message_started`, the last is the only `message_final`, `message_error`
+    or `message_cancelled`, and its event is `to_event` of the folded records. `event_id` is the
+    message's id; without one it is made of the run's id. All outputs are shown, nested runs are
+    not. `has_final_text` repeats the text of a part when it is whole.
+    """
+
+    def __init__(self, event_id: str | None = None, *, has_final_text: bool = False) -> None:
+        self._event_id = event_id or ""
+        self._has_final_text = has_final_text
+        self._assembler = Assembler()
+        self._status = StatusReader()
+        self._is_begun = False
+        self._is_over = False
+        self._is_run = False
+        self._effort: str | None = None
+        self._terminal: Terminal | None = None
+        self._at_ms = 0
+        self._step = 0
+        self._segments: list[LiveSegment] = []
+        self._calls: dict[str, LiveCall] = {}
+        self._call_parts: dict[int, LiveCall] = {}
+        self._parts: dict[int, LivePart] = {}
+        self._texts: dict[int, LiveText] = {}
+        self._cited_parts: dict[int, LiveSegment] = {}
+        self._cited_steps: list[int] = []
+        self._waiting: LiveText | None = None
+        # Of the turn: the segment that reasoning may go on with, all of them, and those of
+        # which not all has been told; by output the last part that began, and the part whose
+        # end is not told, since it may have been cut.
+        self._joined: LiveReasoning | None = None
+        self._thoughts: list[LiveReasoning] = []
+        self._unsettled: list[LiveReasoning] = []
+        self._newest: dict[int, int] = {}
+        self._held: dict[int, LivePart] = {}
+
+    def feed(self, record: Record) -> list[UXFrame]:
+        """The frames of one record."""
+        if record.path or self._is_over:
+            return []
+        event = record.event
+        self._at_ms = record.at_ms
+        self._assembler.feed(record)
+        kind = type(event)
+        if kind is ev.TextDelta:
+            return self._text(event)  # type: ignore[arg-type]
+        if kind is ev.ReasoningDelta:
+            return self._thought(event)  # type: ignore[arg-type]
+        return self._seldom(record)
+
+    def close(self) -> list[UXFrame]:
+        """The records have ended: the last frames, unless they were given already."""
+        if self._is_over:
+            return []
+        begun = [] if self._is_begun else self._begin(None)
+        return [*begun, *self._end(None)]
+
+    def _seldom(self, record: Record) -> list[UXFrame]:
+        event = record.event
+        frames = [] if self._is_begun else self._begin(event)
+        if isinstance(event, GOES_ON):
+            self._terminal = None
+        self._step = record.step
+        # The part is asked for what it held back before its reader is gone.
+        rest = self._rest(event.part) if isinstance(event, ev.ReasoningFinished) else []
+        statuses = [self._said(status) for status in self._status.feed(record)]
+        frames += [*rest, *(status for status in statuses if status.source != "tool")]
+        handle = _HANDLERS.get(type(event))
+        if handle is not None:
+            frames += handle(self, event)
+        return [*frames, *(status for status in statuses if status.source == "tool")]
+
+    def _begin(self, first: object) -> list[UXFrame]:
+        self._is_begun = True
+        run_id = first.run_id if isinstance(first, ev.RunStarted) else None
+        response_id = first.response_id if isinstance(first, ev.TurnStarted) else None
+        named = "_".join(filter(None, ("msg", run_id or response_id)))
+        self._event_id = self._event_id or named
+        return [fr.MessageStarted(self._event_id, run_id, self._at_ms)]
+
+    def _said(self, status: ev.StatusChanged) -> fr.Status:
+        return fr.Status(self._event_id, status.text, status.source, self._at_ms)
+
+    # -- parts and segments
+
+    def _part_began(self, part: int, output: int) -> list[UXFrame]:
+        """What a new part says of those before it: they are whole, and have their place."""
+        frames = self._released(output)
+        self._newest[output] = part
+        if self._waiting is not None:
+            frames += self._show_text(self._waiting)
+        return frames
+
+    def _released(self, output: int) -> list[UXFrame]:
+        held = self._held.pop(output, None)
+        return [] if held is None else [self._completed(held)]
+
+    def _append(self, segment: LiveSegment) -> list[UXFrame]:
+        """A segment begins, so that those before it are settled, unless they go on beside it."""
+        settled = [one for one in self._unsettled if not one.open_parts]
+        self._unsettled = [one for one in self._unsettled if one.open_parts]
+        self._segments.append(segment)
+        return [frame for one in settled for frame in self._meta(one)]
+
+    # -- reasoning
+
+    def _thought(self, event: ev.ReasoningDelta) -> list[UXFrame]:
+        part = self._parts[event.part]
+        if part.thought is None:
+            text = part.markers.feed(event.text)[0] if part.markers is not None else event.text
+            return self._delta(part, text)
+        text, status = part.thought.feed(event.text)
+        frames = self._delta(part, text)
+        if status is None:
+            return frames
+        return [*frames, *map(self._said, self._status.show(status, self._at_ms))]
+
+    def _delta(self, part: LivePart, text: str) -> list[UXFrame]:
+        if not text:
+            return []
+        if self._has_final_text:
+            part.pieces.append(text)
+        start = part.start
+        return [fr.ReasoningPartDelta(self._event_id, start.segment_id, start.summary_index, text)]
+
+    def _rest(self, number: int) -> list[UXFrame]:
+        part = self._parts.get(number)
+        return [] if part is None else self._delta(part, part.rest())
+
+    def _reasoning_started(self, event: ev.ReasoningStarted) -> list[UXFrame]:
+        part, frames = self._started_part(event, part_type(event.kind))
+        self._parts[event.part] = part
+        return frames
+
+    def _reasoning_redacted(self, event: ev.ReasoningRedacted) -> list[UXFrame]:
+        part, frames = self._started_part(event, "redacted")
+        self._part_ended(part.segment)
+        return [*frames, self._completed(part)]
+
+    def _started_part(self, event: _Start, kind: PartType) -> tuple[LivePart, list[UXFrame]]:
+        frames = self._part_began(event.part, event.output)
+        segment = self._joined
+        if segment is None or (segment.output, segment.item_id) != (event.output, event.item_id):
+            segment, more = self._new_reasoning(event)
+            frames += more
+        start = fr.ReasoningPartStarted(
+            self._event_id,
+            segment.id,
+            segment.parts,
+            segment.number,
+            self._at_ms,
+            kind,
+            event.output,
+        )
+        segment.parts += 1
+        segment.open_parts += 1
+        self._cited_parts[event.part] = segment
+        part = LivePart(event.part, segment, start, self._status.thought(event.part))
+        return part, [*frames, start]
+
+    def _new_reasoning(self, event: _Start) -> tuple[LiveReasoning, list[UXFrame]]:
+        name = segment_id(self._event_id, event.part)
+        segment = LiveReasoning(name, self._step, len(self._segments), self._at_ms)
+        segment.output, segment.item_id = event.output, event.item_id
+        frames = self._append(segment)
+        self._joined = segment
+        self._thoughts.append(segment)
+        self._unsettled.append(segment)
+        return segment, frames
+
+    def _reasoning_finished(self, event: ev.ReasoningFinished) -> list[UXFrame]:
+        """Whether the part is whole or was cut, what comes next will tell, unless it has."""
+        part = self._parts.pop(event.part)
+        self._part_ended(part.segment)
+        if self._newest.get(part.output) != part.part:
+            return [self._completed(part)]
+        self._held[part.output] = part
+        return []
+
+    def _part_ended(self, segment: LiveReasoning) -> None:
+        segment.open_parts -= 1
+        segment.ended_ms = self._at_ms
+
+    def _completed(self, part: LivePart) -> UXFrame:
+        start = part.start
+        text = "".join(part.pieces) if self._has_final_text else None
+        return fr.ReasoningPartCompleted(
+            self._event_id, start.segment_id, start.summary_index, True, text
+        )
+
+    def _meta(self, segment: LiveReasoning, tokens: int | None = None) -> list[UXFrame]:
+        duration_ms = None if segment.open_parts else segment.ended_ms - segment.started_ms
+        facts = (self._effort, tokens, duration_ms, segment.item_id)
+        if not any(fact is not None for fact in facts):
+            return []
+        return [fr.ReasoningSegmentMeta(self._event_id, segment.id, *facts)]
+
+    # -- text
+
+    def _text(self, event: ev.TextDelta) -> list[UXFrame]:
+        text = self._texts[event.part]
+        piece = fr.TextPiece(self._event_id, event.text, text.output)
+        return [piece] if text.shown is not None else [*self._show_text(text), piece]
+
+    def _text_started(self, event: ev.TextStarted) -> list[UXFrame]:
+        frames = self._part_began(event.part, event.output)
+        self._joined = None
+        text = LiveText(text_segment(segment_id(self._event_id, event.part), event))
+        self._texts[event.part] = self._waiting = text
+        return frames
+
+    def _show_text(self, text: LiveText) -> list[UXFrame]:
+        self._waiting = None
+        text.shown = LiveSegment(text.segment.id, self._step)
+        return [*self._append(text.shown), fr.SegmentAdded(self._event_id, text.segment)]
+
+    def _text_finished(self, event: ev.TextFinished) -> list[UXFrame]:
+        """A text without a word has no place."""
+        if self._waiting is self._texts.get(event.part):
+            self._waiting = None
+        return []
+
+    # -- tools
+
+    def _call_started(self, event: ev.ToolCallStarted) -> list[UXFrame]:
+        kind = kind_of(event.name, event.executor, event.provider_data)
+        call, frames = self._new_call(event, kind, event.name, event.executor)
+        self._call_parts[event.part] = call
+        return frames
+
+    def _new_call(
+        self, event: ev.ToolCallStarted | ev.ToolOutput, kind: ToolKind, name: str, executor: Any
+    ) -> tuple[LiveCall, list[UXFrame]]:
+        frames = self._part_began(event.part, event.output)
+        self._joined = None
+        id = segment_id(self._event_id, event.part)
+        call = LiveCall(id, self._step, event.call_id, kind)
+        call.started_ms = self._at_ms
+        started = kind.started(
+            self._event_id,
+            event.call_id,
+            name,
+            "",
+            len(self._segments),
+            self._at_ms,
+            id,
+            executor,
+            event.output,
+            event.item_id,
+        )
+        self._calls[event.call_id] = call
+        return call, [*frames, *self._append(call), started]
+
+    def _updated(self, call: LiveCall, status: str, **more: Any) -> list[UXFrame]:
+        call.status = status
+        return [call.kind.update(self._event_id, call.call_id, status, **more)]
+
+    def _args(self, event: ev.ToolCallArgsDelta) -> list[UXFrame]:
+        call = self._call_parts[event.part]
+        return [call.kind.update(self._event_id, call.call_id, call.status, args_delta=event.text)]
+
+    def _call_finished(self, event: ev.ToolCallFinished) -> list[UXFrame]:
+        return self._updated(self._call_parts.pop(event.part), "ready", args=event.args)
+
+    def _call_malformed(self, event: ev.ToolCallMalformed) -> list[UXFrame]:
+        call = self._call_parts.pop(event.part)
+        return [] if call.has_result else [self._answer(call, Outcome(error=event.error))]
+
+    def _activity(self, event: ev.ToolActivity) -> list[UXFrame]:
+        call = self._calls.get(event.call_id)
+        return [] if call is None else self._updated(call, event.status, detail=event.detail)
+
+    def _tool_started(self, event: ev.ToolStarted) -> list[UXFrame]:
+        call = self._calls.get(event.call_id)
+        if call is None:
+            return []
+        call.tool_started_ms = self._at_ms
+        return self._updated(call, "running")
+
+    def _progress(self, event: ev.ToolProgress) -> list[UXFrame]:
+        call = self._calls.get(event.call_id)
+        if call is None:
+            return []
+        status = event.status or call.status
+        return self._updated(call, status, progress=event.progress, logs_delta=event.log)
+
+    def _tool_output(self, event: ev.ToolOutput) -> list[UXFrame]:
+        call = self._calls.get(event.call_id)
+        if call is None:
+            call, frames = self._new_call(event, ANY_TOOL, "", "provider")
+        else:
+            frames = self._part_began(event.part, event.output)
+            self._joined = None
+            if call.has_result and not event.content and not event.is_error:
+                return frames
+        call.has_result = True
+        said = outcome(event.content, is_error=event.is_error)
+        return [*frames, self._answer(call, said, None, self._at_ms - call.started_ms)]
+
+    def _tool_result(self, event: ev.ToolResult) -> list[UXFrame]:
+        call = self._calls.get(event.call_id)
+        if call is None:
+            return []
+        call.has_result = True
+        began = call.tool_started_ms
+        ran_ms = None if began is None else self._at_ms - began
+        said = outcome(event.content, is_error=event.is_error)
+        return [self._answer(call, said, event.kind, ran_ms)]
+
+    def _answer(
+        self, call: LiveCall, said: Outcome, kind: str | None = None, ran_ms: int | None = None
+    ) -> UXFrame:
+        result = call.kind.result
+        return result(self._event_id, call.call_id, said.result, said.error, kind, ran_ms)
+
+    # -- the rest of a turn
+
+    def _media(self, event: ev.MediaProduced) -> list[UXFrame]:
+        return self._whole(event, media_segment)
+
+    def _opaque(self, event: ev.OpaqueItem) -> list[UXFrame]:
+        return self._whole(event, opaque_segment)
+
+    def _whole(
+        self, event: ev.MediaProduced | ev.OpaqueItem, made: Callable[..., Any]
+    ) -> list[UXFrame]:
+        frames = self._part_began(event.part, event.output)
+        self._joined = None
+        id = segment_id(self._event_id, event.part)
+        segment = made(id, event, len(self._segments), self._at_ms)
+        frames += self._append(LiveSegment(id, self._step))
+        return [*frames, fr.SegmentAdded(self._event_id, segment)]
+
+    def _citation(self, event: ev.CitationAdded) -> list[UXFrame]:
+        citation = shown(Citation(**{name: getattr(event, name) for name in _PLACES}))
+        if event.part is None:
+            self._cited_steps.append(self._step)
+            return [fr.CitationFrame(self._event_id, citation)]
+        text = self._texts.get(event.part)
+        frames = [] if text is None or text.shown is not None else self._show_text(text)
+        segment = text.shown if text is not None else self._cited_parts.get(event.part)
+        if segment is None:
+            return []
+        return [*frames, fr.CitationFrame(self._event_id, citation, segment.id)]
+
+    def _turn_started(self, event: ev.TurnStarted) -> list[UXFrame]:
+        self._joined = self._waiting = None
+        for of_turn in (self._thoughts, self._unsettled, self._newest, self._held):
+            of_turn.clear()
+        return []
+
+    def _output_finished(self, event: ev.OutputFinished) -> list[UXFrame]:
+        return self._released(event.output) if event.reason is not None else []
+
+    def _turn_finished(self, event: ev.TurnFinished) -> list[UXFrame]:
+        self._terminal = None if self._is_run else event
+        frames = [frame for output in [*self._held] for frame in self._released(output)]
+        return [*frames, *self._settled(event.usage)]
+
+    def _turn_failed(self, event: ev.TurnFailed) -> list[UXFrame]:
+        """What was not told to be whole was cut."""
+        self._terminal = None if self._is_run else event
+        return self._settled(event.usage)
+
+    def _settled(self, usage: Usage) -> list[UXFrame]:
+        """What the end of a turn tells of its reasoning. Tokens of several segments nobody can
+        tell apart."""
+        tokens = usage.reasoning_tokens if len(self._thoughts) == 1 else None
+        wanted = self._unsettled if tokens is None else self._thoughts
+        frames = [frame for segment in wanted for frame in self._meta(segment, tokens)]
+        self._unsettled = []
+        return frames
+
+    # -- runs and the end
+
+    def _run_started(self, event: ev.RunStarted) -> list[UXFrame]:
+        self._is_run = True
+        self._effort = event.effort
+        return []
+
+    def _step_discarded(self, event: ev.StepDiscarded) -> list[UXFrame]:
+        gone = tuple(one.id for one in self._segments if one.step == event.step)
+        left = [step for step in self._cited_steps if step != event.step]
+        dropped = len(self._cited_steps) - len(left)
+        self._segments = [one for one in self._segments if one.step != event.step]
+        self._calls = {one.call_id: one for one in self._segments if isinstance(one, LiveCall)}
+        self._cited_steps = left
+        return [fr.StepDiscardedFrame(self._event_id, gone, event.reason, dropped)]
+
+    def _run_ended(self, event: ev.RunFinished | ev.RunFailed) -> list[UXFrame]:
+        self._terminal = event
+        return []
+
+    def _run_closed(self, event: ev.RunClosed) -> list[UXFrame]:
+        return self._end(event)
+
+    def _end(self, closed: ev.RunClosed | None) -> list[UXFrame]:
+        self._is_over = True
+        frames = [frame for part in [*self._parts] for frame in self._rest(part)]
+        frames += self._settled(Usage())
+        return [*frames, self._last(closed)]
+
+    def _last(self, closed: ev.RunClosed | None) -> fr.EndFrame:
+        event = to_event(self._assembler.message(), event_id=self._event_id)
+        end = ending(self._terminal, closed, "run" if self._is_run else "turn")
+        if end.kind == "failed":
+            return fr.MessageError(self._event_id, end.message, event)
+        if end.kind == "cancelled":
+            return fr.MessageCancelled(self._event_id, event)
+        return fr.MessageFinal(event)
+
+
+_Handler: TypeAlias = Callable[[UXProjection, Any], list[UXFrame]]
+# pyright: reportPrivateUsage=false
+_HANDLERS: dict[type, _Handler] = {
+    ev.TurnStarted: UXProjection._turn_started,
+    ev.OutputFinished: UXProjection._output_finished,
+    ev.ReasoningStarted: UXProjection._reasoning_started,
+    ev.ReasoningFinished: UXProjection._reasoning_finished,
+    ev.ReasoningRedacted: UXProjection._reasoning_redacted,
+    ev.TextStarted: UXProjection._text_started,
+    ev.TextFinished: UXProjection._text_finished,
+    ev.ToolCallStarted: UXProjection._call_started,
+    ev.ToolCallArgsDelta: UXProjection._args,
+    ev.ToolCallFinished: UXProjection._call_finished,
+    ev.ToolCallMalformed: UXProjection._call_malformed,
+    ev.ToolActivity: UXProjection._activity,
+    ev.ToolOutput: UXProjection._tool_output,
+    ev.MediaProduced: UXProjection._media,
+    ev.OpaqueItem: UXProjection._opaque,
+    ev.CitationAdded: UXProjection._citation,
+    ev.TurnFinished: UXProjection._turn_finished,
+    ev.TurnFailed: UXProjection._turn_failed,
+    ev.RunStarted: UXProjection._run_started,
+    ev.ToolStarted: UXProjection._tool_started,
+    ev.ToolProgress: UXProjection._progress,
+    ev.ToolResult: UXProjection._tool_result,
+    ev.StepDiscarded: UXProjection._step_discarded,
+    ev.RunFinished: UXProjection._run_ended,
+    ev.RunFailed: UXProjection._run_ended,
+    ev.RunClosed: UXProjection._run_closed,
+}

@@ -1,0 +1,166 @@
+"""One SQLite file: a writer thread with group commit, and readers beside it.
+
+What waits when the writer is free goes into one transaction, so a busy server pays for few
+commits and an idle one waits for none. WAL mode; readers see what has been committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from headrace.errors import HeadraceError
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[sqlite3.Connection], T]
+
+_MAX_GROUP = 512
+_READERS = 4
+_BUSY_MS = 5_000
+
+
+class StorageFailed(HeadraceError):
+    """The database could not do what was asked; nothing of it was done."""
+
+
+class Database:
+    """Opens the file and keeps it until `close()`. `is_durable` waits for the disk at every
+    commit: without it, a power cut may take the last moments, a killed process nothing."""
+
+    def __init__(self, path: Path, *, is_durable: bool = False) -> None:
+        self._path = path
+        self._is_durable = is_durable
+        self._jobs: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._connections = threading.local()
+        self._open: list[sqlite3.Connection] = []
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="headrace-read")
+        self.commits = 0
+        """Transactions so far."""
+        self._writer = threading.Thread(target=self._write, name="headrace-write", daemon=True)
+        self._ready: Future[None] = Future()
+        self._writer.start()
+        self._ready.result()
+
+    async def write(self, work: Work[T]) -> T:
+        """Do the work in a transaction; returns when it is committed. Work that raises is
+        undone, and only that."""
+        future: Future[T] = Future()
+        self._jobs.put((work, future))
+        return await asyncio.shield(asyncio.wrap_future(future))
+
+    async def read(self, work: Work[T]) -> T:
+        """Do the work on a reader's connection."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, self._with_reader, work)
+
+    def write_now(self, work: Work[T]) -> T:
+        """`write` for code that does not wait."""
+        future: Future[T] = Future()
+        self._jobs.put((work, future))
+        return future.result()
+
+    def close(self) -> None:
+        """Finish what waits, and let go of the file."""
+        self._jobs.put(None)
+        self._writer.join()
+        self._readers.shutdown()
+        for connection in self._open:
+            connection.close()
+
+    # -- the writer's thread
+
+    def _write(self) -> None:
+        try:
+            connection = self._connect()
+        except BaseException as error:  # noqa: BLE001 (it is told to whoever opens)
+            self._ready.set_exception(error)
+            return
+        self._ready.set_result(None)
+        is_over = False
+        while not is_over:
+            group, is_over = self._group()
+            if group:
+                self._commit(connection, group)
+        connection.close()
+
+    def _group(self) -> tuple[list[tuple[Work[Any], Future[Any]]], bool]:
+        """All that waits, up to a bound; at least one."""
+        job = self._jobs.get()
+        group: list[tuple[Work[Any], Future[Any]]] = []
+        while job is not None:
+            group.append(job)
+            if len(group) >= _MAX_GROUP or self._jobs.empty():
+                return group, False
+            job = self._jobs.get()
+        return group, True
+
+    def _commit(
+        self, connection: sqlite3.Connection, group: list[tuple[Work[Any], Future[Any]]]
+    ) -> None:
+        done: list[tuple[Future[Any], Any]] = []
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for work, future in group:
+                try:
+                    done.append((future, self._done(connection, work)))
+                except Exception as error:  # noqa: BLE001 (it belongs to whoever asked)
+                    future.set_exception(_named(error))
+            connection.execute("COMMIT")
+            self.commits += 1
+        except sqlite3.Error as error:
+            self._undo(connection)
+            for future, _ in done:
+                future.set_exception(_named(error))
+            for _, future in group:
+                if not future.done():
+                    future.set_exception(_named(error))
+            return
+        for future, result in done:
+            future.set_result(result)
+
+    def _done(self, connection: sqlite3.Connection, work: Work[T]) -> T:
+        connection.execute("SAVEPOINT job")
+        try:
+            result = work(connection)
+        except BaseException:
+            connection.execute("ROLLBACK TO job")
+            connection.execute("RELEASE job")
+            raise
+        connection.execute("RELEASE job")
+        return result
+
+    def _undo(self, connection: sqlite3.Connection) -> None:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+    # -- connections
+
+    def _with_reader(self, work: Work[T]) -> T:
+        connection: sqlite3.Connection | None = getattr(self._connections, "reader", None)
+        if connection is None:
+            connection = self._connections.reader = self._connect()
+            connection.execute("PRAGMA query_only = ON")
+            self._open.append(connection)
+        try:
+            return work(connection)
+        except sqlite3.Error as error:
+            raise _named(error) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        connection.row_factory = sqlite3.Row
+        connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if self._is_durable else 'NORMAL'}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+
+def _named(error: Exception) -> Exception:
+    return StorageFailed(str(error)) if isinstance(error, sqlite3.Error) else error

@@ -1,0 +1,202 @@
+"""Live runs: they belong to the server. Watchers come and go, the run goes on, is logged record
+by record, and is committed once, at its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+
+from headrace.engine import Agent, Run
+from headrace.errors import HeadraceError, UsageError
+from headrace.events import Record, RunClosed, RunFailed, RunFinished
+from headrace.messages import Message, fold
+from headrace.server.broadcast import Broadcast
+from headrace.server.database import StorageFailed
+from headrace.server.frame import Encoding, FrameId
+from headrace.server.log import Log
+from headrace.server.store import RunRow, Store
+
+Protocols = dict[str, Callable[[RunRow], Encoding]]
+"""How the records of a run are shown, by name."""
+
+
+class _Sink:
+    """The log of one run, as the engine sees it."""
+
+    def __init__(self, log: Log, run_id: str) -> None:
+        self._log = log
+        self._run_id = run_id
+
+    async def append(self, records: Sequence[Record]) -> None:
+        await self._log.append(self._run_id, records)
+
+
+class LiveRun:
+    """One run that is going on, and those who watch it."""
+
+    def __init__(self, row: RunRow, run: Run, protocols: Protocols) -> None:
+        self.row = row
+        self.run = run
+        self._protocols = protocols
+        self._broadcasts: dict[str, Broadcast] = {}
+        self._shown: list[Record] = []
+        self._is_over = False
+        self.task: asyncio.Task[None] | None = None
+
+    def watch(self, protocol: str, after: FrameId) -> AsyncIterator[list[bytes]]:
+        """The frames behind `after`, until the run is closed."""
+        broadcast = self._broadcasts.get(protocol)
+        if broadcast is None:
+            broadcast = Broadcast(self._protocols[protocol](self.row))
+            for record in self._shown:
+                broadcast.feed(record)
+            if self._is_over:
+                broadcast.close()
+            self._broadcasts[protocol] = broadcast
+        return broadcast.watch(after)
+
+    def show(self, record: Record) -> None:
+        """A record is in the log."""
+        self._shown.append(record)
+        for broadcast in self._broadcasts.values():
+            broadcast.feed(record)
+
+    def close(self) -> None:
+        """The last record has been shown."""
+        self._is_over = True
+        for broadcast in self._broadcasts.values():
+            broadcast.close()
+
+
+class LiveRuns:
+    """All runs of this server."""
+
+    def __init__(self, log: Log, store: Store, protocols: Protocols) -> None:
+        self._log = log
+        self._store = store
+        self._protocols = protocols
+        self._live: dict[str, LiveRun] = {}
+        self._is_draining = False
+
+    @property
+    def count(self) -> int:
+        """How many are going on."""
+        return len(self._live)
+
+    @property
+    def ids(self) -> list[str]:
+        """The events that are being written."""
+        return list(self._live)
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether no new ones are taken."""
+        return self._is_draining
+
+    async def begin(self, row: RunRow, agent: Agent, history: Sequence[Message]) -> LiveRun:
+        """Begin to work at a run that the store knows. Its last message is what is asked."""
+        *earlier, asked = history
+        try:
+            run = agent.run(asked, earlier, run_id=row.id, sink=_Sink(self._log, row.id))
+        except UsageError as error:
+            await self._end(row, RunFailed(category="invalid_request", message=str(error)))
+            raise
+        live = LiveRun(row, run, self._protocols)
+        self._live[row.message_id] = live
+        live.task = asyncio.create_task(self._play(live), name=f"live {row.id}")
+        return live
+
+    def get(self, message_id: str) -> LiveRun | None:
+        """The run whose event this is, if it goes on."""
+        return self._live.get(message_id)
+
+    def cancel(self, message_id: str) -> bool:
+        """Ask a run to end. False where there is none any more."""
+        live = self._live.get(message_id)
+        if live is None:
+            return False
+        live.run.cancel("cancelled by a person")
+        return True
+
+    async def drain(self, grace_s: float) -> None:
+        """Take no new runs, give those that go on their time, then end them."""
+        self._is_draining = True
+        tasks = [live.task for live in self._live.values() if live.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace_s)
+        for live in list(self._live.values()):
+            live.run.interrupt("the server is stopping")
+        tasks = [live.task for live in self._live.values() if live.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace_s)
+
+    async def _play(self, live: LiveRun) -> None:
+        try:
+            # What middleware raises at the very end is told by the run's own records.
+            with suppress(HeadraceError):
+                async with live.run as run:
+                    async for record in run:
+                        live.show(record)
+            await self._close(live)
+        finally:
+            live.close()
+            self._live.pop(live.row.message_id, None)
+
+    async def _close(self, live: LiveRun) -> None:
+        """Commit the message and the last record as one; say so where it cannot be."""
+        last = live.run.records[-1]
+        closing = Record(last.seq + 1, last.at_ms, _closed(live.row, last))
+        try:
+            await self._store.commit(live.row, live.run.message, [closing])
+        except StorageFailed:
+            closing = Record(last.seq + 1, last.at_ms, RunClosed("save_failed"))
+            with suppress(StorageFailed):
+                await self._log.append(live.row.id, [closing])
+        live.show(closing)
+
+    # -- after a crash
+
+    async def recover(self) -> int:
+        """End the runs that a server before this one has left. Returns how many there were."""
+        rows = await self._store.live_runs()
+        for row in rows:
+            await self._recover(row)
+        return len(rows)
+
+    async def _recover(self, row: RunRow) -> None:
+        await self._end(row, _INTERRUPTED)
+
+    async def _end(self, row: RunRow, failure: RunFailed) -> None:
+        """Close a run that nobody works at, with what its log has."""
+        records = await self._log.read(row.id)
+        added: list[Record] = []
+        if not any(isinstance(record.event, RunFinished | RunFailed) for record in records):
+            added.append(_following(records, failure))
+        if not any(isinstance(record.event, RunClosed) for record in records):
+            closed = RunClosed("interrupted", row.message_id)
+            added.append(_following([*records, *added], closed))
+        await self._store.commit(row, fold([*records, *added]), added)
+
+    async def past(self, row: RunRow, protocol: str, after: FrameId) -> list[bytes]:
+        """The frames of a run that is over, from its log."""
+        encoding = self._protocols[protocol](row)
+        frames = [
+            frame for record in await self._log.read(row.id) for frame in encoding.feed(record)
+        ]
+        return [data for number, data in frames if number > after]
+
+
+_INTERRUPTED = RunFailed(
+    category="interrupted", message="the server stopped before the answer was complete"
+)
+
+
+def _following(records: Sequence[Record], event: RunFailed | RunClosed) -> Record:
+    last = records[-1] if records else Record(0, 0, event)
+    return Record(last.seq + 1, last.at_ms, event)
+
+
+def _closed(row: RunRow, last: Record) -> RunClosed:
+    is_interrupted = isinstance(last.event, RunFailed) and last.event.category == "interrupted"
+    return RunClosed("interrupted" if is_interrupted else "committed", row.message_id)

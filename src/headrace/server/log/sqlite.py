@@ -1,0 +1,61 @@
+"""The log in SQLite: a row a record, in the file of the store, so that both can commit as one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from headrace.events import Record, decode_record, encode_record
+from headrace.server.database import Database, StorageFailed
+
+
+class SQLiteLog:
+    """Records of all runs in one table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(self, run_id: str, records: Sequence[Record]) -> None:
+        """Keep these behind what is there."""
+        rows = rows_of(run_id, records)
+        await self._database.write(lambda connection: insert(connection, rows))
+
+    async def read(self, run_id: str, after: int = 0) -> list[Record]:
+        """The records with a higher number than `after`, in order."""
+        bodies = await self._database.read(lambda connection: _bodies(connection, run_id, after))
+        return [decode_record(body) for body in bodies]
+
+    async def delete(self, run_ids: Sequence[str]) -> None:
+        """Forget these runs."""
+        rows = [(run_id,) for run_id in run_ids]
+        await self._database.write(
+            lambda connection: connection.executemany("DELETE FROM records WHERE run_id = ?", rows)
+        )
+
+
+Row = tuple[str, int, bytes]
+
+
+def rows_of(run_id: str, records: Sequence[Record]) -> list[Row]:
+    """The rows of some records; encoded by the caller's thread, not the writer's."""
+    return [(run_id, record.seq, encode_record(record)) for record in records]
+
+
+def insert(connection: sqlite3.Connection, rows: list[Row]) -> None:
+    """Append rows of one run. Raises `StorageFailed` where they leave a gap or come twice."""
+    if not rows:
+        return
+    run_id, first, _ = rows[0]
+    (last,) = connection.execute(
+        "SELECT COALESCE(MAX(seq), 0) FROM records WHERE run_id = ?", (run_id,)
+    ).fetchone()
+    if first != last + 1:
+        raise StorageFailed(f"record {first} of run {run_id} does not follow record {last}")
+    connection.executemany("INSERT INTO records VALUES (?, ?, ?)", rows)
+
+
+def _bodies(connection: sqlite3.Connection, run_id: str, after: int) -> list[bytes]:
+    rows = connection.execute(
+        "SELECT body FROM records WHERE run_id = ? AND seq > ? ORDER BY seq", (run_id, after)
+    )
+    return [row[0] for row in rows]

@@ -1,0 +1,72 @@
+"""A server process: it listens, drains when it is told to stop, and says where it is."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+
+from headrace.errors import UsageError
+from headrace.server.service import Service
+
+
+class _Server(uvicorn.Server):
+    """Signals are ours: runs end before connections do."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises `UsageError` where the place is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    return listener
+
+
+async def serve(
+    app: Starlette, listener: socket.socket, *, ready: Callable[[], None] | None = None
+) -> None:
+    """Serve until SIGTERM or SIGINT, then drain. `ready` is called when requests are taken."""
+    service: Service = app.state.service
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=max(1, int(service.settings.drain_s)),
+    )
+    server = _Server(config)
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    watching = asyncio.ensure_future(_started(server, ready))
+    waiting = asyncio.ensure_future(stopping.wait())
+    await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    watching.cancel()
+    waiting.cancel()
+    if not serving.done():
+        await service.runs.drain(service.settings.drain_s)
+        server.should_exit = True
+    await serving
+
+
+async def _started(server: uvicorn.Server, ready: Callable[[], None] | None) -> None:
+    while not server.started:
+        await asyncio.sleep(0.01)
+    if ready is not None:
+        ready()

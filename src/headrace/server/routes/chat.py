@@ -1,0 +1,167 @@
+"""Chat: ask, watch, resume, cancel."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import AsyncIterator
+from typing import cast
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from headrace.content import TextContent
+from headrace.messages import Message
+from headrace.server.frame import START, FrameId, frame_id
+from headrace.server.problem import JSON, Problem
+from headrace.server.service import PROTOCOLS, Service, body_of
+from headrace.server.store import Begun, RunRow, StoredMessage
+from headrace.server.store.store import Start
+from headrace.server.stream import EventStream
+
+_MAX_KEY_CHARS = 200
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of `POST /api/chat`."""
+
+    message: str | None = None
+    """What the user says; left out to have an old message answered again."""
+    conversation_id: str | None = None
+    parent_id: str | None = None
+    """The message that this one follows, or that is answered again."""
+    model: str | None = None
+    is_branch: bool = False
+    """Whether a live answer to the same message may go on beside this one."""
+
+
+class Chat:
+    """The routes under `/api/chat`."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    @property
+    def routes(self) -> list[Route]:
+        return [
+            Route("/api/chat", self.ask, methods=["POST"]),
+            Route("/api/chat/{event_id}/stream", self.resume, methods=["GET"]),
+            Route("/api/chat/{event_id}/cancel", self.cancel, methods=["POST"]),
+        ]
+
+    async def ask(self, request: Request) -> Response:
+        """Begin a run, or find the one that the same key has begun, and stream it."""
+        service = self._service
+        owner = await service.owner(request)
+        protocol = _protocol(request)
+        limit = service.settings.max_body_bytes
+        ask = cast("Ask", await body_of(request, Ask, limit))
+        self._check_room()
+        model, agent = service.agent(ask.model)
+        start = _start(ask, owner, model, _key(request), service.clock())
+        begun = await service.store.begin(start)
+        if not begun.is_repeated:
+            branch = await service.store.branch(owner, begun.run.parent_id)
+            history = [stored.message for stored in branch]
+            await service.runs.begin(begun.run, agent, history)
+        return await self._stream(begun, protocol, START)
+
+    async def resume(self, request: Request) -> Response:
+        """The frames behind the last one that the client has seen."""
+        owner = await self._service.owner(request)
+        run = await self._service.store.run(owner, request.path_params["event_id"])
+        seen = request.headers.get("last-event-id", "0")
+        after = frame_id(seen)
+        if after is None:
+            raise Problem(400, "bad_id", "Last-Event-ID is an id of this stream, such as 12.1")
+        return await self._stream(Begun(run=run), _protocol(request), after)
+
+    async def cancel(self, request: Request) -> Response:
+        """Ask a run to end; one that is over stays as it is."""
+        owner = await self._service.owner(request)
+        run = await self._service.store.run(owner, request.path_params["event_id"])
+        return JSON(
+            {"event_id": run.message_id, "was_live": self._service.runs.cancel(run.message_id)}
+        )
+
+    async def _stream(self, begun: Begun, protocol: str, after: FrameId) -> Response:
+        run, settings = begun.run, self._service.settings
+        live = self._service.runs.get(run.message_id)
+        frames = self._past(run, protocol, after) if live is None else live.watch(protocol, after)
+        headers = [
+            (b"x-event-id", run.message_id.encode()),
+            (b"x-conversation-id", run.conversation_id.encode()),
+        ]
+        return cast(
+            "Response",
+            EventStream(
+                frames,
+                heartbeat_s=settings.heartbeat_s,
+                send_timeout_s=settings.send_timeout_s,
+                headers=headers,
+            ),
+        )
+
+    async def _past(self, run: RunRow, protocol: str, after: FrameId) -> AsyncIterator[list[bytes]]:
+        frames = await self._service.runs.past(run, protocol, after)
+        if frames:
+            yield frames
+
+    def _check_room(self) -> None:
+        runs, settings = self._service.runs, self._service.settings
+        if runs.is_draining or not self._service.is_ready:
+            raise Problem(503, "stopping", "the server is starting or stopping: try again soon")
+        if runs.count >= settings.max_live_runs:
+            raise Problem(429, "busy", f"{settings.max_live_runs} answers are being written: wait")
+
+
+def _protocol(request: Request) -> str:
+    name = request.query_params.get("protocol", next(iter(PROTOCOLS)))
+    if name not in PROTOCOLS:
+        raise Problem(422, "unknown_protocol", f"there are {', '.join(PROTOCOLS)}")
+    return name
+
+
+def _key(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is not None and not 0 < len(key) <= _MAX_KEY_CHARS:
+        raise Problem(400, "bad_key", f"an Idempotency-Key has 1 to {_MAX_KEY_CHARS} characters")
+    return key
+
+
+def _start(ask: Ask, owner: str, model: str, key: str | None, now_ms: int) -> Start:
+    if ask.message is None and ask.parent_id is None:
+        raise Problem(422, "no_message", "send a message, or the parent_id of one to answer again")
+    if ask.message is not None and not ask.message.strip():
+        raise Problem(422, "no_message", "the message is empty")
+    conversation_id = ask.conversation_id
+    if ask.message is not None and conversation_id is None:
+        conversation_id = f"conv_{uuid.uuid4().hex}"
+    return Start(
+        owner=owner,
+        run_id=f"run_{uuid.uuid4().hex}",
+        message_id=f"msg_{uuid.uuid4().hex}",
+        model=model,
+        now_ms=now_ms,
+        fingerprint=hashlib.sha256(msgspec.json.encode(ask)).hexdigest(),
+        idempotency_key=key,
+        conversation_id=conversation_id,
+        parent_id=ask.parent_id,
+        prompt=_prompt(ask, conversation_id, now_ms),
+        is_branch=ask.is_branch,
+        is_new=ask.conversation_id is None,
+    )
+
+
+def _prompt(ask: Ask, conversation_id: str | None, now_ms: int) -> StoredMessage | None:
+    if ask.message is None or conversation_id is None:
+        return None
+    content = (TextContent(ask.message),)
+    return StoredMessage(
+        id=f"msg_{uuid.uuid4().hex}",
+        conversation_id=conversation_id,
+        parent_id=ask.parent_id,
+        message=Message(role="user", content=content, created_at_ms=now_ms),
+    )

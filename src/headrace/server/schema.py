@@ -1,0 +1,84 @@
+"""The tables, version by version. A version that has been released is never changed: another
+one follows it."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from headrace.errors import UsageError
+
+MIGRATIONS: Final[tuple[str, ...]] = (
+    """
+    CREATE TABLE records (
+        run_id TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (run_id, seq)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE conversations (
+        id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        title TEXT NOT NULL DEFAULT '',
+        is_titled INTEGER NOT NULL DEFAULT 0,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        leaf_id TEXT
+    );
+    CREATE INDEX conversations_of ON conversations (owner, updated_ms DESC);
+
+    CREATE TABLE messages (
+        id TEXT PRIMARY KEY,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        owner TEXT NOT NULL,
+        parent_id TEXT,
+        run_id TEXT UNIQUE,
+        role TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        body BLOB NOT NULL
+    );
+    CREATE INDEX messages_of ON messages (conversation_id, created_ms);
+
+    CREATE TABLE runs (
+        id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        parent_id TEXT NOT NULL,
+        message_id TEXT NOT NULL UNIQUE,
+        model TEXT NOT NULL,
+        state TEXT NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'closed')),
+        created_ms INTEGER NOT NULL,
+        closed_ms INTEGER,
+        idempotency_key TEXT,
+        fingerprint TEXT NOT NULL,
+        UNIQUE (owner, idempotency_key)
+    );
+    CREATE INDEX live_runs ON runs (state) WHERE state = 'live';
+
+    CREATE TABLE tokens (
+        hash BLOB PRIMARY KEY,
+        owner TEXT NOT NULL,
+        name TEXT NOT NULL,
+        created_ms INTEGER NOT NULL
+    ) WITHOUT ROWID;
+
+    CREATE VIRTUAL TABLE words USING fts5 (
+        text, message_id UNINDEXED, conversation_id UNINDEXED, owner UNINDEXED
+    );
+    """,
+)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables to the newest version. Raises `UsageError` for a file of the future."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise UsageError(
+            f"the data is of version {version}; this Headrace knows {len(MIGRATIONS)}: update it"
+        )
+    for number, script in enumerate(MIGRATIONS[version:], version + 1):
+        for statement in script.split(";"):
+            if statement.strip():
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {number}")

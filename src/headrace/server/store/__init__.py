@@ -1,0 +1,25 @@
+"""The store: conversations, messages as a tree, runs, and who they belong to."""
+
+from headrace.server.store.sqlite import SQLiteStore
+from headrace.server.store.store import (
+    Begun,
+    Conversation,
+    KeyTaken,
+    NotFound,
+    RunLive,
+    RunRow,
+    Store,
+    StoredMessage,
+)
+
+__all__ = [
+    "Begun",
+    "Conversation",
+    "KeyTaken",
+    "NotFound",
+    "RunLive",
+    "RunRow",
+    "SQLiteStore",
+    "Store",
+    "StoredMessage",
+]

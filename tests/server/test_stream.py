@@ -1,0 +1,191 @@
+"""Streams: resumed anywhere, watched by many, cancelled by any, and ended once."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.rehearsal.script import say, think, turn
+from headrace.server.service import PROTOCOLS
+from tests.server.serving import Served, frames, scripted, served
+
+THOUGHT = " ".join(f"thought-{n}" for n in range(120))
+ANSWER = " ".join(f"word-{n}" for n in range(150))
+LONG = turn(think(f"Let me see. {THOUGHT}"), say(ANSWER))
+ENDS = ("done", "error", "cancelled", "message_final", "message_error", "message_cancelled")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_run_resumed_after_each_frame_gives_the_rest_byte_for_byte(
+    protocol: str, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with served(scripted(LONG), tmp_path) as server:
+            event_id, _, whole = await server.ask("Go.", protocol=protocol)
+            await server.idle()
+            ids = [number for number, _ in frames(whole)]
+            assert len(ids) > 250
+            for number in ids:
+                async with server.resume(event_id, number, protocol) as response:
+                    rest = await response.read()
+                head = whole.index(f"id: {number}\n".encode())
+                end = whole.index(b"\n\n", head) + 2
+                assert rest == whole[end:]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_stream_cut_inside_any_frame_while_it_runs_goes_on_without_loss(
+    protocol: str, tmp_path: Path
+) -> None:
+    """The client drops the half frame, reconnects with the last id it has seen whole."""
+    chance = random.Random(6)
+
+    async def main() -> None:
+        agent = scripted(turn(think("Let me see."), say(ANSWER), pace_s=0.002))
+        async with served(agent, tmp_path) as server:
+            for _ in range(12):
+                await _cut_and_resume(server, protocol, chance.randrange(1, 6_000))
+
+    async def _cut_and_resume(server: Served, protocol: str, size: int) -> None:
+        async with server.open("Go.", protocol=protocol) as response:
+            event_id = response.headers["x-event-id"]
+            data = b""
+            async for chunk in response.content.iter_any():
+                data += chunk
+                if len(data) >= size:
+                    break
+        whole_frames = data[: data.rfind(b"\n\n") + 2] if b"\n\n" in data else b""
+        last = frames(whole_frames)[-1][0] if whole_frames else "0"
+        async with server.resume(event_id, last, protocol) as response:
+            rest = await response.read()
+        async with server.resume(event_id, "0", protocol) as response:
+            assert whole_frames + rest == await response.read()
+
+    asyncio.run(main())
+
+
+def test_disconnecting_never_cancels_a_run(tmp_path: Path) -> None:
+    async def main() -> None:
+        agent = scripted(turn(say(ANSWER), pace_s=0.002))
+        async with served(agent, tmp_path) as server:
+            async with server.open("Go.") as response:
+                event_id = response.headers["x-event-id"]
+                await response.content.readany()
+            await server.idle()
+            async with server.resume(event_id) as response:
+                assert frames(await response.read())[-2][1].startswith('{"type":"done"')
+
+    asyncio.run(main())
+
+
+def test_a_cancel_ends_the_run_for_every_watcher_alike(tmp_path: Path) -> None:
+    async def main() -> None:
+        agent = scripted(turn(say(ANSWER), pace_s=0.02))
+        async with served(agent, tmp_path) as server:
+            first = asyncio.ensure_future(server.ask("Go."))
+            while not server.service.runs.count:
+                await asyncio.sleep(0.005)
+            event_id = next(iter(server.service.runs.ids))
+            others = [asyncio.ensure_future(_read(server, event_id)) for _ in range(3)]
+            await asyncio.sleep(0.2)
+            before = asyncio.get_running_loop().time()
+            async with server.http.post(f"{server.url}/api/chat/{event_id}/cancel") as response:
+                assert (await response.json())["was_live"] is True
+            _, _, data = await first
+            assert asyncio.get_running_loop().time() - before < 0.5
+            assert frames(data)[-2][1].startswith('{"type":"cancelled"')
+            assert [await one for one in others] == [data] * 3
+
+    asyncio.run(main())
+
+
+async def _read(server: Served, event_id: str) -> bytes:
+    async with server.resume(event_id) as response:
+        return bytes(await response.read())
+
+
+def test_random_comings_and_goings_give_each_watcher_one_end(tmp_path: Path) -> None:
+    """Disconnect, reconnect, cancel, second watchers: 200 orders of them."""
+
+    async def main() -> None:
+        agent = scripted(turn(think("Hm."), say("one two three four five six"), pace_s=0.001))
+        async with served(agent, tmp_path, max_live_runs=500) as server:
+            for seed in range(0, 200, 20):
+                await asyncio.gather(*(_one(server, random.Random(seed + n)) for n in range(20)))
+            await server.idle()
+            assert server.service.store.message_writes == 200
+
+    async def _one(server: Served, chance: random.Random) -> None:
+        async with server.open("Go.") as response:
+            event_id = response.headers["x-event-id"]
+            if chance.random() < 0.5:
+                await response.content.readany()
+        for _ in range(chance.randrange(3)):
+            await asyncio.sleep(chance.random() * 0.01)
+            if chance.random() < 0.3:
+                async with server.http.post(f"{server.url}/api/chat/{event_id}/cancel"):
+                    pass
+            else:
+                async with server.resume(event_id) as response:
+                    await response.content.readany()
+        seen = await asyncio.gather(*(_read(server, event_id) for _ in range(2)))
+        assert seen[0] == seen[1]
+        kinds = [data for _, data in frames(seen[0])]
+        assert sum(any(f'"type":"{end}"' in kind for end in ENDS) for kind in kinds) == 1
+        assert kinds[-1] == "[DONE]"
+
+    asyncio.run(main())
+
+
+def test_the_same_key_is_the_same_run_and_another_body_is_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(scripted(turn(say("Hi."))), tmp_path) as server:
+            key = {"idempotency-key": "k-1"}
+            async with server.open("Go.", headers=key) as response:
+                first = response.headers["x-event-id"], await response.read()
+            async with server.open("Go.", headers=key) as response:
+                assert (response.headers["x-event-id"], await response.read()) == first
+            async with server.open("Stop.", headers=key) as response:
+                assert response.status == 422
+                assert (await response.json())["error"]["code"] == "key_taken"
+
+    asyncio.run(main())
+
+
+def test_a_second_message_under_a_live_run_is_refused_and_names_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        agent = scripted(turn(say(ANSWER), pace_s=0.01))
+        async with served(agent, tmp_path) as server, server.open("Go.") as response:
+            event_id = response.headers["x-event-id"]
+            conversation_id = response.headers["x-conversation-id"]
+            async with server.open("More.", conversation_id=conversation_id) as second:
+                assert second.status == 409
+                assert (await second.json())["error"]["event_id"] == event_id
+            branch: Any = {"conversation_id": conversation_id, "is_branch": True}
+            async with server.open("More.", **branch) as third:
+                assert third.status == 200
+
+    asyncio.run(main())
+
+
+def test_a_slow_reader_is_let_go_and_the_others_are_not_touched(tmp_path: Path) -> None:
+    async def main() -> None:
+        agent = scripted(turn(say("x" * 400_000, deltas=2_000), pace_s=0.001))
+        async with served(agent, tmp_path, send_timeout_s=0.3) as server:
+            stuck = server.open("Go.")
+            response = await stuck
+            event_id = response.headers["x-event-id"]
+            data = await _read(server, event_id)
+            assert frames(data)[-1][1] == "[DONE]"
+            await asyncio.sleep(0.5)
+            async with server.resume(event_id) as again:
+                assert await again.read() == data
+            response.close()
+
+    asyncio.run(main())

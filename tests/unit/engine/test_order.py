@@ -1,0 +1,94 @@
+"""The drawn order of a run: what runs make of it, and that nothing in it is untrue."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+from xml.etree import ElementTree
+
+import pytest
+
+from docs.ending import WAYS, Way, played
+from docs.run_order import FIRST, LAST, ORDER, SAID, move_of, picture
+from headrace import events as ev
+from headrace.content import TextContent
+from headrace.engine import RunLimits, Terminate, ToolContext, Truncate
+from headrace.engine.middleware.middleware import Middleware, RunView
+from headrace.events import Record
+from headrace.messages import Message
+from headrace.testing import call, cut, error, refuse, run_virtual, say, stall, turn
+
+Moves = set[tuple[str, str]]
+
+
+def walk(records: list[Record]) -> Moves:
+    """Take every event through the table; a move that is not there is a KeyError."""
+    state, moves = FIRST, Moves()
+    for record in records:
+        move = move_of(record.event)
+        moves.add((state, move))
+        state = ORDER[state][move]
+    assert state == LAST
+    return moves
+
+
+# --- runs, which together take every move ---------------------------------------------
+
+
+async def dig(context: ToolContext) -> str:
+    """Dig, and tell how deep."""
+    context.progress("a metre deep")
+    return "water"
+
+
+class Stop(Middleware):
+    """Ends a run before its first step."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def on_run_start(self, run: RunView) -> None:
+        raise self._error
+
+
+FULL = turn(refuse(400, category="context_overflow"))
+OLD = [
+    Message(role=role, content=(TextContent("x" * 400),))
+    for role in ("user", "assistant", "user", "assistant")
+]
+LATE: dict[str, Any] = {"limits": RunLimits(retries_late=True)}
+MORE = (
+    Way("tools with progress", [turn(call("dig"), call("dig")), "Done."], {"tools": [dig]}),
+    Way("a call that is whole, and a cut", [turn(call("dig"), say("so"), cut())]),
+    Way("another attempt", [turn("So", cut()), "Done."], LATE),
+    Way("another attempt that is refused", [turn("So", error()), turn(refuse(401))], LATE),
+    Way("stopped at the start", [], {"middleware": [Stop(Terminate("closed"))]}),
+    Way("broken at the start", [], {"middleware": [Stop(ValueError("no"))]}),
+    Way("shortened first", ["Hi."], {"compactor": Truncate(max_messages=1), "history": OLD}),
+    Way("shortened when refused", [FULL, "Hi."], {"compactor": Truncate(), "history": OLD}),
+    Way("nothing at all", [turn(stall())], {"limits": RunLimits(run_timeout_s=1)}),
+)
+
+
+@pytest.mark.parametrize("way", [*WAYS, *MORE], ids=lambda way: way.cause)
+def test_runs_make_only_the_moves_that_are_drawn(way: Way) -> None:
+    walk(run_virtual(played(way)).records)
+
+
+def test_every_move_that_is_drawn_is_made_by_some_run() -> None:
+    made = {move for way in (*WAYS, *MORE) for move in walk(run_virtual(played(way)).records)}
+    assert {(state, move) for state, moves in ORDER.items() for move in moves} == made
+
+
+def test_an_illegal_move_is_not_drawn() -> None:
+    started = Record(1, 0, ev.RunStarted("r"))
+    with pytest.raises(KeyError, match="ToolStarted"):
+        walk([started, Record(2, 0, ev.ToolStarted("c"))])
+
+
+def test_every_event_of_a_run_is_in_the_table_and_in_the_picture() -> None:
+    told = {move for moves in ORDER.values() for move in moves}
+    kinds = {kind.__name__ for kind in get_args(ev.RunEvent)}
+    assert told == kinds | {"TurnStarted", "TurnFinished", "TurnFailed", SAID}
+    texts = {text.text for text in ElementTree.fromstring(picture()).iter() if text.text}
+    assert told <= texts
+    assert {*ORDER, LAST} <= texts
