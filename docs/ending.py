@@ -100,6 +100,12 @@ async def _leave(run: Run) -> None:
             break
 
 
+async def _interrupt(run: Run) -> None:
+    async for record in run:
+        if isinstance(record.event, ev.TextDelta):
+            run.interrupt("the server is stopping")
+
+
 _SOON = RunLimits(run_timeout_s=5, turn_timeout_s=None)
 WAYS: tuple[Way, ...] = (
     Way("the model ends its turn, and calls nothing", ["Hi."]),
@@ -120,6 +126,11 @@ WAYS: tuple[Way, ...] = (
         "`turn_timeout_s` is over",
         [turn("Well ", stall())],
         {"limits": RunLimits(turn_timeout_s=5)},
+    ),
+    Way(
+        "`run.interrupt()`, as a server does that is stopping",
+        [turn("Well ", stall())],
+        meddle=_interrupt,
     ),
     Way("the request is refused", [turn(refuse(401))]),
     Way(

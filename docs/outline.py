@@ -88,13 +88,17 @@ def _argument(parameter: inspect.Parameter, module: str) -> str:
 
 def _shown(value: Any, module: str) -> str:
     """A default without what changes from run to run."""
-    if type(value) is tuple and value != ():
+    if value and _is_tuple(value):
         return next(name for name, known in vars(sys.modules[module]).items() if known is value)
     if isinstance(value, msgspec.Struct):
         return f"{type(value).__name__}()"
     if callable(value):
         return str(getattr(value, "__qualname__", "…"))
     return written(value)
+
+
+def _is_tuple(value: object) -> bool:
+    return isinstance(value, tuple)
 
 
 def prose(thing: Any) -> str:

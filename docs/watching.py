@@ -16,8 +16,9 @@ from docs import meaning, thinking, timeline
 from docs.outline import function, interface, one_line, struct, table
 from headrace import phases
 from headrace.cli.colour import Paint
-from headrace.cli.thinking_printer import FrameRows
+from headrace.cli.frame_printer import FrameRows
 from headrace.cli.timeline_text import timeline_lines
+from headrace.cli.vocabulary import THINKING
 from headrace.events import Record
 from headrace.phases import languages, span, status, thought, tracker
 from headrace.phases.stats import OutputStats, output_status
@@ -84,7 +85,7 @@ def order() -> str:
 
 def answer(records: Iterable[Record]) -> str:
     """What `headrace decode --as thinking answer.sse` prints."""
-    show, at_ms = FrameRows(_ROW_COLUMNS, Paint(False), is_several=False), 0
+    show, at_ms = FrameRows(THINKING, _ROW_COLUMNS, Paint(False), is_several=False), 0
     rows = show.begin("answer.sse", "sse")
     shown = ThinkingProjection()
     for record in records:

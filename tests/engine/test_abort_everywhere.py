@@ -3,13 +3,16 @@ is left running, and the next request is one that the provider takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any
 
 import pytest
 
 from headrace import events as ev
-from headrace.engine import Run, RunLimits
+from headrace.engine import Middleware, Run, RunLimits, RunView, ToolCall
+from headrace.engine.limits import DEFAULT_RUN_LIMITS
 from headrace.events import Record
 from headrace.rehearsal.clock import run_virtual
 from headrace.rehearsal.transport import ScriptedTransport
@@ -36,25 +39,60 @@ async def _read(run: Run, until: int | None = None) -> list[Record]:
     return seen
 
 
-class Case:
-    """One run of one script in one dialect."""
+class SlowSink:
+    """A log that takes its time."""
 
-    def __init__(self, name: str, dialect: str) -> None:
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    async def append(self, records: Sequence[Record]) -> None:
+        await asyncio.sleep(0.3)
+        self.records += records
+
+
+class Waiting(Middleware):
+    """Every hook waits, so that an end may come in the middle of each."""
+
+    async def on_event(self, run: RunView, record: Record) -> None:
+        await asyncio.sleep(0.1)
+
+    async def rewrite_event(self, run: RunView, event: ev.Event) -> ev.Event:
+        await asyncio.sleep(0.1)
+        return event
+
+    async def before_tool(self, run: RunView, call: ToolCall) -> None:
+        await asyncio.sleep(0.1)
+
+    async def on_run_end(self, run: RunView, event: ev.RunFinished | ev.RunFailed) -> None:
+        await asyncio.sleep(0.1)
+
+
+class Case:
+    """One run of one script in one dialect, dressed or bare."""
+
+    def __init__(self, name: str, dialect: str, dress: str = "bare") -> None:
         self.dialect = dialect
+        self.sink = SlowSink() if dress == "slow log" else None
+        self.middleware = [Waiting()] if dress == "waiting hooks" else []
         self.transport = ScriptedTransport(RUNS[name](), dialect=dialect)
         self.bench = Bench()
 
+    def _run(self, transport: Any, limits: RunLimits = DEFAULT_RUN_LIMITS) -> Run:
+        middleware = self.middleware
+        agent = agent_for(self.dialect, transport, self.bench, limits, middleware=middleware)
+        return agent.run("Go.", clock=clock(), sink=self.sink)
+
     def over(self, run: Run) -> Run:
         check_run(run, self.dialect)
+        if self.sink is not None:
+            assert self.sink.records == run.records
         assert self.transport.open_streams == 0
         assert self.bench.running == 0
         return run
 
     def clean(self) -> Run:
         async def main() -> Run:
-            async with agent_for(self.dialect, self.transport, self.bench).run(
-                "Go.", clock=clock()
-            ) as run:
+            async with self._run(self.transport) as run:
                 await _read(run)
             return run
 
@@ -62,9 +100,7 @@ class Case:
 
     def cancelled(self, at: int) -> Run:
         async def main() -> Run:
-            async with agent_for(self.dialect, self.transport, self.bench).run(
-                "Go.", clock=clock()
-            ) as run:
+            async with self._run(self.transport) as run:
                 await _read(run, at)
                 run.cancel()
                 await _read(run)
@@ -74,9 +110,7 @@ class Case:
 
     def left(self, at: int) -> Run:
         async def main() -> Run:
-            async with agent_for(self.dialect, self.transport, self.bench).run(
-                "Go.", clock=clock()
-            ) as run:
+            async with self._run(self.transport) as run:
                 await _read(run, at)
             return run
 
@@ -86,9 +120,7 @@ class Case:
         limits = RunLimits(run_timeout_s=(at + 0.5) * PACE_S)
 
         async def main() -> Run:
-            async with agent_for(self.dialect, self.transport, self.bench, limits).run(
-                "Go.", clock=clock()
-            ) as run:
+            async with self._run(self.transport, limits) as run:
                 await _read(run)
             return run
 
@@ -98,9 +130,7 @@ class Case:
         transport = CuttingTransport(self.transport, at)
 
         async def main() -> Run:
-            async with agent_for(self.dialect, transport, self.bench).run(
-                "Go.", clock=clock()
-            ) as run:
+            async with self._run(transport) as run:
                 await _read(run)
             return run
 
@@ -140,3 +170,18 @@ def _positions(way: str, whole: Run) -> range:
     if way == "tool crash":
         return range(1, 1 + sum(isinstance(r.event, ev.ToolStarted) for r in whole.records))
     return range(len(whole.records) + 1)
+
+
+@pytest.mark.parametrize("dress", ["slow log", "waiting hooks"])
+@pytest.mark.parametrize("way", ["cancel", "left early", "timeout"])
+def test_any_abort_leaves_a_whole_run_also_where_writing_takes_time(
+    way: str, dress: str, record_property: Callable[[str, object], None]
+) -> None:
+    count = 0
+    for name in RUNS:
+        whole = Case(name, "anthropic", dress).clean()
+        for at in _positions(way, whole):
+            DISTURBED[way](Case(name, "anthropic", dress), at)
+            count += 1
+    record_property("summary", f"aborted runs, {way}, {dress}: {count}")
+    assert count > 100

@@ -4,6 +4,7 @@ of the source document each of them shows."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +36,7 @@ from headrace.engine import (
 )
 from headrace.errors import UsageError
 from headrace.events import Record
-from headrace.messages import CallPart, Message, ReasoningPart, RedactedPart
+from headrace.messages import CallPart, Message, ReasoningPart, RedactedPart, fold
 from headrace.testing import (
     ScriptedTransport,
     call,
@@ -43,6 +44,7 @@ from headrace.testing import (
     error,
     finish,
     no_finish,
+    raw,
     redacted,
     refuse,
     run_virtual,
@@ -440,6 +442,121 @@ def test_every_request_after_a_nudge_tells_what_was_said_once() -> None:
     assert said == ["Go.", "one", "Go on 1.", "two", "Go on 2."]
 
 
+def test_a_nudge_is_kept_and_the_next_run_knows_it() -> None:
+    asked = iter(["And then?", None])
+    run, _ = played("One.", "Two.", middleware=[Hooks(on_turn_end=lambda *_: next(asked))])
+    assert [one.nudge for one in run.message.turns] == ["And then?", None]
+    _, transport = played("Yes.", input="Sure?", history=run.messages)
+    said = [m["content"] for m in transport.requests[0]["messages"]]
+    assert said == ["Go.", "One.", "And then?", "Two.", "Sure?"]
+
+
+@pytest.mark.parametrize("answer", [False, "no", {}, 1])
+def test_what_is_no_decision_is_never_a_yes(answer: Any) -> None:
+    run, _ = played(turn(ADD), "ok", middleware=[Hooks(before_tool=lambda *_: answer)])
+    assert events(run, ev.ToolStarted) == []
+    assert run.result.error is not None
+
+
+class Odd(BaseException):
+    """Neither an Exception nor the end of the process."""
+
+
+@pytest.mark.parametrize("error", [Odd("odd"), asyncio.CancelledError()])
+@pytest.mark.parametrize("hook", ["on_run_start", "on_request", "before_tool", "after_tool",
+                                  "on_turn_end", "on_run_end"])  # fmt: skip
+def test_whatever_a_hook_raises_is_its_own_failure(hook: str, error: BaseException) -> None:
+    def broken(*_: Any) -> Any:
+        raise error
+
+    run, _ = played(turn(ADD), "ok", middleware=[Hooks(**{hook: broken})])
+    assert run.result.error is not None
+    assert type(error).__name__ in run.result.error.message
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_whatever_a_tool_raises_is_a_result(is_async: bool) -> None:
+    def plain() -> None:
+        raise Odd("odd")
+
+    async def waiting() -> None:
+        raise Odd("odd")
+
+    run, _ = played(turn(call("waiting" if is_async else "plain")), "ok", tools=[plain, waiting])
+    assert events(run, ev.ToolResult)[0].is_error
+    assert run.result.finish == END_TURN
+
+
+def test_middleware_that_is_none_is_refused() -> None:
+    class Misspelt(Middleware):
+        def on_events(self, *_: Any) -> None: ...
+
+    for wrong, why in (
+        (Misspelt(), "no hook on_events"),
+        (Middleware, "an instance"),
+        (3, "derive"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            Agent("openai:x", api_key="k", middleware=[wrong])  # type: ignore[list-item]
+
+
+def test_a_cancel_from_another_thread_ends_a_stalled_run() -> None:
+    agent = agent_for("chat", ScriptedTransport([turn(say("a"), stall())]), Bench())
+    with agent.run("Go.") as run:
+        threading.Timer(0.2, run.cancel).start()
+        records = list(run)
+    assert run.result.finish == aborted("cancelled", "cancelled by the caller")
+    assert records == run.records
+
+
+def test_a_second_loop_goes_on_where_the_first_was_left() -> None:
+    agent = agent_for("chat", ScriptedTransport([turn("One two three.")]), Bench())
+    with agent.run("Go.") as run:
+        first = [record for record, _ in zip(run, range(3), strict=False)]
+        rest = list(run)
+    assert [r.seq for r in run.records][-1] == rest[-1].seq
+    assert {r.seq for r in [*first, *rest]} >= set(range(5, len(run.records) + 1))
+
+
+def test_two_readers_are_refused_and_waiting_is_no_reading() -> None:
+    agent = agent_for("chat", ScriptedTransport([turn(say("a"), wait(5), say("b"))]), Bench())
+
+    async def main() -> None:
+        async with agent.run("Go.") as run:
+            first = asyncio.create_task(_all(run))
+            await asyncio.sleep(1)
+            with pytest.raises(UsageError, match="reads this run already"):
+                await _all(run)
+            result = await run.wait()
+            assert result.text == "ab"
+            assert await first == run.records
+
+    async def _all(run: Run) -> list[Record]:
+        return [record async for record in run]
+
+    run_virtual(main())
+
+
+def test_a_hook_that_never_returns_does_not_keep_a_run_from_ending() -> None:
+    class Stuck(Middleware):
+        async def on_event(self, run: RunView, record: Record) -> None:
+            if isinstance(record.event, ev.TextDelta):
+                await asyncio.sleep(1e6)
+
+    transport = ScriptedTransport([turn(say("a b c"), stall())])
+    limits = RunLimits(run_timeout_s=5, closing_s=1)
+
+    async def main() -> Run:
+        agent = agent_for("chat", transport, Bench(), limits, middleware=[Stuck()])
+        async with agent.run("Go.") as run:
+            await run.wait()
+        return run
+
+    run = run_virtual(main(), leftover=[])
+    assert run.result.finish == aborted("timeout", "run_timeout_s=5")
+    assert transport.open_streams == 0
+
+
 # --- how it ends -------------------------------------------------------------------------
 
 
@@ -486,11 +603,33 @@ def test_a_refused_request_is_one_failure() -> None:
     assert kinds(run) == ["RunStarted", "StepStarted", "StepFinished", "RunFailed"]
 
 
-def test_a_turn_that_fails_before_its_first_delta_is_taken_back_once() -> None:
+EARLY = {
+    "chat": turn(
+        raw(b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n'),
+        raw(b'data: {"error":{"message":"busy","type":"overloaded_error","code":529}}\n\n'),
+        no_finish(),
+    ),
+    "anthropic": turn(
+        raw(
+            b'event: message_start\ndata: {"type":"message_start","message":{"id":"m","role":'
+            b'"assistant","content":[],"model":"c","usage":{"input_tokens":1}}}\n\n'
+        ),
+        raw(
+            b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error",'
+            b'"message":"busy"}}\n\n'
+        ),
+        no_finish(),
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", EARLY)
+def test_a_turn_that_fails_before_its_first_delta_is_taken_back_once(dialect: str) -> None:
     limits = RunLimits(turn_attempts=2)
-    run, transport = played(turn(wait(1), cut()), "Here I am.", limits=limits)
-    if transport.opened == 2:
-        assert run.result.text == "Here I am."
+    run, transport = played(EARLY[dialect], "Here I am.", limits=limits, dialect=dialect)
+    assert transport.opened == 2
+    assert kinds(run).count("StepDiscarded") == 1
+    assert run.result.text == "Here I am."
     run, transport = played(turn(say("Half"), cut()), "Here I am.", limits=limits)
     assert transport.opened == 1
     assert run.result.error is not None
@@ -604,10 +743,12 @@ def test_a_log_that_fails_ends_the_run_as_a_failure_of_storage(at: int) -> None:
         return run
 
     run = run_virtual(main())
-    check_run(run, "chat")
     assert run.result.error is not None
     assert run.result.error.category == "storage"
-    assert sink.records == run.records[: len(sink.records)]
+    # Nothing is shown that is not in the log, but how it ended.
+    assert sink.records == run.records[:-1]
+    assert run.message == fold(run.records)
+    assert transport.open_streams == 0
 
 
 def test_an_unexpected_failure_is_one_end_too() -> None:

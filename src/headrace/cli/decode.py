@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from headrace.cli.printer import Printer, printer_for, thinking_printer
+from headrace.cli.printer import Printer, frame_printer, printer_for
 from headrace.cli.problem import Problem
 from headrace.cli.progress import Progress
 from headrace.cli.read import ReadClock
@@ -47,7 +47,8 @@ def _mismatch(options: Namespace, form: str, sources: int) -> str | None:
 
 def _printer(options: Namespace, form: str, *, is_several: bool) -> Printer:
     if options.vocabulary:
-        return thinking_printer(form, options.color, is_several=is_several)
+        name = options.vocabulary
+        return frame_printer(name, form, options.color, is_several=is_several)
     return printer_for(form, options.color, is_several=is_several, svg=options.svg)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 # Written out, since importing them would cost more than the whole help; a test compares.
 FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse", "grpc")
+VOCABULARY_NAMES = ("thinking", "ux")
 DIALECT_NAMES = ("chat", "anthropic", "responses", "gemini", "ollama", "xai")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 DEFAULT_RATE = 50.0
@@ -44,6 +45,7 @@ examples:
   headrace decode --format message answer.sse      the whole message, put together
   headrace decode --format result recordings/ > results.jsonl
   headrace decode --as thinking answer.sse         what a page shows while it thinks
+  headrace decode --as ux answer.sse               the same, segment by segment
   headrace decode --format timeline answer.sse     thinking, tools and text over time
   headrace decode --svg answer.svg answer.sse      the same as a picture
   headrace decode --framing lines --dialect chat payloads.txt
@@ -117,6 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_decode(commands)
     _add_providers(commands)
     _add_serve(commands)
+    _add_token(commands)
     return parser
 
 
@@ -215,6 +218,18 @@ def _add_serve(commands: Any) -> None:
     )
 
 
+def _add_token(commands: Any) -> None:
+    token = commands.add_parser(
+        "token",
+        help="make a token for a user of a server",
+        description="Make a token for a user of a server that was started with --tokens. It is"
+        " printed once, and only its hash is kept.",
+    )
+    token.add_argument("user", metavar="USER", help="whose it is")
+    token.add_argument("--name", default="", help="what it is for")
+    token.add_argument("--data", metavar="DIR", help="the server's data folder")
+
+
 def _add_color(command: argparse.ArgumentParser, where: str) -> None:
     command.add_argument(
         "--color",
@@ -249,9 +264,10 @@ def _add_decode(commands: Any) -> None:
     decode.add_argument(
         "--as",
         dest="vocabulary",
-        choices=("thinking",),
-        help="show another vocabulary: thinking_*, text_*, status and tools, as a page that"
-        " watches the model gets it. --format table: a row a frame; events: its payload",
+        choices=VOCABULARY_NAMES,
+        help="show another vocabulary, as a page that watches the model gets it. thinking:"
+        " thinking_*, text_*, status and tools; ux: segments as they grow, and the whole message as"
+        " an event. --format table: a row a frame; events: its payload",
     )
     decode.add_argument(
         "--svg",

@@ -124,14 +124,17 @@ def printer_for(form: str, color: str, *, is_several: bool, svg: str | None = No
             return FoldPrinter(write, _result_line)
 
 
-def thinking_printer(form: str, color: str, *, is_several: bool) -> Printer:
-    """The printer of `--as thinking`: rows, or the frames' payloads."""
-    from headrace.cli.thinking_printer import FrameLines, FrameRows, ThinkingPrinter
+def frame_printer(name: str, form: str, color: str, *, is_several: bool) -> Printer:
+    """The printer of `--as name`: rows, or the frames' payloads."""
+    from headrace.cli.frame_printer import FrameLines, FramePrinter, FrameRows
+    from headrace.cli.vocabulary import VOCABULARIES
 
+    vocabulary = VOCABULARIES[name]
     if form == "events":
-        return ThinkingPrinter(FrameLines(is_several=is_several))
+        return FramePrinter(vocabulary, FrameLines(vocabulary, is_several=is_several))
     paint = Paint(wants_colour(color, sys.stdout))
-    return ThinkingPrinter(FrameRows(_columns(), paint, is_several=is_several))
+    rows = FrameRows(vocabulary, _columns(), paint, is_several=is_several)
+    return FramePrinter(vocabulary, rows)
 
 
 def _timeline_printer(color: str, *, is_several: bool, svg: str | None) -> Printer:

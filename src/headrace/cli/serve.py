@@ -44,7 +44,7 @@ def _serve(options: Namespace) -> None:
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     app = create_app(
         agent,
-        data=_folder(options.data),
+        data=data_folder(options.data),
         address=address,
         is_durable=options.durable,
         needs_token=options.tokens,
@@ -54,12 +54,13 @@ def _serve(options: Namespace) -> None:
 
     def ready() -> None:
         print(f"Headrace serves {agent.model} at {address}", flush=True)
-        print(f"data: {_folder(options.data)} · stop with Ctrl-C", flush=True)
+        print(f"data: {data_folder(options.data)} · stop with Ctrl-C", flush=True)
 
     asyncio.run(serve(app, listener, ready=ready))
 
 
-def _folder(given: str | None) -> Path:
+def data_folder(given: str | None) -> Path:
+    """The folder that was given, or the user's own."""
     if given is not None:
         return Path(given)
     home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")

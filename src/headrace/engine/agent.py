@@ -10,7 +10,7 @@ from headrace.engine.compaction import Compactor
 from headrace.engine.journal import Sink
 from headrace.engine.limits import DEFAULT_RUN_LIMITS, RunLimits
 from headrace.engine.middleware.chain import Chain
-from headrace.engine.middleware.middleware import Middleware
+from headrace.engine.middleware.middleware import Middleware, checked
 from headrace.engine.plan import Plan
 from headrace.engine.run import Result, Run
 from headrace.engine.tools import Tool, Toolset
@@ -51,7 +51,7 @@ class Agent:
         self.model = model
         self.instructions = instructions
         self.tools = Toolset(tools)
-        self.middleware = tuple(middleware)
+        self.middleware = checked(middleware)
         self.limits = limits
         self.compactor = compactor
         self._wire_limits = wire_limits

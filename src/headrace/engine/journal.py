@@ -1,5 +1,5 @@
 """The journal of a run: every event passes here once, and is rewritten, stamped, logged,
-observed, kept and handed over, in this order."""
+kept, handed over and observed, in this order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from headrace.engine.middleware.middleware import RunView
 from headrace.engine.outbox import Outbox
 from headrace.engine.terminate import Terminate
 from headrace.errors import HeadraceError
-from headrace.events import Event, Record, Stamp
+from headrace.events import Event, Record, RunFailed, RunFinished, Stamp
 from headrace.messages import Assembler
+from headrace.wire.failure import scrub
 
 
 class SinkFailed(HeadraceError):
@@ -45,8 +46,15 @@ class Journal:
         self._guard = Guard() if chain.rewriters else None
         self.is_immediate = self._guard is None and sink is None and chain.is_plain
         """Whether nothing has to be waited for: `put` may be used."""
-        self._is_writing = False
-        self._interrupted: asyncio.Task[None] | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._is_unlogged = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the terminal record has been written."""
+        return bool(self.records) and isinstance(self.records[-1].event, RunFinished | RunFailed)
+
+    # -- writing
 
     def put(self, events: Sequence[Event]) -> bool:
         """Write at once, where `is_immediate`. Returns whether the reader is far behind.
@@ -62,6 +70,86 @@ class Journal:
             self._chain.notify(self._view, record)
         return is_full
 
+    async def write(self, events: Sequence[Event], *, is_rewritten: bool = False) -> None:
+        """Write what has happened at one moment, whole, also where the caller is cancelled
+        meanwhile: what the model has said must not be lost between its decoder and the log.
+        Raises what middleware raises, after the events have been written."""
+        if not events:
+            return
+        if self.is_immediate:
+            self.put(events)
+        else:
+            work = self._write(events, is_rewritten=is_rewritten)
+            self._writing = asyncio.ensure_future(work)
+            await asyncio.shield(self._writing)
+        if self.outbox.is_full:
+            await self.outbox.has_room()
+
+    async def settle(self, within_s: float) -> None:
+        """Wait for a write that goes on. One that takes too long is given up: middleware and
+        the log are not asked any more, so that the run can end."""
+        writing, self._writing = self._writing, None
+        if writing is None or writing.done():
+            return
+        await asyncio.wait({writing}, timeout=within_s)
+        if not writing.done():
+            writing.cancel()
+            self._sink, self._guard = None, None
+            self._chain = Chain(())
+            self.is_immediate = True
+
+    async def rewritten(self, event: RunFinished | RunFailed) -> RunFinished | RunFailed:
+        """The terminal event as it will be written, for those who are told before."""
+        if self._guard is None:
+            return event
+        made, failure = await self._rewritten([event], self._guard)
+        if failure is not None:
+            raise failure
+        last = made[-1]
+        assert isinstance(last, RunFinished | RunFailed)
+        return last
+
+    def write_last(self, event: RunFinished | RunFailed) -> None:
+        """The last resort: the end goes to those who watch, past everything that failed."""
+        record = self._stamp.one(event, self._view.step)
+        self.records.append(record)
+        self.assembler.feed(record)
+        self.outbox.put_one(record)
+
+    # -- the way of an event
+
+    async def _write(self, events: Sequence[Event], *, is_rewritten: bool) -> None:
+        failure: HeadraceError | None = None
+        if self._guard is not None and not is_rewritten:
+            events, failure = await self._rewritten(events, self._guard)
+        try:
+            if events:
+                await self._logged(events)
+        except (MiddlewareFailed, Terminate, SinkFailed) as failed:
+            failure = failure or failed
+        if failure is not None:
+            raise failure
+
+    async def _logged(self, events: Sequence[Event]) -> None:
+        """Log, then show. After a log has failed nothing is shown but how the run ended."""
+        if self._is_unlogged:
+            events = [e for e in events if isinstance(e, RunFinished | RunFailed)]
+        records = self._stamp.feed(events, step=self._view.step)
+        if self._sink is not None:
+            await self._append(self._sink, records)
+        self._kept(records)
+        if not self._chain.is_plain:
+            await self._chain.observe(self._view, records)
+
+    async def _append(self, sink: Sink, records: list[Record]) -> None:
+        try:
+            await sink.append(records)
+        except Exception as error:
+            self._sink, self._is_unlogged = None, True
+            self._stamp.take_back(len(records))
+            why = scrub(f"{type(error).__name__}: {error}")
+            raise SinkFailed(f"the log failed: {why}") from error
+
     def _kept(self, records: list[Record]) -> bool:
         self.records += records
         feed = self.assembler.feed
@@ -72,79 +160,17 @@ class Journal:
             self._chain.notify(self._view, *records)
         return is_full
 
-    async def write(self, events: Sequence[Event]) -> None:
-        """Write what has happened at one moment, whole: an interruption waits for it. Raises
-        what middleware raises, after the events have been written."""
-        self._is_writing = True
-        try:
-            await self._write(events)
-        finally:
-            self._is_writing = False
-            if self._interrupted is not None:
-                self._interrupted.cancel()
-                self._interrupted = None
-        if self.outbox.is_full:
-            await self.outbox.has_room()
-
-    async def _write(self, events: Sequence[Event]) -> None:
-        failure: HeadraceError | None = None
-        if self._guard is not None:
-            events, failure = await self._rewritten(events, self._guard)
-        try:
-            if events:
-                await self._written(events)
-        except (MiddlewareFailed, Terminate) as failed:
-            failure = failure or failed
-        if failure is not None:
-            raise failure
-
-    async def _written(self, events: Sequence[Event]) -> None:
-        if self.is_immediate:
-            self.put(events)
-            return
-        records = self._stamp.feed(events, step=self._view.step)
-        failure = await self._logged(records)
-        self._kept(records)
-        if failure is not None:
-            raise failure
-        if not self._chain.is_plain:
-            await self._chain.observe(self._view, records)
-
-    async def _logged(self, records: list[Record]) -> SinkFailed | None:
-        """Append to the log. One that fails is not asked again: the run ends, and its end is
-        told to those who watch."""
-        sink = self._sink
-        if sink is None:
-            return None
-        try:
-            await sink.append(records)
-        except Exception as error:  # noqa: BLE001 (a log is foreign, and every failure ends the run)
-            self._sink = None
-            failed = SinkFailed(f"the log failed: {type(error).__name__}: {error}")
-            failed.__cause__ = error
-            return failed
-        return None
-
-    def interrupt(self, task: asyncio.Task[None]) -> None:
-        """Cancel the task that writes here, but not in the middle of a write: what the
-        model has said would be lost between its decoder and the log."""
-        if self._is_writing:
-            self._interrupted = task
-        else:
-            task.cancel()
-
     async def _rewritten(
         self, events: Sequence[Event], guard: Guard
     ) -> tuple[list[Event], HeadraceError | None]:
         """The events as middleware wants them, and its first failure. What it failed to
         rewrite is left out, but for the bones of the run: it may have been a secret."""
         made: list[Event] = []
-        failure: HeadraceError | None = None
+        first: HeadraceError | None = None
         for event in events:
-            rewritten: list[Event] = []
-            try:
-                rewritten = await self._chain.rewrite(self._view, event)
-            except (MiddlewareFailed, Terminate) as failed:
-                failure = failure or failed
-            made += guard.feed(event, rewritten)
-        return made, failure
+            rewritten, last, failure = await self._chain.rewrite(self._view, event)
+            if failure is not None and last is None:
+                last = guard.withheld(event)
+            made += guard.feed(event, rewritten, last)
+            first = first or failure
+        return made, first

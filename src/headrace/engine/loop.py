@@ -13,7 +13,6 @@ from headrace.content import (
     ErrorCategory,
     Failure,
     FinishReason,
-    TextContent,
     Usage,
     aborted,
 )
@@ -27,16 +26,22 @@ from headrace.errors import HeadraceError, RequestFailed
 from headrace.events import (
     Event,
     HistoryCompacted,
+    MediaProduced,
+    OpaqueItem,
+    ReasoningDelta,
+    ReasoningRedacted,
     RunFailed,
     RunFinished,
     RunStarted,
     StepDiscarded,
     StepFinished,
     StepStarted,
+    TextDelta,
+    ToolCallArgsDelta,
+    ToolCallFinished,
+    ToolOutput,
     TurnEvent,
     TurnFailed,
-    TurnFinished,
-    TurnStarted,
 )
 from headrace.messages import CallPart, Message, Turn
 from headrace.requests import Request
@@ -73,8 +78,8 @@ class Loop:
         self._view = view
         self._stop = stop
         self._history: tuple[Message, ...] = plan.request.messages
-        # Turns that have gone into the history already; see `_ended`.
-        self._told_turns = 0
+        self._nudge: str | None = None
+        self._compaction: HistoryCompacted | None = None
         self._has_spoken = False
         self._turn: OpenTurn | None = None
         self._workshop: Workshop | None = None
@@ -96,15 +101,16 @@ class Loop:
         """Until the model has ended its turn, or something ends the run."""
         write = self._journal.write
         await self._chain.start(self._view)
-        await self._compact()
         for step in range(self._limits.max_iterations):
+            await self._compact()
             self._view.step = step
             # Whatever middleware says to it, it will have been written.
             self._is_in_step = True
             await write([StepStarted(step)])
             finish = await self._step(step)
             self._is_in_step = False
-            await write([StepFinished(step)])
+            nudge, self._nudge = self._nudge, None
+            await write([StepFinished(step, nudge)])
             if finish is not None:
                 return finish
         return aborted("max_iterations", f"max_iterations={self._limits.max_iterations}")
@@ -112,13 +118,14 @@ class Loop:
     async def finish(self, end: End) -> None:
         """Tell everybody, and write the terminal record: once, whatever they do."""
         try:
+            end = await self._journal.rewritten(end)
             await self._chain.run_end(self._view, end)
         except Terminate as terminate:
             end = RunFinished(aborted("terminated", terminate.reason), end.usage)
         except MiddlewareFailed as failed:
             end = RunFailed(category="unknown", message=str(failed), usage=end.usage)
         try:
-            await self._journal.write([end])
+            await self._journal.write([end], is_rewritten=True)
         except _AT_THE_END as failed:
             # It has been written, and nothing can follow it: the caller is told instead.
             self.late_failure = failed
@@ -147,13 +154,8 @@ class Loop:
         return await self._ended(turn, finish)
 
     async def _ended(self, turn: Turn, finish: FinishReason) -> FinishReason | None:
-        said = await self._chain.turn_end(self._view, turn)
-        if said is None:
-            return finish
-        nudge = Message(role="user", content=(TextContent(said),))
-        self._history = (*self._asked().messages, nudge)
-        self._told_turns = len(self._journal.assembler.turns)
-        return None
+        self._nudge = await self._chain.turn_end(self._view, turn)
+        return finish if self._nudge is None else None
 
     async def _work(self, calls: list[CallPart]) -> FinishReason | None:
         shop = Workshop(self._view, self._chain, self._plan.tools, self._limits)
@@ -170,14 +172,21 @@ class Loop:
     async def _take_turn(self, step: int) -> Turn:
         """A turn that ended as a turn should; raises `RunBroken` where none does."""
         attempt = 1
+        has_compacted = False
         while True:
             failed = await self._try_turn()
             if failed is None:
                 return self._journal.assembler.turns[-1].turn()
             pause_s = self._pause_s(failed, attempt)
+            if failed.category == "context_overflow" and not has_compacted:
+                # Some providers say so as the first event of a stream, not as a refusal.
+                has_compacted = not self._has_spoken and await self._can_compact()
+                pause_s = 0.0 if has_compacted else None
             if pause_s is None:
                 raise RunBroken(failed.category, failed.message)
             await self._journal.write([StepDiscarded(step, failed.message)])
+            if has_compacted:
+                await self._told_compaction()
             await asyncio.sleep(pause_s)
             attempt += 1
 
@@ -223,8 +232,9 @@ class Loop:
                 if refused.category != "context_overflow" or is_second:
                     raise RunBroken(refused.category, str(refused)) from None
                 is_second = True
-                if not await self._compact(is_forced=True):
+                if not await self._can_compact():
                     raise RunBroken(refused.category, str(refused)) from None
+                await self._told_compaction()
 
     def _new_decoder(self) -> Decoder:
         return self._plan.model.decoder(
@@ -233,22 +243,38 @@ class Loop:
 
     def _asked(self) -> Request:
         """The request with all that has been said so far."""
-        message = self._journal.assembler.message()
-        turns = message.turns[self._told_turns :]
-        said = (msgspec.structs.replace(message, turns=turns),) if turns else ()
-        return msgspec.structs.replace(self._plan.request, messages=(*self._history, *said))
+        return msgspec.structs.replace(self._plan.request, messages=self._messages())
 
-    async def _compact(self, *, is_forced: bool = False) -> bool:
+    def _messages(self) -> tuple[Message, ...]:
+        message = self._journal.assembler.message()
+        return (*self._history, message) if message.turns else self._history
+
+    async def _compact(self) -> None:
+        """Make the history shorter, if the strategy wants that."""
+        if await self._can_compact(is_forced=False):
+            await self._told_compaction()
+
+    async def _can_compact(self, *, is_forced: bool = True) -> bool:
+        """Whether the history has become shorter. This run's own answer counts for the
+        budget, and stays as it is."""
         compactor = self._plan.compactor
         if compactor is None:
             return False
-        compacted = await compactor.compact(self._history, is_forced=is_forced)
+        messages = self._messages()
+        compacted = await compactor.compact(messages, is_forced=is_forced)
         if compacted is None:
             return False
-        before, self._history = len(self._history), tuple(compacted)
-        counts = HistoryCompacted(before, len(self._history), compactor.name)
-        await self._journal.write([counts])
+        own = self._view.run_id
+        kept = tuple(one for one in compacted if one.run_id != own or one.role != "assistant")
+        before, after = len(self._history), len(kept)
+        self._history = kept
+        self._compaction = HistoryCompacted(before, after, compactor.name)
         return True
+
+    async def _told_compaction(self) -> None:
+        told, self._compaction = self._compaction, None
+        if told is not None:
+            await self._journal.write([told])
 
     @contextmanager
     def timer(self, seconds: float | None, name: str) -> Generator[None, None, None]:
@@ -266,19 +292,30 @@ class Loop:
     # -- the end, when it comes from outside
 
     async def abort(self, why: str) -> None:
-        """Close what is open: the turn, the tools, the step. Every call is answered."""
-        await self._abort_turn(why)
-        await self._abort_tools()
-        await self._answer_rest()
+        """Close what is open: the turn, the tools, the step. Every call is answered. The
+        provider is let go of first; what fails on the way does not stop the rest."""
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            with suppress(Exception):
+                await turn.aclose()
+        await self._journal.settle(self._limits.closing_s)
+        for stage in (
+            self._abort_turn(turn, why),
+            self._abort_tools(),
+            self._answer_rest(),
+            self._end_step(),
+        ):
+            with suppress(Exception):
+                await stage
+
+    async def _abort_turn(self, turn: OpenTurn | None, why: str) -> None:
+        if turn is not None:
+            await self._quietly(turn.decoder.fail(Failure("interrupted", why)))
+
+    async def _end_step(self) -> None:
         if self._is_in_step:
             self._is_in_step = False
             await self._quietly([StepFinished(self._view.step)])
-
-    async def _abort_turn(self, why: str) -> None:
-        turn, self._turn = self._turn, None
-        if turn is not None:
-            await turn.aclose()
-            await self._quietly(turn.decoder.fail(Failure("interrupted", why)))
 
     async def _abort_tools(self) -> None:
         shop, self._workshop = self._workshop, None
@@ -299,8 +336,17 @@ class Loop:
 
 
 def _says(events: list[TurnEvent]) -> bool:
-    """Whether something of an answer is there."""
-    return any(not isinstance(event, _SILENT) for event in events)
+    """Whether something of an answer is there: a delta, or a part that comes whole."""
+    return any(isinstance(event, _SPOKEN) for event in events)
 
 
-_SILENT = (TurnStarted, TurnFinished, TurnFailed)
+_SPOKEN = (
+    TextDelta,
+    ReasoningDelta,
+    ToolCallArgsDelta,
+    ToolCallFinished,
+    ReasoningRedacted,
+    ToolOutput,
+    MediaProduced,
+    OpaqueItem,
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 
+from headrace.errors import UsageError
 from headrace.events import Record
 
 MAX_WAITING = 1_024
@@ -51,6 +52,8 @@ class Outbox:
 
     async def get(self) -> list[Record]:
         """What is there, waiting for something; nothing when it is over."""
+        if self._reader is not None and not self._reader.done():
+            raise UsageError("somebody reads this run already: use run.records, or run.wait()")
         while not self._waiting and not self._is_closed:
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -65,13 +65,16 @@ class Run:
         # Whether middleware has ended it, and so need not be heard a second time.
         self._was_stopped = False
         self._task: asyncio.Task[None] | None = None
+        self._event_loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None
+        self._sync: Iterator[Record] | None = None
 
     # -- waiting
 
     async def __aenter__(self) -> Self:
         if self._task is not None:
             raise UsageError("a run can be entered once: ask the agent for another")
+        self._event_loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._live(), name=f"run {self.run_id}")
         return self
 
@@ -105,10 +108,11 @@ class Run:
         return self._rest
 
     async def wait(self) -> Result:
-        """Wait for the end without reading."""
-        async for _ in self:
-            pass
-        await self._over()
+        """Wait for the end, whether somebody reads or not."""
+        if self._task is None:
+            raise UsageError("enter the run before you wait for it: async with … as run")
+        self._journal.outbox.let_go()
+        await asyncio.wait({self._task})
         return self.result
 
     # -- not waiting: the same, on a loop of its own thread
@@ -128,9 +132,15 @@ class Run:
         self._thread.run(self.__aexit__(kind, error, traceback))
 
     def __iter__(self) -> Iterator[Record]:
+        """The records; a second loop goes on where the first was left."""
         if self._thread is None:
             raise UsageError("enter the run before you read it: with … as run")
-        for batch in self._thread.iterate(self._batches()):
+        if self._sync is None:
+            self._sync = self._read_sync(self._thread)
+        return self._sync
+
+    def _read_sync(self, thread: LoopThread) -> Iterator[Record]:
+        for batch in thread.iterate(self._batches()):
             yield from batch
 
     async def _batches(self) -> AsyncIterator[list[Record]]:
@@ -140,24 +150,36 @@ class Run:
     # -- ending it
 
     def cancel(self, detail: str = "cancelled by the caller") -> None:
-        """End the run as soon as it can be; what came stands. From the run's own loop."""
-        self._stop(aborted("cancelled", detail))
+        """End the run as soon as it can be; what came stands. From any thread, and at any
+        moment: one that has not begun ends as soon as it does."""
+        self._on_loop(self._stop, aborted("cancelled", detail))
 
     def interrupt(self, why: str) -> None:
         """End it as failed, as soon as it can be: whoever runs it is stopping."""
         self._interruption = self._interruption or why
-        self._stop(aborted("terminated", why))
+        self._on_loop(self._stop, aborted("terminated", why))
+
+    def _on_loop(self, work: Callable[[FinishReason], None], reason: FinishReason) -> None:
+        loop = self._event_loop
+        try:
+            is_here = loop is None or loop is asyncio.get_running_loop()
+        except RuntimeError:
+            is_here = loop is None
+        if is_here or loop is None:
+            work(reason)
+        elif not loop.is_closed():
+            loop.call_soon_threadsafe(work, reason)
 
     def _stop(self, reason: FinishReason) -> None:
         """The first reason counts, but a person's wins over a clock's."""
-        if self._task is None or self._task.done():
+        if self._task is not None and self._task.done():
             return
         if self._abort is None or (self._abort.kind == "timeout" and reason.kind == "cancelled"):
             is_first = self._abort is None
             self._abort = reason
             self._journal.outbox.let_go()
-            if is_first and self._has_begun and not self._is_ending:
-                self._journal.interrupt(self._task)
+            if is_first and self._task is not None and self._has_begun and not self._is_ending:
+                self._task.cancel()
 
     async def _over(self) -> None:
         """Wait for the task, also while the caller itself is cancelled."""
@@ -175,33 +197,30 @@ class Run:
 
     async def _live(self) -> None:
         loop = self._loop
+        end: End = _LOST
         try:
             with loop.timer(self._plan.limits.run_timeout_s, "run_timeout_s"):
                 end = await self._played(loop)
-            self._is_ending = True
-            await loop.finish(end)
+            await unhindered(loop.finish(end))
         finally:
+            # Whatever broke on the way, there is one end.
+            if not self._journal.is_over:
+                self._journal.write_last(end)
             self._journal.outbox.close()
             await self._plan.model.aclose()
 
     async def _played(self, loop: Loop) -> End:
+        """Until the end, whoever makes it. Nothing stops the run any more when this returns."""
         try:
             await loop.begin()
             self._has_begun = True
             if self._abort is not None:
                 raise asyncio.CancelledError
             reason = await loop.play()
+            self._is_ending = True
             return RunFinished(reason, loop.usage)
         except asyncio.CancelledError:
-            _uncancel()
-            self._is_ending = True
-            reason = self._abort or aborted("cancelled", "the run's task was cancelled")
-            await loop.abort(str(reason))
-            reason = self._abort or reason
-            if self._interruption is not None and reason.kind == "terminated":
-                why = self._interruption
-                return RunFailed(category="interrupted", message=why, usage=loop.usage)
-            return RunFinished(reason, loop.usage)
+            return await self._aborted(loop)
         except Terminate as terminate:
             await self._ending(loop, terminate.reason, was_stopped=True)
             return RunFinished(aborted("terminated", terminate.reason), loop.usage)
@@ -219,10 +238,20 @@ class Run:
             await self._ending(loop, why)
             return RunFailed(category="unknown", message=why, usage=loop.usage)
 
+    async def _aborted(self, loop: Loop) -> End:
+        _uncancel()
+        reason = self._abort or aborted("cancelled", "the run's task was cancelled")
+        await self._ending(loop, str(reason))
+        reason = self._abort or reason
+        if self._interruption is not None and reason.kind == "terminated":
+            why = self._interruption
+            return RunFailed(category="interrupted", message=why, usage=loop.usage)
+        return RunFinished(reason, loop.usage)
+
     async def _ending(self, loop: Loop, why: str, *, was_stopped: bool = False) -> None:
         self._is_ending = True
         self._was_stopped = was_stopped
-        await loop.abort(why)
+        await unhindered(loop.abort(why))
 
     # -- what is known, at any moment
 
@@ -251,6 +280,25 @@ class Run:
         return Result(
             message=message, finish=message.finish, error=message.error, usage=message.usage
         )
+
+
+_LOST = RunFailed(category="unknown", message="the run broke before it could say why")
+
+
+async def unhindered(work: Coroutine[Any, Any, None]) -> None:
+    """Do the work whole, also while the caller is cancelled, once or again and again."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.done():
+                break
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()
 
 
 def _uncancel() -> None:

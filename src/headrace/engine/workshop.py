@@ -16,6 +16,7 @@ from headrace.engine.tools.result import shortened
 from headrace.errors import HeadraceError
 from headrace.events import ToolProgress, ToolResult, ToolStarted
 from headrace.messages import CallPart
+from headrace.wire.failure import scrub
 
 NOT_RUN = "The call was not run: the run ended before it."
 STOPPED = "The call was stopped: the run ended before its result was known."
@@ -42,8 +43,9 @@ class Workshop:
         self._tools = tools
         self._limits = limits
         self._slots = asyncio.Semaphore(limits.max_parallel_tools)
-        self._tool_slots: dict[str, asyncio.Semaphore] = {}
-        self._news: asyncio.Queue[ToolStarted | ToolProgress | _Job] = asyncio.Queue()
+        self._asking: asyncio.Task[None] | None = None
+        self._is_closing = False
+        self._news: asyncio.Queue[ToolStarted | ToolProgress | _Job | None] = asyncio.Queue()
         self._jobs: dict[str, _Job] = {}
         self._order: list[str] = []
         self._told = 0
@@ -58,9 +60,8 @@ class Workshop:
         """What happens at work. Raises `Terminate` or `MiddlewareFailed` at once; `close()`
         then ends the calls that still run."""
         self._order = [call.call_id for call in calls]
-        for call in calls:
-            await self._begin(call)
-        while self._told < len(self._order):
+        self._asking = asyncio.create_task(self._ask_all(calls), name="calls")
+        while True:
             for result in self._ready():
                 yield result
             if self._told == len(self._order):
@@ -68,15 +69,27 @@ class Workshop:
             news = await self._news.get()
             if isinstance(news, _Job):
                 self._over(news)
-            else:
+            elif news is not None:
                 yield news
             if self._terminate is not None:
                 raise self._terminate
+
+    async def _ask_all(self, calls: list[CallPart]) -> None:
+        """Middleware is asked call by call, while those that may already run."""
+        try:
+            for call in calls:
+                await self._begin(call)
+                self._news.put_nowait(None)
+        except (Terminate, MiddlewareFailed) as error:
+            self._terminate = self._terminate or error
+            self._news.put_nowait(None)
 
     async def _begin(self, part: CallPart) -> None:
         tool = self._tools.get(part.name)
         if part.error is not None:
             self._results[part.call_id] = failure(f"The arguments are malformed: {part.error}")
+        elif part.ended_ms is None:
+            self._results[part.call_id] = failure("The arguments were never whole.")
         elif tool is None:
             names = ", ".join(self._tools.names) or "none"
             self._results[part.call_id] = failure(f"No tool {part.name!r}: there are {names}")
@@ -86,7 +99,7 @@ class Workshop:
     async def _ask(self, call: ToolCall, tool: Tool) -> None:
         decision = await self._chain.before_tool(self._view, call)
         if isinstance(decision, Deny):
-            self._results[call.call_id] = failure(decision.reason)
+            self._results[call.call_id] = failure(str(decision.reason))
             return
         self._start(ToolCall(call.call_id, call.name, _allowed(decision)), tool)
 
@@ -111,19 +124,21 @@ class Workshop:
 
     async def _work(self, job: _Job) -> None:
         try:
-            async with self._slots, self._slot_of(job.tool):
+            # The tool's own slot first: a call that waits for it must not keep others waiting.
+            async with job.tool.slots(), self._slots:
                 self._news.put_nowait(ToolStarted(job.call.call_id, job.call.args))
                 result = await self._within_time(job)
                 result = await self._chain.after_tool(self._view, job.call, result)
             max_chars = job.tool.max_result_chars or self._limits.max_result_chars
             job.result = shortened(result, max_chars)
-        except asyncio.CancelledError:
-            raise
         except (Terminate, MiddlewareFailed) as error:
             self._terminate = self._terminate or error
             job.result = failure(f"The run was ended: {error}")
-        except Exception as error:  # noqa: BLE001 (a call without a result would hang the run)
-            job.result = failure(f"{job.call.name} failed: {type(error).__name__}: {error}")
+        except BaseException as error:
+            if self._is_closing or isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            why = scrub(f"{type(error).__name__}: {error}")
+            job.result = failure(f"{job.call.name} failed: {why}")
         finally:
             self._news.put_nowait(job)
 
@@ -138,10 +153,6 @@ class Workshop:
                 raise
         job.context.cancel()
         return failure(f"{job.call.name} took longer than {timeout_s:g} s and was stopped")
-
-    def _slot_of(self, tool: Tool) -> asyncio.Semaphore:
-        size = tool.max_concurrent or self._limits.max_parallel_tools
-        return self._tool_slots.setdefault(tool.name, asyncio.Semaphore(size))
 
     def _over(self, job: _Job) -> None:
         if job.result is not None:
@@ -161,23 +172,35 @@ class Workshop:
             self._told += 1
         return ready
 
-    async def close(self) -> list[ToolResult]:
+    async def close(self) -> list[ToolStarted | ToolProgress | ToolResult]:
         """Stop what runs, wait for it, and answer every call that was not answered: with
         its result where it had one."""
-        running = [job for job in self._jobs.values() if job.task and not job.task.done()]
-        for job in running:
+        self._is_closing = True
+        tasks = [job.task for job in self._jobs.values() if job.task and not job.task.done()]
+        if self._asking is not None and not self._asking.done():
+            tasks.append(self._asking)
+        for job in self._jobs.values():
             job.context.closing_s = self._limits.closing_s
             job.context.cancel()
-            job.task.cancel()  # type: ignore[union-attr]
-        if running:
-            tasks = [job.task for job in running if job.task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
             await asyncio.wait(tasks, timeout=self._limits.closing_s)
         for job in self._jobs.values():
             self._over(job)
         for call_id in self._order:
             words = STOPPED if call_id in self._jobs else NOT_RUN
             self._results.setdefault(call_id, failure(words))
-        return self._ready()
+        return [*self._untold(), *self._ready()]
+
+    def _untold(self) -> list[ToolStarted | ToolProgress]:
+        """What was reported, and not told yet."""
+        told: list[ToolStarted | ToolProgress] = []
+        while not self._news.empty():
+            news = self._news.get_nowait()
+            if isinstance(news, ToolStarted | ToolProgress):
+                told.append(news)
+        return told
 
 
 def _allowed(decision: Allow | Deny) -> object:

@@ -58,10 +58,13 @@ class StepDiscarded(BaseEvent, frozen=True, gc=False):
     reason: str
 
 
-class StepFinished(BaseEvent, frozen=True, gc=False):
+class StepFinished(BaseEvent, frozen=True, gc=False, omit_defaults=True):
     """The step has ended, its calls answered."""
 
     step: int
+    nudge: str | None = None
+    """What the run goes on with although the model had ended its turn: it is told to the
+    model as if the user had said it."""
 
 
 class HistoryCompacted(BaseEvent, frozen=True, gc=False):

@@ -41,6 +41,10 @@ class Stamp:
         self._seq = seq = self._seq + 1
         return Record(seq, self._at_ms, event, (), step)
 
+    def take_back(self, count: int) -> None:
+        """The latest so many records were not kept: their numbers are free again."""
+        self._seq -= count
+
     def _now_ms(self) -> int:
         self._at_ms = max(self._at_ms, int(self._clock()))
         return self._at_ms

@@ -302,6 +302,8 @@ class Assembler:
         )
 
     def _step_finished(self, event: events.StepFinished, record: Record) -> None:
+        if event.nudge is not None and self.turns:
+            self.turns[-1].fields["nudge"] = event.nudge
         for turn in self.turns:
             turn.is_settled = True
 

@@ -65,9 +65,12 @@ def _entries(message: Message) -> Iterator[Entry]:
         yield Prompt(message.role, message.content)
         return
     for turn in message.turns:
-        parts = _replayable(turn)
-        if not parts:
-            continue
+        yield from _entries_of_turn(turn)
+
+
+def _entries_of_turn(turn: Turn) -> Iterator[Entry]:
+    parts = _replayable(turn)
+    if parts:
         yield Reply(
             parts=parts,
             provider=turn.provider,
@@ -78,6 +81,8 @@ def _entries(message: Message) -> Iterator[Entry]:
         results = tuple(_answers(parts, turn.results))
         if results:
             yield Results(results)
+    if turn.nudge:
+        yield Prompt("user", (TextContent(turn.nudge),))
 
 
 def _replayable(turn: Turn) -> tuple[Part, ...]:

@@ -177,6 +177,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     service_tier: str | None = None
     skipped_frames: int = 0
     provider_data: JSONObject = {}
+    nudge: str | None = None
+    """What the model was told after it, as if the user had said it."""
 
     @property
     def text(self) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from headrace.cli.colour import Paint
+from headrace.cli.frame_printer import FrameRows
 from headrace.cli.main import main
-from headrace.cli.thinking_printer import FrameRows
+from headrace.cli.vocabulary import THINKING
 from headrace.projections.thinking import END_OF_FRAMES, ThinkingFrame
 from headrace.projections.thinking import frame as fr
 from tests.unit.cli.stream import FAILED, HELLO, THINK, chunk, sse
@@ -149,14 +150,19 @@ def test_a_file_that_is_no_stream_is_told_and_the_others_are_shown(
     ],
 )
 def test_a_row_fits_into_its_width_whatever_is_said(columns: int, frame: ThinkingFrame) -> None:
-    row = FrameRows(columns, Paint(False), is_several=True).line(frame, 0, "")
+    row = FrameRows(THINKING, columns, Paint(False), is_several=True).line(frame, 0, "")
     assert len(row) <= max(columns, 49)
     assert not re.search("[\x00-\x1f\x7f\u202e]", row)
 
 
 def test_a_heading_fits_into_its_width() -> None:
     assert (
-        len(FrameRows(20, Paint(False), is_several=True).begin("a" * 90 + ".sse", "sse")[0]) == 20
+        len(
+            FrameRows(THINKING, 20, Paint(False), is_several=True).begin("a" * 90 + ".sse", "sse")[
+                0
+            ]
+        )
+        == 20
     )
 
 
@@ -186,7 +192,7 @@ def _look(row: str) -> str:
     [(fr.Error("m", "server", 0), "31"), (fr.Cancelled(0), "33"), (END_OF_FRAMES, "")],
 )
 def test_a_bad_end_stands_out(frame: Any, look: str) -> None:
-    assert _look(FrameRows(80, Paint(True), is_several=True).line(frame, 0, "")) == look
+    assert _look(FrameRows(THINKING, 80, Paint(True), is_several=True).line(frame, 0, "")) == look
 
 
 def test_there_are_no_colours_in_a_pipe(folder: Path, capsys: Capture) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -21,6 +22,7 @@ from headrace.errors import HeadraceError
 from headrace.events import Event, Record, RunFailed, RunFinished
 from headrace.messages import Turn
 from headrace.requests import Request
+from headrace.wire.failure import scrub
 
 
 class MiddlewareFailed(HeadraceError):
@@ -49,7 +51,7 @@ class Chain:
 
     async def request(self, run: RunView, request: Request) -> Request:
         for hook in self._hooks("on_request"):
-            request = await _asked(hook, run, request) or request
+            request = _expected(hook, await _asked(hook, run, request), Request) or request
         return request
 
     def notify(self, run: RunView, *records: Record) -> None:
@@ -59,10 +61,13 @@ class Chain:
         for record in records:
             for hook in self.observers:
                 try:
-                    hook(run, record)
+                    if hook(run, record) is not None:
+                        _refuse_answer(hook)
                 except Terminate as terminate:
                     failure = failure or terminate
-                except Exception as error:  # noqa: BLE001 (whatever it is, it gets a name)
+                except _THE_PROCESS:
+                    raise
+                except BaseException as error:  # noqa: BLE001 (whatever it is, it gets a name)
                     failure = failure or _failed(hook, error)
         if failure is not None:
             raise failure
@@ -79,19 +84,28 @@ class Chain:
         if failure is not None:
             raise failure
 
-    async def rewrite(self, run: RunView, event: Event) -> list[Event]:
+    async def rewrite(
+        self, run: RunView, event: Event
+    ) -> tuple[list[Event], Event | None, HeadraceError | None]:
+        """What the rewriters make of an event; the latest form of it that one of them gave
+        back; and the first failure, at which the others are not asked."""
         events: list[Event] = [event]
+        last: Event | None = None
         for hook in self.rewriters:
             made: list[Event] = []
-            for one in events:
-                made += _listed(await _asked(hook, run, one))
+            try:
+                for one in events:
+                    made += await _asked(hook, run, one, then=_listed)
+            except (Terminate, MiddlewareFailed) as failure:
+                return [], last, failure
             events = made
-        return events
+            last = next((one for one in made if type(one) is type(event)), last)
+        return events, last or event, None
 
     async def before_tool(self, run: RunView, call: ToolCall) -> Allow | Deny:
         """The first denial counts; arguments pass from one to the next."""
         for hook in self._hooks("before_tool"):
-            decision = await _asked(hook, run, call)
+            decision = _expected(hook, await _asked(hook, run, call), Allow | Deny)
             if isinstance(decision, Deny):
                 return decision
             if isinstance(decision, Allow):
@@ -100,15 +114,16 @@ class Chain:
 
     async def after_tool(self, run: RunView, call: ToolCall, result: ToolReturn) -> ToolReturn:
         for hook in self._hooks("after_tool"):
-            result = await _asked(hook, run, call, result) or result
+            answer = await _asked(hook, run, call, result)
+            result = _expected(hook, answer, ToolReturn) or result
         return result
 
     async def turn_end(self, run: RunView, turn: Turn) -> str | None:
-        """What to go on with; the first answer counts."""
+        """What to go on with; the first answer counts, and an empty one is none."""
         for hook in self._hooks("on_turn_end"):
-            said = await _asked(hook, run, turn)
-            if said is not None:
-                return cast("str", said)
+            said: str | None = _expected(hook, await _asked(hook, run, turn), str)
+            if said:
+                return said
         return None
 
     async def run_end(self, run: RunView, event: RunFinished | RunFailed) -> None:
@@ -123,25 +138,59 @@ class Chain:
             raise failure
 
 
-async def _asked(hook: Callable[..., Any], *arguments: Any) -> Any:
+# What ends the process, and is nobody's failure.
+_THE_PROCESS = (KeyboardInterrupt, SystemExit)
+
+
+async def _asked(
+    hook: Callable[..., Any], *arguments: Any, then: Callable[[Any], Any] | None = None
+) -> Any:
+    """The answer of a hook. Whatever it raises is its own failure, but for `Terminate` and for
+    the cancellation of the task that asks."""
     try:
         answer = hook(*arguments)
-        return await answer if isawaitable(answer) else answer
-    except Terminate:
+        answer = await answer if isawaitable(answer) else answer
+        return answer if then is None else then(answer)
+    except (Terminate, *_THE_PROCESS):
         raise
-    except Exception as error:
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise _failed(hook, error) from None
+    except BaseException as error:
         raise _failed(hook, error) from error
 
 
-def _failed(hook: Callable[..., Any], error: Exception) -> MiddlewareFailed:
-    owner = type(getattr(hook, "__self__", None)).__name__
-    name = getattr(hook, "__name__", "a hook")
-    failed = MiddlewareFailed(f"{owner}.{name} raised {type(error).__name__}: {error}")
+def _failed(hook: Callable[..., Any], error: BaseException) -> MiddlewareFailed:
+    why = scrub(f"{type(error).__name__}: {error}")
+    failed = MiddlewareFailed(f"{_name_of(hook)} raised {why}")
     failed.__cause__ = error
     return failed
+
+
+def _name_of(hook: Callable[..., Any]) -> str:
+    owner = type(getattr(hook, "__self__", None)).__name__
+    return f"{owner}.{getattr(hook, '__name__', 'a hook')}"
+
+
+def _expected(hook: Callable[..., Any], answer: Any, kind: Any) -> Any:
+    """The answer, or None. Anything else is a mistake that must not be taken for a yes."""
+    if answer is None or isinstance(answer, kind):
+        return answer
+    got = type(answer).__name__
+    raise MiddlewareFailed(f"{_name_of(hook)} returned {got}, where {kind} or None was expected")
+
+
+def _refuse_answer(hook: Callable[..., Any]) -> None:
+    raise TypeError("it returned something: an observer returns None, or is an async def")
 
 
 def _listed(made: Event | Iterable[Event] | None) -> list[Event]:
     if made is None:
         return []
-    return [made] if isinstance(made, msgspec.Struct) else list(made)
+    events = [made] if isinstance(made, msgspec.Struct) else list(made)
+    for event in events:
+        if not isinstance(event, msgspec.Struct):
+            raise TypeError(f"expected events, got {type(event).__name__}")
+    return events

@@ -7,146 +7,159 @@ from typing import Any
 import msgspec
 
 from headrace import events as ev
-from headrace.events import Event
+from headrace.engine.middleware.told_turn import Handler, ToldTurn
+from headrace.engine.middleware.withheld import withheld
+from headrace.events import Event, decode_event, encode_event
 
-# The bones of a run: they can be changed, but not left out, moved or added.
-_BONES = (
-    ev.RunStarted, ev.StepStarted, ev.StepFinished, ev.StepDiscarded, ev.TurnStarted,
-    ev.OutputStarted, ev.OutputFinished, ev.TurnFinished, ev.TurnFailed, ev.RunFinished,
-    ev.RunFailed, ev.ToolResult, ev.HistoryCompacted,
-)  # fmt: skip
-_STARTS = (ev.TextStarted, ev.ReasoningStarted, ev.ToolCallStarted)
-_DELTAS = (ev.TextDelta, ev.ReasoningDelta, ev.ToolCallArgsDelta)
-_ENDS = (ev.TextFinished, ev.ReasoningFinished, ev.ToolCallFinished, ev.ToolCallMalformed)
-_WHOLE = (ev.ReasoningRedacted, ev.ToolOutput, ev.MediaProduced, ev.OpaqueItem)
-
-
-class _Part:
-    """A part as the model said it, and as it is told."""
-
-    __slots__ = ("is_open", "is_reasoning", "original", "start", "told")
-
-    def __init__(self, start: Any) -> None:
-        self.start = start
-        self.is_open = True
-        self.is_reasoning = isinstance(start, ev.ReasoningStarted)
-        self.original: list[str] = []
-        self.told: list[str] = []
-
-    @property
-    def is_changed(self) -> bool:
-        return "".join(self.original) != "".join(self.told)
+_DELTAS = frozenset({ev.TextDelta, ev.ReasoningDelta, ev.ToolCallArgsDelta})
+# The bones of a run: they can be changed, but not left out, moved or added. Nothing that
+# comes of an opening bone stands before it, nothing that comes of a closing one after it.
+_OPENING = frozenset({ev.RunStarted, ev.StepStarted, ev.TurnStarted, ev.OutputStarted})
+_CLOSING = frozenset({
+    ev.OutputFinished, ev.TurnFinished, ev.TurnFailed, ev.StepFinished, ev.RunFinished,
+    ev.RunFailed,
+})  # fmt: skip
+_BONES = _OPENING | _CLOSING | {ev.StepDiscarded, ev.ToolResult, ev.HistoryCompacted}
+# What of a bone says where it stands, and may not be changed.
+_PLACE = ("output", "step", "call_id", "run_id")
+# What msgspec raises for a value that is no JSON, or not what the event says it is.
+_UNSOUND = (TypeError, ValueError, OverflowError, RecursionError)
 
 
 class Guard:
     """Takes each event with what came of it; returns what may be written.
 
-    A delta or an end without its start is left out; a part that lost its end is closed with
-    its output; a bone that was left out is put back; a reasoning part whose text was changed
-    loses its seals, since they would no longer fit.
+    Whatever rewriters do, what is written is a legal run: a delta or an end without its start
+    is left out, a part that lost its end is closed, parts are numbered without a gap, a bone
+    that was left out is put back, and reasoning whose text was changed loses its seals.
     """
 
     def __init__(self) -> None:
-        self._parts: dict[int, _Part] = {}
-        self._texts: dict[int, list[str]] = {}
+        self._turn = ToldTurn()
+        self._is_in_step = False
+        self._begun: set[str] = set()
+        self._handlers: dict[type, Handler] = {
+            **self._turn.handlers,
+            ev.ToolStarted: self._tool_started,
+            ev.ToolProgress: self._tool_progress,
+        }
 
-    def feed(self, original: Event, rewritten: list[Event]) -> list[Event]:
-        """The legal form of what was made of one event."""
-        if isinstance(original, ev.ReasoningDelta):
-            self._texts.setdefault(original.part, []).append(original.text)
-        if isinstance(original, _BONES):
-            rewritten = self._with_bone(original, rewritten)
-        elif rewritten:
-            rewritten = [event for event in rewritten if not isinstance(event, _BONES)]
-        return [legal for event in rewritten for legal in self._legal(event, original)]
+    def feed(
+        self, original: Event, rewritten: list[Event], last: Event | None = None
+    ) -> list[Event]:
+        """The legal form of what was made of one event. `last` is the latest form of it that
+        a rewriter gave back: it stands for a bone that was left out. None: the original."""
+        kind = type(original)
+        if kind in _DELTAS and len(rewritten) == 1 and rewritten[0] is original:
+            told = self._turn.passed(original)
+            if told is not None:
+                return [told]
+        if kind in _BONES:
+            return self._with_bone(original, rewritten, last)
+        self._turn.hear(original, rewritten)
+        return self._told(rewritten, original)
 
-    def _with_bone(self, original: Event, rewritten: list[Event]) -> list[Event]:
-        same = [event for event in rewritten if type(event) is type(original)]
-        others = [event for event in rewritten if not isinstance(event, _BONES)]
-        bone = same[0] if same and _place(same[0]) == _place(original) else original
-        return [*others, *self._closings(bone), bone]
+    @staticmethod
+    def withheld(original: Event) -> Event:
+        """The form to put back where a rewriter failed and none had given one: `last`."""
+        return withheld(original)
 
-    def _closings(self, bone: Event) -> list[Event]:
-        """An output ends with all its parts, a turn with all of them."""
-        if isinstance(bone, ev.OutputFinished):
-            wanted = [part for part in self._parts.values() if part.start.output == bone.output]
-        elif isinstance(bone, ev.TurnFinished | ev.TurnFailed):
-            wanted = list(self._parts.values())
-        else:
+    # -- bones
+
+    def _with_bone(
+        self, original: Event, rewritten: list[Event], last: Event | None
+    ) -> list[Event]:
+        at, bone = _bone(original, rewritten, last)
+        kind = type(original)
+        if kind in _OPENING:
+            at = 0
+        elif kind in _CLOSING:
+            at = len(rewritten)
+        made = self._told(rewritten[:at], original)
+        made += self._passed(bone)
+        made.append(bone)
+        return made + self._told(rewritten[at:], original)
+
+    def _passed(self, bone: Event) -> list[Event]:
+        """Where the run stands with this bone. Returns what must end before it."""
+        turn = self._turn
+        match bone:
+            case ev.TurnStarted():
+                self._begun = set()
+                turn.begin()
+            case ev.OutputStarted():
+                turn.begin_output(bone.output)
+            case ev.OutputFinished():
+                return turn.end_output(bone.output)
+            case ev.TurnFinished() | ev.TurnFailed():
+                return turn.end()
+            case ev.StepDiscarded():
+                turn.discard()
+            case ev.StepStarted():
+                self._is_in_step = True
+            case ev.StepFinished() | ev.RunFinished() | ev.RunFailed():
+                self._is_in_step = False
+            case _:
+                pass
+        return []
+
+    # -- the rest
+
+    def _told(self, events: list[Event], original: Event) -> list[Event]:
+        made: list[Event] = []
+        for event in events:
+            handler = self._handlers.get(type(event))
+            sound = event if event is original or handler is None else _sound(event)
+            if handler is not None and sound is not None:
+                made += handler(sound, original)
+        return made
+
+    def _tool_started(self, event: ev.ToolStarted, original: Event) -> list[Event]:
+        """Tools begin when the engine says so, and once."""
+        if not isinstance(original, ev.ToolStarted) or event.call_id != original.call_id:
             return []
-        return [_ending(part) for part in wanted if part.is_open]
-
-    def _legal(self, event: Event, original: Event) -> list[Event]:
-        if isinstance(event, _STARTS):
-            return self._started(event)
-        if isinstance(event, _DELTAS):
-            return self._delta(event)
-        if isinstance(event, _ENDS):
-            return self._ended(event, original)
-        if isinstance(event, ev.PartSealed):
-            return self._sealed(event)
-        if isinstance(event, _WHOLE):
-            self._parts.setdefault(event.part, _Part(event)).is_open = False
+        if event.call_id in self._begun:
+            return []
+        self._begun.add(event.call_id)
         return [event]
 
-    def _started(self, event: Any) -> list[Event]:
-        if event.part in self._parts:
-            return []
-        self._parts[event.part] = _Part(event)
-        return [event]
-
-    def _delta(self, event: Any) -> list[Event]:
-        part = self._parts.get(event.part)
-        if part is None or not part.is_open or not event.text:
-            return []
-        if part.is_reasoning:
-            part.told.append(event.text)
-        return [event]
-
-    def _ended(self, event: Any, original: Event) -> list[Event]:
-        part = self._parts.get(event.part)
-        if part is None or not part.is_open:
-            return []
-        part.is_open = False
-        if isinstance(event, ev.ReasoningFinished) and event.signature and self._is_changed(part):
-            return [msgspec.structs.replace(event, signature=None)]
-        if isinstance(event, ev.ToolCallFinished) and event is not original:
-            return [_rewritten_call(event, original)]
-        return [event]
-
-    def _sealed(self, event: ev.PartSealed) -> list[Event]:
-        part = self._parts.get(event.part)
-        if part is None or (part.is_reasoning and self._is_changed(part)):
-            return []
-        return [event]
-
-    def _is_changed(self, part: _Part) -> bool:
-        part.original = self._texts.get(part.start.part, [])
-        return part.is_changed
+    def _tool_progress(self, event: ev.ToolProgress, original: Event) -> list[Event]:
+        is_known = self._is_in_step and event.call_id in self._turn.calls
+        return [event] if is_known and not self._turn.is_open else []
 
 
-def _place(event: Any) -> tuple[Any, ...]:
-    """What of a bone says where it stands, and may not be changed."""
-    return tuple(getattr(event, name, None) for name in ("output", "step", "call_id", "run_id"))
+def _bone(original: Event, rewritten: list[Event], last: Event | None) -> tuple[int, Event]:
+    """The bone as it is to be told, and where it stands in the list."""
+    at = next((at for at, event in enumerate(rewritten) if event is original), None)
+    if at is not None:
+        return at, original
+    for at, event in enumerate(rewritten):
+        form = _form(event, original)
+        if form is not None:
+            return at, form
+    if last is None or last is original:
+        return len(rewritten), original
+    return len(rewritten), _form(last, original) or withheld(original)
 
 
-def _ending(part: _Part) -> Event:
-    part.is_open = False
-    start = part.start
-    if isinstance(start, ev.TextStarted):
-        return ev.TextFinished(start.part)
-    if isinstance(start, ev.ReasoningStarted):
-        return ev.ReasoningFinished(start.part)
-    return ev.ToolCallMalformed(
-        part=start.part, call_id=start.call_id, name=start.name, raw="", error="taken out"
-    )
+def _form(event: Event, original: Event) -> Event | None:
+    """The event, if it is a form of the original."""
+    if type(event) is not type(original) or _place(event) != _place(original):
+        return None
+    return _sound(event)
 
 
-def _rewritten_call(event: ev.ToolCallFinished, original: Event) -> Event:
-    """The raw arguments are those that are replayed: they must say what runs."""
-    if isinstance(original, ev.ToolCallFinished) and event.args == original.args:
-        return event
-    if isinstance(original, ev.ToolCallFinished) and event.raw != original.raw:
-        return event
-    raw = event.args if isinstance(event.args, str) else msgspec.json.encode(event.args).decode()
-    return msgspec.structs.replace(event, raw=raw)
+def _place(event: Event) -> tuple[Any, ...]:
+    return tuple(getattr(event, name, None) for name in _PLACE)
+
+
+def _sound(event: Event) -> Event | None:
+    """The event as a reader of the log gets it; None for one that cannot be logged."""
+    try:
+        if isinstance(event, ev.ToolCallFinished):
+            # Arguments that are no JSON have an end of their own.
+            bare = decode_event(encode_event(msgspec.structs.replace(event, args=None)))
+            return msgspec.structs.replace(bare, args=event.args)  # type: ignore[return-value]
+        return decode_event(encode_event(event))  # type: ignore[return-value]
+    except _UNSOUND:
+        return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
+from headrace.errors import UsageError
 from headrace.events import Event, Record, RunFailed, RunFinished
 from headrace.messages import Message, Turn
 from headrace.requests import Request
@@ -85,7 +86,27 @@ class Middleware:
 
     def on_turn_end(self, run: RunView, turn: Turn) -> Answer[str | None]:
         """The model has ended its turn without calls. Return a text to go on: the model
-        gets it as a message of the user."""
+        gets it as a message of the user, and it is kept with the turn."""
 
     def on_run_end(self, run: RunView, event: RunFinished | RunFailed) -> Answer[None]:
         """The run ends so; on every path there is. The record follows."""
+
+
+_HOOKS = frozenset(name for name in vars(Middleware) if not name.startswith("_"))
+_PREFIXES = ("on_", "before_", "after_", "rewrite_")
+
+
+def checked(middleware: Iterable[Any]) -> tuple[Middleware, ...]:
+    """The middleware of an agent. Raises `UsageError` for what is none, and for a hook whose
+    name is none: it would never be called."""
+    made = tuple(middleware)
+    for one in made:
+        if not isinstance(one, Middleware):
+            hint = "give an instance, not the class" if isinstance(one, type) else "derive from it"
+            raise UsageError(f"{one!r} is no Middleware: {hint}")
+        names = [name for name in dir(one) if name.startswith(_PREFIXES)]
+        wrong = sorted(set(names) - _HOOKS)
+        if wrong:
+            hooks = ", ".join(sorted(_HOOKS))
+            raise UsageError(f"{type(one).__name__} has no hook {wrong[0]}: there are {hooks}")
+    return made

@@ -6,7 +6,9 @@ import asyncio
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from typing import Any, overload
+from weakref import WeakKeyDictionary
 
 from headrace import requests
 from headrace.engine.terminate import Terminate
@@ -17,6 +19,7 @@ from headrace.engine.tools.result import NoResult, ToolReturn, failure, tool_ret
 from headrace.engine.tools.schema import schema_of
 from headrace.engine.tools.thread import Outcome, in_thread
 from headrace.errors import UsageError
+from headrace.wire.failure import scrub
 
 # Whoever cancels a call waits for it too; this wait must be over first.
 _SHARE_OF_CLOSING = 0.9
@@ -59,8 +62,20 @@ class Tool:
         except UsageError as error:
             raise UsageError(f"{self.name} cannot be a tool: {error}") from None
 
+        self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
+            WeakKeyDictionary()
+        )
+
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
+
+    def slots(self) -> asyncio.Semaphore | nullcontext[None]:
+        """What a call holds while it runs: `max_concurrent` of them over all runs of an event
+        loop."""
+        if self.max_concurrent is None:
+            return nullcontext()
+        loop = asyncio.get_running_loop()
+        return self._slots.setdefault(loop, asyncio.Semaphore(self.max_concurrent))
 
     @property
     def request(self) -> requests.Tool:
@@ -90,8 +105,10 @@ class Tool:
             if _is_being_cancelled():
                 raise
             return failure(f"{self.name} failed: it was cancelled from within")
-        except (Exception, SystemExit) as error:  # noqa: BLE001 (an edge: a tool may raise anything)
-            return failure(f"{self.name} failed: {_told(error)}")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 (an edge: a tool may raise anything)
+            return failure(f"{self.name} failed: {scrub(_told(error))}")
 
     async def _called(self, arguments: dict[str, Any], context: ToolContext) -> Any:
         call = functools.partial(self.function, **arguments)

@@ -6,11 +6,13 @@ from headrace.projections.ux.fold import FrameFold, fold_frames
 from headrace.projections.ux.frame import UXFrame, decode_frame, encode_frame, frame_type
 from headrace.projections.ux.projection import UXProjection
 from headrace.projections.ux.segment import MessageEvent, Segment
+from headrace.projections.ux.tool_kind import TOOL_FRAME_TYPES
 
 __all__ = [
     "FrameFold",
     "MessageEvent",
     "Segment",
+    "TOOL_FRAME_TYPES",
     "UXFrame",
     "UXProjection",
     "decode_frame",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
 from headrace.messages import Citation
@@ -89,37 +90,66 @@ class TextDraft:
         return replace(self.begun, text="".join(self.pieces), citations=citations)
 
 
+class _Answer(msgspec.Struct, frozen=True):
+    said: Outcome
+    step: int
+    kind: str | None
+    duration_ms: int | None
+
+
 class ToolDraft:
     """A tool segment. Only what a provider says of its own tools counts as a status; ours are
     answered."""
 
-    def __init__(self, segment: ToolSegment) -> None:
+    def __init__(self, segment: ToolSegment, step: int = 0) -> None:
         self.id = segment.id
         self.call_id = segment.call_id
-        self.begun = segment
-        self.is_answered = False
+        self.created_at = segment.created_at
+        self.step = step
         self.is_malformed = False
+        self._begun = segment
+        self._told: ToolStatus = "incomplete"
+        self._answer: _Answer | None = None
+
+    def takes(self, step: int) -> bool:
+        """Whether what a tool gave in this step is this call's: later steps may answer what was
+        left open."""
+        return step == self.step or self._answer is None or self._answer.step == step
+
+    @property
+    def has_result(self) -> bool:
+        return self._answer is not None and not self.is_malformed
 
     def write(self, args: Any) -> None:
-        self.begun = replace(self.begun, args=args)
+        self._begun = replace(self._begun, args=args)
 
     def tell(self, status: str) -> None:
-        if not self.is_answered and self.begun.executor == "provider":
-            self.begun = replace(self.begun, status=_ENDS.get(status, "incomplete"))
+        if self._begun.executor == "provider":
+            self._told = _ENDS.get(status, "incomplete")
 
-    def answer(self, said: Outcome, kind: str | None, duration_ms: int | None) -> None:
-        self.is_answered, self.is_malformed = True, False
-        self.begun = replace(
-            self.begun,
-            result=said.result,
-            error=said.error,
-            status="completed" if said.error is None else "failed",
-            kind=kind,
-            duration_ms=duration_ms,
-        )
+    def answer(
+        self, said: Outcome, kind: str | None, duration_ms: int | None, step: int = 0
+    ) -> None:
+        self.is_malformed = False
+        self._answer = _Answer(said, step, kind, duration_ms)
+
+    def take_back(self) -> None:
+        """The step that brought the answer is gone."""
+        self._answer = None
 
     def segment(self, number: int, first_part: int) -> ToolSegment:
-        return replace(self.begun, sequence_number=number)
+        answer = self._answer
+        if answer is None:
+            return replace(self._begun, sequence_number=number, status=self._told)
+        return replace(
+            self._begun,
+            sequence_number=number,
+            result=answer.said.result,
+            error=answer.said.error,
+            status="completed" if answer.said.error is None else "failed",
+            kind=answer.kind,
+            duration_ms=answer.duration_ms,
+        )
 
 
 class WholeDraft:

@@ -86,12 +86,14 @@ class _Composer:
         self.drafts: list[Draft] = []
         self._event_id = event_id
         self._effort = effort
+        self._step = 0
         self._calls: dict[str, ToolDraft] = {}
         # What the next part of reasoning goes on with, and the parts it has.
         self._open: ReasoningDraft | None = None
         self._thought: dict[str, list[ReasoningPart | RedactedPart]] = {}
 
     def add(self, turn: Turn) -> None:
+        self._step = turn.step
         self._open = None
         self._thought.clear()
         begun = len(self.drafts)
@@ -122,11 +124,8 @@ class _Composer:
             self.drafts.append(draft)
             self._open = draft
         self._thought.setdefault(draft.id, []).append(part)
-        is_redacted = isinstance(part, RedactedPart)
-        entry = EntryDraft("redacted" if is_redacted else part_type(part.kind), part.started_ms)
-        draft.entries.append(entry)
-        if not is_redacted:
-            entry.pieces.append(_without_markers(part.text))
+        draft.entries.append(_entry(part))
+        if isinstance(part, ReasoningPart):
             draft.citations += map(shown, part.citations)
 
     def _settle(self, draft: ReasoningDraft, cut: set[int]) -> None:
@@ -157,24 +156,25 @@ class _Composer:
                 executor=part.executor,
                 output_index=part.output,
                 provider_item_id=part.item_id,
-            )
+            ),
+            self._step,
         )
         self._calls[part.call_id] = draft
         self.drafts.append(draft)
         for activity in part.activities:
             draft.tell(activity.status)
         if part.error is not None:
-            draft.answer(Outcome(error=part.error), None, None)
+            draft.answer(Outcome(error=part.error), None, None, self._step)
             draft.is_malformed = True
 
     def _output(self, part: OutputPart) -> None:
         draft = self._calls.get(part.call_id)
-        if draft is None:
+        if draft is None or not draft.takes(self._step):
             draft = self._orphan(part)
-        elif not part.content and not part.is_error and _has_result(draft):
+        elif not part.content and not part.is_error and draft.has_result:
             return
         said = outcome(part.content, is_error=part.is_error)
-        draft.answer(said, None, part.started_ms - draft.begun.created_at)
+        draft.answer(said, None, part.started_ms - draft.created_at, self._step)
 
     def _orphan(self, part: OutputPart) -> ToolDraft:
         """A result whose call is told nowhere."""
@@ -191,7 +191,8 @@ class _Composer:
                 executor="provider",
                 output_index=part.output,
                 provider_item_id=part.item_id,
-            )
+            ),
+            self._step,
         )
         self._calls[part.call_id] = draft
         self.drafts.append(draft)
@@ -199,12 +200,12 @@ class _Composer:
 
     def _result(self, result: CallResult) -> None:
         draft = self._calls.get(result.call_id)
-        if draft is None:
+        if draft is None or draft.step != self._step:
             return
         said = outcome(result.content, is_error=result.is_error)
         began, ended = result.started_ms, result.ended_ms
         ran_ms = None if began is None or ended is None else ended - began
-        draft.answer(said, result.kind, ran_ms)
+        draft.answer(said, result.kind, ran_ms, self._step)
 
     # -- the rest
 
@@ -221,8 +222,12 @@ class _Composer:
         self.drafts.append(WholeDraft(opaque_segment(self._id(part), part, 0, part.started_ms)))
 
 
-def _has_result(draft: ToolDraft) -> bool:
-    return draft.is_answered and not draft.is_malformed
+def _entry(part: ReasoningPart | RedactedPart) -> EntryDraft:
+    if isinstance(part, RedactedPart):
+        return EntryDraft("redacted", part.started_ms)
+    entry = EntryDraft(part_type(part.kind), part.started_ms)
+    entry.pieces.append(_without_markers(part.text))
+    return entry
 
 
 def _goes_on(before: Any, part: Any) -> bool:
@@ -284,8 +289,8 @@ def opaque_segment(id: str, item: Any, number: int, at_ms: int) -> OpaqueSegment
     )
 
 
+# pyright: reportPrivateUsage=false
 _ADDS: dict[type, Callable[[_Composer, Any], None]] = {
-    # pyright: reportPrivateUsage=false
     TextPart: _Composer._text,
     ReasoningPart: _Composer._reasoning,
     RedactedPart: _Composer._reasoning,

@@ -82,6 +82,11 @@ class FrameFold:
         assert isinstance(draft, ReasoningDraft)
         return draft
 
+    def _tool(self, segment_id: str) -> ToolDraft:
+        draft = self._by_id[segment_id]
+        assert isinstance(draft, ToolDraft)
+        return draft
+
     def _part_started(self, frame: fr.ReasoningPartStarted) -> None:
         if frame.segment_id not in self._by_id:
             self._add(ReasoningDraft(frame.segment_id, frame.output_index))
@@ -158,6 +163,8 @@ class FrameFold:
         self._drafts = [draft for draft in self._drafts if draft.id not in gone]
         self._by_id = {draft.id: draft for draft in self._drafts}
         self._calls = {d.call_id: d for d in self._drafts if isinstance(d, ToolDraft)}
+        for segment_id in frame.unanswered_ids:
+            self._tool(segment_id).take_back()
         del self._citations[len(self._citations) - frame.dropped_citations :]
 
     def _ended(self, frame: fr.EndFrame) -> None:

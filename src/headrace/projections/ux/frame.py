@@ -208,12 +208,13 @@ class ImageGenerationCallResult(ToolResultFrame, frozen=True, tag="image_generat
 
 
 class StepDiscardedFrame(msgspec.Struct, frozen=True, tag="step_discarded", omit_defaults=True):
-    """A step is taken back and tried again: these segments are gone, and so are the last
-    `dropped_citations` sources of the message as a whole."""
+    """A step is taken back and tried again: these segments are gone, so are the results of the
+    tools `unanswered_ids`, and the last `dropped_citations` sources of the message as a whole."""
 
     event_id: str
     segment_ids: tuple[str, ...]
     reason: str
+    unanswered_ids: tuple[str, ...] = ()
     dropped_citations: int = 0
 
 

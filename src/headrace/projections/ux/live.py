@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from headrace.phases.marker import MarkerReader
 from headrace.phases.thought import Thought
-from headrace.projections.ux.frame import ReasoningPartStarted
 from headrace.projections.ux.segment import TextSegment
 from headrace.projections.ux.tool_kind import ToolKind
 
@@ -38,29 +37,21 @@ class LiveReasoning(LiveSegment):
 class LivePart:
     """A part of reasoning. `thought` is set where its words may become a status."""
 
-    __slots__ = ("markers", "output", "part", "pieces", "segment", "start", "thought")
+    __slots__ = ("index", "markers", "output", "part", "pieces", "segment", "segment_id", "thought")
 
-    def __init__(
-        self,
-        part: int,
-        segment: LiveReasoning,
-        start: ReasoningPartStarted,
-        thought: Thought | None,
-    ) -> None:
+    def __init__(self, part: int, segment: LiveReasoning, thought: Thought | None) -> None:
         self.part = part
         self.output = segment.output
         self.segment = segment
-        self.start = start
+        self.segment_id = segment.id
+        self.index = segment.parts
         self.thought = thought
-        self.markers = MarkerReader() if thought is None else None
+        self.markers = MarkerReader()
         self.pieces: list[str] = []
 
     def rest(self) -> str:
         """What was held back, since it might have become a marker, and did not."""
-        return self.thought.rest() if self.thought is not None else self._unheard()
-
-    def _unheard(self) -> str:
-        return "" if self.markers is None else self.markers.close()
+        return self.markers.close() if self.thought is None else self.thought.rest()
 
 
 class LiveText:
@@ -75,9 +66,17 @@ class LiveText:
 
 
 class LiveCall(LiveSegment):
-    """A tool that is called."""
+    """A tool that is called. `answered_in` is the step that brought its result."""
 
-    __slots__ = ("call_id", "has_result", "kind", "started_ms", "status", "tool_started_ms")
+    __slots__ = (
+        "answered_in",
+        "call_id",
+        "is_malformed",
+        "kind",
+        "started_ms",
+        "status",
+        "tool_started_ms",
+    )
 
     def __init__(self, segment_id: str, step: int, call_id: str, kind: ToolKind) -> None:
         super().__init__(segment_id, step)
@@ -86,4 +85,14 @@ class LiveCall(LiveSegment):
         self.status = "writing"
         self.started_ms = 0
         self.tool_started_ms: int | None = None
-        self.has_result = False
+        self.answered_in: int | None = None
+        self.is_malformed = False
+
+    @property
+    def has_result(self) -> bool:
+        return self.answered_in is not None and not self.is_malformed
+
+    def takes(self, step: int) -> bool:
+        """Whether what a tool gave in this step is this call's: later steps may answer what was
+        left open."""
+        return self.step == step or self.answered_in in (None, step)

@@ -143,21 +143,19 @@ class UXProjection:
     def _thought(self, event: ev.ReasoningDelta) -> list[UXFrame]:
         part = self._parts[event.part]
         if part.thought is None:
-            text = part.markers.feed(event.text)[0] if part.markers is not None else event.text
-            return self._delta(part, text)
+            return self._delta(part, part.markers.feed(event.text)[0])
         text, status = part.thought.feed(event.text)
-        frames = self._delta(part, text)
         if status is None:
-            return frames
-        return [*frames, *map(self._said, self._status.show(status, self._at_ms))]
+            return self._delta(part, text)
+        said = self._status.show(status, self._at_ms)
+        return [*self._delta(part, text), *map(self._said, said)]
 
     def _delta(self, part: LivePart, text: str) -> list[UXFrame]:
         if not text:
             return []
         if self._has_final_text:
             part.pieces.append(text)
-        start = part.start
-        return [fr.ReasoningPartDelta(self._event_id, start.segment_id, start.summary_index, text)]
+        return [fr.ReasoningPartDelta(self._event_id, part.segment_id, part.index, text)]
 
     def _rest(self, number: int) -> list[UXFrame]:
         part = self._parts.get(number)
@@ -188,10 +186,10 @@ class UXProjection:
             kind,
             event.output,
         )
+        part = LivePart(event.part, segment, self._status.thought(event.part))
         segment.parts += 1
         segment.open_parts += 1
         self._cited_parts[event.part] = segment
-        part = LivePart(event.part, segment, start, self._status.thought(event.part))
         return part, [*frames, start]
 
     def _new_reasoning(self, event: _Start) -> tuple[LiveReasoning, list[UXFrame]]:
@@ -218,11 +216,8 @@ class UXProjection:
         segment.ended_ms = self._at_ms
 
     def _completed(self, part: LivePart) -> UXFrame:
-        start = part.start
         text = "".join(part.pieces) if self._has_final_text else None
-        return fr.ReasoningPartCompleted(
-            self._event_id, start.segment_id, start.summary_index, True, text
-        )
+        return fr.ReasoningPartCompleted(self._event_id, part.segment_id, part.index, True, text)
 
     def _meta(self, segment: LiveReasoning, tokens: int | None = None) -> list[UXFrame]:
         duration_ms = None if segment.open_parts else segment.ended_ms - segment.started_ms
@@ -296,15 +291,19 @@ class UXProjection:
         return [call.kind.update(self._event_id, call.call_id, call.status, args_delta=event.text)]
 
     def _call_finished(self, event: ev.ToolCallFinished) -> list[UXFrame]:
-        return self._updated(self._call_parts.pop(event.part), "ready", args=event.args)
+        return self._updated(self._call_parts[event.part], "ready", args=event.args)
 
     def _call_malformed(self, event: ev.ToolCallMalformed) -> list[UXFrame]:
-        call = self._call_parts.pop(event.part)
-        return [] if call.has_result else [self._answer(call, Outcome(error=event.error))]
+        call = self._call_parts[event.part]
+        if call.has_result:
+            return []
+        answer = self._answer(call, Outcome(error=event.error))
+        call.is_malformed = True
+        return [answer]
 
     def _activity(self, event: ev.ToolActivity) -> list[UXFrame]:
-        call = self._calls.get(event.call_id)
-        return [] if call is None else self._updated(call, event.status, detail=event.detail)
+        call = self._call_parts[event.part]
+        return self._updated(call, event.status, detail=event.detail)
 
     def _tool_started(self, event: ev.ToolStarted) -> list[UXFrame]:
         call = self._calls.get(event.call_id)
@@ -322,22 +321,20 @@ class UXProjection:
 
     def _tool_output(self, event: ev.ToolOutput) -> list[UXFrame]:
         call = self._calls.get(event.call_id)
-        if call is None:
+        if call is None or not call.takes(self._step):
             call, frames = self._new_call(event, ANY_TOOL, "", "provider")
         else:
             frames = self._part_began(event.part, event.output)
             self._joined = None
             if call.has_result and not event.content and not event.is_error:
                 return frames
-        call.has_result = True
         said = outcome(event.content, is_error=event.is_error)
         return [*frames, self._answer(call, said, None, self._at_ms - call.started_ms)]
 
     def _tool_result(self, event: ev.ToolResult) -> list[UXFrame]:
         call = self._calls.get(event.call_id)
-        if call is None:
+        if call is None or call.step != self._step:
             return []
-        call.has_result = True
         began = call.tool_started_ms
         ran_ms = None if began is None else self._at_ms - began
         said = outcome(event.content, is_error=event.is_error)
@@ -346,6 +343,7 @@ class UXProjection:
     def _answer(
         self, call: LiveCall, said: Outcome, kind: str | None = None, ran_ms: int | None = None
     ) -> UXFrame:
+        call.answered_in, call.is_malformed = self._step, False
         result = call.kind.result
         return result(self._event_id, call.call_id, said.result, said.error, kind, ran_ms)
 
@@ -380,10 +378,13 @@ class UXProjection:
         return [*frames, fr.CitationFrame(self._event_id, citation, segment.id)]
 
     def _turn_started(self, event: ev.TurnStarted) -> list[UXFrame]:
+        self._forget_turn()
+        return []
+
+    def _forget_turn(self) -> None:
         self._joined = self._waiting = None
         for of_turn in (self._thoughts, self._unsettled, self._newest, self._held):
             of_turn.clear()
-        return []
 
     def _output_finished(self, event: ev.OutputFinished) -> list[UXFrame]:
         return self._released(event.output) if event.reason is not None else []
@@ -415,13 +416,21 @@ class UXProjection:
         return []
 
     def _step_discarded(self, event: ev.StepDiscarded) -> list[UXFrame]:
+        """What was shown of the step goes, and so does what it said of tools before it."""
         gone = tuple(one.id for one in self._segments if one.step == event.step)
         left = [step for step in self._cited_steps if step != event.step]
         dropped = len(self._cited_steps) - len(left)
         self._segments = [one for one in self._segments if one.step != event.step]
-        self._calls = {one.call_id: one for one in self._segments if isinstance(one, LiveCall)}
+        calls = [one for one in self._segments if isinstance(one, LiveCall)]
+        again = [call for call in calls if call.answered_in == event.step]
+        for call in again:
+            call.answered_in = None
+        self._calls = {call.call_id: call for call in calls}
         self._cited_steps = left
-        return [fr.StepDiscardedFrame(self._event_id, gone, event.reason, dropped)]
+        self._forget_turn()
+        self._parts.clear()
+        open_ids = tuple(call.id for call in again)
+        return [fr.StepDiscardedFrame(self._event_id, gone, event.reason, open_ids, dropped)]
 
     def _run_ended(self, event: ev.RunFinished | ev.RunFailed) -> list[UXFrame]:
         self._terminal = event

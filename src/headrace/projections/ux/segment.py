@@ -36,10 +36,13 @@ class _Segment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     id: str
     """Unique, known before the first delta, and never another."""
-    output_index: int = 0
-    """The provider's output, where it is not the first."""
     provider_item_id: str | None = None
     """What the provider calls the item, where it has a name for it."""
+
+
+class _OtherSegment(_Segment, frozen=True, kw_only=True):
+    output_index: int = 0
+    """The provider's output, where it is not the first."""
 
 
 class ReasoningSegment(_Segment, frozen=True, kw_only=True, tag="reasoning"):
@@ -66,7 +69,7 @@ class ReasoningSegment(_Segment, frozen=True, kw_only=True, tag="reasoning"):
     """Its sources."""
 
 
-class TextSegment(_Segment, frozen=True, kw_only=True, tag="text"):
+class TextSegment(_OtherSegment, frozen=True, kw_only=True, tag="text"):
     """Text for the reader."""
 
     text: str
@@ -79,7 +82,7 @@ class TextSegment(_Segment, frozen=True, kw_only=True, tag="text"):
     """Its sources; `start` and `end` count characters of the text."""
 
 
-class ToolSegment(_Segment, frozen=True, kw_only=True, tag="tool_call"):
+class ToolSegment(_OtherSegment, frozen=True, kw_only=True, tag="tool_call"):
     """A tool that was called, and what it gave."""
 
     call_id: str
@@ -89,7 +92,8 @@ class ToolSegment(_Segment, frozen=True, kw_only=True, tag="tool_call"):
     args: Any
     """The arguments; null where they never became whole."""
     result: Any
-    """A text, a JSON value, an object with a `url`, or a list of these; null where there is none."""
+    """A text, a JSON value, an object with a `url`, or a list of these; null where there is
+    none."""
     status: ToolStatus
     """Whether it worked; `incomplete` where nobody said."""
     sequence_number: int
@@ -126,7 +130,7 @@ class ImageGenerationSegment(ToolSegment, frozen=True, kw_only=True, tag="image_
     """A picture that the provider drew, which is a `media` segment of its own."""
 
 
-class MediaSegment(_Segment, frozen=True, kw_only=True, tag="media"):
+class MediaSegment(_OtherSegment, frozen=True, kw_only=True, tag="media"):
     """An image, sound or film that the model made."""
 
     media_type: str
@@ -139,7 +143,7 @@ class MediaSegment(_Segment, frozen=True, kw_only=True, tag="media"):
     """When it came, in milliseconds since the epoch."""
 
 
-class OpaqueSegment(_Segment, frozen=True, kw_only=True, tag="opaque"):
+class OpaqueSegment(_OtherSegment, frozen=True, kw_only=True, tag="opaque"):
     """An item that nobody has told us about: that it was there, and not what is in it."""
 
     kind: str

@@ -57,6 +57,12 @@ _KINDS: Final = tuple(
 TOOL_KINDS: Final = (ANY_TOOL, _WEB_SEARCH, _CODE, _FILE_SEARCH, _MCP, _IMAGE)
 KIND_OF_FRAME: Final = {kind.started: kind for kind in TOOL_KINDS}
 """The kind that a `…_started` frame tells."""
+TOOL_FRAME_TYPES: Final = tuple(
+    str(frame.__struct_config__.tag)
+    for kind in TOOL_KINDS
+    for frame in (kind.started, kind.update, kind.result)
+)
+"""The `type` of every frame about a tool."""
 _OTHER = re.compile(r"[^a-z0-9]+")
 
 

@@ -24,8 +24,9 @@ def outcome(content: tuple[Content, ...], *, is_error: bool) -> Outcome:
         return Outcome(value)
     if value is None:
         return Outcome(error="failed")
-    is_text = isinstance(value, str)
-    return Outcome(error=value if is_text else msgspec.json.encode(value).decode())
+    if isinstance(value, str):
+        return Outcome(error=value or "failed")
+    return Outcome(error=msgspec.json.encode(value).decode())
 
 
 def media_url(media_type: str, data: str | None, url: str | None) -> str:

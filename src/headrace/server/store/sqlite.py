@@ -57,7 +57,9 @@ class SQLiteStore:
             )
             return is_new
 
-        self.message_writes += await self._database.write(work)
+        # Not in one line: others commit while this waits.
+        is_new = await self._database.write(work)
+        self.message_writes += is_new
 
     async def run(self, owner: str, message_id: str) -> RunRow:
         row = await self._database.read(

@@ -1,4 +1,4 @@
-"""`--as thinking`: the frames of the thinking vocabulary, as rows or as they go over the wire."""
+"""`--as …`: the frames of another vocabulary, as rows or as they go over the wire."""
 
 from __future__ import annotations
 
@@ -10,28 +10,11 @@ import msgspec
 
 from headrace.cli.colour import Paint, Style
 from headrace.cli.glyph import fitted
+from headrace.cli.vocabulary import Frame, Projection, Vocabulary
 from headrace.events import Record
-from headrace.projections.thinking import (
-    EndOfFrames,
-    ThinkingFrame,
-    ThinkingProjection,
-    encode_frame,
-    frame_type,
-)
 
-_NAME_COLUMNS = len("artifact_complete")
-_LEFT_COLUMNS = len("   0.000  ") + _NAME_COLUMNS + 2
+_TIME_COLUMNS = len("   0.000  ")
 _MIN_COLUMNS = 20
-_STYLES = {
-    "thinking_delta": Style.DIM,
-    "status": Style.BOLD,
-    "error": Style.RED,
-    "cancelled": Style.YELLOW,
-    "tool_call_start": Style.CYAN,
-    "tool_result": Style.CYAN,
-}
-# The field that a row is about; the others follow as JSON.
-_SAID = ("content", "description", "thinking", "message")
 
 
 class Show(Protocol):
@@ -41,23 +24,24 @@ class Show(Protocol):
         """The lines above the frames of a file."""
         ...
 
-    def line(self, frame: ThinkingFrame, at_ms: int, file: str) -> str:
+    def line(self, frame: Frame, at_ms: int, file: str) -> str:
         """One frame; no line end."""
         ...
 
 
-class ThinkingPrinter:
+class FramePrinter:
     """Frames at once, file after file."""
 
-    def __init__(self, show: Show) -> None:
+    def __init__(self, vocabulary: Vocabulary, show: Show) -> None:
+        self._vocabulary = vocabulary
         self._show = show
         self._file = ""
         self._at_ms = 0
-        self._projection = ThinkingProjection()
+        self._projection: Projection = vocabulary.project()
 
     def begin(self, file: str, framing: str) -> None:
         self._file, self._at_ms = file, 0
-        self._projection = ThinkingProjection()
+        self._projection = self._vocabulary.project()
         for line in self._show.begin(file, framing):
             _write(line)
 
@@ -68,7 +52,7 @@ class ThinkingPrinter:
     def close(self) -> None:
         self._print(self._projection.close())
 
-    def _print(self, frames: list[ThinkingFrame]) -> None:
+    def _print(self, frames: list[Any]) -> None:
         for frame in frames:
             _write(self._show.line(frame, self._at_ms, self._file))
 
@@ -76,11 +60,13 @@ class ThinkingPrinter:
 class FrameRows:
     """A row a frame: when, what, and what it says."""
 
-    def __init__(self, columns: int, paint: Paint, *, is_several: bool) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, columns: int, paint: Paint, *, is_several: bool
+    ) -> None:
+        self._vocabulary = vocabulary
         self._columns = columns
         self._is_several = is_several
         self._files = 0
-        self._width = max(columns - _LEFT_COLUMNS, _MIN_COLUMNS)
         self._paint = paint
 
     def begin(self, file: str, framing: str) -> list[str]:
@@ -92,37 +78,40 @@ class FrameRows:
         heading = fitted(f"── {file} ({framing})", self._columns)
         return [*gap, self._paint(heading, Style.BOLD), header]
 
-    def line(self, frame: ThinkingFrame, at_ms: int, file: str) -> str:
-        kind = frame_type(frame)
-        words = fitted(_words(frame), self._width)
+    def line(self, frame: Frame, at_ms: int, file: str) -> str:
+        vocabulary = self._vocabulary
+        kind = vocabulary.frame_type(frame)
+        name = f"{kind:<{vocabulary.name_columns}}"
+        width = max(self._columns - _TIME_COLUMNS - len(name) - 2, _MIN_COLUMNS)
+        words = fitted(_words(frame, vocabulary), width)
         left = self._paint(f"{at_ms / 1000:8.3f}", Style.DIM)
-        said = f"{kind:<{_NAME_COLUMNS}}  {words}".rstrip()
-        return f"{left}  {self._paint(said, _STYLES.get(kind, Style.PLAIN))}"
+        said = f"{name}  {words}".rstrip()
+        return f"{left}  {self._paint(said, vocabulary.styles.get(kind, Style.PLAIN))}"
 
 
 class FrameLines:
     """A line a frame: its payload, which names its file where there are several."""
 
-    def __init__(self, *, is_several: bool) -> None:
+    def __init__(self, vocabulary: Vocabulary, *, is_several: bool) -> None:
+        self._encode = vocabulary.encode_frame
         self._is_several = is_several
 
     def begin(self, file: str, framing: str) -> list[str]:
         return []
 
-    def line(self, frame: ThinkingFrame, at_ms: int, file: str) -> str:
-        payload = encode_frame(frame)
+    def line(self, frame: Frame, at_ms: int, file: str) -> str:
+        payload = self._encode(frame)
         if not self._is_several:
             return payload.decode()
-        value = payload.decode() if isinstance(frame, EndOfFrames) else msgspec.Raw(payload)
+        is_json = payload.startswith(b"{")
+        value = msgspec.Raw(payload) if is_json else payload.decode()
         return msgspec.json.encode({"file": file, "frame": value}).decode()
 
 
-def _words(frame: ThinkingFrame) -> str:
-    if isinstance(frame, EndOfFrames):
-        return ""
+def _words(frame: Frame, vocabulary: Vocabulary) -> str:
     fields: dict[str, Any] = msgspec.to_builtins(frame)
-    said = [str(fields.pop(name)) for name in _SAID if name in fields]
-    for name in ("type", "timestamp", "call_id"):
+    said = [str(fields.pop(name)) for name in vocabulary.said if name in fields]
+    for name in ("type", *vocabulary.hidden):
         fields.pop(name, None)
     facts = [f"{name} {_short(value)}" for name, value in fields.items()]
     return " · ".join([*said, *facts])

@@ -1,0 +1,129 @@
+"""Frames fold to the event, over authored, invented, recorded and played streams, cut anywhere
+and ended any way."""
+
+from __future__ import annotations
+
+import random
+from copy import deepcopy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace import events as ev
+from headrace.content import aborted
+from headrace.engine import RunLimits
+from headrace.events import Record
+from headrace.messages import fold
+from headrace.projections.ux import (
+    MessageEvent,
+    UXFrame,
+    UXProjection,
+    decode_frame,
+    encode_frame,
+    to_event,
+)
+from headrace.testing import ScriptedTransport, run_virtual
+from headrace.wire.skin import decode
+from tests.authored import Stream, anthropic_streams, chat_streams
+from tests.corpus.recorded import FRAMINGS, read, rows
+from tests.engine.play import RUNS, Bench, agent_for, clock
+from tests.phases.ux_order import check_ux
+from tests.phases.ux_runs import CLOSES, runs
+
+STREAMS = st.one_of(chat_streams(), anthropic_streams())
+ENDINGS: list[list[ev.Event]] = [
+    [],
+    [ev.TurnFailed(category="network", message="gone")],
+    [ev.RunFinished(aborted("cancelled"))],
+    [ev.RunFinished(aborted("cancelled")), ev.RunClosed("committed", "m")],
+    [ev.RunFailed(category="interrupted", message="stopped"), ev.RunClosed("interrupted", "m")],
+]
+_MAX_PREFIXES = 6
+
+
+def frames_of(records: list[Record]) -> list[UXFrame]:
+    projection = UXProjection("event")
+    frames = [frame for record in records for frame in projection.feed(record)]
+    return [*frames, *projection.close()]
+
+
+def check(records: list[Record]) -> MessageEvent:
+    """In order, also as bytes; and the event is the stored message's."""
+    frames = [decode_frame(encode_frame(frame)) for frame in frames_of(records)]
+    event = check_ux(frames)
+    assert check_ux(frames_of(records)) == to_event(fold(records), event_id="event")
+    return event
+
+
+def records_of(data: bytes, framing: str = "sse") -> list[Record]:
+    records = decode([data], framing=framing)
+    return [Record(r.seq, r.seq * 37, r.event, r.path, r.step) for r in records]
+
+
+def ended(records: list[Record], ending: list[ev.Event]) -> list[Record]:
+    """The records and what ends them, unless they have ended."""
+    if not records or isinstance(records[-1].event, ev.TurnFinished | ev.TurnFailed):
+        return records
+    seq = len(records)
+    more = [Record(seq + n, (seq + n) * 37, event) for n, event in enumerate(ending, 1)]
+    return records + more
+
+
+@given(STREAMS, st.data())
+def test_any_prefix_that_ends_any_way_folds_to_its_event(
+    stream: Stream, data: st.DataObject
+) -> None:
+    records = records_of(stream.data)
+    cut = data.draw(st.integers(0, len(records)))
+    check(ended(records[:cut], data.draw(st.sampled_from(ENDINGS))))
+
+
+@given(runs())
+def test_any_run_folds_to_its_event(records: list[Record]) -> None:
+    check(records)
+
+
+@given(STREAMS)
+def test_frames_say_what_the_records_say(stream: Stream) -> None:
+    records = records_of(stream.data)
+    said = [r.event.text for r in records if isinstance(r.event, ev.TextDelta)]
+    frames = frames_of(records)
+    assert [getattr(f, "text_delta", "") for f in frames if type(f).__name__ == "TextPiece"] == said
+
+
+@pytest.mark.skipif(not rows(), reason="the recorded streams are not here")
+def test_every_recorded_stream_and_its_prefixes_fold_to_their_events() -> None:
+    chance = random.Random(3)
+    for row in rows():
+        records = records_of(read(row), FRAMINGS[row["framing"]])
+        check(records)
+        for _ in range(_MAX_PREFIXES):
+            cut = chance.randrange(len(records) + 1)
+            check(ended(records[:cut], chance.choice(ENDINGS)))
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("dialect", ["chat", "anthropic", "responses"])
+def test_a_played_run_folds_to_its_event_wherever_it_is_cut(name: str, dialect: str) -> None:
+    async def main() -> list[Record]:
+        transport = ScriptedTransport(RUNS[name](), dialect=dialect)
+        agent = agent_for(dialect, transport, Bench(), RunLimits())
+        async with agent.run("Go.", clock=clock()) as run:
+            await run.wait()
+        return run.records
+
+    records = run_virtual(main())
+    for cut in range(1, len(records) + 1):
+        check(records[:cut])
+    for closes in CLOSES:
+        seq, at_ms = len(records), records[-1].at_ms
+        check([*records, *(Record(seq + 1, at_ms, event) for event in closes)])
+
+
+@given(runs())
+def test_a_projection_that_starts_again_gives_the_same_bytes(records: list[Record]) -> None:
+    """A client that resumes is served by another projection of the same records."""
+    assert list(map(encode_frame, frames_of(records))) == list(
+        map(encode_frame, frames_of(deepcopy(records)))
+    )
