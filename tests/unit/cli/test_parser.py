@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from headrace.cli.main import main
-from headrace.cli.parser import DIALECT_NAMES, FRAMING_NAMES
+from headrace.cli.parser import DIALECT_NAMES, FRAMING_NAMES, VOCABULARY_NAMES
+from headrace.cli.vocabulary import VOCABULARIES
 from headrace.wire.detection import DIALECTS
 from headrace.wire.framing import FRAMINGS
 
 
 def test_the_names_are_those_of_the_wire() -> None:
     assert set(FRAMING_NAMES) == set(FRAMINGS)
+    assert set(VOCABULARY_NAMES) == set(VOCABULARIES)
     assert set(DIALECT_NAMES) == set(DIALECTS)
 
 

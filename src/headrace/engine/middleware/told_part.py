@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -11,8 +11,13 @@ from headrace import events as ev
 from headrace.engine.middleware.told_call import CALL_TAKEN_OUT
 from headrace.events import Event
 
-STARTS = frozenset({ev.TextStarted, ev.ReasoningStarted, ev.ToolCallStarted})
-WHOLE = frozenset({ev.ReasoningRedacted, ev.ToolOutput, ev.MediaProduced, ev.OpaqueItem})
+Start: TypeAlias = ev.TextStarted | ev.ReasoningStarted | ev.ToolCallStarted
+Delta: TypeAlias = ev.TextDelta | ev.ReasoningDelta | ev.ToolCallArgsDelta
+Whole: TypeAlias = ev.ReasoningRedacted | ev.ToolOutput | ev.MediaProduced | ev.OpaqueItem
+STARTS = (ev.TextStarted, ev.ReasoningStarted, ev.ToolCallStarted)
+WHOLE = (ev.ReasoningRedacted, ev.ToolOutput, ev.MediaProduced, ev.OpaqueItem)
+START_TYPES = (*STARTS, *WHOLE)
+END_TYPES = (ev.TextFinished, ev.ReasoningFinished, ev.ToolCallFinished, ev.ToolCallMalformed)
 # The one kind of delta that a part of each kind takes, and the start that each end belongs to.
 DELTA_OF: dict[type, type] = {
     ev.TextStarted: ev.TextDelta,
@@ -55,17 +60,15 @@ class ToldPart:
         self._heard: Any = None
         self._told: Any = None
 
-    def open(self, start: Any) -> None:
+    def open(self, start: Start) -> None:
         """It starts so, with the number that it is told by."""
-        kind: type[Any] = type(start)
-        self.kind, self.delta = kind, DELTA_OF[kind]
+        self.kind, self.delta = type(start), DELTA_OF[type(start)]
         self.start, self.number = start, start.part
         self.is_open = True
 
-    def whole(self, told: Any) -> None:
+    def whole(self, told: Whole) -> None:
         """It comes whole; what it holds may be large, and is not kept."""
-        kind: type[Any] = type(told)
-        self.kind, self.number = kind, told.part
+        self.kind, self.number = type(told), told.part
 
     # -- the text of reasoning, which its seals belong to
 

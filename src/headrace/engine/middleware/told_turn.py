@@ -13,7 +13,15 @@ import msgspec
 
 from headrace import events as ev
 from headrace.engine.middleware.told_call import told_call
-from headrace.engine.middleware.told_part import START_OF, STARTS, WHOLE, ToldPart
+from headrace.engine.middleware.told_part import (
+    END_TYPES,
+    START_OF,
+    START_TYPES,
+    STARTS,
+    WHOLE,
+    Delta,
+    ToldPart,
+)
 from headrace.events import Event
 
 Handler: TypeAlias = Callable[[Any, Event], list[Event]]
@@ -83,31 +91,29 @@ class ToldTurn:
 
     # -- what the model says
 
-    def passed(self, delta: Any) -> Event | None:
+    def passed(self, delta: Delta) -> Event | None:
         """The short way for a delta that nobody changed; None where it needs a look."""
         part = self._model.get(delta.part)
-        kind: type[Any] = type(delta)
+        kind = type(delta)
         if part is None or not part.is_open or not part.is_even or kind is not part.delta:
             return None
         if part.kind is ev.ToolCallStarted:
             part.args.append(delta.text)
-        number = part.number
-        told: Event = delta if number == delta.part else kind(number, delta.text)
-        return told
+        return delta if part.number == delta.part else kind(part.number, delta.text)
 
-    def hear(self, original: Any, rewritten: list[Event]) -> None:
+    def hear(self, original: Event, rewritten: list[Event]) -> None:
         """The model's side of what is told next."""
-        kind: type[Any] = type(original)
         self._awaited = None
-        if kind in STARTS or kind in WHOLE:
-            self._model[original.part] = ToldPart(kind)
-            if kind is ev.ToolCallStarted:
+        if isinstance(original, ev.ReasoningDelta):
+            if original.part in self._model:
+                self._model[original.part].hear(original.text)
+        elif isinstance(original, START_TYPES):
+            self._model[original.part] = ToldPart(type(original))
+            if isinstance(original, ev.ToolCallStarted):
                 self._said_calls.add(original.call_id)
             if any(event is original for event in rewritten):
                 self._awaited = original
-        elif kind is ev.ReasoningDelta and original.part in self._model:
-            self._model[original.part].hear(original.text)
-        elif kind in START_OF and original.part in self._model:
+        elif isinstance(original, END_TYPES) and original.part in self._model:
             self._model[original.part].is_said = True
 
     # -- parts
@@ -180,10 +186,9 @@ class ToldTurn:
             return None
         return clashes
 
-    def _delta(self, event: Any, original: Event) -> list[Event]:
+    def _delta(self, event: Delta, original: Event) -> list[Event]:
         part = self._open_part(event.part)
-        kind: type[Any] = type(event)
-        if part is None or kind is not part.delta or not event.text:
+        if part is None or type(event) is not part.delta or not event.text:
             return []
         part.tell(event.text)
         return [part.numbered(event)]
