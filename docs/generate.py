@@ -30,6 +30,7 @@ from docs import (
     thinking,
     timeline,
     tools,
+    ux,
     watching,
 )
 from docs.outline import (
@@ -386,6 +387,10 @@ def _answer_frames() -> str:
     return watching.answer(_answer_records())
 
 
+def _answer_ux() -> str:
+    return ux.answer(_answer_records())
+
+
 EXAMPLES = ("tool", "progress", "middleware", "conversation", "testing")
 PAGES: dict[str, Callable[[], str]] = {
     "grammar.svg": grammar.picture,
@@ -424,6 +429,12 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "run_order": engine.order,
     "status_sources": watching.sources,
     "timeline": watching.drawn,
+    "ux_answer": _answer_ux,
+    "ux_built_in": ux.built_in,
+    "ux_event": ux.event,
+    "ux_fields": ux.fields,
+    "ux_frames": ux.frames,
+    "ux_segments": ux.segments,
 }
 
 # --- words around them -----------------------------------------------------------

@@ -22,7 +22,7 @@ PIECES = st.sampled_from(
     ["a", "word ", " ", "\n", "[STATUS: reading]", "[STATUS:", "[", " x]", "`", "```\n",
      "Let me check the third row. ", "**Title**\n"]
 )  # fmt: skip
-CALLS = st.sampled_from(
+CALLS: st.SearchStrategy[tuple[str, Any, Any]] = st.sampled_from(
     [
         ("tides", "client", None),
         ("web_search", "provider", {"type": "web_search_call"}),
@@ -106,8 +106,8 @@ class _Turn:
                 self.events.append(ev.OpaqueItem(**self._place(output), kind="odd", data="{}"))
             case "cite":
                 parts = [None, *self._ended, *(part for _, part in self._prose.values())]
-                part = self._draw(st.sampled_from(parts))
-                self.events.append(ev.CitationAdded(part=part, title="t", raw={"own": 1}))
+                cited = self._draw(st.sampled_from(parts))
+                self.events.append(ev.CitationAdded(part=cited, title="t", raw={"own": 1}))
             case _:
                 self._move_call(name, output)
 

@@ -254,7 +254,9 @@ def test_no_comment_of_the_document_is_left_out() -> None:
     (document,) = Path(folder).glob("002_*.txt")
     commented = [
         int(match[1])
-        for match in re.finditer(r"^(\d+)[ \t]*//[/!]?[ \t]*[^\s/]", document.read_text(), re.MULTILINE)
+        for match in re.finditer(
+            r"^(\d+)[ \t]*//[/!]?[ \t]*[^\s/]", document.read_text(), re.MULTILINE
+        )
     ]
     covered = {line for row in TABLE for line in range(row.first, row.last + 1)}
     assert [line for line in commented if line not in covered] == []

@@ -12,8 +12,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from headrace import __version__
 from headrace.engine import Agent
 from headrace.server.gate import Gate
+from headrace.server.metrics import metrics
+from headrace.server.openapi import openapi
 from headrace.server.page import PAGE, SCRIPT, STYLE
 from headrace.server.problem import JSON
 from headrace.server.routes.chat import Chat
@@ -49,6 +52,8 @@ def create_app(
         Route("/page.css", _style),
         Route("/healthz", _health),
         Route("/readyz", _readiness(service)),
+        Route("/metrics", _metrics(service)),
+        Route("/openapi.json", _openapi),
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
     app.add_middleware(Gate, settings=service.settings)
@@ -70,6 +75,17 @@ async def _style(request: Request) -> Response:
 
 async def _health(request: Request) -> Response:
     return PlainTextResponse("ok\n")
+
+
+async def _openapi(request: Request) -> Response:
+    return JSON(openapi(__version__))
+
+
+def _metrics(service: Service) -> Any:
+    async def told(request: Request) -> Response:
+        return PlainTextResponse(metrics(service))
+
+    return told
 
 
 def _readiness(service: Service) -> Any:

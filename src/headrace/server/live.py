@@ -78,6 +78,8 @@ class LiveRuns:
         self._protocols = protocols
         self._live: dict[str, LiveRun] = {}
         self._is_draining = False
+        self.begun = 0
+        """Runs that this server has begun."""
 
     @property
     def count(self) -> int:
@@ -102,6 +104,7 @@ class LiveRuns:
         except UsageError as error:
             await self._end(row, RunFailed(category="invalid_request", message=str(error)))
             raise
+        self.begun += 1
         live = LiveRun(row, run, self._protocols)
         self._live[row.message_id] = live
         live.task = asyncio.create_task(self._play(live), name=f"live {row.id}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 
@@ -19,6 +20,8 @@ from headrace.server.problem import Problem
 from headrace.server.settings import Settings
 from headrace.server.store import RunRow, SQLiteStore
 from headrace.server.token import LOCAL, Tokens
+
+_TIDY_S = 3600.0
 
 
 def now_ms() -> int:
@@ -47,15 +50,33 @@ class Service:
         self.tokens = Tokens(self.database)
         self.runs = LiveRuns(self.log, self.store, PROTOCOLS)
         self.is_ready = False
+        self._tidying: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Recover, then be ready."""
         await self.runs.recover()
+        self._tidying = asyncio.create_task(self._tidy(), name="tidy")
         self.is_ready = True
+
+    async def _tidy(self) -> None:
+        """Forget records that nobody resumes any more; the messages stay."""
+        while True:
+            await self.expire()
+            await asyncio.sleep(_TIDY_S)
+
+    async def expire(self) -> int:
+        """Forget the records of runs that ended long ago. Returns how many runs."""
+        before_ms = self.clock() - int(self.settings.keep_logs_s * 1000)
+        old = await self.store.closed_runs(before_ms)
+        if old:
+            await self.log.delete(old)
+        return len(old)
 
     async def close(self) -> None:
         """Drain, then let go of the folder."""
         self.is_ready = False
+        if self._tidying is not None:
+            self._tidying.cancel()
         await self.runs.drain(self.settings.drain_s)
         self.database.close()
         self._folder.close()

@@ -43,12 +43,13 @@ def test_there_is_a_row_for_each_frame(folder: Path, capsys: Capture) -> None:
     final = 'message_final             event {"id":"msg_c1","role":"assistant","run_id":null,'
     assert [row[8:] for row in rows[:-1]] == [
         "  message_started           run_id null",
-        "  reasoning_part_started    summary_index 0 · sequence_number 0 · part_type reasoning_text",
+        "  reasoning_part_started    summary_index 0 · sequence_number 0 · part_type"
+        " reasoning_text",
         "  reasoning_part_delta      hm⏎yes · summary_index 0",
         "  reasoning_part_completed  summary_index 0 · is_complete true",
         "  reasoning_segment_meta    duration_ms 20",
         "  tool_call_started         weather · sequence_number 1",
-        '  tool_call_update          status writing · args_delta {"city":"Oslo"}',
+        '  tool_call_update          status writing · args_delta {"city": "Oslo"}',
         '  tool_call_update          status ready · args {"city":"Oslo"}',
         "  status                    Using weather: Oslo · source tool",
     ]

@@ -53,7 +53,7 @@ def of(payloads: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 def segments(events: list[ev.Event]) -> list[dict[str, Any]]:
-    return frames(events)[-1]["event"]["segments"]  # type: ignore[no-any-return]
+    return frames(events)[-1]["event"]["segments"]
 
 
 def run(*steps: list[ev.Event], end: ev.Event | None = None) -> list[ev.Event]:

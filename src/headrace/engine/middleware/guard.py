@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from headrace import events as ev
+from headrace.engine.middleware.told_part import Delta
 from headrace.engine.middleware.told_turn import Handler, ToldTurn
 from headrace.engine.middleware.withheld import withheld
 from headrace.events import Event, decode_event, encode_event
@@ -51,7 +52,7 @@ class Guard:
         a rewriter gave back: it stands for a bone that was left out. None: the original."""
         kind = type(original)
         if kind in _DELTAS and len(rewritten) == 1 and rewritten[0] is original:
-            told = self._turn.passed(original)
+            told = self._turn.passed(cast("Delta", original))
             if told is not None:
                 return [told]
         if kind in _BONES:
@@ -94,9 +95,10 @@ class Guard:
             case ev.TurnFinished() | ev.TurnFailed():
                 return turn.end()
             case ev.StepDiscarded():
-                turn.discard()
+                turn.forget_calls()
             case ev.StepStarted():
                 self._is_in_step = True
+                turn.forget_calls()
             case ev.StepFinished() | ev.RunFinished() | ev.RunFailed():
                 self._is_in_step = False
             case _:

@@ -134,7 +134,8 @@ class _Telling:
         is_json = event.input == "json"
         text = self._mask.json_text() if is_json else self._mask.text()
         self._parts[event.part] = _Part(text, ev.ToolCallArgsDelta, event.input)
-        return changed(event, provider_data=hide_value(self._values, event.provider_data))
+        data = hide_value(self._values, event.provider_data)
+        return changed(event, name=self._values.hide(event.name), provider_data=data)
 
     def _delta(self, event: _Delta) -> Rewritten:
         part = self._parts.get(event.part)
@@ -162,6 +163,7 @@ class _Telling:
         return self._ended(event)
 
     def _call_finished(self, event: ev.ToolCallFinished) -> Rewritten:
+        event = changed(event, name=self._values.hide(event.name))
         part = self._parts.get(event.part)
         *told, _ = self._ended(event)
         if part is None or not part.text.is_changed:
@@ -175,6 +177,7 @@ class _Telling:
         return [*told, malformed]
 
     def _call_malformed(self, event: ev.ToolCallMalformed) -> Rewritten:
+        event = changed(event, name=self._values.hide(event.name))
         part = self._parts.get(event.part)
         *told, _ = self._ended(event)
         is_json = part is None or part.input == "json"
@@ -242,7 +245,8 @@ class _Telling:
         return changed(event, status=status, log=log)
 
     def _result(self, event: ev.ToolResult) -> Rewritten:
-        return changed(event, content=hide_content(self._mask, event.content))
+        kind = hide_words(self._mask, event.kind)
+        return changed(event, kind=kind, content=hide_content(self._mask, event.content))
 
     # -- ends
 

@@ -75,7 +75,6 @@ class ToldPart:
     def hear(self, text: str) -> None:
         """The model said this; whether it is told shows later."""
         if self.kind is not None and not self.is_open:
-            self.is_changed = True
             return
         self._uneven()
         self._heard.update(text.encode("utf-8", "surrogatepass"))
@@ -106,7 +105,8 @@ class ToldPart:
     def close(self) -> list[Event]:
         """No more text. Returns the seals that had to wait for it."""
         self.is_open = False
-        if not self.is_even and self._heard.digest() != self._told.digest():
+        is_early = self.said is not None and not self.is_said
+        if is_early or (not self.is_even and self._heard.digest() != self._told.digest()):
             self.is_changed = True
         self._heard = self._told = None
         seals, self.seals = self.seals, []

@@ -80,8 +80,8 @@ class ToldTurn:
         self._outputs = {}
         return self._closed(self._open)
 
-    def discard(self) -> None:
-        """The step was taken back, and its calls with it."""
+    def forget_calls(self) -> None:
+        """The step is over, or taken back: its calls are not known any more."""
         self.calls = set()
 
     def _closed(self, parts: list[ToldPart]) -> list[Event]:
@@ -104,6 +104,8 @@ class ToldTurn:
     def hear(self, original: Event, rewritten: list[Event]) -> None:
         """The model's side of what is told next."""
         self._awaited = None
+        if isinstance(original, (ev.TextDelta, ev.ToolCallArgsDelta)):
+            return
         if isinstance(original, ev.ReasoningDelta):
             if original.part in self._model:
                 self._model[original.part].hear(original.text)

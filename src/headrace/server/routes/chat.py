@@ -89,7 +89,10 @@ class Chat:
     async def _stream(self, begun: Begun, protocol: str, after: FrameId) -> Response:
         run, settings = begun.run, self._service.settings
         live = self._service.runs.get(run.message_id)
-        frames = self._past(run, protocol, after) if live is None else live.watch(protocol, after)
+        if live is not None:
+            frames = live.watch(protocol, after)
+        else:
+            frames = _at_once(await self._past(run, protocol, after))
         headers = [
             (b"x-event-id", run.message_id.encode()),
             (b"x-conversation-id", run.conversation_id.encode()),
@@ -104,10 +107,12 @@ class Chat:
             ),
         )
 
-    async def _past(self, run: RunRow, protocol: str, after: FrameId) -> AsyncIterator[list[bytes]]:
-        frames = await self._service.runs.past(run, protocol, after)
-        if frames:
-            yield frames
+    async def _past(self, run: RunRow, protocol: str, after: FrameId) -> list[bytes]:
+        frames = await self._service.runs.past(run, protocol, START)
+        if not frames:
+            text = "the stream is no longer kept: read the answer from its conversation"
+            raise Problem(410, "expired", text, conversation_id=run.conversation_id)
+        return await self._service.runs.past(run, protocol, after) if after > START else frames
 
     def _check_room(self) -> None:
         runs, settings = self._service.runs, self._service.settings
@@ -115,6 +120,11 @@ class Chat:
             raise Problem(503, "stopping", "the server is starting or stopping: try again soon")
         if runs.count >= settings.max_live_runs:
             raise Problem(429, "busy", f"{settings.max_live_runs} answers are being written: wait")
+
+
+async def _at_once(frames: list[bytes]) -> AsyncIterator[list[bytes]]:
+    if frames:
+        yield frames
 
 
 def _protocol(request: Request) -> str:

@@ -77,6 +77,16 @@ class SQLiteStore:
         )
         return [_run(row) for row in rows]
 
+    async def closed_runs(self, before_ms: int) -> list[str]:
+        rows = await self._database.read(
+            lambda connection: connection.execute(
+                "SELECT id FROM runs WHERE state = 'closed' AND closed_ms < ? AND EXISTS"
+                " (SELECT 1 FROM records WHERE records.run_id = runs.id)",
+                (before_ms,),
+            ).fetchall()
+        )
+        return [row["id"] for row in rows]
+
     # -- conversations
 
     async def conversations(self, owner: str, limit: int = 100) -> list[Conversation]:

@@ -112,6 +112,10 @@ class Store(Protocol):
         """Runs that were not closed: of this server, or of one that is gone."""
         ...
 
+    async def closed_runs(self, before_ms: int) -> list[str]:
+        """Runs that ended before this moment, and whose records may go."""
+        ...
+
     async def conversations(self, owner: str, limit: int = 100) -> list[Conversation]:
         """The newest first."""
         ...

@@ -1,0 +1,122 @@
+"""The API as it is described, and conversations as people use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from headrace.rehearsal.script import say, think, turn
+from headrace.server.app import create_app
+from tests.server.serving import scripted
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    app = create_app(scripted(turn(think("Hm."), say("Answer."))), data=tmp_path)
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        yield client
+
+
+def service(client: TestClient) -> Any:
+    return client.app.state.service  # type: ignore[attr-defined]
+
+
+def ask(client: TestClient, message: str | None = None, **body: Any) -> tuple[str, str]:
+    sent = body if message is None else {"message": message, **body}
+    answer = client.post("/api/chat", json=sent)
+    assert answer.status_code == 200, answer.text
+    return answer.headers["x-event-id"], answer.headers["x-conversation-id"]
+
+
+def messages(client: TestClient, conversation_id: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get(f"/api/conversations/{conversation_id}").json()[
+        "messages"
+    ]
+    return found
+
+
+def test_the_document_names_every_route_and_no_other(client: TestClient) -> None:
+    told = {
+        (path, verb.upper())
+        for path, verbs in client.get("/openapi.json").json()["paths"].items()
+        for verb in verbs
+    }
+    routes = client.app.routes  # type: ignore[attr-defined]
+    there = {
+        (route.path, method)
+        for route in routes
+        if isinstance(route, Route) and route.path.startswith("/api/")
+        for method in route.methods or ()
+        if method != "HEAD"
+    }
+    assert told == there
+
+
+def test_a_conversation_goes_on_and_the_model_is_told_all_of_it(client: TestClient) -> None:
+    _, conversation_id = ask(client, "One?")
+    ask(client, "Two?", conversation_id=conversation_id)
+    roles = [one["message"]["role"] for one in messages(client, conversation_id)]
+    assert roles == ["user", "assistant", "user", "assistant"]
+    parents = [one["parent_id"] for one in messages(client, conversation_id)]
+    ids = [one["id"] for one in messages(client, conversation_id)]
+    assert parents == [None, *ids[:3]]
+
+
+def test_an_answer_is_given_again_and_a_question_is_asked_again_as_branches(
+    client: TestClient,
+) -> None:
+    first, conversation_id = ask(client, "One?")
+    question = messages(client, conversation_id)[0]["id"]
+    again, _ = ask(client, parent_id=question)
+    edited, _ = ask(client, "Another one?", conversation_id=conversation_id, parent_id=question)
+    tree = {one["id"]: one["parent_id"] for one in messages(client, conversation_id)}
+    assert tree[first] == tree[again] == question
+    assert tree[tree[edited]] == question
+
+
+def test_titles_search_rename_export_and_delete(client: TestClient) -> None:
+    _, conversation_id = ask(client, "How deep is the harbour at low tide in autumn?")
+    path = f"/api/conversations/{conversation_id}"
+    (found,) = client.get("/api/conversations?q=harb autumn").json()["conversations"]
+    assert found["title"] == "How deep is the harbour at low tide in autumn?"
+    assert client.get("/api/conversations?q=mountain").json()["conversations"] == []
+    assert client.get("/api/conversations?q=%22%20OR%201").status_code == 200
+    assert client.patch(path, json={"title": "Harbour"}).json()["title"] == "Harbour"
+    assert client.patch(path, json={"title": " "}).status_code == 422
+    text = client.get(f"{path}/export?format=markdown").text
+    assert "# Harbour" in text
+    assert "Answer." in text
+    assert client.get(f"{path}/export?format=pdf").status_code == 422
+    assert client.delete(path).status_code == 204
+    assert client.get(path).status_code == 404
+    assert client.get("/api/conversations?q=harbour").json()["conversations"] == []
+
+
+def test_one_write_a_message_and_none_before_its_end(client: TestClient) -> None:
+    for count in range(1, 4):
+        ask(client, "Go.")
+        assert service(client).store.message_writes == count
+
+
+def test_metrics_and_readiness(client: TestClient) -> None:
+    ask(client, "Go.")
+    told = client.get("/metrics").text
+    assert "headrace_messages_total 1\n" in told
+    assert "headrace_live_runs 0\n" in told
+    assert client.get("/readyz").json()["is_ready"] is True
+
+
+def test_records_are_forgotten_in_time_and_the_answer_stays(client: TestClient) -> None:
+    event_id, conversation_id = ask(client, "Go.")
+    assert client.portal is not None
+    service(client).clock = lambda: 10**15
+    assert client.portal.call(service(client).expire) == 1
+    gone = client.get(f"/api/chat/{event_id}/stream")
+    assert gone.status_code == 410
+    assert gone.json()["error"]["conversation_id"] == conversation_id
+    assert len(messages(client, conversation_id)) == 2
