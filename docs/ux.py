@@ -94,7 +94,7 @@ FIELDS: dict[str, str] = {
 
 
 def structs() -> list[Struct]:
-    """Every frame, in the order of the union but for the two commonest."""
+    """Every frame that has a row, in the order of the source."""
     kinds = list(get_args(UXFrame))
     order = sorted(kinds, key=lambda kind: inspect.getsourcelines(kind)[1])
     return [kind for kind in order if "_call_" not in type_of(kind) or _is_first(kind)]

@@ -37,7 +37,7 @@ class Served:
             return response.headers["x-event-id"], response.headers["x-conversation-id"], data
 
     def open(self, message: str | None, headers: Any = None, **body: Any) -> Any:
-        query = f"?protocol={body.pop('protocol')}" if "protocol" in body else ""
+        query = f"?protocol={body.pop('protocol', 'thinking')}"
         sent = body if message is None else {"message": message, **body}
         return self.http.post(f"{self.url}/api/chat{query}", json=sent, headers=headers)
 

@@ -79,7 +79,7 @@ def _ask(url: str, seconds: float) -> tuple[str, bytes]:
     until = time.monotonic() + seconds
     try:
         with httpx.stream(
-            "POST", f"{url}/api/chat", json={"message": "Say hello."}, timeout=5
+            "POST", f"{url}/api/chat?protocol=thinking", json={"message": "Say hello."}, timeout=5
         ) as answer:
             event_id = answer.headers["x-event-id"]
             for chunk in answer.iter_bytes():
@@ -103,7 +103,7 @@ def test_killed_at_random_nothing_acknowledged_is_lost(process: Process) -> None
         if event_id:
             seen[event_id] = data
     for event_id, data in seen.items():
-        whole = httpx.get(f"{process.url}/api/chat/{event_id}/stream").content
+        whole = httpx.get(f"{process.url}/api/chat/{event_id}/stream?protocol=thinking").content
         got = data[: data.rfind(b"\n\n") + 2]
         assert whole.startswith(got), "what was sent is not what is logged"
         payloads = [payload for _, payload in frames(whole)]
@@ -135,7 +135,7 @@ def test_the_interruption_is_announced_at_once_after_the_restart(process: Proces
     process.kill()
     assert process.start() < 5
     before = time.monotonic()
-    whole = httpx.get(f"{process.url}/api/chat/{event_id}/stream").content
+    whole = httpx.get(f"{process.url}/api/chat/{event_id}/stream?protocol=thinking").content
     assert time.monotonic() - before < 2
     assert '"category":"interrupted"' in frames(whole)[-2][1]
 
@@ -144,7 +144,10 @@ def test_the_interruption_is_announced_at_once_after_the_restart(process: Proces
 def test_a_server_that_is_told_to_stop_ends_its_runs_and_says_so(process: Process) -> None:
     data = b""
     with httpx.stream(
-        "POST", f"{process.url}/api/chat", json={"message": "long, please"}, timeout=30
+        "POST",
+        f"{process.url}/api/chat?protocol=thinking",
+        json={"message": "long, please"},
+        timeout=30,
     ) as answer:
         for chunk in answer.iter_bytes():
             if not data:

@@ -10,7 +10,9 @@ import msgspec
 from starlette.requests import Request
 
 from headrace.engine import Agent
-from headrace.projections.thinking import ThinkingProjection, encode_frame
+from headrace.projections import thinking, ux
+from headrace.projections.thinking import ThinkingProjection
+from headrace.projections.ux import UXProjection
 from headrace.server.database import Database
 from headrace.server.folder import DataFolder
 from headrace.server.frame import Encoding
@@ -115,8 +117,13 @@ async def body_of(request: Request, kind: type[msgspec.Struct], max_bytes: int) 
         raise Problem(400, "bad_body", str(error)) from None
 
 
+def _ux(row: RunRow) -> Encoding:
+    return Encoding(UXProjection(row.message_id), ux.encode_frame)
+
+
 def _thinking(row: RunRow) -> Encoding:
-    return Encoding(ThinkingProjection(), encode_frame)
+    return Encoding(ThinkingProjection(), thinking.encode_frame)
 
 
-PROTOCOLS: Protocols = {"thinking": _thinking}
+PROTOCOLS: Protocols = {"ux": _ux, "thinking": _thinking}
+"""The first is what a client gets that asks for none."""

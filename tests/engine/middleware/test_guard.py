@@ -10,6 +10,7 @@ import pytest
 from headrace import events as ev
 from headrace.content import END_TURN, TextContent, Usage, aborted, other
 from headrace.engine.middleware.guard import Guard
+from headrace.engine.middleware.withheld import WITHHELD
 from headrace.events import Event
 from tests.engine.middleware.guarded import (
     TALK,
@@ -79,6 +80,21 @@ def test_a_bone_that_was_moved_or_broken_is_put_back() -> None:
     assert only(told, ev.ToolResult) == only(TALK, ev.ToolResult)
 
 
+def test_a_nudge_may_be_changed_but_not_added_or_taken() -> None:
+    ends = [ev.StepFinished(0, "Go on."), ev.StepFinished(1)]
+    for nudge, told in (("Do.", "Do."), ("", WITHHELD), (None, WITHHELD)):
+        form = replace(ends[0], nudge=nudge)
+        assert Guard().feed(ends[0], [form], form) == [ev.StepFinished(0, told)]
+    for nudge in ("Do.", ""):
+        form = replace(ends[1], nudge=nudge)
+        assert Guard().feed(ends[1], [form], form) == [ends[1]]
+
+
+def test_a_part_of_the_models_stays_in_its_item() -> None:
+    told = written(TALK, on(ev.TextStarted, lambda event: replace(event, item=0)))
+    assert told == TALK
+
+
 def test_a_bone_stands_once_and_the_original_wins_over_an_old_one() -> None:
     old = ev.TurnFinished(reason=END_TURN, usage=Usage(output_tokens=99))
     told = written(TALK, on(ev.TurnFinished, lambda event: [old, event, old]))
@@ -112,7 +128,7 @@ def test_a_withheld_result_is_an_error_that_says_so() -> None:
     told = Guard.withheld(BONES[0])
     assert isinstance(told, ev.ToolResult)
     assert told.is_error
-    assert told.content == (TextContent("[withheld: a rewriter failed]"),)
+    assert told.content == (TextContent(WITHHELD),)
 
 
 def test_why_a_run_was_aborted_is_not_withheld() -> None:
@@ -192,7 +208,11 @@ def test_what_belongs_to_a_part_that_is_left_out_goes_with_it() -> None:
 
 def test_empty_deltas_and_deltas_of_another_kind_are_left_out() -> None:
     def change(event: ev.TextDelta) -> list[Event]:
-        wrong = [ev.ReasoningDelta(event.part, "x"), ev.TextFinished(99), ev.ReasoningFinished(1)]
+        wrong: list[Event] = [
+            ev.ReasoningDelta(event.part, "x"),
+            ev.TextFinished(99),
+            ev.ReasoningFinished(1),
+        ]
         return [ev.TextDelta(event.part, ""), *wrong, event, ev.ToolCallArgsDelta(event.part, "x")]
 
     assert written(TALK, on(ev.TextDelta, change)) == TALK

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -11,7 +12,8 @@ import pytest
 
 from headrace import events as ev
 from headrace.content import TextContent
-from headrace.engine import Middleware, Run, RunLimits, RunView
+from headrace.engine import Agent, Middleware, Run, RunLimits, RunView
+from headrace.engine.middleware.chain import MiddlewareFailed
 from headrace.events import Event
 from headrace.testing import (
     ScriptedTransport,
@@ -25,7 +27,7 @@ from headrace.testing import (
     turn,
 )
 from tests.engine.middleware.guarded import called, text, thought
-from tests.engine.play import MODELS, Bench, agent_for, check_run
+from tests.engine.play import MODELS, Bench, check_run
 
 SCRIPTS: list[Callable[[], list[Any]]] = [
     lambda: [
@@ -90,7 +92,8 @@ class Vandal(Middleware):
         return self._any()
 
     def _break(self, event: Event) -> Any:
-        fields = type(event).__struct_fields__
+        # What a provider wants back is sent as it is, so here anything would be too much.
+        fields = [name for name in type(event).__struct_fields__ if name != "provider_data"]
         name = self._random.choice(fields)
         return msgspec.structs.replace(event, **{name: self._random.choice(VALUES)})
 
@@ -99,13 +102,14 @@ class Vandal(Middleware):
 
     def _add(self, event: Event) -> Any:
         number = self._random.randrange(9)
-        made = self._random.choice([
+        ways: list[list[Event]] = [
             text(number, "more", output=self._random.choice([0, 0, 1])),
             thought(number, "hm", signature="S"),
             called(number, self._random.choice(["new", "call_1"])),
             [ev.PartSealed(number, "encrypted", "E"), ev.CitationAdded(part=number, ref="u")],
             [ev.ToolProgress(call_id="new"), ev.ToolStarted("new"), ev.StepDiscarded(0, "x")],
-        ])  # fmt: skip
+        ]
+        made = self._random.choice(ways)
         return [event, *made] if self._random.random() < 0.5 else [*made, event]
 
     def _raise(self, event: Event) -> Any:
@@ -122,17 +126,21 @@ def vandalised(seed: int) -> tuple[Run, str]:
     script = SCRIPTS[seed // len(MODELS) % len(SCRIPTS)]()
     transport = ScriptedTransport(script, dialect=dialect)
     rewriters = [Vandal(seed + at) for at in range(1 + seed % 2)]
-    limits = RunLimits(turn_attempts=2, retries_late=seed % 5 == 0)
-    agent = agent_for(dialect, transport, Bench(), limits, middleware=rewriters)
+    agent = Agent(
+        MODELS[dialect],
+        transport=transport,
+        api_key="k",
+        tools=Bench().tools(),
+        middleware=rewriters,
+        limits=RunLimits(turn_attempts=2, retries_late=seed % 5 > 0),
+    )
 
     async def main() -> Run:
         run = agent.run("Go.")
-        try:
+        # A rewriter that fails at the last record is told to the caller.
+        with suppress(MiddlewareFailed):
             async with run:
                 await run.wait()
-        except Exception as failed:
-            # A rewriter that fails at the last record is told to the caller.
-            assert "a rewriter that fails" in str(failed)
         return run
 
     return run_virtual(main()), dialect

@@ -55,9 +55,9 @@ class Guard:
             told = self._turn.passed(cast("Delta", original))
             if told is not None:
                 return [told]
+        self._turn.hear(original, rewritten)
         if kind in _BONES:
             return self._with_bone(original, rewritten, last)
-        self._turn.hear(original, rewritten)
         return self._told(rewritten, original)
 
     @staticmethod
@@ -152,7 +152,9 @@ def _form(event: Event, original: Event) -> Event | None:
 
 
 def _place(event: Event) -> tuple[Any, ...]:
-    return tuple(getattr(event, name, None) for name in _PLACE)
+    # Whether the run goes on although the model had ended. An empty nudge is nobody's.
+    nudge = isinstance(event, ev.StepFinished) and event.nudge and True
+    return (nudge, *(getattr(event, name, None) for name in _PLACE))
 
 
 def _sound(event: Event) -> Event | None:

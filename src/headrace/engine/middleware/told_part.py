@@ -37,13 +37,15 @@ class ToldPart:
     what the call was if its end is taken out."""
 
     __slots__ = (
-        "_heard", "_told", "args", "delta", "is_changed", "is_even", "is_open", "is_said",
+        "_heard", "_told", "args", "delta", "is_changed", "is_even", "is_open", "is_said", "item",
         "kind", "number", "said", "seals", "start",
     )  # fmt: skip
 
-    def __init__(self, said: type | None) -> None:
+    def __init__(self, said: type | None, item: int = -1) -> None:
         self.said = said
         """The kind that the model made; None for a part that a rewriter added."""
+        self.item = item
+        """The model's number of its item."""
         self.is_said = False
         """Whether the model has said its end."""
         self.kind: type | None = None

@@ -110,7 +110,7 @@ class ToldTurn:
             if original.part in self._model:
                 self._model[original.part].hear(original.text)
         elif isinstance(original, START_TYPES):
-            self._model[original.part] = ToldPart(type(original))
+            self._model[original.part] = ToldPart(type(original), original.item)
             if isinstance(original, ev.ToolCallStarted):
                 self._said_calls.add(original.call_id)
             if any(event is original for event in rewritten):
@@ -121,7 +121,7 @@ class ToldTurn:
     # -- parts
 
     def _started(self, event: Any, original: Event) -> list[Event]:
-        part = self._new_part(event, original)
+        part = self._new_part(event)
         if part is None or not self._is_new_call(event):
             return []
         room = self._room(event, part)
@@ -142,14 +142,14 @@ class ToldTurn:
             return []
         if isinstance(event, ev.ToolOutput) and self._is_taken_out(event.call_id):
             return []
-        part = self._new_part(event, original)
+        part = self._new_part(event)
         if part is None:
             return []
         told = self._numbered(event, part)
         part.whole(told)
         return [told]
 
-    def _new_part(self, event: Any, original: Event) -> ToldPart | None:
+    def _new_part(self, event: Any) -> ToldPart | None:
         """The part that this event starts: the model's own, or one that is added. None for
         a second start of an open part, and where no such output is open."""
         if not self._outputs.get(event.output):
@@ -264,7 +264,7 @@ class ToldTurn:
             # It is no part of an item of the provider's, and would be sent back as one.
             item = self._new_item()
             return msgspec.structs.replace(event, part=number, item=item, item_id=None)
-        item = self._item(event.item)
+        item = self._item(part.item)
         if (number, item) == (event.part, event.item):
             return event
         return msgspec.structs.replace(event, part=number, item=item)

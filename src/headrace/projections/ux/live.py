@@ -5,7 +5,6 @@ from __future__ import annotations
 from headrace.phases.marker import MarkerReader
 from headrace.phases.thought import Thought
 from headrace.projections.ux.segment import TextSegment
-from headrace.projections.ux.tool_kind import ToolKind
 
 
 class LiveSegment:
@@ -63,36 +62,3 @@ class LiveText:
         self.segment = segment
         self.output = segment.output_index
         self.shown: LiveSegment | None = None
-
-
-class LiveCall(LiveSegment):
-    """A tool that is called. `answered_in` is the step that brought its result."""
-
-    __slots__ = (
-        "answered_in",
-        "call_id",
-        "is_malformed",
-        "kind",
-        "started_ms",
-        "status",
-        "tool_started_ms",
-    )
-
-    def __init__(self, segment_id: str, step: int, call_id: str, kind: ToolKind) -> None:
-        super().__init__(segment_id, step)
-        self.call_id = call_id
-        self.kind = kind
-        self.status = "writing"
-        self.started_ms = 0
-        self.tool_started_ms: int | None = None
-        self.answered_in: int | None = None
-        self.is_malformed = False
-
-    @property
-    def has_result(self) -> bool:
-        return self.answered_in is not None and not self.is_malformed
-
-    def takes(self, step: int) -> bool:
-        """Whether what a tool gave in this step is this call's: later steps may answer what was
-        left open."""
-        return self.step == step or self.answered_in in (None, step)

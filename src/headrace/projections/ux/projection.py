@@ -22,10 +22,9 @@ from headrace.projections.ux.event import (
     to_event,
 )
 from headrace.projections.ux.frame import UXFrame
-from headrace.projections.ux.live import LiveCall, LivePart, LiveReasoning, LiveSegment, LiveText
+from headrace.projections.ux.live import LivePart, LiveReasoning, LiveSegment, LiveText
 from headrace.projections.ux.segment import PartType
-from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
-from headrace.projections.ux.tool_value import Outcome, outcome
+from headrace.projections.ux.tool_desk import ToolDesk
 
 _Start: TypeAlias = ev.ReasoningStarted | ev.ReasoningRedacted
 _PLACES = ("source", "ref", "title", "quote", "start", "end")
@@ -54,8 +53,7 @@ class UXProjection:
         self._at_ms = 0
         self._step = 0
         self._segments: list[LiveSegment] = []
-        self._calls: dict[str, LiveCall] = {}
-        self._call_parts: dict[int, LiveCall] = {}
+        self._tools = ToolDesk()
         self._parts: dict[int, LivePart] = {}
         self._texts: dict[int, LiveText] = {}
         self._cited_parts: dict[int, LiveSegment] = {}
@@ -96,7 +94,8 @@ class UXProjection:
         frames = [] if self._is_begun else self._begin(event)
         if isinstance(event, GOES_ON):
             self._terminal = None
-        self._step = record.step
+        self._step = self._tools.step = record.step
+        self._tools.at_ms = record.at_ms
         # The part is asked for what it held back before its reader is gone.
         rest = self._rest(event.part) if isinstance(event, ev.ReasoningFinished) else []
         statuses = [self._said(status) for status in self._status.feed(record)]
@@ -104,6 +103,8 @@ class UXProjection:
         handle = _HANDLERS.get(type(event))
         if handle is not None:
             frames += handle(self, event)
+        else:
+            frames += self._tools.feed(event)
         return [*frames, *(status for status in statuses if status.source == "tool")]
 
     def _begin(self, first: object) -> list[UXFrame]:
@@ -254,98 +255,18 @@ class UXProjection:
     # -- tools
 
     def _call_started(self, event: ev.ToolCallStarted) -> list[UXFrame]:
-        kind = kind_of(event.name, event.executor, event.provider_data)
-        call, frames = self._new_call(event, kind, event.name, event.executor)
-        self._call_parts[event.part] = call
-        return frames
-
-    def _new_call(
-        self, event: ev.ToolCallStarted | ev.ToolOutput, kind: ToolKind, name: str, executor: Any
-    ) -> tuple[LiveCall, list[UXFrame]]:
         frames = self._part_began(event.part, event.output)
         self._joined = None
-        id = segment_id(self._event_id, event.part)
-        call = LiveCall(id, self._step, event.call_id, kind)
-        call.started_ms = self._at_ms
-        started = kind.started(
-            self._event_id,
-            event.call_id,
-            name,
-            "",
-            len(self._segments),
-            self._at_ms,
-            id,
-            executor,
-            event.output,
-            event.item_id,
-        )
-        self._calls[event.call_id] = call
-        return call, [*frames, *self._append(call), started]
-
-    def _updated(self, call: LiveCall, status: str, **more: Any) -> list[UXFrame]:
-        call.status = status
-        return [call.kind.update(self._event_id, call.call_id, status, **more)]
-
-    def _args(self, event: ev.ToolCallArgsDelta) -> list[UXFrame]:
-        call = self._call_parts[event.part]
-        return [call.kind.update(self._event_id, call.call_id, call.status, args_delta=event.text)]
-
-    def _call_finished(self, event: ev.ToolCallFinished) -> list[UXFrame]:
-        return self._updated(self._call_parts[event.part], "ready", args=event.args)
-
-    def _call_malformed(self, event: ev.ToolCallMalformed) -> list[UXFrame]:
-        call = self._call_parts[event.part]
-        if call.has_result:
-            return []
-        answer = self._answer(call, Outcome(error=event.error))
-        call.is_malformed = True
-        return [answer]
-
-    def _activity(self, event: ev.ToolActivity) -> list[UXFrame]:
-        call = self._call_parts[event.part]
-        return self._updated(call, event.status, detail=event.detail)
-
-    def _tool_started(self, event: ev.ToolStarted) -> list[UXFrame]:
-        call = self._calls.get(event.call_id)
-        if call is None:
-            return []
-        call.tool_started_ms = self._at_ms
-        return self._updated(call, "running")
-
-    def _progress(self, event: ev.ToolProgress) -> list[UXFrame]:
-        call = self._calls.get(event.call_id)
-        if call is None:
-            return []
-        status = event.status or call.status
-        return self._updated(call, status, progress=event.progress, logs_delta=event.log)
+        call, started = self._tools.start(event, self._event_id, len(self._segments))
+        return [*frames, *self._append(call), started]
 
     def _tool_output(self, event: ev.ToolOutput) -> list[UXFrame]:
-        call = self._calls.get(event.call_id)
-        if call is None or not call.takes(self._step):
-            call, frames = self._new_call(event, ANY_TOOL, "", "provider")
-        else:
-            frames = self._part_began(event.part, event.output)
-            self._joined = None
-            if call.has_result and not event.content and not event.is_error:
-                return frames
-        said = outcome(event.content, is_error=event.is_error)
-        return [*frames, self._answer(call, said, None, self._at_ms - call.started_ms)]
-
-    def _tool_result(self, event: ev.ToolResult) -> list[UXFrame]:
-        call = self._calls.get(event.call_id)
-        if call is None or call.step != self._step:
-            return []
-        began = call.tool_started_ms
-        ran_ms = None if began is None else self._at_ms - began
-        said = outcome(event.content, is_error=event.is_error)
-        return [self._answer(call, said, event.kind, ran_ms)]
-
-    def _answer(
-        self, call: LiveCall, said: Outcome, kind: str | None = None, ran_ms: int | None = None
-    ) -> UXFrame:
-        call.answered_in, call.is_malformed = self._step, False
-        result = call.kind.result
-        return result(self._event_id, call.call_id, said.result, said.error, kind, ran_ms)
+        frames = self._part_began(event.part, event.output)
+        self._joined = None
+        if not self._tools.awaits(event):
+            call, started = self._tools.start_unknown(event, self._event_id, len(self._segments))
+            frames += [*self._append(call), started]
+        return [*frames, *self._tools.output(event)]
 
     # -- the rest of a turn
 
@@ -421,16 +342,11 @@ class UXProjection:
         left = [step for step in self._cited_steps if step != event.step]
         dropped = len(self._cited_steps) - len(left)
         self._segments = [one for one in self._segments if one.step != event.step]
-        calls = [one for one in self._segments if isinstance(one, LiveCall)]
-        again = [call for call in calls if call.answered_in == event.step]
-        for call in again:
-            call.answered_in = None
-        self._calls = {call.call_id: call for call in calls}
+        again = self._tools.discard(event.step)
         self._cited_steps = left
         self._forget_turn()
         self._parts.clear()
-        open_ids = tuple(call.id for call in again)
-        return [fr.StepDiscardedFrame(self._event_id, gone, event.reason, open_ids, dropped)]
+        return [fr.StepDiscardedFrame(self._event_id, gone, event.reason, again, dropped)]
 
     def _run_ended(self, event: ev.RunFinished | ev.RunFailed) -> list[UXFrame]:
         self._terminal = event
@@ -466,10 +382,6 @@ _HANDLERS: dict[type, _Handler] = {
     ev.TextStarted: UXProjection._text_started,
     ev.TextFinished: UXProjection._text_finished,
     ev.ToolCallStarted: UXProjection._call_started,
-    ev.ToolCallArgsDelta: UXProjection._args,
-    ev.ToolCallFinished: UXProjection._call_finished,
-    ev.ToolCallMalformed: UXProjection._call_malformed,
-    ev.ToolActivity: UXProjection._activity,
     ev.ToolOutput: UXProjection._tool_output,
     ev.MediaProduced: UXProjection._media,
     ev.OpaqueItem: UXProjection._opaque,
@@ -477,9 +389,6 @@ _HANDLERS: dict[type, _Handler] = {
     ev.TurnFinished: UXProjection._turn_finished,
     ev.TurnFailed: UXProjection._turn_failed,
     ev.RunStarted: UXProjection._run_started,
-    ev.ToolStarted: UXProjection._tool_started,
-    ev.ToolProgress: UXProjection._progress,
-    ev.ToolResult: UXProjection._tool_result,
     ev.StepDiscarded: UXProjection._step_discarded,
     ev.RunFinished: UXProjection._run_ended,
     ev.RunFailed: UXProjection._run_ended,
