@@ -537,22 +537,49 @@ def test_two_readers_are_refused_and_waiting_is_no_reading() -> None:
     run_virtual(main())
 
 
-def test_a_hook_that_never_returns_does_not_keep_a_run_from_ending() -> None:
-    class Stuck(Middleware):
-        async def on_event(self, run: RunView, record: Record) -> None:
-            if isinstance(record.event, ev.TextDelta):
-                await asyncio.sleep(1e6)
+class StuckObserver(Middleware):
+    async def on_event(self, run: RunView, record: Record) -> None:
+        if isinstance(record.event, ev.TextDelta):
+            await asyncio.sleep(1e6)
 
-    transport = ScriptedTransport([turn(say("a b c"), stall())])
+
+class StuckRewriter(Middleware):
+    """Takes out the reasoning, and hangs at the first word."""
+
+    async def rewrite_event(self, run: RunView, event: ev.Event) -> ev.Event | None:
+        if isinstance(event, ev.TextDelta):
+            await asyncio.sleep(1e6)
+        return None if isinstance(event, ev.ReasoningStarted) else event
+
+
+class StuckSink:
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    async def append(self, records: Any) -> None:
+        if any(isinstance(record.event, ev.TextDelta) for record in records):
+            await asyncio.sleep(1e6)
+        self.records += records
+
+
+@pytest.mark.parametrize("stuck", [StuckObserver, StuckRewriter, StuckSink])
+def test_what_never_returns_does_not_keep_a_run_from_ending(stuck: type[Any]) -> None:
+    sink = stuck() if stuck is StuckSink else None
+    middleware = [] if sink else [stuck()]
+    transport = ScriptedTransport([turn(think("Hm."), say("a b c"), stall())])
     limits = RunLimits(run_timeout_s=5, closing_s=1)
 
     async def main() -> Run:
-        agent = agent_for("chat", transport, Bench(), limits, middleware=[Stuck()])
-        async with agent.run("Go.") as run:
+        agent = agent_for("chat", transport, Bench(), limits, middleware=middleware)
+        async with agent.run("Go.", sink=sink) as run:
             await run.wait()
         return run
 
     run = run_virtual(main(), leftover=[])
+    if sink is None:
+        check_run(run, "chat", is_rewritten=True)
+    else:
+        assert sink.records == run.records[:-1]
     assert run.result.finish == aborted("timeout", "run_timeout_s=5")
     assert transport.open_streams == 0
 

@@ -48,6 +48,12 @@ class Journal:
         """Whether nothing has to be waited for: `put` may be used."""
         self._writing: asyncio.Task[None] | None = None
         self._is_unlogged = False
+        # Of the batch that is being written: what was made of it, what was not, and how many
+        # records are on their way to the log.
+        self._made: list[Event] = []
+        self._unmade: list[Event] = []
+        self._logging = 0
+        self._is_withholding = False
 
     @property
     def is_over(self) -> bool:
@@ -94,9 +100,28 @@ class Journal:
         await asyncio.wait({writing}, timeout=within_s)
         if not writing.done():
             writing.cancel()
-            self._sink, self._guard = None, None
-            self._chain = Chain(())
-            self.is_immediate = True
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Nobody is asked any more. What rewriters had made of the batch is written, and of
+        the rest the bones; what hangs in the log was never shown."""
+        self._sink, self._chain = None, Chain(())
+        self.is_immediate = self._guard is None and not self._logging
+        if self._logging:
+            self._stamp.take_back(self._logging)
+            self._is_unlogged = True
+        elif self._guard is not None:
+            made, self._made = self._made, []
+            rest, self._unmade = self._unmade, []
+            self._kept(self._stamp.feed(made, step=self._view.step))
+            self._is_withholding = True
+            events = [legal for event in rest for legal in self._withheld(event)]
+            self._kept(self._stamp.feed(events, step=self._view.step))
+
+    def _withheld(self, event: Event) -> list[Event]:
+        """An event that nobody rewrites any more: its bones, and nothing that may be secret."""
+        assert self._guard is not None
+        return self._guard.feed(event, [], self._guard.withheld(event))
 
     async def rewritten(self, event: RunFinished | RunFailed) -> RunFinished | RunFailed:
         """The terminal event as it will be written, for those who are told before."""
@@ -136,7 +161,9 @@ class Journal:
             events = [e for e in events if isinstance(e, RunFinished | RunFailed)]
         records = self._stamp.feed(events, step=self._view.step)
         if self._sink is not None:
+            self._logging = len(records)
             await self._append(self._sink, records)
+            self._logging = 0
         self._kept(records)
         if not self._chain.is_plain:
             await self._chain.observe(self._view, records)
@@ -145,7 +172,7 @@ class Journal:
         try:
             await sink.append(records)
         except Exception as error:
-            self._sink, self._is_unlogged = None, True
+            self._sink, self._is_unlogged, self._logging = None, True, 0
             self._stamp.take_back(len(records))
             why = scrub(f"{type(error).__name__}: {error}")
             raise SinkFailed(f"the log failed: {why}") from error
@@ -165,12 +192,16 @@ class Journal:
     ) -> tuple[list[Event], HeadraceError | None]:
         """The events as middleware wants them, and its first failure. What it failed to
         rewrite is left out, but for the bones of the run: it may have been a secret."""
-        made: list[Event] = []
+        if self._is_withholding:
+            return [legal for event in events for legal in self._withheld(event)], None
+        self._made, self._unmade = [], list(events)
         first: HeadraceError | None = None
         for event in events:
             rewritten, last, failure = await self._chain.rewrite(self._view, event)
             if failure is not None and last is None:
                 last = guard.withheld(event)
-            made += guard.feed(event, rewritten, last)
+            self._made += guard.feed(event, rewritten, last)
+            del self._unmade[0]
             first = first or failure
+        made, self._made = self._made, []
         return made, first

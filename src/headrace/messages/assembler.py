@@ -302,7 +302,7 @@ class Assembler:
         )
 
     def _step_finished(self, event: events.StepFinished, record: Record) -> None:
-        if event.nudge is not None and self.turns:
+        if event.nudge is not None and self.turns and not self.turns[-1].is_settled:
             self.turns[-1].fields["nudge"] = event.nudge
         for turn in self.turns:
             turn.is_settled = True
