@@ -199,25 +199,32 @@ class Loop:
         return self._plan.policy.pause_s(failed.retry_after_s, attempt, random.random())
 
     async def _try_turn(self) -> TurnFailed | None:
-        journal, is_immediate = self._journal, self._journal.is_immediate
         with self.timer(self._limits.turn_timeout_s, "turn_timeout_s"):
             self._turn = turn = await self._opened()
             self._has_spoken = False
-            last: TurnEvent | None = None
             try:
-                while events := await turn.next():
-                    last = events[-1]
-                    if not self._has_spoken:
-                        self._has_spoken = _says(events)
-                    if not is_immediate:
-                        await journal.write(events)
-                    elif journal.put(events):
-                        await journal.outbox.has_room()
+                await self._read(turn)
             finally:
                 await turn.aclose()
         self._turn = None
         self._next_item, self._next_part = turn.decoder.next_item, turn.decoder.next_part
+        last = self._journal.records[-1].event
         return last if isinstance(last, TurnFailed) else None
+
+    async def _read(self, turn: OpenTurn) -> None:
+        journal = self._journal
+        if not journal.is_immediate:
+            while events := await turn.next():
+                self._has_spoken = self._has_spoken or _says(events)
+                await journal.write(events)
+            return
+        # Once something was said, nothing but writing is to be done for an event.
+        while await turn.drain(journal.put if self._has_spoken else self._put_first):
+            await journal.outbox.has_room()
+
+    def _put_first(self, events: list[TurnEvent]) -> bool:
+        self._has_spoken = _says(events)
+        return self._journal.put(events) or self._has_spoken
 
     async def _opened(self) -> OpenTurn:
         is_second = False

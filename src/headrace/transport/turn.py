@@ -104,6 +104,31 @@ class Turn:
             events = self._broken_off(error.failure)
         return await self._last(events)
 
+    async def drain(self, take: Callable[[list[TurnEvent]], bool]) -> bool:
+        """Hand over events as they come, until there are no more, or `take` asks for a pause
+        by returning true; then this does too. For those to whom a wait for each read is too
+        much."""
+        if not self._has_begun or self._waiting or self._is_closed:
+            events = await self._unusual()
+            if not events or take(events):
+                return bool(events)
+        decoder, feed = self.decoder, self.decoder.feed
+        try:
+            async for read in self._reads:
+                events = feed(read)
+                if events and decoder.is_finished:
+                    break
+                if events and take(events):
+                    return True
+            else:
+                events = self._ended()
+        except StreamBroken as error:
+            events = self._broken_off(error.failure)
+        events = await self._last(events)
+        if events:
+            take(events)
+        return False
+
     def _ended(self) -> list[TurnEvent]:
         """The reads are over; where somebody closed the turn meanwhile, nothing is made of it."""
         return [] if self._is_closed else self.decoder.close()

@@ -189,7 +189,7 @@ def _refuse_answer(hook: Callable[..., Any]) -> None:
 def _listed(made: Event | Iterable[Event] | None) -> list[Event]:
     if made is None:
         return []
-    events = [made] if isinstance(made, msgspec.Struct) else list(made)
+    events: list[Any] = [made] if isinstance(made, msgspec.Struct) else list(made)
     for event in events:
         if not isinstance(event, msgspec.Struct):
             raise TypeError(f"expected events, got {type(event).__name__}")
