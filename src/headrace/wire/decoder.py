@@ -84,13 +84,14 @@ class Decoder:
     def feed(self, data: bytes) -> list[TurnEvent]:
         """Take one read; return the events it made known."""
         length = len(data)
+        joined = self._joined
         if length < self._tiny_bytes and LF not in data and CR not in data:
             # No line ends here, so nothing becomes known.
-            self._joined += data
-            if len(self._joined) < _MAX_JOINED_BYTES:
+            joined += data
+            if len(joined) < _MAX_JOINED_BYTES:
                 return []
             data = b""
-        if self._joined:
+        if joined:
             data = self._with_joined(data)
             length = len(data)
         self._room = room = self._room - length
