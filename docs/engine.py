@@ -17,6 +17,7 @@ from headrace.engine import (
     Agent,
     Allow,
     Budget,
+    CancelToken,
     Compactor,
     Conversation,
     Deny,
@@ -114,7 +115,7 @@ def engine_parts() -> list[str]:
     parts += ["## Middleware", interface_of_middleware(), hooks(), _DECISIONS]
     parts += [interface(RunView, is_made=False), _VIEW]
     parts += [struct(kind) for kind in (ToolCall, Allow, Deny)]
-    parts += [interface(Terminate), "## Middleware that comes along"]
+    parts += [interface(Terminate), interface(CancelToken), "## Middleware that comes along"]
     parts += [interface(kind) for kind in (Budget, Redaction, SecretPattern)]
     parts += [_PATTERNS, interface(JSONLinesTrace), struct(RunSummary)]
     parts += ["## Conversations", interface(Conversation), interface(Compactor, is_made=False)]

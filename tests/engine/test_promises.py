@@ -24,6 +24,7 @@ from headrace.content import (
 from headrace.engine import (
     Agent,
     Allow,
+    CancelToken,
     Deny,
     Middleware,
     Run,
@@ -380,6 +381,14 @@ def test_before_tool_allows_other_arguments_and_denies() -> None:
     assert "not now" in str(events(run, ev.ToolResult)[0].content)
 
 
+def test_a_call_may_be_denied_with_a_result() -> None:
+    cached = ToolReturn(content=(TextContent("3, as before"),), kind="cached")
+    run, _ = played(turn(ADD), "ok", middleware=[Hooks(before_tool=lambda *_: Deny(cached))])
+    (answer,) = events(run, ev.ToolResult)
+    assert (answer.content, answer.kind, answer.is_error) == (cached.content, "cached", False)
+    assert events(run, ev.ToolStarted) == []
+
+
 def test_after_tool_may_change_the_result() -> None:
     def mark(run: RunView, call: ToolCall, result: ToolReturn) -> ToolReturn:
         return ToolReturn(content=(TextContent("changed"),))
@@ -516,6 +525,23 @@ def test_a_second_loop_goes_on_where_the_first_was_left() -> None:
         rest = list(run)
     assert [r.seq for r in run.records][-1] == rest[-1].seq
     assert {r.seq for r in [*first, *rest]} >= set(range(5, len(run.records) + 1))
+
+
+def test_a_token_ends_all_its_runs_and_those_that_come_late() -> None:
+    token = CancelToken()
+
+    async def main() -> list[Any]:
+        agents = [agent_for("chat", ScriptedTransport([turn(stall())]), Bench()) for _ in range(3)]
+        asyncio.get_running_loop().call_later(2, token.cancel, "closing time")
+        early = [_one(agent) for agent in agents[:2]]
+        return [*await asyncio.gather(*early), await _one(agents[2])]
+
+    async def _one(agent: Agent) -> Any:
+        async with agent.run("Go.", token=token) as run:
+            return (await run.wait()).finish
+
+    assert run_virtual(main()) == [aborted("cancelled", "closing time")] * 3
+    assert token.is_cancelled
 
 
 def test_two_readers_are_refused_and_waiting_is_no_reading() -> None:

@@ -1,6 +1,7 @@
 """The engine: agents, runs, tools, middleware, conversations."""
 
 from headrace.engine.agent import Agent
+from headrace.engine.cancellation import CancelToken
 from headrace.engine.compaction import Compactor, Truncate
 from headrace.engine.conversation import Conversation
 from headrace.engine.limits import RunLimits
@@ -26,6 +27,7 @@ __all__ = [
     "Agent",
     "Allow",
     "Budget",
+    "CancelToken",
     "Compactor",
     "Conversation",
     "Decision",

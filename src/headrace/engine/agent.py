@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.engine.cancellation import CancelToken
 from headrace.engine.compaction import Compactor
 from headrace.engine.journal import Sink
 from headrace.engine.limits import DEFAULT_RUN_LIMITS, RunLimits
@@ -72,9 +73,11 @@ class Agent:
         clock: Callable[[], float] | None = None,
         sink: Sink | None = None,
         compactor: Compactor | None = None,
+        token: CancelToken | None = None,
     ) -> Run:
         """A run to enter. `clock` tells milliseconds since the epoch; `sink` gets every
-        record before anybody sees it. Raises `UsageError` for what cannot be asked."""
+        record before anybody sees it; `token` cancels it from elsewhere. Raises `UsageError`
+        for what cannot be asked."""
         model = model_for(self.model, **self._where)
         asked = tuple(messages_of(input))
         request = Request(
@@ -97,7 +100,7 @@ class Agent:
             policy=self._policy,
             compactor=compactor or self.compactor,
         )
-        return Run(plan, asked, run_id or uuid.uuid4().hex, clock or wall_clock(), sink)
+        return Run(plan, asked, run_id or uuid.uuid4().hex, clock or wall_clock(), sink, token)
 
     async def complete_async(self, input: Input, history: Sequence[Message] = ()) -> Result:
         """The result of a whole run."""

@@ -52,6 +52,7 @@ class Journal:
         self._fold_one = self.assembler.feed
         self._hand_over = self.outbox.put_one
         self._observers = chain.observers
+        self._notify = chain.notify
         self._writing: asyncio.Task[None] | None = None
         self._is_unlogged = False
         # Of the batch that is being written: what was made of it, what was not, and how many
@@ -79,7 +80,7 @@ class Journal:
         self._fold_one(record)
         is_full = self._hand_over(record)
         if self._observers:
-            self._chain.notify(self._view, record)
+            self._notify(self._view, record)
         return is_full
 
     async def write(self, events: Sequence[Event], *, is_rewritten: bool = False) -> None:
@@ -190,7 +191,7 @@ class Journal:
             feed(record)
         is_full = self.outbox.put(records)
         if self._chain.is_plain and self._chain.observers:
-            self._chain.notify(self._view, *records)
+            self._chain.notify_all(self._view, records)
         return is_full
 
     async def _rewritten(

@@ -10,6 +10,7 @@ from typing import Any, Self
 import msgspec
 
 from headrace.content import Failure, FinishReason, Usage, aborted
+from headrace.engine.cancellation import CancelToken
 from headrace.engine.journal import Journal, Sink, SinkFailed
 from headrace.engine.loop import End, Loop, RunBroken
 from headrace.engine.middleware.middleware import RunView
@@ -50,6 +51,7 @@ class Run:
         run_id: str,
         clock: Callable[[], float],
         sink: Sink | None,
+        token: CancelToken | None = None,
     ) -> None:
         self.run_id = run_id
         self._plan = plan
@@ -58,6 +60,7 @@ class Run:
         self._journal = Journal(view, plan.chain, clock, sink)
         self._loop = Loop(plan, self._journal, view, self._stop)
         self._rest: list[Record] = []
+        self._token = token
         self._abort: FinishReason | None = None
         self._interruption: str | None = None
         self._has_begun = False
@@ -198,11 +201,14 @@ class Run:
     async def _live(self) -> None:
         loop = self._loop
         end: End = _LOST
+        forget = self._token.add(self.cancel) if self._token is not None else None
         try:
             with loop.timer(self._plan.limits.run_timeout_s, "run_timeout_s"):
                 end = await self._played(loop)
             await unhindered(loop.finish(end))
         finally:
+            if forget is not None:
+                forget()
             # Whatever broke on the way, there is one end.
             if not self._journal.is_over:
                 self._journal.write_last(end)

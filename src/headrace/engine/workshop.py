@@ -99,7 +99,9 @@ class Workshop:
     async def _ask(self, call: ToolCall, tool: Tool) -> None:
         decision = await self._chain.before_tool(self._view, call)
         if isinstance(decision, Deny):
-            self._results[call.call_id] = failure(str(decision.reason))
+            reason = decision.reason
+            answer = reason if isinstance(reason, ToolReturn) else failure(str(reason))
+            self._results[call.call_id] = answer
             return
         self._start(ToolCall(call.call_id, call.name, _allowed(decision)), tool)
 

@@ -54,21 +54,31 @@ class Chain:
             request = _expected(hook, await _asked(hook, run, request), Request) or request
         return request
 
-    def notify(self, run: RunView, *records: Record) -> None:
-        """Show the records to plain observers. Everybody sees every record, also behind one
-        who fails; the first failure is raised then."""
+    def notify(self, run: RunView, record: Record) -> None:
+        """Show a record to plain observers. Everybody sees it, also behind one who fails; the
+        first failure is raised then."""
+        failure: HeadraceError | None = None
+        for hook in self.observers:
+            try:
+                if hook(run, record) is not None:
+                    _refuse_answer(hook)
+            except Terminate as terminate:
+                failure = failure or terminate
+            except _THE_PROCESS:
+                raise
+            except BaseException as error:  # noqa: BLE001 (whatever it is, it gets a name)
+                failure = failure or _failed(hook, error)
+        if failure is not None:
+            raise failure
+
+    def notify_all(self, run: RunView, records: list[Record]) -> None:
+        """The same for several."""
         failure: HeadraceError | None = None
         for record in records:
-            for hook in self.observers:
-                try:
-                    if hook(run, record) is not None:
-                        _refuse_answer(hook)
-                except Terminate as terminate:
-                    failure = failure or terminate
-                except _THE_PROCESS:
-                    raise
-                except BaseException as error:  # noqa: BLE001 (whatever it is, it gets a name)
-                    failure = failure or _failed(hook, error)
+            try:
+                self.notify(run, record)
+            except (Terminate, MiddlewareFailed) as failed:
+                failure = failure or failed
         if failure is not None:
             raise failure
 

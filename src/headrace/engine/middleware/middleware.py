@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from headrace.engine.tools.result import ToolReturn
 from headrace.errors import UsageError
 from headrace.events import Event, Record, RunFailed, RunFinished
 from headrace.messages import Message, Turn
 from headrace.requests import Request
-
-if TYPE_CHECKING:
-    from headrace.engine.tools import ToolReturn
 
 T = TypeVar("T")
 Answer: TypeAlias = Awaitable[T] | T
@@ -34,9 +32,10 @@ class Allow(msgspec.Struct, frozen=True):
 
 
 class Deny(msgspec.Struct, frozen=True):
-    """The call does not run; the model gets this instead of a result."""
+    """The call does not run; the model gets this instead: a reason, which is an error to it,
+    or a result of your own."""
 
-    reason: str
+    reason: str | ToolReturn
 
 
 Decision: TypeAlias = Allow | Deny | None
