@@ -39,9 +39,15 @@ ORDER: dict[str, dict[str, str]] = {
         "StepDiscarded": "asking",
         "StepFinished": "step over",
     },
-    "step over": {"StepStarted": "asking", "RunFinished": "over", "RunFailed": "over"},
+    "step over": {
+        "HistoryCompacted": "step over",
+        "StepStarted": "asking",
+        "RunFinished": "over",
+        "RunFailed": "over",
+    },
 }
-"""Per state: the events that may come, and the state after each."""
+"""Per state: the events that may come, and the state after each. A run whose log has failed is
+cut where it stands: nothing is shown any more but `RunFailed`."""
 _BORDERS = ("TurnStarted", "TurnFinished", "TurnFailed")
 _SAID = {kind.__name__ for kind in get_args(ev.TurnEvent)} - set(_BORDERS)
 
@@ -98,4 +104,5 @@ def picture() -> str:
     loops = {state: Loop.above(_BOXES[state]) for state in ("begun", "asking", "turn")}
     loops["calls"] = Loop.below(_BOXES["calls"])
     loops["failed"] = Loop.below(_BOXES["failed"], shift=36)
+    loops["step over"] = Loop.below(_BOXES["step over"])
     return _DIAGRAM.picture(loops)

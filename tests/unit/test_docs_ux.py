@@ -26,6 +26,7 @@ def test_the_frames_on_the_page_are_what_the_command_prints(
 ) -> None:
     shutil.copy(generate.ANSWER, tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
     argv = ["decode", "--as", "ux", "answer.sse"]
     assert run_decode(build_parser().parse_args(argv)) == 0
     assert capfdbinary.readouterr().out.decode().rstrip() in PAGE

@@ -40,6 +40,11 @@ async def dig(context: ToolContext) -> str:
     return "water"
 
 
+def flood() -> str:
+    """Give back more than there is room for."""
+    return "water " * 2_000
+
+
 class Stop(Middleware):
     """Ends a run before its first step."""
 
@@ -65,17 +70,26 @@ MORE = (
     Way("broken at the start", [], {"middleware": [Stop(ValueError("no"))]}),
     Way("shortened first", ["Hi."], {"compactor": Truncate(max_messages=1), "history": OLD}),
     Way("shortened when refused", [FULL, "Hi."], {"compactor": Truncate(), "history": OLD}),
+    Way(
+        "shortened between steps",
+        [turn(call("flood")), "Done."],
+        {"compactor": Truncate(max_tokens=3_000), "history": OLD, "tools": [flood]},
+    ),
     Way("nothing at all", [turn(stall())], {"limits": RunLimits(run_timeout_s=1)}),
 )
 
 
-@pytest.mark.parametrize("way", [*WAYS, *MORE], ids=lambda way: way.cause)
+# A log that fails cuts the run where it stands; that is said, and not drawn.
+DRAWN = [*(way for way in WAYS if way.cause != "the `sink` raises"), *MORE]
+
+
+@pytest.mark.parametrize("way", DRAWN, ids=lambda way: way.cause)
 def test_runs_make_only_the_moves_that_are_drawn(way: Way) -> None:
     walk(run_virtual(played(way)).records)
 
 
 def test_every_move_that_is_drawn_is_made_by_some_run() -> None:
-    made = {move for way in (*WAYS, *MORE) for move in walk(run_virtual(played(way)).records)}
+    made = {move for way in DRAWN for move in walk(run_virtual(played(way)).records)}
     assert {(state, move) for state, moves in ORDER.items() for move in moves} == made
 
 
