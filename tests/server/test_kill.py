@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -23,7 +24,8 @@ _START_S = 15.0
 
 
 def _command(data: Path) -> list[str]:
-    return [sys.executable, "-m", "headrace", "serve", "--port", "0", "--data", str(data)]
+    options = ["--port", "0", "--drain", "1", "--data", str(data)]
+    return [sys.executable, "-m", "headrace", "serve", *options]
 
 
 class Process:
@@ -114,7 +116,7 @@ def test_killed_at_random_nothing_acknowledged_is_lost(process: Process) -> None
 
 
 def _check_tables(data: Path, runs: int) -> None:
-    with sqlite3.connect(data / "headrace.db") as connection:
+    with closing(sqlite3.connect(data / "headrace.db")) as connection:
         (live,) = connection.execute("SELECT count(*) FROM runs WHERE state = 'live'").fetchone()
         assert live == 0
         rows = connection.execute(

@@ -210,6 +210,13 @@ def _add_serve(commands: Any) -> None:
         help="another name under which it may be reached; may be given several times",
     )
     serve.add_argument(
+        "--drain",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="how long answers may go on when it is told to stop (default: 10)",
+    )
+    serve.add_argument(
         "--keep-logs",
         type=float,
         default=168.0,

@@ -49,6 +49,7 @@ def _serve(options: Namespace) -> None:
         is_durable=options.durable,
         needs_token=options.tokens,
         hosts=tuple({"127.0.0.1", "localhost", "[::1]", options.host, *options.allow_host}),
+        drain_s=options.drain,
         keep_logs_s=options.keep_logs * 3600.0,
     )
 
