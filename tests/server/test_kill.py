@@ -135,10 +135,10 @@ def _check_tables(data: Path, runs: int) -> None:
 def test_the_interruption_is_announced_at_once_after_the_restart(process: Process) -> None:
     event_id, _ = _ask(process.url, 0.2)
     process.kill()
-    assert process.start() < 5
+    assert process.start() < _START_S
     before = time.monotonic()
     whole = httpx.get(f"{process.url}/api/chat/{event_id}/stream?protocol=thinking").content
-    assert time.monotonic() - before < 2
+    assert time.monotonic() - before < 5
     assert '"category":"interrupted"' in frames(whole)[-2][1]
 
 
