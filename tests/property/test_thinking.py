@@ -29,7 +29,8 @@ ENDINGS: dict[str, list[ev.Event]] = {
     "cancel, closed": [ev.RunFinished(aborted("cancelled")), ev.RunClosed("committed", "m")],
     "failed run": [ev.RunFailed(category="interrupted", message="stopped")],
 }
-_MAX_PREFIXES = 12
+# All of a short stream, and so many of a long one.
+_MAX_PREFIXES = 100
 
 
 def records_of(data: bytes, framing: str = "sse") -> list[Record]:

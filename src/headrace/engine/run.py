@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
@@ -20,6 +20,7 @@ from headrace.errors import HeadraceError, UsageError
 from headrace.events import Record, RunFailed, RunFinished
 from headrace.messages import Message
 from headrace.transport.sync import LoopThread, shared_loop
+from headrace.unhindered import unhindered
 from headrace.wire.failure import scrub
 
 
@@ -289,22 +290,6 @@ class Run:
 
 
 _LOST = RunFailed(category="unknown", message="the run broke before it could say why")
-
-
-async def unhindered(work: Coroutine[Any, Any, None]) -> None:
-    """Do the work whole, also while the caller is cancelled, once or again and again."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            if task.done():
-                break
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    task.result()
 
 
 def _uncancel() -> None:

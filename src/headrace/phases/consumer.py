@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from inspect import isawaitable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -13,6 +12,7 @@ from headrace.content import Usage
 from headrace.errors import UsageError
 from headrace.events import CitationAdded, PhaseChanged, Record, ToolCallFinished, ToolCallMalformed
 from headrace.phases.tracker import CompletionMode, Notice, OutputContext, PhaseTracker
+from headrace.unhindered import unhindered
 
 Told: TypeAlias = Awaitable[object] | object
 Plain: TypeAlias = Callable[[OutputContext], Told]
@@ -76,26 +76,12 @@ async def consume_async(
                 is_calling = False
     finally:
         if not is_calling:
-            await _unhindered(_tell_all(consumer, tracker.close()))
+            await unhindered(_tell_all(consumer, tracker.close()))
 
 
 async def _tell_all(consumer: Consumer, notices: list[Notice]) -> None:
     for notice in notices:
         await _tell_async(consumer, notice)
-
-
-async def _unhindered(work: Coroutine[Any, Any, None]) -> None:
-    """Cancellation may come again and again, as from a scope that has timed out."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    task.result()
 
 
 def _called(consumer: Consumer, notice: Notice) -> object:

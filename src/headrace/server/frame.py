@@ -42,10 +42,6 @@ class Projection(Protocol):
         """The frames of one record."""
         ...
 
-    def close(self) -> list[Any]:
-        """The frames that are still to come."""
-        ...
-
 
 class Encoding:
     """One protocol of one run: the same records give the same bytes, whenever."""

@@ -18,13 +18,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether every request must name its user by a token."""
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
     """The names under which the server may be reached."""
-    prefix: str = ""
-    """The path under which a proxy serves it."""
     max_body_bytes: int = 1_000_000
     max_live_runs: int = 500
     """Of all users together."""
-    max_live_runs_each: int = 20
-    """Of one user."""
     heartbeat_s: float = 15.0
     """How long a stream may be silent before a comment is sent."""
     send_timeout_s: float = 30.0

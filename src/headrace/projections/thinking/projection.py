@@ -11,7 +11,6 @@ import msgspec
 from headrace.content import ImageContent
 from headrace.errors import UsageError
 from headrace.events import (
-    JSONObject,
     MediaProduced,
     OutputFinished,
     OutputStarted,
@@ -38,6 +37,7 @@ from headrace.events import (
 from headrace.phases.status import StatusReader
 from headrace.phases.thought import Thought
 from headrace.projections.ending import GOES_ON, Terminal, ending
+from headrace.projections.thinking.call_book import CallBook
 from headrace.projections.thinking.frame import (
     END_OF_FRAMES,
     Cancelled,
@@ -57,10 +57,8 @@ from headrace.projections.thinking.frame import (
     ThinkingEnd,
     ThinkingFrame,
     ThinkingStart,
-    ToolCallStart,
 )
-from headrace.projections.thinking.tool_result import Outcome, image_url, kind_of, result_frames
-from headrace.wire.json_value import as_object
+from headrace.projections.thinking.tool_result import image_url
 
 TextShape: TypeAlias = Literal["text_delta", "openai"]
 _SOURCES: dict[str, StatusWord] = {
@@ -69,7 +67,6 @@ _SOURCES: dict[str, StatusWord] = {
     "natural": "natural_language",
     "tool": "tool",
 }
-_ACTIVITY_ENDS = {"completed": True, "failed": False, "incomplete": False}
 
 
 class ThinkingProjection:
@@ -103,10 +100,7 @@ class ThinkingProjection:
         self._is_successive = False
         self._output: int | None = None
         self._is_shown: dict[int, bool] = {}
-        self._names: dict[str, str] = {}
-        self._unanswered: dict[str, bool] = {}
-        self._called_ids: set[str] = set()
-        self._answered: set[str] = set()
+        self._calls = CallBook()
         self._ended: OutputFinished | None = None
         self._terminal: Terminal | None = None
         self._is_over = False
@@ -232,72 +226,30 @@ class ThinkingProjection:
     def _call_started(self, event: ToolCallStarted) -> list[ThinkingFrame]:
         if not self._is_ours(event.output):
             return []
-        self._names[event.call_id] = event.name
+        self._calls.add(event.call_id, event.name)
         return [*self._end_thinking(), *self._answers(), *self._end_text("tool_calls")]
 
     def _call_finished(self, event: ToolCallFinished) -> list[ThinkingFrame]:
-        args = as_object(event.args)
-        if args != event.args:
-            args = {"input": event.args}
-        return self._called(event.call_id, args)
+        return self._calls.finished(event, self._at_ms)
 
     def _call_malformed(self, event: ToolCallMalformed) -> list[ThinkingFrame]:
-        return self._called(event.call_id, {}, event.error)
-
-    def _called(
-        self, call_id: str, args: JSONObject, error: str | None = None
-    ) -> list[ThinkingFrame]:
-        """Once for each call, and before its result: some providers tell the arguments of
-        their own tools when those are done."""
-        if call_id not in self._names or call_id in self._called_ids:
-            return []
-        self._called_ids.add(call_id)
-        name = self._names[call_id]
-        return [ToolCallStart(name, args, self._at_ms, call_id=call_id, error=error)]
+        return self._calls.malformed(event, self._at_ms)
 
     def _activity(self, event: ToolActivity) -> list[ThinkingFrame]:
-        """Providers that show no output of a tool still say that it has ended."""
-        if event.status in _ACTIVITY_ENDS and event.call_id in self._names:
-            self._unanswered[event.call_id] = _ACTIVITY_ENDS[event.status]
+        self._calls.activity(event)
         return []
 
     def _answers(self) -> list[ThinkingFrame]:
-        """The results of provider-run tools that ended without an output."""
-        waiting, self._unanswered = self._unanswered, {}
-        return [
-            frame
-            for call_id, is_good in waiting.items()
-            for frame in self._result(call_id, Outcome(is_error=not is_good))
-        ]
+        return self._calls.ended(self._at_ms)
 
     def _tool_output(self, event: ToolOutput) -> list[ThinkingFrame]:
         if not self._is_ours(event.output):
             return []
-        self._unanswered.pop(event.call_id, None)
-        kind = kind_of(self._names.get(event.call_id, ""))
-        outcome = Outcome(content=event.content, kind=kind, is_error=event.is_error)
-        return [
-            *self._end_thinking(),
-            *self._end_text("tool_calls"),
-            *self._result(event.call_id, outcome),
-        ]
+        told = self._calls.output(event, self._at_ms)
+        return [*self._end_thinking(), *self._end_text("tool_calls"), *told]
 
     def _tool_result(self, event: ToolResult) -> list[ThinkingFrame]:
-        if event.call_id not in self._names:
-            return []
-        outcome = Outcome(content=event.content, kind=event.kind, is_error=event.is_error)
-        return self._result(event.call_id, outcome)
-
-    def _result(self, call_id: str, outcome: Outcome) -> list[ThinkingFrame]:
-        """Once for each call; what comes later is told in the records alone."""
-        if call_id in self._answered:
-            return []
-        self._answered.add(call_id)
-        name = self._names.get(call_id, "")
-        return [
-            *self._called(call_id, {}),
-            *result_frames(call_id, name, outcome, self._at_ms),
-        ]
+        return self._calls.result(event, self._at_ms)
 
     def _media(self, event: MediaProduced) -> list[ThinkingFrame]:
         if not self._is_ours(event.output) or not event.media_type.startswith("image"):
