@@ -4,12 +4,17 @@ PYTHON ?= python3
 WORKERS ?= auto
 FUZZ_SECONDS ?= 600
 SOAK_RUNS ?= 20000
+SOAK_STREAMS ?= 2000
 PORT ?= 8700
 DATA ?= .data
 MODEL ?=
 ARGS ?=
 
 BIN := .venv/bin
+NPM := web/npm.sh
+STATIC := src/headrace/server/static
+# Folders too: theirs is the only time stamp that a removed file changes.
+WEB_SOURCES := web/build.mjs $(shell find web/src)
 CODE := src tests examples $(if $(wildcard bench/*.py),bench)
 
 # pyright looks for a newer release of itself and says so; that is noise here.
@@ -19,21 +24,29 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check format fmt lint types layers bench docs fuzz soak wheel clean
+.PHONY: help setup serve test check format fmt lint types layers bench docs fuzz soak wheel web screenshots chromium clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo '  Variables: PYTHON (interpreter), ARGS (for pytest and bench),'
-	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS, SOAK_RUNS.'
+	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS, SOAK_RUNS, SOAK_STREAMS.'
 
-setup: .venv/.stamp ## Make .venv with the package and the tools; nothing to do when nothing changed
+setup: .venv/.stamp $(STATIC)/.stamp chromium ## Make .venv and the web page; nothing to do when nothing changed
 
-serve: .venv/.stamp ## Serve the rehearsal model, or MODEL, on 127.0.0.1:PORT
+serve: .venv/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, on 127.0.0.1:PORT
 	@$(BIN)/headrace serve --port $(PORT) --data $(DATA) $(if $(MODEL),-m $(MODEL)) $(ARGS)
 
 test: setup ## Run every test; ARGS="-k sse -x" goes to pytest
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+web: ## Build the web page anew, and print its sizes
+	@rm -f $(STATIC)/.stamp
+	@$(MAKE) --no-print-directory $(STATIC)/.stamp
+
+screenshots: setup ## Take a picture of every state of the page; those of the docs go there
+	@$(BIN)/python -m tests.browser.screenshots screenshots
+	@cp $(patsubst %,screenshots/%.png,tools text opened opened-dark final-phone) docs/pictures/
 
 check: format lint types layers ## Everything static: format, lint, types, layers
 
@@ -47,8 +60,9 @@ format: setup
 lint: setup ## Look for mistakes (ruff)
 	@$(BIN)/ruff check .
 
-types: setup ## Check the types (mypy and pyright, strict)
-	@status=0; $(BIN)/mypy $(CODE) || status=1; $(BIN)/pyright || status=1; exit $$status
+types: setup ## Check the types (mypy, pyright and tsc, strict)
+	@status=0; $(BIN)/mypy $(CODE) || status=1; $(BIN)/pyright || status=1; \
+	  $(NPM) run --silent types || status=1; exit $$status
 
 layers: setup ## Check who imports whom (import-linter)
 	@$(BIN)/lint-imports --no-cache --no-logo
@@ -62,14 +76,15 @@ docs: setup ## Regenerate the reference pages
 fuzz: setup ## Feed the decoders hostile bytes for FUZZ_SECONDS
 	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
-soak: setup ## Run random agents with faults, SOAK_RUNS of them
+soak: setup ## Run random agents with faults, SOAK_RUNS of them, and serve SOAK_STREAMS streams
 	@HEADRACE_SOAK_RUNS=$(SOAK_RUNS) $(BIN)/python -m pytest tests/engine/test_machine.py -q
+	@HEADRACE_SOAK_STREAMS=$(SOAK_STREAMS) $(BIN)/python -m pytest tests/load -q -s
 
 wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m build --wheel
 
 clean: ## Remove environments, builds and caches
-	@rm -rf .venv .venv-bench build dist .coverage htmlcov .hypothesis \
+	@rm -rf .venv .venv-bench web/node_modules $(STATIC) build dist .coverage htmlcov .hypothesis \
 	  .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	@find src tests bench docs examples -name __pycache__ -prune -exec rm -rf {} +
 
@@ -79,6 +94,26 @@ clean: ## Remove environments, builds and caches
 
 .venv-bench/.stamp: pyproject.toml bench/requirements.txt
 	$(call environment,.venv-bench,-e . -r bench/requirements.txt)
+
+web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc | .venv/.stamp
+	@echo 'installing into web/node_modules ...'
+	@$(NPM) ci >/dev/null
+	@touch $@
+
+$(STATIC)/.stamp: web/node_modules/.stamp $(WEB_SOURCES)
+	@$(NPM) run --silent build
+	@touch $@
+
+# The tests of the page need a real browser; only they miss it when it cannot be had.
+chromium:
+	@for name in chromium chromium-browser google-chrome; do \
+	  if command -v $$name >/dev/null; then exit 0; fi; \
+	done; \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo 'installing chromium ...'; \
+	  apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium >/dev/null && exit 0; \
+	fi; \
+	echo 'No chromium, chromium-browser or google-chrome on PATH: the browser tests need one.'
 
 # $(1): where, $(2): what to install. The pip of older Pythons knows no --group, hence its upgrade.
 define environment

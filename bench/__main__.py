@@ -16,6 +16,8 @@ from bench.agents import agents as contest_of_agents
 from bench.agents import crowd
 from bench.growth import growths
 from bench.imports import import_costs
+from bench.load.load import under_load
+from bench.load.report import section as load_section
 from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page
 from bench.sockets import whole_path
 from bench.streams import EVENTS
@@ -29,7 +31,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes; implies --no-write")
     parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md alone")
+    parser.add_argument("--load", action="store_true", help="the server under load alone")
     options = parser.parse_args()
+    if options.load:
+        print(load_section(under_load(_tell, is_quick=options.quick)))
+        return
     figures = _measure(scale=10 if options.quick else 1, fewer=3 if options.quick else 1)
     verdicts = goals(figures)
     print("\n".join(map(str, verdicts)))
@@ -53,10 +59,11 @@ def _measure(scale: int, fewer: int) -> Figures:
     thoughts = thinking(scale, 9 // fewer, _tell)
     turns = contest_of_agents(EVENTS // scale, fewer, _tell)
     together = crowd(scale, _tell)
+    load = under_load(_tell, is_quick=scale > 1)
     imports = import_costs((OURS, OURS_USED, MSGSPEC), 15 // fewer, _tell)
     imports |= import_costs(PEER_IMPORTS, 3 // fewer, _tell)
     return Figures(
-        chat, anthropic, others, small_reads, path, grown, thoughts, turns, together, imports
+        chat, anthropic, others, small_reads, path, grown, thoughts, turns, together, load, imports
     )
 
 

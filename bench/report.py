@@ -10,6 +10,8 @@ from bench.agents import DECODING, ENGINE, OPENAI_AGENTS, PYDANTIC_AI_RUN, Crowd
 from bench.contest import ANTHROPIC, FLOOR, HEADRACE, OPENAI, Contest
 from bench.contest import HTTPX as BARE_HTTPX
 from bench.growth import Growth
+from bench.load.load import LEAST_STREAMS, Load
+from bench.load.report import section as load_section
 from bench.sockets import AIOHTTP, STREAM, Path
 from bench.thinking import Thinking
 
@@ -23,6 +25,9 @@ PACKAGES = (
     "anthropic",
     "pydantic-ai-slim",
     "openai-agents",
+    "starlette",
+    "uvicorn",
+    "uvloop",
 )
 OURS = "import headrace"
 OURS_USED = "from headrace import Decoder"
@@ -46,6 +51,7 @@ class Figures:
     thinking: Thinking
     agents: Contest
     crowd: Crowd
+    load: Load
     imports: dict[str, float]
 
 
@@ -89,7 +95,22 @@ def goals(figures: Figures) -> list[Goal]:
         Goal("an agent's turn vs decoding", figures.agents.ratio(ENGINE, DECODING), 2),
         Goal("pydantic-ai run vs ours", figures.agents.ratio(PYDANTIC_AI_RUN, ENGINE), 40, False),
         Goal("openai-agents run vs ours", figures.agents.ratio(OPENAI_AGENTS, ENGINE), 25, False),
+        *_load_goals(figures.load),
         _import_goal(figures.imports),
+    ]
+
+
+def _load_goals(load: Load) -> list[Goal]:
+    ours, least = load.headrace, load.headrace.at(LEAST_STREAMS)
+    best = ours.best
+    held = best.streams if best is not None else 0
+    # The goals beyond what is asked for: 150 streams within 20 ms at 110 µs.
+    return [
+        Goal("streams under load", held, LEAST_STREAMS, False, ""),
+        Goal(f"p99 delay, {least.streams} streams", least.p99_ms, 25, unit=" ms"),
+        Goal(f"CPU an event, {least.streams} streams", least.cpu_us, 140, unit=" µs"),
+        Goal(f"memory a stream, {least.streams} streams", ours.memory_kb(least), 80, unit=" KB"),
+        Goal("p99 beside clients that never read", load.deaf.moved_ms, 5, unit=" ms more"),
     ]
 
 
@@ -138,6 +159,7 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
         _thinking(figures.thinking),
         _contest(figures.agents, "chunk", ENGINE),
         _crowd(figures.crowd),
+        load_section(figures.load),
         _imports(figures.imports),
         "## Goals\n\n" + "\n".join(f"- {goal}" for goal in verdicts),
         _REPEAT,
@@ -171,8 +193,9 @@ _REPEAT = """
 ## Repeat it
 
 ```
-make bench                      # about five minutes; writes this page
+make bench                      # about eight minutes; writes this page
 make bench ARGS=--no-write      # the goals only
+make bench ARGS=--load          # the server under load alone: prints its section
 make bench ARGS=--quick         # a tenth of the sizes, to see that it runs; writes nothing
 ```
 

@@ -52,6 +52,7 @@ from headrace.cli.table import Table
 from headrace.events import Record, run, turn
 from headrace.messages import entry, message
 from headrace.providers import Provider
+from headrace.server.settings import Settings
 from headrace.transport.grpc import GRPCTransport
 from headrace.transport.http import HTTPTransport
 from headrace.wire import failure
@@ -272,6 +273,8 @@ def _cli_page() -> str:
         parts += [_options(command)]
         if command.epilog:
             parts += [f"```text\n{command.epilog.strip()}\n```"]
+        for action, own in subcommands(command).items():
+            parts += [f"### headrace {name} {action}", _options(own)]
     return _page(parts)
 
 
@@ -328,6 +331,25 @@ def _limits() -> str:
         for field in msgspec.structs.fields(Limits)
     ]
     return table(("limit", "default", "bounds"), rows)
+
+
+def _server_settings() -> str:
+    docs = field_docs(Settings)
+    rows = [
+        (f"`{field.name}`", _told(field.default), docs[field.name])
+        for field in msgspec.structs.fields(Settings)
+    ]
+    return table(("setting", "default", "meaning"), rows)
+
+
+def _told(value: Any) -> str:
+    if value is msgspec.NODEFAULT or value == "":
+        return ""
+    if isinstance(value, tuple):
+        return ", ".join(f"`{one}`" for one in value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,}" if isinstance(value, int) else f"{value:,g}"
 
 
 def _amount(name: str, value: int) -> str:
@@ -427,6 +449,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "rules": catalogue.rules,
     "run_limits": engine.run_limits,
     "run_order": engine.order,
+    "server_settings": _server_settings,
     "status_sources": watching.sources,
     "timeline": watching.drawn,
     "ux_answer": _answer_ux,

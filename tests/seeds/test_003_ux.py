@@ -218,7 +218,8 @@ def _same_shape(wanted: Any, found: Any) -> None:
 
 def test_event_object_has_the_keys_that_were_decided() -> None:
     event = shown(GRANT)[-1]["event"]
-    assert set(event) == {"id", "role", "run_id", "created_at", "segments", "usage", "finish"}
+    decided = {"id", "role", "run_id", "created_at", "segments", "usage", "finish"}
+    assert set(event) == decided | {"duration_ms"}, "what is added is marked in docs/topics/ux.md"
     assert (event["id"], event["role"]) == ("event_1", "assistant")
 
 

@@ -61,24 +61,35 @@ class Served:
 
 
 @asynccontextmanager
-async def served(agent: Any, data: Path, **settings: Any) -> AsyncIterator[Served]:
-    """Serve until the block is left."""
+async def running(app: Any, **options: Any) -> AsyncIterator[str]:
+    """Any application, at this address, until the block is left."""
     listener = listening("127.0.0.1", 0)
-    app = create_app(agent, data=data, **settings)
-    config = uvicorn.Config(app, log_level="warning", access_log=False)
+    config = uvicorn.Config(app, log_level="warning", access_log=False, **options)
     server = _Server(config)
     task = asyncio.ensure_future(server.serve(sockets=[listener]))
     while not server.started:
         await asyncio.sleep(0.002)
         assert not task.done()
-    port = listener.getsockname()[1]
-    async with aiohttp.ClientSession() as http:
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await task
+
+
+@asynccontextmanager
+async def served(agent: Any, data: Path, **settings: Any) -> AsyncIterator[Served]:
+    """Serve until the block is left."""
+    app = create_app(agent, data=data, **settings)
+    service: Service = app.state.service
+    async with (
+        running(app, root_path=service.settings.prefix) as url,
+        aiohttp.ClientSession() as http,
+    ):
         try:
-            yield Served(f"http://127.0.0.1:{port}", app.state.service, http)
+            yield Served(url, service, http)
         finally:
-            await app.state.service.runs.drain(0.2)
-            server.should_exit = True
-            await task
+            await service.runs.drain(0.2)
 
 
 def scripted(*turns: Any, **options: Any) -> Agent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def test_the_document_names_every_route_and_no_other(client: TestClient) -> None
 def test_a_conversation_goes_on_and_the_model_is_told_all_of_it(client: TestClient) -> None:
     _, conversation_id = ask(client, "One?")
     ask(client, "Two?", conversation_id=conversation_id)
-    roles = [one["message"]["role"] for one in messages(client, conversation_id)]
+    roles = [one["role"] for one in messages(client, conversation_id)]
     assert roles == ["user", "assistant", "user", "assistant"]
     parents = [one["parent_id"] for one in messages(client, conversation_id)]
     ids = [one["id"] for one in messages(client, conversation_id)]
@@ -77,6 +78,49 @@ def test_an_answer_is_given_again_and_a_question_is_asked_again_as_branches(
     tree = {one["id"]: one["parent_id"] for one in messages(client, conversation_id)}
     assert tree[first] == tree[again] == question
     assert tree[tree[edited]] == question
+
+
+def test_the_first_question_is_asked_in_another_way(client: TestClient) -> None:
+    _, conversation_id = ask(client, "One?")
+    question = messages(client, conversation_id)[0]["id"]
+    edited, _ = ask(client, "Uno?", conversation_id=conversation_id, beside_id=question)
+    tree = {one["id"]: one["parent_id"] for one in messages(client, conversation_id)}
+    assert tree[tree[edited]] is None
+    assert len(tree) == 4
+    assert client.post("/api/chat", json={"message": "x", "beside_id": question}).status_code == 422
+
+
+def test_a_reader_turns_to_another_branch(client: TestClient) -> None:
+    first, conversation_id = ask(client, "One?")
+    path = f"/api/conversations/{conversation_id}"
+    question = messages(client, conversation_id)[0]["id"]
+    again, _ = ask(client, parent_id=question)
+    assert client.get(path).json()["conversation"]["leaf_id"] == again
+    assert client.patch(path, json={"leaf_id": first}).json()["leaf_id"] == first
+    assert client.patch(path, json={"leaf_id": "msg_none"}).status_code == 404
+    followed, _ = ask(client, "And?", conversation_id=conversation_id)
+    tree = {one["id"]: one["parent_id"] for one in messages(client, conversation_id)}
+    assert tree[tree[followed]] == first
+
+
+def test_what_is_read_is_what_the_stream_ended_with(client: TestClient) -> None:
+    answer = client.post("/api/chat", json={"message": "One?"})
+    last = json.loads(answer.text.strip().rpartition("data: ")[2])
+    assert last["type"] == "message_final"
+    read = messages(client, answer.headers["x-conversation-id"])
+    assert read[1]["event"] == last["event"]
+    assert read[0]["text"] == "One?"
+    assert read[0]["id"] == answer.headers["x-parent-id"]
+
+
+def test_the_models_are_told(client: TestClient) -> None:
+    (model,) = client.get("/api/models").json()["models"]
+    assert model == {
+        "name": "default",
+        "model": "openai-chat:test",
+        "tools": [],
+        "is_rehearsal": False,
+    }
 
 
 def test_titles_search_rename_export_and_delete(client: TestClient) -> None:

@@ -159,6 +159,23 @@ def test_the_same_key_is_the_same_run_and_another_body_is_refused(tmp_path: Path
     asyncio.run(main())
 
 
+def test_many_requests_with_the_same_key_at_once_watch_the_same_run(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(scripted(turn(say("Hi."))), tmp_path) as server:
+            for number in range(10):
+                key = {"idempotency-key": f"k-{number}"}
+                seen = await asyncio.gather(*(_asked(server, key) for _ in range(8)))
+                assert len(set(seen)) == 1
+                assert frames(seen[0])[-1][1] == "[DONE]"
+
+    async def _asked(server: Served, key: dict[str, str]) -> bytes:
+        async with server.open("Go.", headers=key) as response:
+            assert response.status == 200, await response.text()
+            return bytes(await response.read())
+
+    asyncio.run(main())
+
+
 def test_a_second_message_under_a_live_run_is_refused_and_names_it(tmp_path: Path) -> None:
     async def main() -> None:
         agent = scripted(turn(say(ANSWER), pace_s=0.01))

@@ -210,6 +210,26 @@ def _add_serve(commands: Any) -> None:
         help="another name under which it may be reached; may be given several times",
     )
     serve.add_argument(
+        "--prefix",
+        default="",
+        metavar="PATH",
+        help="what a proxy takes away in front of each path, such as /chat",
+    )
+    serve.add_argument(
+        "--asks-per-minute",
+        type=int,
+        default=60,
+        metavar="N",
+        help="how often one user may ask, with --tokens (default: 60)",
+    )
+    serve.add_argument(
+        "--runs-per-user",
+        type=int,
+        default=20,
+        metavar="N",
+        help="how many answers of one user are written at once, with --tokens (default: 20)",
+    )
+    serve.add_argument(
         "--drain",
         type=float,
         default=10.0,
@@ -228,13 +248,21 @@ def _add_serve(commands: Any) -> None:
 def _add_token(commands: Any) -> None:
     token = commands.add_parser(
         "token",
-        help="make a token for a user of a server",
-        description="Make a token for a user of a server that was started with --tokens. It is"
+        help="make, list and revoke tokens for the users of a server",
+        description="Tokens for the users of a server that was started with --tokens. A token is"
         " printed once, and only its hash is kept.",
     )
-    token.add_argument("user", metavar="USER", help="whose it is")
-    token.add_argument("--name", default="", help="what it is for")
-    token.add_argument("--data", metavar="DIR", help="the server's data folder")
+    actions = token.add_subparsers(
+        dest="action", metavar="ACTION", required=True, parser_class=_Parser
+    )
+    create = actions.add_parser("create", help="make one and print it")
+    create.add_argument("user", metavar="USER", help="whose it is")
+    create.add_argument("--name", default="", help="what it is for")
+    listed = actions.add_parser("list", help="show the ids and owners of all, never a token")
+    revoke = actions.add_parser("revoke", help="forget one, from the next request on")
+    revoke.add_argument("id", metavar="ID", help="its id, as `list` shows it")
+    for action in (create, listed, revoke):
+        action.add_argument("--data", metavar="DIR", help="the server's data folder")
 
 
 def _add_color(command: argparse.ArgumentParser, where: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from argparse import Namespace
@@ -31,7 +30,8 @@ def run(options: Namespace) -> int:
 def _serve(options: Namespace) -> None:
     from headrace.server.app import create_app
     from headrace.server.config import agent_from
-    from headrace.server.process import listening, serve
+    from headrace.server.process import listening
+    from headrace.server.process import run as serve
 
     is_near = options.host in _LOOPBACK
     if not is_near and not options.tokens:
@@ -49,6 +49,9 @@ def _serve(options: Namespace) -> None:
         is_durable=options.durable,
         needs_token=options.tokens,
         hosts=tuple({"127.0.0.1", "localhost", "[::1]", options.host, *options.allow_host}),
+        prefix=_prefix(options.prefix),
+        asks_per_minute=options.asks_per_minute,
+        max_live_runs_per_user=options.runs_per_user,
         drain_s=options.drain,
         keep_logs_s=options.keep_logs * 3600.0,
     )
@@ -57,7 +60,13 @@ def _serve(options: Namespace) -> None:
         print(f"Headrace serves {agent.model} at {address}", flush=True)
         print(f"data: {data_folder(options.data)} · stop with Ctrl-C", flush=True)
 
-    asyncio.run(serve(app, listener, ready=ready))
+    serve(app, listener, ready=ready)
+
+
+def _prefix(given: str) -> str:
+    """With a slash before it and none behind it."""
+    name = given.strip("/")
+    return f"/{name}" if name else ""
 
 
 def data_folder(given: str | None) -> Path:

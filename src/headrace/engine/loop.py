@@ -83,6 +83,7 @@ class Loop:
         self._has_spoken = False
         self._turn: OpenTurn | None = None
         self._workshop: Workshop | None = None
+        self._leaving: asyncio.Task[None] | None = None
         self._is_in_step = False
         self._next_item = 0
         self._next_part = 0
@@ -218,9 +219,16 @@ class Loop:
                 self._has_spoken = self._has_spoken or _says(events)
                 await journal.write(events)
             return
+        # A log that fails while the provider is silent ends the turn, not its next word.
+        journal.on_broken = lambda: self._leave(turn)
         # Once something was said, nothing but writing is to be done for an event.
         while await turn.drain(journal.put if self._has_spoken else self._put_first):
-            await journal.outbox.has_room()
+            await journal.has_room()
+        await journal.landed()
+        journal.on_broken = None
+
+    def _leave(self, turn: OpenTurn) -> None:
+        self._leaving = asyncio.ensure_future(turn.aclose())
 
     def _put_first(self, events: list[TurnEvent]) -> bool:
         self._has_spoken = _says(events)

@@ -4,6 +4,7 @@ makes the run wait."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from headrace.errors import UsageError
 from headrace.events import Record
@@ -20,9 +21,14 @@ class Outbox:
         self._is_unbounded = False
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
+        self.take: Callable[[list[Record]], None] | None = None
+        """Who gets the records at once, instead of a reader that waits for them."""
 
     def put(self, records: list[Record]) -> bool:
         """Hand over; never waits. Returns whether the reader is far behind."""
+        if self.take is not None:
+            self.take(records)
+            return False
         waiting = self._waiting
         waiting += records
         if self._reader is not None:
@@ -37,6 +43,9 @@ class Outbox:
 
     def put_one(self, record: Record) -> bool:
         """`put` for a single record."""
+        if self.take is not None:
+            self.take([record])
+            return False
         waiting = self._waiting
         waiting.append(record)
         if self._reader is not None:

@@ -119,6 +119,14 @@ class Run:
         await asyncio.wait({self._task})
         return self.result
 
+    def hand_to(self, take: Callable[[list[Record]], None]) -> None:
+        """Have the records handed over as they are written, in place of reading them; the run
+        keeps none but the latest then. `take` must not raise. Before the run is entered."""
+        if self._task is not None:
+            raise UsageError("say who takes the records before you enter the run")
+        self._journal.keeps_records = False
+        self._journal.outbox.take = take
+
     # -- not waiting: the same, on a loop of its own thread
 
     def __enter__(self) -> Self:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -17,10 +18,11 @@ from headrace.engine import Agent
 from headrace.server.gate import Gate
 from headrace.server.metrics import metrics
 from headrace.server.openapi import openapi
-from headrace.server.page import PAGE, SCRIPT, STYLE
-from headrace.server.problem import JSON
+from headrace.server.page import page_routes
+from headrace.server.problem import JSON, refused
 from headrace.server.routes.chat import Chat
 from headrace.server.routes.conversations import Conversations
+from headrace.server.routes.models import Models
 from headrace.server.service import Service
 from headrace.server.settings import Settings
 
@@ -31,46 +33,31 @@ def create_app(
     """An application that serves an agent, or several by name, the first by default.
 
     `data` is the folder that everything is kept in; `settings` are those of `Settings`. The
-    service is at `app.state.service` while the application runs.
+    service is at `app.state.service`. An application that mounts this one enters it as a context
+    in its own lifespan; where it does not, the first request opens it, and nothing drains it.
     """
     agents = {"default": agent} if isinstance(agent, Agent) else dict(agent)
     service = Service(agents, Settings(data=Path(data), **settings), address=address)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
-        await service.open()
-        try:
+        async with service:
             yield
-        finally:
-            await service.close()
 
     routes = [
         *Chat(service).routes,
         *Conversations(service).routes,
-        Route("/", _page),
-        Route("/page.js", _script),
-        Route("/page.css", _style),
+        *Models(service).routes,
+        *page_routes(),
         Route("/healthz", _health),
         Route("/readyz", _readiness(service)),
         Route("/metrics", _metrics(service)),
         Route("/openapi.json", _openapi),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan)
-    app.add_middleware(Gate, settings=service.settings)
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: refused})
+    app.add_middleware(Gate, service=service)
     app.state.service = service
     return app
-
-
-async def _page(request: Request) -> Response:
-    return Response(PAGE, media_type="text/html")
-
-
-async def _script(request: Request) -> Response:
-    return Response(SCRIPT, media_type="text/javascript")
-
-
-async def _style(request: Request) -> Response:
-    return Response(STYLE, media_type="text/css")
 
 
 async def _health(request: Request) -> Response:
@@ -78,11 +65,12 @@ async def _health(request: Request) -> Response:
 
 
 async def _openapi(request: Request) -> Response:
-    return JSON(openapi(__version__))
+    return JSON(openapi(__version__, request.scope.get("root_path", "")))
 
 
 def _metrics(service: Service) -> Any:
     async def told(request: Request) -> Response:
+        await service.owner(request)
         return PlainTextResponse(metrics(service))
 
     return told
@@ -91,8 +79,9 @@ def _metrics(service: Service) -> Any:
 def _readiness(service: Service) -> Any:
     async def ready(request: Request) -> Response:
         is_ready = service.is_ready and not service.runs.is_draining
-        return JSON(
-            {"is_ready": is_ready, "live_runs": service.runs.count}, 200 if is_ready else 503
-        )
+        told: dict[str, Any] = {"is_ready": is_ready}
+        if not service.settings.needs_token:
+            told["live_runs"] = service.runs.count
+        return JSON(told, 200 if is_ready else 503)
 
     return ready

@@ -2,61 +2,102 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
 
 from headrace.events import Record
-from headrace.server.frame import Encoding, FrameId
+from headrace.server.frame import START, Encoding, FrameId, number_of
+from headrace.server.watch import Watch
+
+Past: TypeAlias = Callable[[], Awaitable[list[bytes]]]
+"""The frames of the run so far, made again from its log."""
+
+MAX_KEPT_BYTES = 262_144
+"""What is kept for watchers that are slow, all of them together."""
+_SPARE_BYTES = 2_048
+"""What is kept when everybody has it, for those who lost their connection just now."""
 
 
 class Broadcast:
-    """Grows while the run goes on. A watcher is nothing but a place in it: one that is slow
-    holds up nobody, and costs what its connection buffers."""
+    """Grows at one end while the run goes on, and at the other lets go of what every watcher
+    has taken. One that is slow holds up nobody: what is gone when it comes, it gets from the
+    log."""
 
-    def __init__(self, encoding: Encoding) -> None:
+    def __init__(self, encoding: Encoding, past: Past, gone: bytes | None = None) -> None:
+        self.past = past
+        self.is_closed = False
         self._encoding = encoding
-        self._frames: list[tuple[FrameId, bytes]] = []
-        self._is_closed = False
-        self._news: asyncio.Future[None] | None = None
+        self._frames: list[bytes] = []
+        self.kept_bytes = 0
+        """Of the frames that are here."""
+        self._first = 0
+        """The place of the first frame that is kept."""
+        self._gone = gone
+        """The last frame that is not."""
+        self._watches: list[Watch] = []
 
-    def feed(self, record: Record) -> None:
-        """A record has been logged."""
-        self._frames += self._encoding.feed(record)
+    def feed(self, records: Sequence[Record]) -> None:
+        """Records have been logged."""
+        for record in records:
+            for frame in self._encoding.feed(record):
+                self._frames.append(frame)
+                self.kept_bytes += len(frame)
+        if self.kept_bytes > 2 * _SPARE_BYTES:
+            self._trim()
         self._wake()
 
     def close(self) -> None:
         """Nothing comes any more."""
-        self._is_closed = True
+        self.is_closed = True
         self._wake()
 
-    async def watch(self, after: FrameId) -> AsyncIterator[list[bytes]]:
+    def watch(self, after: FrameId) -> Watch:
         """The frames behind this one: those that are there at once, the others as they come."""
-        place = self._behind(after)
-        while True:
-            fresh = self._frames[place:]
-            if fresh:
-                place += len(fresh)
-                yield [data for _, data in fresh]
-            elif self._is_closed:
-                return
-            else:
-                await self._wait()
+        watch = Watch(self, after)
+        self._watches.append(watch)
+        return watch
 
-    def _behind(self, after: FrameId) -> int:
-        low, high = 0, len(self._frames)
-        while low < high:
-            middle = (low + high) // 2
-            if self._frames[middle][0] <= after:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+    def leave(self, watch: Watch) -> None:
+        """It takes nothing any more."""
+        if watch in self._watches:
+            self._watches.remove(watch)
 
-    async def _wait(self) -> None:
-        if self._news is None or self._news.done():
-            self._news = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._news)
+    # -- places
+
+    @property
+    def end(self) -> int:
+        """The place behind the newest frame."""
+        return self._first + len(self._frames)
+
+    @property
+    def last(self) -> FrameId:
+        """The newest frame."""
+        newest = self._frames[-1] if self._frames else self._gone
+        return START if newest is None else number_of(newest)
+
+    def behind(self, after: FrameId) -> int | None:
+        """The place behind a frame; None where frames behind it are gone."""
+        if self._gone is not None and after < number_of(self._gone):
+            return None
+        return self.end - sum(number_of(frame) > after for frame in self._frames)
+
+    def taken(self, place: int) -> list[bytes] | None:
+        """The frames from there on; None where some of them are gone."""
+        return None if place < self._first else self._frames[place - self._first :]
+
+    def _trim(self) -> None:
+        """Let go of what all have taken, and of more where one is too far behind."""
+        taken = min((watch.place for watch in self._watches), default=self.end) - self._first
+        gone, left = 0, self.kept_bytes
+        for number, frame in enumerate(self._frames):
+            if left <= (_SPARE_BYTES if number < taken else MAX_KEPT_BYTES):
+                break
+            gone, left = number + 1, left - len(frame)
+        if gone:
+            self._gone, self.kept_bytes = self._frames[gone - 1], left
+            self._first += gone
+            del self._frames[:gone]
 
     def _wake(self) -> None:
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+        for watch in self._watches:
+            watch.wake()

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from headrace.errors import HeadraceError
 
@@ -23,10 +23,18 @@ Work: TypeAlias = Callable[[sqlite3.Connection], T]
 _MAX_GROUP = 512
 _READERS = 4
 _BUSY_MS = 5_000
+# Readers are several, and look up little.
+_READER_CACHE_KB = 512
 
 
 class StorageFailed(HeadraceError):
     """The database could not do what was asked; nothing of it was done."""
+
+
+class _Job(NamedTuple):
+    work: Work[Any]
+    future: Future[Any]
+    is_atomic: bool
 
 
 class Database:
@@ -36,7 +44,7 @@ class Database:
     def __init__(self, path: Path, *, is_durable: bool = False) -> None:
         self._path = path
         self._is_durable = is_durable
-        self._jobs: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._connections = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="headrace-read")
@@ -50,9 +58,15 @@ class Database:
     async def write(self, work: Work[T]) -> T:
         """Do the work in a transaction; returns when it is committed. Work that raises is
         undone, and only that."""
+        return await asyncio.shield(asyncio.wrap_future(self.submit(work)))
+
+    def submit(self, work: Work[T], *, is_atomic: bool = False) -> Future[T]:
+        """Have the work done, and do not wait; the future is settled by the writer's thread.
+        Work that writes with a single statement is a transaction by itself: where it is told
+        to be `is_atomic` and is alone, it is spared another around it."""
         future: Future[T] = Future()
-        self._jobs.put((work, future))
-        return await asyncio.shield(asyncio.wrap_future(future))
+        self._jobs.put(_Job(work, future, is_atomic))
+        return future
 
     async def read(self, work: Work[T]) -> T:
         """Do the work on a reader's connection."""
@@ -61,9 +75,7 @@ class Database:
 
     def write_now(self, work: Work[T]) -> T:
         """`write` for code that does not wait."""
-        future: Future[T] = Future()
-        self._jobs.put((work, future))
-        return future.result()
+        return self.submit(work).result()
 
     def close(self) -> None:
         """Finish what waits, and let go of the file."""
@@ -85,14 +97,16 @@ class Database:
         is_over = False
         while not is_over:
             group, is_over = self._group()
-            if group:
+            if len(group) == 1 and group[0].is_atomic:
+                self._do_alone(connection, group[0])
+            elif group:
                 self._commit(connection, group)
         connection.close()
 
-    def _group(self) -> tuple[list[tuple[Work[Any], Future[Any]]], bool]:
+    def _group(self) -> tuple[list[_Job], bool]:
         """All that waits, up to a bound; at least one."""
         job = self._jobs.get()
-        group: list[tuple[Work[Any], Future[Any]]] = []
+        group: list[_Job] = []
         while job is not None:
             group.append(job)
             if len(group) >= _MAX_GROUP or self._jobs.empty():
@@ -100,13 +114,21 @@ class Database:
             job = self._jobs.get()
         return group, True
 
-    def _commit(
-        self, connection: sqlite3.Connection, group: list[tuple[Work[Any], Future[Any]]]
-    ) -> None:
+    def _do_alone(self, connection: sqlite3.Connection, job: _Job) -> None:
+        """Without words around it: each would let go of the interpreter and wait for it."""
+        try:
+            result = job.work(connection)
+        except Exception as error:  # noqa: BLE001 (it belongs to whoever asked)
+            job.future.set_exception(_named(error))
+            return
+        self.commits += 1
+        job.future.set_result(result)
+
+    def _commit(self, connection: sqlite3.Connection, group: list[_Job]) -> None:
         done: list[tuple[Future[Any], Any]] = []
         try:
             connection.execute("BEGIN IMMEDIATE")
-            for work, future in group:
+            for work, future, _ in group:
                 try:
                     done.append((future, self._done(connection, work)))
                 except Exception as error:  # noqa: BLE001 (it belongs to whoever asked)
@@ -117,7 +139,7 @@ class Database:
             self._undo(connection)
             for future, _ in done:
                 future.set_exception(_named(error))
-            for _, future in group:
+            for _, future, _ in group:
                 if not future.done():
                     future.set_exception(_named(error))
             return
@@ -146,6 +168,7 @@ class Database:
         if connection is None:
             connection = self._connections.reader = self._connect()
             connection.execute("PRAGMA query_only = ON")
+            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KB}")
             self._open.append(connection)
         try:
             return work(connection)

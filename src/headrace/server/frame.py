@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -50,15 +50,22 @@ class Encoding:
         self._projection = projection
         self._encode = encode
 
-    def feed(self, record: Record) -> list[tuple[FrameId, bytes]]:
+    def feed(self, record: Record) -> list[bytes]:
         """The frames of a record, ready to be sent."""
-        return self._framed(record.seq, self._projection.feed(record))
-
-    def _framed(self, seq: int, frames: Iterable[Any]) -> list[tuple[FrameId, bytes]]:
+        seq, encode = record.seq, self._encode
         return [
-            (FrameId(seq, place), sse(FrameId(seq, place), self._encode(frame)))
-            for place, frame in enumerate(frames, 1)
+            sse(FrameId(seq, place), encode(frame))
+            for place, frame in enumerate(self._projection.feed(record), 1)
         ]
+
+
+def number_of(frame: bytes) -> FrameId:
+    """The id that a frame of ours carries."""
+    seq, _, place = frame[len(_ID) : frame.index(b"\n")].partition(b".")
+    return FrameId(int(seq), int(place))
+
+
+_ID = b"id: "
 
 
 def sse(number: FrameId, payload: bytes) -> bytes:
@@ -67,4 +74,4 @@ def sse(number: FrameId, payload: bytes) -> bytes:
     if b"\n" in payload or b"\r" in payload:
         payload = payload.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         payload = b"\ndata: ".join(payload.split(b"\n"))
-    return b"id: %b\ndata: %b\n\n" % (str(number).encode(), payload)
+    return b"id: %d.%d\ndata: %b\n\n" % (number.seq, number.place, payload)

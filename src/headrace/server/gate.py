@@ -10,33 +10,41 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.errors import HeadraceError
-from headrace.server.problem import Problem, answer
-from headrace.server.settings import Settings
+from headrace.server.database import StorageFailed
+from headrace.server.problem import Problem, answer, media_type
+from headrace.server.service import Service
 from headrace.server.store import KeyTaken, NotFound, RunLive
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
+_FORMS = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
 _CSP = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
-    b" connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    b" connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none';"
+    b" frame-ancestors 'none'"
 )
 _logger = logging.getLogger("headrace.server")
 
 
 class Gate:
-    """Checks host, origin and size before anything else, and turns failures into answers."""
+    """Checks host, origin and size before anything else, and turns failures into answers. Where
+    nobody has opened the service, the first request does."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
-        self._settings = settings
+        self._service = service
+        self._settings = service.settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         request_id = uuid.uuid4().hex
+        scope.setdefault("state", {})["request_id"] = request_id
         sender = _Sender(send, request_id)
         try:
             self._check(scope)
+            if not self._service.is_ready:
+                await self._service.open()
             await self._app(scope, receive, sender)
         except (Problem, HeadraceError) as error:
             problem = _problem(error)
@@ -61,6 +69,7 @@ class Gate:
         if scope["method"] in _SAFE:
             return
         self._check_origin(headers, host)
+        self._check_type(headers)
         self._check_size(headers)
 
     def _check_origin(self, headers: Headers, host: str) -> None:
@@ -70,10 +79,17 @@ class Gate:
         if is_foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise Problem(403, "foreign_origin", "requests of other sites are refused")
 
+    def _check_type(self, headers: Headers) -> None:
+        """What a page of another site can send without being asked for leave is no JSON."""
+        if media_type(headers.get("content-type", "")) in _FORMS:
+            raise Problem(415, "not_json", "send Content-Type: application/json")
+
     def _check_size(self, headers: Headers) -> None:
         length = headers.get("content-length", "0")
         limit = self._settings.max_body_bytes
-        if not length.isdigit() or int(length) > limit:
+        # A number of many digits is not even looked at.
+        is_number = length.isascii() and length.isdigit() and len(length) < 19
+        if not is_number or int(length) > limit:
             raise Problem(413, "too_large", f"a request may have {limit} bytes")
 
 
@@ -100,9 +116,8 @@ class _Sender:
 
 def _name_of(host: str) -> str:
     """The host without its port."""
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0].lower()
+    name, bracket, _ = host.partition("]") if host.startswith("[") else host.partition(":")
+    return (name + "]" if bracket == "]" else name).lower()
 
 
 def _problem(error: Exception) -> Problem:
@@ -118,5 +133,9 @@ def _problem(error: Exception) -> Problem:
             return Problem(409, "run_live", text, event_id=error.message_id)
         case KeyTaken():
             return Problem(422, "key_taken", str(error))
+        case StorageFailed():
+            _logger.error("the database failed: %s", error)
+            text = "the server cannot write at the moment: try again later"
+            return Problem(503, "storage", text, retry_after_s=5.0)
         case _:
             return Problem(400, "bad_request", str(error))

@@ -4,8 +4,10 @@ by record, and is committed once, at its end."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, suppress
+from functools import partial
 
 from headrace.engine import Agent, Run
 from headrace.errors import HeadraceError, UsageError
@@ -13,9 +15,11 @@ from headrace.events import Record, RunClosed, RunFailed, RunFinished
 from headrace.messages import Message, fold
 from headrace.server.broadcast import Broadcast
 from headrace.server.database import StorageFailed
-from headrace.server.frame import Encoding, FrameId
+from headrace.server.frame import Encoding, FrameId, number_of
 from headrace.server.log import Log
 from headrace.server.store import RunRow, Store
+
+_logger = logging.getLogger("headrace.server")
 
 Protocols = dict[str, Callable[[RunRow], Encoding]]
 """How the records of a run are shown, by name."""
@@ -27,40 +31,80 @@ class _Sink:
     def __init__(self, log: Log, run_id: str) -> None:
         self._log = log
         self._run_id = run_id
+        self._tail = log.tail(run_id)
+        self.put = self._tail.put
 
     async def append(self, records: Sequence[Record]) -> None:
         await self._log.append(self._run_id, records)
 
 
 class LiveRun:
-    """One run that is going on, and those who watch it."""
+    """One run that is going on, and those who watch it. What has been shown is in the log and
+    nowhere else."""
 
-    def __init__(self, row: RunRow, run: Run, protocols: Protocols) -> None:
+    def __init__(self, row: RunRow, run: Run, log: Log, protocols: Protocols) -> None:
         self.row = row
         self.run = run
+        self._log = log
         self._protocols = protocols
         self._broadcasts: dict[str, Broadcast] = {}
-        self._shown: list[Record] = []
+        self._shown = 0
         self._is_over = False
         self.task: asyncio.Task[None] | None = None
+        run.hand_to(self.show)
 
     def watch(self, protocol: str, after: FrameId) -> AsyncIterator[list[bytes]]:
         """The frames behind `after`, until the run is closed."""
         broadcast = self._broadcasts.get(protocol)
+        if broadcast is None and self._shown:
+            return self._joined(protocol, after)
         if broadcast is None:
-            broadcast = Broadcast(self._protocols[protocol](self.row))
-            for record in self._shown:
-                broadcast.feed(record)
-            if self._is_over:
-                broadcast.close()
-            self._broadcasts[protocol] = broadcast
+            broadcast = self._begun(protocol, self._encoding(protocol))
         return broadcast.watch(after)
 
-    def show(self, record: Record) -> None:
-        """A record is in the log."""
-        self._shown.append(record)
-        for broadcast in self._broadcasts.values():
-            broadcast.feed(record)
+    async def _joined(self, protocol: str, after: FrameId) -> AsyncGenerator[list[bytes], None]:
+        """The same in a protocol that nobody has watched in so far."""
+        encoding, seq = self._encoding(protocol), 0
+        newest: bytes | None = None
+        while seq < self._shown and (records := await self._log.read(self.row.id, seq)):
+            for record in records:
+                if record.seq <= self._shown:
+                    seq = record.seq
+                    for frame in encoding.feed(record):
+                        newest = frame
+        broadcast = self._broadcasts.get(protocol) or self._begun(protocol, encoding, newest)
+        async with aclosing(broadcast.watch(after)) as watch:
+            async for frames in watch:
+                yield frames
+
+    def _begun(self, protocol: str, encoding: Encoding, gone: bytes | None = None) -> Broadcast:
+        broadcast = Broadcast(encoding, partial(self._past, protocol), gone)
+        self._broadcasts[protocol] = broadcast
+        if self._is_over:
+            broadcast.close()
+        return broadcast
+
+    def _encoding(self, protocol: str) -> Encoding:
+        return self._protocols[protocol](self.row)
+
+    async def _past(self, protocol: str) -> list[bytes]:
+        """All frames of what is in the log."""
+        encoding = self._encoding(protocol)
+        records = await self._log.read(self.row.id)
+        return [frame for record in records for frame in encoding.feed(record)]
+
+    def show(self, records: Sequence[Record]) -> None:
+        """Records are in the log."""
+        if not records:
+            return
+        self._shown = records[-1].seq
+        for protocol, broadcast in list(self._broadcasts.items()):
+            try:
+                broadcast.feed(records)
+            except Exception:
+                # The edge of the run: what cannot be shown ends those who watch it, not the run.
+                _logger.exception("run %s cannot be shown as %s", self.row.id, protocol)
+                self._broadcasts.pop(protocol).close()
 
     def close(self) -> None:
         """The last record has been shown."""
@@ -105,7 +149,7 @@ class LiveRuns:
             await self._end(row, RunFailed(category="invalid_request", message=str(error)))
             raise
         self.begun += 1
-        live = LiveRun(row, run, self._protocols)
+        live = LiveRun(row, run, self._log, self._protocols)
         self._live[row.message_id] = live
         live.task = asyncio.create_task(self._play(live), name=f"live {row.id}")
         return live
@@ -139,8 +183,7 @@ class LiveRuns:
             # What middleware raises at the very end is told by the run's own records.
             with suppress(HeadraceError):
                 async with live.run as run:
-                    async for record in run:
-                        live.show(record)
+                    await run.wait()
             await self._close(live)
         finally:
             live.close()
@@ -156,7 +199,7 @@ class LiveRuns:
             closing = Record(last.seq + 1, last.at_ms, RunClosed("save_failed"))
             with suppress(StorageFailed):
                 await self._log.append(live.row.id, [closing])
-        live.show(closing)
+        live.show([closing])
 
     # -- after a crash
 
@@ -184,10 +227,9 @@ class LiveRuns:
     async def past(self, row: RunRow, protocol: str, after: FrameId) -> list[bytes]:
         """The frames of a run that is over, from its log."""
         encoding = self._protocols[protocol](row)
-        frames = [
-            frame for record in await self._log.read(row.id) for frame in encoding.feed(record)
-        ]
-        return [data for number, data in frames if number > after]
+        records = await self._log.read(row.id)
+        frames = [frame for record in records for frame in encoding.feed(record)]
+        return [frame for frame in frames if number_of(frame) > after]
 
 
 _INTERRUPTED = RunFailed(

@@ -7,17 +7,21 @@ from typing import Any
 import msgspec
 
 from headrace.server.routes.chat import Ask
-from headrace.server.routes.conversations import Rename
-from headrace.server.store import Conversation
+from headrace.server.routes.conversations import Change, LiveEvent, ShownMessage
+from headrace.server.routes.models import ServedModel
+from headrace.server.store import Conversation, StoredMessage
 
 _ID = {"type": "string"}
 
 
-def openapi(version: str) -> dict[str, Any]:
-    """The whole document."""
-    (ask, rename, conversation), components = msgspec.json.schema_components(
-        [Ask, Rename, Conversation], ref_template="#/components/schemas/{name}"
+def openapi(version: str, prefix: str = "") -> dict[str, Any]:
+    """The whole document. `prefix` is what stands before each path where the application is
+    mounted, or behind a proxy that says so."""
+    kinds = [Ask, Change, Conversation, StoredMessage, ShownMessage, LiveEvent, ServedModel]
+    schemas, components = msgspec.json.schema_components(
+        kinds, ref_template="#/components/schemas/{name}"
     )
+    ask, change, conversation, stored, shown, live, model = schemas
     error = {
         "type": "object",
         "properties": {
@@ -29,16 +33,10 @@ def openapi(version: str) -> dict[str, Any]:
         },
         "required": ["error"],
     }
-    whole = {
-        "type": "object",
-        "properties": {"conversation": conversation, "messages": {"type": "array"}},
-        "required": ["conversation", "messages"],
-    }
-    found = {
-        "type": "object",
-        "properties": {"conversations": {"type": "array", "items": conversation}},
-        "required": ["conversations"],
-    }
+    exported = _object(conversation=conversation, messages=_list(stored))
+    whole = _object(conversation=conversation, messages=_list(shown), live=_list(live))
+    found = _object(conversations=_list(conversation))
+    models = _object(models=_list(model))
     protocol = _query("protocol", "the vocabulary of the frames")
     one = "/api/conversations/{conversation_id}"
     paths = {
@@ -59,16 +57,17 @@ def openapi(version: str) -> dict[str, Any]:
         },
         one: {
             "get": _operation("Read", _json(whole), None, [_path("conversation_id")]),
-            "patch": _operation("Rename", _json(conversation), rename, [_path("conversation_id")]),
+            "patch": _operation("Change", _json(conversation), change, [_path("conversation_id")]),
             "delete": {
                 **_operation("Forget", {}, None, [_path("conversation_id")]),
                 "responses": {"204": {"description": "it is gone"}, **_errors()},
             },
         },
+        "/api/models": {"get": _operation("What there is to ask", _json(models), None, [])},
         f"{one}/export": {
             "get": _operation(
                 "Export",
-                _json(whole),
+                _json(exported),
                 None,
                 [_path("conversation_id"), _query("format", "json or markdown")],
             )
@@ -77,6 +76,7 @@ def openapi(version: str) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Headrace", "version": version},
+        "servers": [{"url": prefix or "/"}],
         "paths": paths,
         "components": {
             "schemas": {**components, "Error": error},
@@ -104,12 +104,25 @@ def _errors() -> dict[str, Any]:
     return {"4XX": {"description": "what is wrong, and what to do", "content": error}}
 
 
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
 def _json(schema: dict[str, Any]) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
 def _stream() -> dict[str, Any]:
-    return {"text/event-stream": {"schema": {"type": "string"}}}
+    event = {
+        "description": "server-sent events, each with the id to resume from and one frame",
+        "properties": {"id": {"type": "string", "pattern": r"^\d+\.\d+$"}, "data": _ID},
+        "required": ["id", "data"],
+    }
+    return {"text/event-stream": {"schema": event}}
 
 
 def _path(name: str) -> dict[str, Any]:

@@ -26,7 +26,8 @@ class _Server(uvicorn.Server):
 def listening(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises `UsageError` where the place is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # With its protocol: asyncio turns Nagle's delay off only where it is told that this is TCP.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
@@ -34,6 +35,14 @@ def listening(host: str, port: int) -> socket.socket:
         listener.close()
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from None
     return listener
+
+
+def run(
+    app: Starlette, listener: socket.socket, *, ready: Callable[[], None] | None = None
+) -> None:
+    """`serve()`, in the quickest event loop that is installed."""
+    with asyncio.Runner(loop_factory=uvicorn.Config(app).get_loop_factory()) as runner:
+        runner.run(serve(app, listener, ready=ready))
 
 
 async def serve(
@@ -46,6 +55,7 @@ async def serve(
         log_level="warning",
         access_log=False,
         server_header=False,
+        root_path=service.settings.prefix,
         timeout_graceful_shutdown=max(1, int(service.settings.drain_s)),
     )
     server = _Server(config)

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from headrace.engine import Agent
+from headrace.events import Record
 from headrace.projections import thinking, ux
 from headrace.projections.thinking import ThinkingProjection
 from headrace.projections.ux import UXProjection
-from headrace.server.database import Database
+from headrace.requests import Effort
+from headrace.server.database import Database, StorageFailed
 from headrace.server.folder import DataFolder
 from headrace.server.frame import Encoding
 from headrace.server.live import LiveRuns, Protocols
 from headrace.server.log import SQLiteLog
-from headrace.server.problem import Problem
+from headrace.server.problem import Problem, media_type
+from headrace.server.recovery import UNSAVED, Recovery, missing
+from headrace.server.room import Room
 from headrace.server.settings import Settings
 from headrace.server.store import RunRow, SQLiteStore
 from headrace.server.token import LOCAL, Tokens
 
+T = TypeVar("T", bound=msgspec.Struct)
+BODY_S = 30.0
+"""How long a request may take to send its body."""
 _TIDY_S = 3600.0
+_MEND_S = 5.0
+_logger = logging.getLogger("headrace.server")
 
 
 def now_ms() -> int:
@@ -51,20 +63,47 @@ class Service:
         self.log = SQLiteLog(self.database)
         self.tokens = Tokens(self.database)
         self.runs = LiveRuns(self.log, self.store, PROTOCOLS)
+        self.room = Room(settings, self.runs)
+        self._recovery = Recovery(self.log, self.store)
         self.is_ready = False
-        self._tidying: asyncio.Task[None] | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._chores: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> None:
+        await self.open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def open(self) -> None:
-        """Recover, then be ready."""
-        await self.runs.recover()
-        self._tidying = asyncio.create_task(self._tidy(), name="tidy")
+        """Recover, then be ready. Whoever comes while another opens it waits for that one; what
+        failed is tried again by the next."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open(), name="open")
+        opening = self._opening
+        try:
+            await asyncio.shield(opening)
+        finally:
+            if opening.done() and (opening.cancelled() or opening.exception() is not None):
+                self._opening = None
+
+    async def _open(self) -> None:
+        await self._recovery.recover()
+        chores = ((self.expire, _TIDY_S), (self.mend, _MEND_S))
+        self._chores = [asyncio.create_task(_repeated(*chore)) for chore in chores]
         self.is_ready = True
 
-    async def _tidy(self) -> None:
-        """Forget records that nobody resumes any more; the messages stay."""
-        while True:
-            await self.expire()
-            await asyncio.sleep(_TIDY_S)
+    async def mend(self) -> int:
+        """Save the answers that could not be saved when they ended. Returns how many."""
+        return await self._recovery.mend(self.room.taken)
+
+    async def kept(self, run: RunRow) -> list[Record]:
+        """The records of a run that nobody works at. Where its end could not be written, it is
+        told all the same: `mend` will write the like."""
+        records = await self.log.read(run.id)
+        if not run.is_live:
+            return records
+        return [*records, *missing(run, records, UNSAVED, "save_failed")]
 
     async def expire(self) -> int:
         """Forget the records of runs that ended long ago. Returns how many runs."""
@@ -77,8 +116,8 @@ class Service:
     async def close(self) -> None:
         """Drain, then let go of the folder."""
         self.is_ready = False
-        if self._tidying is not None:
-            self._tidying.cancel()
+        for chore in self._chores:
+            chore.cancel()
         await self.runs.drain(self.settings.drain_s)
         self.database.close()
         self._folder.close()
@@ -93,28 +132,60 @@ class Service:
             raise Problem(401, "no_token", "send Authorization: Bearer with a token of this server")
         return owner
 
-    def agent(self, name: str | None) -> tuple[str, Agent]:
-        """The agent of that name, or the first. Raises a `Problem` for an unknown one."""
+    def agent(self, name: str | None, effort: Effort | None = None) -> tuple[str, Agent]:
+        """The agent of that name, or the first, with that effort. Raises a `Problem` for what
+        there is not."""
         if name is None:
-            return next(iter(self.agents.items()))
+            name = next(iter(self.agents))
         if name not in self.agents:
             raise Problem(422, "unknown_model", f"there are {', '.join(self.agents)}")
-        return name, self.agents[name]
+        if effort is not None and effort not in self.settings.efforts:
+            raise Problem(422, "unknown_effort", f"there are {', '.join(self.settings.efforts)}")
+        return name, _with_effort(self.agents[name], effort)
 
 
-async def body_of(request: Request, kind: type[msgspec.Struct], max_bytes: int) -> msgspec.Struct:
+def _with_effort(agent: Agent, effort: Effort | None) -> Agent:
+    if effort is None:
+        return agent
+    changed = copy.copy(agent)
+    changed.options = msgspec.structs.replace(agent.options, effort=effort)
+    return changed
+
+
+async def _repeated(chore: Callable[[], Awaitable[object]], pause_s: float) -> None:
+    while True:
+        try:
+            await chore()
+        except StorageFailed as error:
+            _logger.warning("the database does not answer: %s", error)
+        await asyncio.sleep(pause_s)
+
+
+async def body_of(request: Request, kind: type[T], max_bytes: int) -> T:
     """The JSON of a request as a value. Raises a `Problem` that says what is wrong with it."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+    if media_type(request.headers.get("content-type", "")) != "application/json":
         raise Problem(415, "not_json", "send Content-Type: application/json")
+    try:
+        async with asyncio.timeout(BODY_S):
+            data = await _read(request, max_bytes)
+        return msgspec.json.decode(data, type=kind)
+    except TimeoutError:
+        raise Problem(408, "too_slow", "the body took too long to come") from None
+    except ClientDisconnect:
+        raise Problem(400, "cut", "the body broke off") from None
+    except msgspec.ValidationError as error:
+        raise Problem(422, "bad_field", str(error)) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Problem(400, "bad_body", str(error)) from None
+
+
+async def _read(request: Request, max_bytes: int) -> bytearray:
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
         if len(data) > max_bytes:
             raise Problem(413, "too_large", f"a request may have {max_bytes} bytes")
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Problem(400, "bad_body", str(error)) from None
+    return data
 
 
 def _ux(row: RunRow) -> Encoding:

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import msgspec
 
+from headrace.requests import Effort
+from headrace.requests.rules import EFFORTS
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The bounds and places of a server. All of it may be left as it is."""
@@ -18,9 +21,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether every request must name its user by a token."""
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
     """The names under which the server may be reached."""
+    prefix: str = ""
+    """What a proxy has taken away in front of each path, such as `/chat`."""
     max_body_bytes: int = 1_000_000
+    """The longest body of a request."""
     max_live_runs: int = 500
-    """Of all users together."""
+    """Answers that are being written, of all users together."""
+    max_live_runs_per_user: int = 20
+    """The same of one user, where there are tokens."""
+    asks_per_minute: int = 60
+    """How often one user may ask, where there are tokens; all of it may come at once."""
+    efforts: tuple[Effort, ...] = EFFORTS
+    """The efforts that a request may ask for."""
     heartbeat_s: float = 15.0
     """How long a stream may be silent before a comment is sent."""
     send_timeout_s: float = 30.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from starlette.types import Receive, Scope, Send
 
@@ -16,6 +16,9 @@ _HEADERS = [
     (b"x-accel-buffering", b"no"),
     (b"x-content-type-options", b"nosniff"),
 ]
+# The server waits for a client that reads nothing when about as much lies in its buffer, so
+# with one piece more this is what a client can hold.
+_MAX_PIECE_BYTES = 65_536
 
 
 class EventStream:
@@ -34,52 +37,73 @@ class EventStream:
         self._heartbeat_s = heartbeat_s
         self._send_timeout_s = send_timeout_s
         self._headers = [*_HEADERS, *(headers or [])]
+        self._sending_since_s: float | None = None
+        self._sent_at_s = 0.0
+        self._watch: asyncio.TimerHandle | None = None
+        self._beat: asyncio.Task[None] | None = None
+        self._is_deaf = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self._headers})
         sending = asyncio.ensure_future(self._send_all(send))
         leaving = asyncio.ensure_future(_left(receive))
+        self._sent_at_s = asyncio.get_running_loop().time()
+        self._look(sending, send)
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (sending, leaving):
-                task.cancel()
-            await asyncio.wait({sending, leaving})
-        if not sending.cancelled():
+            await self._end(sending, leaving)
+        if self._is_deaf:
+            await _hang_up(receive)
+        elif not sending.cancelled():
             sending.result()
 
+    async def _end(self, *tasks: asyncio.Task[None]) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+        ending = [task for task in (*tasks, self._beat) if task is not None]
+        for task in ending:
+            task.cancel()
+        await asyncio.wait(ending)
+        close = getattr(self._frames, "aclose", None)
+        if close is not None:
+            await close()
+
     async def _send_all(self, send: Send) -> None:
-        # A client that is gone, or does not read, is let go: it can come back.
-        with suppress(TimeoutError, OSError):
-            async with aclosing(self._with_heartbeats()) as batches:
-                async for data in batches:
-                    await self._send(send, data, more=True)
+        # A client that is gone is let go: it can come back.
+        with suppress(OSError):
+            async for batch in self._frames:
+                data = batch[0] if len(batch) == 1 else b"".join(batch)
+                if len(data) <= _MAX_PIECE_BYTES:
+                    await self._send(send, data)
+                    continue
+                for start in range(0, len(data), _MAX_PIECE_BYTES):
+                    await self._send(send, data[start : start + _MAX_PIECE_BYTES])
             await self._send(send, b"", more=False)
 
-    async def _send(self, send: Send, data: bytes, *, more: bool) -> None:
-        async with asyncio.timeout(self._send_timeout_s):
-            await send({"type": "http.response.body", "body": data, "more_body": more})
+    async def _send(self, send: Send, data: bytes, *, more: bool = True) -> None:
+        time = asyncio.get_running_loop().time
+        self._sending_since_s = time()
+        await send({"type": "http.response.body", "body": data, "more_body": more})
+        self._sending_since_s, self._sent_at_s = None, time()
 
-    async def _with_heartbeats(self) -> AsyncGenerator[bytes, None]:
-        waiting: asyncio.Task[list[bytes]] | None = None
-        try:
-            while True:
-                if waiting is None:
-                    waiting = asyncio.ensure_future(anext(self._frames))
-                done, _ = await asyncio.wait({waiting}, timeout=self._heartbeat_s)
-                if not done:
-                    yield HEARTBEAT
-                    continue
-                try:
-                    batch = waiting.result()
-                except StopAsyncIteration:
-                    return
-                finally:
-                    waiting = None
-                yield b"".join(batch)
-        finally:
-            if waiting is not None:
-                waiting.cancel()
+    def _look(self, sending: asyncio.Task[None], send: Send) -> None:
+        """Whether the client reads, and whether it should hear from us. One timer looks now and
+        then: one for each frame would cost as much as sending it."""
+        loop = asyncio.get_running_loop()
+        now, since = loop.time(), self._sending_since_s
+        if since is not None and now >= since + self._send_timeout_s:
+            self._is_deaf = True
+            sending.cancel()
+            return
+        due = now + min(self._heartbeat_s, self._send_timeout_s)
+        if since is not None:
+            due = since + self._send_timeout_s
+        elif now < self._sent_at_s + self._heartbeat_s:
+            due = min(due, self._sent_at_s + self._heartbeat_s)
+        else:
+            self._beat = asyncio.ensure_future(self._send(send, HEARTBEAT))
+        self._watch = loop.call_at(due, self._look, sending, send)
 
 
 async def _left(receive: Receive) -> None:
@@ -88,3 +112,14 @@ async def _left(receive: Receive) -> None:
         message = await receive()
         if message["type"] == "http.disconnect":
             return
+
+
+async def _hang_up(receive: Receive) -> None:
+    """Drop the connection of a client that does not read. ASGI has no word for that, and a
+    server that is left alone with it waits until all has been read: so the server's own
+    transport is asked, where there is one (uvicorn, 2026-11-15)."""
+    transport = getattr(getattr(receive, "__self__", None), "transport", None)
+    abort = getattr(transport, "abort", None)
+    if abort is not None:
+        abort()
+        await _left(receive)

@@ -61,7 +61,15 @@ def to_event(message: Message, *, event_id: str) -> MessageEvent:
         finish=message.finish,
         error=message.error,
         citations=tuple(shown(one) for turn in message.turns for one in turn.citations),
+        duration_ms=_duration_ms(message),
     )
+
+
+def _duration_ms(message: Message) -> int | None:
+    """From the start of the message to the last thing that ended in it."""
+    timed = (one for turn in message.turns for one in (*turn.parts, *turn.results))
+    ends = [one.ended_ms for one in timed if one.ended_ms is not None]
+    return max(ends) - message.created_at_ms if ends else None
 
 
 def segment_id(event_id: str, part: int) -> str:

@@ -24,7 +24,7 @@ from headrace.projections.ux.tool_value import Outcome
 
 def fold_frames(frames: Iterable[fr.UXFrame]) -> MessageEvent:
     """The event that these frames tell, finished or not. Its segments come from what was
-    streamed; how it ended and what it cost, only the last frame tells."""
+    streamed; how it ended, what it cost and how long it took, only the last frame tells."""
     reader = FrameFold()
     for frame in frames:
         reader.feed(frame)
@@ -46,6 +46,7 @@ class FrameFold:
         self._usage: Usage | None = None
         self._finish: FinishReason | None = None
         self._error: Failure | None = None
+        self._duration_ms: int | None = None
 
     def feed(self, frame: fr.UXFrame) -> None:
         """Take the next frame. Frames that change nothing in the event are passed over."""
@@ -65,6 +66,7 @@ class FrameFold:
             finish=self._finish,
             error=self._error,
             citations=tuple(self._citations),
+            duration_ms=self._duration_ms,
         )
 
     def _add(self, draft: Draft) -> None:
@@ -170,6 +172,7 @@ class FrameFold:
     def _ended(self, frame: fr.EndFrame) -> None:
         event = frame.event
         self._usage, self._finish, self._error = event.usage, event.finish, event.error
+        self._duration_ms = event.duration_ms
 
 
 _Take = Callable[[FrameFold, Any], None]

@@ -189,3 +189,5 @@ class MessageEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """What broke it."""
     citations: tuple[Citation, ...] = ()
     """Sources of the message as a whole."""
+    duration_ms: int | None = None
+    """From its start to the last thing that ended in it."""

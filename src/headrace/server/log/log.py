@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
 from headrace.events import Record
+
+Done: TypeAlias = Callable[[Exception | None], None]
+"""What is called in the event loop when records are kept, or with why they are not."""
+
+
+class Tail(Protocol):
+    """The end of one run's log, for the one that writes it."""
+
+    def put(self, records: Sequence[Record], done: Done) -> None:
+        """Keep these behind what was put before; does not wait. Once some could not be kept,
+        none after them is."""
+        ...
 
 
 class Log(Protocol):
@@ -14,6 +26,10 @@ class Log(Protocol):
     async def append(self, run_id: str, records: Sequence[Record]) -> None:
         """Keep these behind what is there. Raises `StorageFailed` where they do not follow
         it without a gap, or cannot be kept; then none of them is."""
+        ...
+
+    def tail(self, run_id: str) -> Tail:
+        """The same, for a run that is written record by record."""
         ...
 
     async def read(self, run_id: str, after: int = 0) -> list[Record]:

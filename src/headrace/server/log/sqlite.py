@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Sequence
 
 from headrace.events import Record, decode_record, encode_record
-from headrace.server.database import Database, StorageFailed
+from headrace.server.database import Database
+from headrace.server.log.group import Group, GroupTail, Row, gap, insert_rows, last_seq
 
 
 class SQLiteLog:
@@ -14,6 +15,11 @@ class SQLiteLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._group = Group(database)
+
+    def tail(self, run_id: str) -> GroupTail:
+        """The end of a run's log."""
+        return GroupTail(self._group, run_id)
 
     async def append(self, run_id: str, records: Sequence[Record]) -> None:
         """Keep these behind what is there."""
@@ -33,9 +39,6 @@ class SQLiteLog:
         )
 
 
-Row = tuple[str, int, bytes]
-
-
 def rows_of(run_id: str, records: Sequence[Record]) -> list[Row]:
     """The rows of some records; encoded by the caller's thread, not the writer's."""
     return [(run_id, record.seq, encode_record(record)) for record in records]
@@ -46,12 +49,10 @@ def insert(connection: sqlite3.Connection, rows: list[Row]) -> None:
     if not rows:
         return
     run_id, first, _ = rows[0]
-    (last,) = connection.execute(
-        "SELECT COALESCE(MAX(seq), 0) FROM records WHERE run_id = ?", (run_id,)
-    ).fetchone()
+    last = last_seq(connection, run_id)
     if first != last + 1:
-        raise StorageFailed(f"record {first} of run {run_id} does not follow record {last}")
-    connection.executemany("INSERT INTO records VALUES (?, ?, ?)", rows)
+        raise gap(run_id, first, last)
+    insert_rows(connection, rows)
 
 
 def _bodies(connection: sqlite3.Connection, run_id: str, after: int) -> list[bytes]:

@@ -13,8 +13,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headrace.content import TextContent
+from headrace.engine import Agent
+from headrace.errors import UsageError
 from headrace.messages import Message
-from headrace.server.frame import START, FrameId, frame_id
+from headrace.requests import Effort
+from headrace.server.frame import START, FrameId, frame_id, number_of
 from headrace.server.problem import JSON, Problem
 from headrace.server.service import PROTOCOLS, Service, body_of
 from headrace.server.store import Begun, RunRow, StoredMessage
@@ -32,7 +35,12 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     conversation_id: str | None = None
     parent_id: str | None = None
     """The message that this one follows, or that is answered again."""
+    beside_id: str | None = None
+    """The user's message that this one is another form of: it becomes a branch beside it."""
     model: str | None = None
+    """One of those that the server has; the first where it is left out."""
+    effort: Effort | None = None
+    """How hard to think; as the agent has it where it is left out."""
     is_branch: bool = False
     """Whether a live answer to the same message may go on beside this one."""
 
@@ -55,18 +63,25 @@ class Chat:
         """Begin a run, or find the one that the same key has begun, and stream it."""
         service = self._service
         owner = await service.owner(request)
+        service.room.admit(owner)
         protocol = _protocol(request)
-        limit = service.settings.max_body_bytes
-        ask = cast("Ask", await body_of(request, Ask, limit))
-        self._check_room()
-        model, agent = service.agent(ask.model)
+        ask = await body_of(request, Ask, service.settings.max_body_bytes)
+        self._check_open()
+        model, agent = service.agent(ask.model, ask.effort)
         start = _start(ask, owner, model, _key(request), service.clock())
-        begun = await service.store.begin(start)
-        if not begun.is_repeated:
-            branch = await service.store.branch(owner, begun.run.parent_id)
-            history = [stored.message for stored in branch]
-            await service.runs.begin(begun.run, agent, history)
+        begun = await service.store.repeated(start) or await self._begin(start, agent)
         return await self._stream(begun, protocol, START)
+
+    async def _begin(self, start: Start, agent: Agent) -> Begun:
+        service = self._service
+        _check_asking(agent)
+        with service.room.place(start.owner, start.run_id):
+            begun = await service.store.begin(start)
+            if not begun.is_repeated:
+                branch = await service.store.branch(start.owner, begun.run.parent_id)
+                history = [stored.message for stored in branch]
+                await service.runs.begin(begun.run, agent, history)
+            return begun
 
     async def resume(self, request: Request) -> Response:
         """The frames behind the last one that the client has seen."""
@@ -88,6 +103,7 @@ class Chat:
 
     async def _stream(self, begun: Begun, protocol: str, after: FrameId) -> Response:
         run, settings = begun.run, self._service.settings
+        await self._service.room.settled(run.id)
         live = self._service.runs.get(run.message_id)
         if live is not None:
             frames = live.watch(protocol, after)
@@ -96,6 +112,7 @@ class Chat:
         headers = [
             (b"x-event-id", run.message_id.encode()),
             (b"x-conversation-id", run.conversation_id.encode()),
+            (b"x-parent-id", run.parent_id.encode()),
         ]
         return cast(
             "Response",
@@ -108,18 +125,26 @@ class Chat:
         )
 
     async def _past(self, run: RunRow, protocol: str, after: FrameId) -> list[bytes]:
-        frames = await self._service.runs.past(run, protocol, START)
-        if not frames:
+        records = await self._service.kept(run)
+        if not records:
             text = "the stream is no longer kept: read the answer from its conversation"
             raise Problem(410, "expired", text, conversation_id=run.conversation_id)
-        return await self._service.runs.past(run, protocol, after) if after > START else frames
+        encoding = PROTOCOLS[protocol](run)
+        frames = [frame for record in records for frame in encoding.feed(record)]
+        return [frame for frame in frames if number_of(frame) > after]
 
-    def _check_room(self) -> None:
-        runs, settings = self._service.runs, self._service.settings
-        if runs.is_draining or not self._service.is_ready:
-            raise Problem(503, "stopping", "the server is starting or stopping: try again soon")
-        if runs.count >= settings.max_live_runs:
-            raise Problem(429, "busy", f"{settings.max_live_runs} answers are being written: wait")
+    def _check_open(self) -> None:
+        if self._service.runs.is_draining or not self._service.is_ready:
+            text = "the server is starting or stopping: try again soon"
+            raise Problem(503, "stopping", text, retry_after_s=1.0)
+
+
+def _check_asking(agent: Agent) -> None:
+    """What the model can never be asked is refused before anything is stored."""
+    try:
+        agent.run("")
+    except UsageError as error:
+        raise Problem(422, "cannot_ask", str(error)) from None
 
 
 async def _at_once(frames: list[bytes]) -> AsyncIterator[list[bytes]]:
@@ -146,6 +171,10 @@ def _start(ask: Ask, owner: str, model: str, key: str | None, now_ms: int) -> St
         raise Problem(422, "no_message", "send a message, or the parent_id of one to answer again")
     if ask.message is not None and not ask.message.strip():
         raise Problem(422, "no_message", "the message is empty")
+    follows = ask.beside_id or (ask.message and ask.parent_id)
+    if follows and (ask.message is None or ask.conversation_id is None):
+        text = "parent_id and beside_id of a message go with its conversation_id"
+        raise Problem(422, "no_conversation", text)
     conversation_id = ask.conversation_id
     if ask.message is not None and conversation_id is None:
         conversation_id = f"conv_{uuid.uuid4().hex}"
@@ -159,6 +188,7 @@ def _start(ask: Ask, owner: str, model: str, key: str | None, now_ms: int) -> St
         idempotency_key=key,
         conversation_id=conversation_id,
         parent_id=ask.parent_id,
+        beside_id=ask.beside_id,
         prompt=_prompt(ask, conversation_id, now_ms),
         is_branch=ask.is_branch,
         is_new=ask.conversation_id is None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -11,17 +11,39 @@ from starlette.routing import Route
 
 from headrace.content import TextContent
 from headrace.messages import Message
+from headrace.projections.ux import MessageEvent, to_event
 from headrace.server.problem import JSON, Problem
 from headrace.server.service import Service, body_of
-from headrace.server.store import Conversation, StoredMessage
+from headrace.server.store import Conversation, RunRow, StoredMessage
 
 _MAX_TITLE_CHARS = 200
 
 
-class Rename(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of `PATCH /api/conversations/{id}`."""
 
-    title: str
+    title: str | None = None
+    leaf_id: str | None = None
+    """The message that the next question follows: the branch that is shown."""
+
+
+class ShownMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message as it is shown: a user's text, or the event that the stream has ended with."""
+
+    id: str
+    parent_id: str | None
+    role: str
+    created_at: int
+    text: str = ""
+    event: MessageEvent | None = None
+
+
+class LiveEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that is being written."""
+
+    event_id: str
+    parent_id: str
+    created_at: int
 
 
 class Conversations:
@@ -36,7 +58,7 @@ class Conversations:
         return [
             Route("/api/conversations", self.find, methods=["GET"]),
             Route(one, self.read, methods=["GET"]),
-            Route(one, self.rename, methods=["PATCH"]),
+            Route(one, self.change, methods=["PATCH"]),
             Route(one, self.delete, methods=["DELETE"]),
             Route(f"{one}/export", self.export, methods=["GET"]),
         ]
@@ -50,18 +72,34 @@ class Conversations:
         return JSON({"conversations": found})
 
     async def read(self, request: Request) -> Response:
-        """One conversation with all its messages, and the runs that are live in it."""
-        return JSON(_whole(*await self._found(request)))
+        """One conversation with all its messages, and the answers that are being written."""
+        owner = await self._service.owner(request)
+        # The live ones first: one that ends in between is then told twice, and never not at all.
+        conversation_id = request.path_params["conversation_id"]
+        live = await self._service.store.live_under(owner, conversation_id)
+        conversation, messages = await self._found(request)
+        return JSON(
+            {
+                "conversation": conversation,
+                "messages": [_shown(stored) for stored in messages],
+                "live": [_live(run) for run in live],
+            }
+        )
 
-    async def rename(self, request: Request) -> Response:
+    async def change(self, request: Request) -> Response:
+        """Rename it, or turn to another branch."""
         owner = await self._service.owner(request)
         limit = self._service.settings.max_body_bytes
-        body = cast("Rename", await body_of(request, Rename, limit))
-        title = " ".join(body.title.split())
-        if not 0 < len(title) <= _MAX_TITLE_CHARS:
-            raise Problem(422, "bad_title", f"a title has 1 to {_MAX_TITLE_CHARS} characters")
-        store = self._service.store
-        return JSON(await store.rename(owner, request.path_params["conversation_id"], title))
+        body = await body_of(request, Change, limit)
+        title = None if body.title is None else _title(body.title)
+        conversation_id, store = request.path_params["conversation_id"], self._service.store
+        conversation = await store.conversation(owner, conversation_id)
+        # The leaf first: it may not be there, and then the title must stay as well.
+        if body.leaf_id is not None:
+            conversation = await store.select(owner, conversation_id, body.leaf_id)
+        if title is not None:
+            conversation = await store.rename(owner, conversation_id, title)
+        return JSON(conversation)
 
     async def delete(self, request: Request) -> Response:
         owner = await self._service.owner(request)
@@ -85,6 +123,30 @@ class Conversations:
         store = self._service.store
         conversation = await store.conversation(owner, conversation_id)
         return conversation, await store.messages(owner, conversation_id)
+
+
+def _title(text: str) -> str:
+    title = " ".join(text.split())
+    if not 0 < len(title) <= _MAX_TITLE_CHARS:
+        raise Problem(422, "bad_title", f"a title has 1 to {_MAX_TITLE_CHARS} characters")
+    return title
+
+
+def _shown(stored: StoredMessage) -> ShownMessage:
+    message = stored.message
+    is_answer = message.role == "assistant"
+    return ShownMessage(
+        id=stored.id,
+        parent_id=stored.parent_id,
+        role=message.role,
+        created_at=message.created_at_ms,
+        text="" if is_answer else _text(message),
+        event=to_event(message, event_id=stored.id) if is_answer else None,
+    )
+
+
+def _live(run: RunRow) -> LiveEvent:
+    return LiveEvent(event_id=run.message_id, parent_id=run.parent_id, created_at=run.created_ms)
 
 
 def _whole(conversation: Conversation, messages: list[StoredMessage]) -> dict[str, Any]:

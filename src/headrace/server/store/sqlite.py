@@ -45,6 +45,11 @@ class SQLiteStore:
     async def begin(self, start: Start) -> Begun:
         return await self._database.write(lambda connection: _begin(connection, start))
 
+    async def repeated(self, start: Start) -> Begun | None:
+        if start.idempotency_key is None:
+            return None
+        return await self._database.read(lambda connection: _repeated(connection, start))
+
     async def commit(self, run: RunRow, message: Message, closing: Sequence[Record]) -> None:
         body, text, rows = _encode(message), message.text, rows_of(run.id, closing)
         now_ms = closing[-1].at_ms if closing else message.created_at_ms
@@ -60,6 +65,9 @@ class SQLiteStore:
         # Not in one line: others commit while this waits.
         is_new = await self._database.write(work)
         self.message_writes += is_new
+
+    async def is_committed(self, run: RunRow) -> bool:
+        return await self._database.read(lambda connection: _is_committed(connection, run))
 
     async def run(self, owner: str, message_id: str) -> RunRow:
         row = await self._database.read(
@@ -128,6 +136,26 @@ class SQLiteStore:
 
         return _conversation(await self._database.write(work))
 
+    async def select(self, owner: str, conversation_id: str, leaf_id: str) -> Conversation:
+        def work(connection: sqlite3.Connection) -> sqlite3.Row:
+            _find_message(connection, owner, leaf_id, conversation_id)
+            connection.execute(
+                "UPDATE conversations SET leaf_id = ? WHERE id = ?", (leaf_id, conversation_id)
+            )
+            return _find(connection, owner, conversation_id)
+
+        return _conversation(await self._database.write(work))
+
+    async def live_under(self, owner: str, conversation_id: str) -> list[RunRow]:
+        rows = await self._database.read(
+            lambda connection: connection.execute(
+                "SELECT * FROM runs WHERE conversation_id = ? AND owner = ? AND state = 'live'"
+                " ORDER BY created_ms, rowid",
+                (conversation_id, owner),
+            ).fetchall()
+        )
+        return [_run(row) for row in rows]
+
     async def delete(self, owner: str, conversation_id: str) -> list[str]:
         return await self._database.write(lambda c: _delete(c, owner, conversation_id))
 
@@ -150,16 +178,22 @@ class SQLiteStore:
 # --- inside a transaction ----------------------------------------------------------
 
 
+def _repeated(connection: sqlite3.Connection, start: Start) -> Begun | None:
+    known = connection.execute(
+        "SELECT * FROM runs WHERE owner = ? AND idempotency_key = ?",
+        (start.owner, start.idempotency_key),
+    ).fetchone()
+    if known is None:
+        return None
+    if known["fingerprint"] != start.fingerprint:
+        raise KeyTaken("the idempotency key was used for another request")
+    return Begun(run=_run(known), is_repeated=True)
+
+
 def _begin(connection: sqlite3.Connection, start: Start) -> Begun:
-    if start.idempotency_key is not None:
-        known = connection.execute(
-            "SELECT * FROM runs WHERE owner = ? AND idempotency_key = ?",
-            (start.owner, start.idempotency_key),
-        ).fetchone()
-        if known is not None:
-            if known["fingerprint"] != start.fingerprint:
-                raise KeyTaken("the idempotency key was used for another request")
-            return Begun(run=_run(known), is_repeated=True)
+    known = _repeated(connection, start)
+    if known is not None:
+        return known
     conversation_id, parent_id = _place(connection, start)
     if not start.is_branch:
         _refuse_live(connection, start.owner, conversation_id, parent_id)
@@ -196,6 +230,9 @@ def _place(connection: sqlite3.Connection, start: Start) -> tuple[str, str | Non
         )
         return start.conversation_id, None
     row = _find(connection, start.owner, start.conversation_id)
+    if start.beside_id is not None:
+        beside = _find_message(connection, start.owner, start.beside_id, start.conversation_id)
+        return start.conversation_id, beside["parent_id"]
     if start.parent_id is None:
         return start.conversation_id, row["leaf_id"]
     _find_message(connection, start.owner, start.parent_id, start.conversation_id)
@@ -205,6 +242,8 @@ def _place(connection: sqlite3.Connection, start: Start) -> tuple[str, str | Non
 def _place_of_old(connection: sqlite3.Connection, start: Start) -> tuple[str, str | None]:
     """A message that is there is answered again."""
     row = _find_message(connection, start.owner, start.parent_id or "", start.conversation_id)
+    if row["role"] != "user":
+        raise NotFound("only a user's message is answered again: there is none of that id")
     return row["conversation_id"], row["id"]
 
 
@@ -229,6 +268,7 @@ def _insert_prompt(
     prompt = start.prompt
     if prompt is None:
         assert parent_id is not None
+        _touch(connection, conversation_id, parent_id, start.now_ms)
         return parent_id
     connection.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, NULL, ?, ?, ?)",
@@ -269,16 +309,20 @@ def _insert_answer(
     connection: sqlite3.Connection, run: RunRow, body: bytes, text: str, at_ms: int
 ) -> bool:
     """The assistant's message; False where it was there."""
-    known = connection.execute("SELECT 1 FROM messages WHERE run_id = ?", (run.id,)).fetchone()
-    if known is not None:
+    if _is_committed(connection, run):
         return False
     connection.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, ?, 'assistant', ?, ?)",
         (run.message_id, run.conversation_id, run.owner, run.parent_id, run.id, at_ms, body),
     )
     _index(connection, run.message_id, run.conversation_id, run.owner, text)
-    _touch(connection, run.conversation_id, run.message_id, at_ms)
+    _touch(connection, run.conversation_id, run.message_id, at_ms, follows=run.parent_id)
     return True
+
+
+def _is_committed(connection: sqlite3.Connection, run: RunRow) -> bool:
+    found = connection.execute("SELECT 1 FROM messages WHERE run_id = ?", (run.id,)).fetchone()
+    return found is not None
 
 
 def _index(
@@ -290,10 +334,18 @@ def _index(
     )
 
 
-def _touch(connection: sqlite3.Connection, conversation_id: str, leaf_id: str, at_ms: int) -> None:
+def _touch(
+    connection: sqlite3.Connection,
+    conversation_id: str,
+    leaf_id: str,
+    at_ms: int,
+    follows: str | None = None,
+) -> None:
+    """Move the leaf; an answer only where the reader has stayed with its question."""
     connection.execute(
-        "UPDATE conversations SET leaf_id = ?, updated_ms = MAX(updated_ms, ?) WHERE id = ?",
-        (leaf_id, at_ms, conversation_id),
+        "UPDATE conversations SET updated_ms = MAX(updated_ms, ?),"
+        " leaf_id = CASE WHEN ? IS NULL OR leaf_id = ? THEN ? ELSE leaf_id END WHERE id = ?",
+        (at_ms, follows, follows, leaf_id, conversation_id),
     )
 
 

@@ -85,6 +85,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the conversation begins with this; else it must be there."""
     parent_id: str | None = None
     """The message that is answered, or that the question follows; None: the active leaf."""
+    beside_id: str | None = None
+    """The message that the question takes the place of, as a branch beside it."""
     prompt: StoredMessage | None = None
     """The user's new message; None where an old one is answered again."""
     is_branch: bool = False
@@ -99,9 +101,17 @@ class Store(Protocol):
         goes to a provider. Raises `NotFound`, `RunLive`, `KeyTaken`."""
         ...
 
+    async def repeated(self, start: Start) -> Begun | None:
+        """What the same key has begun before, if anything. Raises `KeyTaken`."""
+        ...
+
     async def commit(self, run: RunRow, message: Message, closing: Sequence[Record]) -> None:
         """The message, once, and the last records of its log, as one. A second commit of the
         same run is nothing but its records."""
+        ...
+
+    async def is_committed(self, run: RunRow) -> bool:
+        """Whether its message is there."""
         ...
 
     async def run(self, owner: str, message_id: str) -> RunRow:
@@ -134,6 +144,14 @@ class Store(Protocol):
 
     async def rename(self, owner: str, conversation_id: str, title: str) -> Conversation:
         """Give it a title. Raises `NotFound`."""
+        ...
+
+    async def select(self, owner: str, conversation_id: str, leaf_id: str) -> Conversation:
+        """Make this message the one that the next question follows. Raises `NotFound`."""
+        ...
+
+    async def live_under(self, owner: str, conversation_id: str) -> list[RunRow]:
+        """The runs of a conversation that go on, the oldest first."""
         ...
 
     async def delete(self, owner: str, conversation_id: str) -> list[str]:

@@ -1,0 +1,92 @@
+"""Who is put under load, and how each is asked."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from bench.load.process import Process, running
+
+SERVER_CORE, OTHER_CORE = 0, 1
+_IDLE_S = 20
+
+
+@dataclass
+class Contestant:
+    """A server to be loaded. `name` is what `bench.load.server` calls it."""
+
+    name: str
+    title: str
+    path: str
+    body: object
+    key: str = ""
+    """What it wants to be shown, if anything."""
+
+    def request(self, port: int) -> str:
+        """A whole HTTP request."""
+        body = json.dumps(self.body)
+        lines = [
+            f"POST {self.path} HTTP/1.1",
+            f"host: 127.0.0.1:{port}",
+            "content-type: application/json",
+            f"content-length: {len(body)}",
+            *([f"authorization: Bearer {self.key}"] if self.key else []),
+        ]
+        return "\r\n".join([*lines, "", body])
+
+
+_ASKED = {
+    "model": "bench",
+    "stream": True,
+    "messages": [{"role": "user", "content": "How much water?"}],
+}
+HEADRACE = Contestant("headrace", "**Headrace**", "/api/chat", {"message": "How much water?"})
+BARE = Contestant("bare", "bare Starlette generator, no upstream", "/api/chat", {})
+LITELLM = Contestant(
+    "litellm", "LiteLLM proxy", "/v1/chat/completions", _ASKED, f"sk-{secrets.token_hex(32)}"
+)
+
+
+@dataclass
+class Served:
+    """A server that runs before an upstream of its own."""
+
+    contestant: Contestant
+    process: Process
+    port: int
+
+    @property
+    def request(self) -> str:
+        return self.contestant.request(self.port)
+
+    def wait_idle(self) -> None:
+        """Runs outlive their clients; the next load begins when they are over."""
+        if self.contestant is not HEADRACE:
+            time.sleep(1)
+            return
+        url = f"http://127.0.0.1:{self.port}/metrics"
+        for _ in range(_IDLE_S * 10):
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                if b"\nheadrace_live_runs 0\n" in answer.read():
+                    return
+            time.sleep(0.1)
+        raise RuntimeError("the server does not come to rest")
+
+
+@contextmanager
+def served(contestant: Contestant, events: int, *more: str) -> Iterator[Served]:
+    """Server and upstream, each on its core; an answer has so many events."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running("bench.load.upstream", str(events), core=OTHER_CORE) as upstream,
+    ):
+        address = f"http://127.0.0.1:{upstream.port()}/v1"
+        arguments = [contestant.name, address, folder, *more, *filter(None, [contestant.key])]
+        with running("bench.load.server", *arguments, core=SERVER_CORE) as process:
+            yield Served(contestant, process, process.port())

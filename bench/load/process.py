@@ -1,0 +1,88 @@
+"""Processes of the load test: each on its core, and what it has cost so far."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_END_S = 15
+
+
+class Process:
+    """A module that runs, on one core."""
+
+    def __init__(self, module: str, *arguments: str, core: int) -> None:
+        self._module = module
+        cores = sorted(os.sched_getaffinity(0))
+        self._popen = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self._popen.pid
+        self._core = cores[core % len(cores)]
+        os.sched_setaffinity(self.pid, {self._core})
+
+    def line(self) -> str:
+        """The next line it prints."""
+        assert self._popen.stdout is not None
+        line = self._popen.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self._module} ended with {self._popen.wait(_END_S)}")
+        return line.strip()
+
+    def port(self) -> int:
+        """Where it listens, once it says so; some servers say much before."""
+        while True:
+            word, _, number = self.line().partition(" ")
+            if word == "port":
+                return int(number)
+
+    @property
+    def cpu_s(self) -> float:
+        """Of all its threads."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    @property
+    def foreign_s(self) -> float:
+        """What its core has done for others, and in the interpreter of others, so far."""
+        own = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[11]
+        lines = Path("/proc/stat").read_text().splitlines()
+        (core,) = (line.split() for line in lines if line.startswith(f"cpu{self._core} "))
+        return (int(core[1]) + int(core[2]) - int(own)) / _TICKS
+
+    @property
+    def memory_bytes(self) -> int:
+        """What is resident, and its own."""
+        resident, shared = Path(f"/proc/{self.pid}/statm").read_text().split()[1:3]
+        return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+    def tell(self, number: signal.Signals) -> None:
+        self._popen.send_signal(number)
+
+    def stop(self) -> None:
+        self._popen.terminate()
+        try:
+            self._popen.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            self._popen.wait()
+        assert self._popen.stdout is not None
+        self._popen.stdout.close()
+
+
+@contextmanager
+def running(module: str, *arguments: str, core: int) -> Iterator[Process]:
+    """The process, until the block is left."""
+    process = Process(module, *arguments, core=core)
+    try:
+        yield process
+    finally:
+        process.stop()

@@ -1,0 +1,101 @@
+"""The servers under load, each in a process of its own: `python -m bench.load.server NAME …`.
+
+It prints its port when it takes requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from bench.load.mark import EVENTS_A_SECOND, mark, now_ns
+
+
+def headrace(upstream: str, data: str, *trace: str) -> None:
+    """The product as `headrace serve` runs it."""
+    from bench.load.trace import Trace
+    from headrace.engine import Agent
+    from headrace.server.app import create_app
+    from headrace.server.process import listening, run
+
+    agent = Agent("compatible:bench", base_url=upstream, api_key="none")
+    app = create_app(agent, data=Path(data))
+    if trace:
+        Trace(Path(trace[0])).attach(app.state.service.log)
+    listener = listening("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    run(app, listener, ready=lambda: print("port", port, flush=True))
+
+
+def bare(*_: str) -> None:
+    """A Starlette generator that makes its events itself: no upstream, no log."""
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import StreamingResponse
+    from starlette.routing import Route
+
+    async def events() -> AsyncIterator[bytes]:
+        due_ns = now_ns()
+        while True:
+            due_ns += 1_000_000_000 // EVENTS_A_SECOND
+            await asyncio.sleep((due_ns - now_ns()) / 1e9)
+            # When it was due: a generator that is late is as slow as one that sends late.
+            yield b'data: {"type":"text_delta","delta":" water%b"}\n\n' % mark(due_ns)
+
+    async def chat(request: Request) -> StreamingResponse:
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    _run(Starlette(routes=[Route("/api/chat", chat, methods=["POST"])]))
+
+
+def litellm(upstream: str, data: str, key: str) -> None:
+    """LiteLLM's proxy before the same upstream. It does not start without a key of its own."""
+    config = Path(data) / "litellm.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(_LITELLM.format(upstream=upstream))
+    os.environ |= {"CONFIG_FILE_PATH": str(config), "LITELLM_LOG": "ERROR", "NO_DOCS": "True"}
+    os.environ["LITELLM_MASTER_KEY"] = key
+    from litellm.proxy.proxy_server import app
+
+    _run(app)
+
+
+_LITELLM = """
+model_list:
+  - model_name: bench
+    litellm_params: {{model: openai/bench, api_base: "{upstream}", api_key: none}}
+litellm_settings: {{telemetry: false}}
+general_settings: {{disable_spend_logs: true}}
+"""
+
+
+def _run(app: Any) -> None:
+    config = uvicorn.Config(app, port=0, log_level="error", access_log=False, http=os.environ["H"], loop=os.environ["L"])
+    server = uvicorn.Server(config)
+
+    async def main() -> None:
+        serving = asyncio.ensure_future(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+            if serving.done():
+                return
+        print("port", server.servers[0].sockets[0].getsockname()[1], flush=True)
+        await serving
+
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(main())
+
+
+if __name__ == "__main__":
+    servers: dict[str, Callable[..., None]] = {
+        "headrace": headrace,
+        "bare": bare,
+        "litellm": litellm,
+    }
+    servers[sys.argv[1]](*sys.argv[2:])

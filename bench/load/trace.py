@@ -1,0 +1,62 @@
+"""Where the time of an event goes, inside the server: a hook of the load test alone.
+
+It notes for some events when they came to the log and when the log had them; with the mark in
+the event and the moment at which a client saw it, these are the three parts of its delay.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.load.mark import now_ns
+from headrace.events import ReasoningDelta, Record, TextDelta
+from headrace.server.log import SQLiteLog, Tail
+
+_EVERY = 8
+_MARK = re.compile(r"@(\d+)@")
+
+
+class Trace:
+    """Samples. They are written to the file, and forgotten, on SIGUSR1."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._samples: dict[int, tuple[int, int]] = {}
+
+    def attach(self, log: SQLiteLog) -> None:
+        """Look at what is put into this log from now on."""
+        tail_of: Callable[[str], Tail] = log.tail
+        log.tail = lambda run_id: _TracedTail(tail_of(run_id), self._samples)  # type: ignore[method-assign,assignment,return-value]
+        signal.signal(signal.SIGUSR1, self._write)
+
+    def _write(self, *_: Any) -> None:
+        part = self._path.with_suffix(".part")
+        part.write_text(json.dumps(self._samples))
+        part.rename(self._path)
+        self._samples.clear()
+
+
+class _TracedTail:
+    def __init__(self, tail: Tail, samples: dict[int, tuple[int, int]]) -> None:
+        self._tail = tail
+        self._samples = samples
+
+    def put(self, records: Sequence[Record], done: Callable[[Exception | None], None]) -> None:
+        event = records[-1].event
+        if records[-1].seq % _EVERY or not isinstance(event, TextDelta | ReasoningDelta):
+            self._tail.put(records, done)
+            return
+        came_ns, samples = now_ns(), self._samples
+
+        def traced(error: Exception | None) -> None:
+            found = _MARK.search(event.text)
+            if found is not None:
+                samples[int(found[1])] = came_ns, now_ns()
+            done(error)
+
+        self._tail.put(records, traced)

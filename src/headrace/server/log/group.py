@@ -1,0 +1,143 @@
+"""Group commit: what many runs put down at about the same time becomes one transaction.
+
+The first record that waits is written at the end of the loop's turn in which it came; what
+comes while a transaction goes on waits for that one alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from headrace.events import Record, encode_record
+from headrace.server.database import Database, StorageFailed
+from headrace.server.log.log import Done
+
+Row: TypeAlias = tuple[str, int, bytes]
+# SQLite allows 32,766 parameters; a statement of each length is kept prepared.
+_MAX_ROWS = 64
+
+
+class GroupTail:
+    """The end of one run's log."""
+
+    __slots__ = ("_group", "_run_id", "last_seq")
+
+    def __init__(self, group: Group, run_id: str) -> None:
+        self._group = group
+        self._run_id = run_id
+        self.last_seq: int | None = None
+        """As the file has it; None where that is not known. The writer's thread alone asks."""
+
+    def put(self, records: Sequence[Record], done: Done) -> None:
+        """Keep these behind what was put before."""
+        run_id = self._run_id
+        rows = [(run_id, record.seq, encode_record(record)) for record in records]
+        self._group.put(_Entry(self, rows, done))
+
+    def follow(self, connection: sqlite3.Connection, first: int) -> None:
+        """Raises `StorageFailed` where a record does not follow the last one."""
+        if self.last_seq is None:
+            self.last_seq = last_seq(connection, self._run_id)
+        if first != self.last_seq + 1:
+            raise gap(self._run_id, first, self.last_seq)
+
+
+class _Entry(NamedTuple):
+    tail: GroupTail
+    rows: list[Row]
+    done: Done
+
+
+class Group:
+    """Collects what is put, in one event loop, and writes it batch after batch."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: list[_Entry] = []
+        self._is_writing = False
+
+    def put(self, entry: _Entry) -> None:
+        """Write it with the next batch."""
+        self._waiting.append(entry)
+        if not self._is_writing:
+            self._is_writing = True
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def _write(self) -> None:
+        batch, self._waiting = self._waiting, []
+        loop = asyncio.get_running_loop()
+        rows = sum(len(entry.rows) for entry in batch)
+        future = self._database.submit(partial(_insert, batch), is_atomic=rows <= _MAX_ROWS)
+        future.add_done_callback(partial(_tell, loop, self._written, batch))
+
+    def _written(
+        self, batch: list[_Entry], errors: list[Exception | None], failure: Exception | None
+    ) -> None:
+        if self._waiting:
+            self._write()
+        else:
+            self._is_writing = False
+        for entry, error in zip(batch, errors, strict=True):
+            entry.done(failure or error)
+
+
+# -- the writer's thread
+
+
+def _insert(batch: list[_Entry], connection: sqlite3.Connection) -> list[Exception | None]:
+    """Insert what follows; for each entry what is wrong with it."""
+    rows: list[Row] = []
+    errors: list[Exception | None] = []
+    for tail, added, _ in batch:
+        try:
+            tail.follow(connection, added[0][1])
+        except StorageFailed as error:
+            errors.append(error)
+            continue
+        tail.last_seq = added[-1][1]
+        rows += added
+        errors.append(None)
+    insert_rows(connection, rows)
+    return errors
+
+
+def _tell(
+    loop: asyncio.AbstractEventLoop,
+    written: Callable[..., None],
+    batch: list[_Entry],
+    future: Future[list[Exception | None]],
+) -> None:
+    failure = future.exception()
+    if failure is not None:
+        for tail, _, _ in batch:
+            tail.last_seq = None
+    errors = future.result() if failure is None else [None] * len(batch)
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(written, batch, errors, failure)
+
+
+def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
+    """Insert rows, in statements as long as can be: each lets go of the interpreter once."""
+    for start in range(0, len(rows), _MAX_ROWS):
+        some = rows[start : start + _MAX_ROWS]
+        places = ",".join(["(?,?,?)"] * len(some))
+        values = [value for row in some for value in row]
+        connection.execute(f"INSERT INTO records VALUES {places}", values)
+
+
+def last_seq(connection: sqlite3.Connection, run_id: str) -> int:
+    """The number of the last record of a run; 0 where there is none."""
+    (last,) = connection.execute(
+        "SELECT COALESCE(MAX(seq), 0) FROM records WHERE run_id = ?", (run_id,)
+    ).fetchone()
+    return int(last)
+
+
+def gap(run_id: str, first: int, last: int) -> StorageFailed:
+    """Why a record was not kept."""
+    return StorageFailed(f"record {first} of run {run_id} does not follow record {last}")

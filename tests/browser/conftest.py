@@ -1,0 +1,62 @@
+"""A real Chromium, once for all tests of a worker, and a page and a server for each."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from tests.browser.stage import Stage
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+def chromium() -> str | None:
+    """Where the machine's own Chromium is."""
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium: make setup installs one where it can")
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = playwright.chromium.launch(executable_path=path, args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    stage = Stage(tmp_path / "data").open()
+    yield stage
+    stage.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 1100, "height": 800})
+    context.set_default_timeout(8_000)
+    yield context
+    context.close()
+
+
+def _is_fault(told: ConsoleMessage) -> bool:
+    """Not what a browser says of a network that a test has cut."""
+    return told.type == "error" and not told.text.startswith("Failed to load resource")
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A page; anything that breaks in it breaks the test."""
+    page = context.new_page()
+    broken: list[str] = []
+    page.on("pageerror", lambda error: broken.append(str(error)))
+    page.on("console", lambda told: broken.append(told.text) if _is_fault(told) else None)
+    yield page
+    assert broken == []

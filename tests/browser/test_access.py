@@ -1,0 +1,170 @@
+"""For everybody: nothing for axe to find in any state, a conversation without a mouse, and a live
+region that tells events and never tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from headrace.rehearsal.script import call, say, think, turn
+from tests.browser import screenshots
+from tests.browser.stage import Stage, gate
+from tests.browser.talk import Talk, script
+
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def _drawer(talk: Talk) -> None:
+    talk.ask("Hello there")
+    talk.page.get_by_role("button", name="Conversations", exact=True).click()
+    talk.page.get_by_role("button", name="Rename").click()
+    talk.page.wait_for_timeout(300)
+
+
+def _editing(talk: Talk) -> None:
+    talk.ask("Hello there")
+    talk.page.locator(".said").hover()
+    talk.page.get_by_role("button", name="Ask in other words").click()
+
+
+def _found(talk: Talk) -> list[Any]:
+    """What axe complains about; it is brought in beside the page's policy."""
+    talk.page.evaluate(AXE.read_text(encoding="utf-8"))
+    found: list[Any] = talk.page.evaluate(
+        "async () => (await axe.run(document)).violations"
+        ".map((one) => [one.id, one.help, ...one.nodes.map((node) => node.html.slice(0, 120))])"
+    )
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("state", [*screenshots.STATES, _editing], ids=lambda one: one.__name__)
+def test_axe_finds_nothing(
+    stage: Stage, browser: Browser, state: Callable[[Talk], None], scheme: Any
+) -> None:
+    context = browser.new_context(viewport={"width": 1100, "height": 800}, color_scheme=scheme)
+    screenshots.scripts(stage)
+    talk = Talk(context.new_page(), stage.url).open()
+    state(talk)
+    assert _found(talk) == []
+    context.close()
+
+
+def test_axe_finds_nothing_on_a_phone(stage: Stage, browser: Browser) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    talk = Talk(context.new_page(), stage.url).open()
+    _drawer(talk)
+    assert _found(talk) == []
+    context.close()
+
+
+def _press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def _tab_to(page: Page, name: str) -> None:
+    """Go on with Tab until the thing of this name has the focus."""
+    for _ in range(60):
+        label = page.evaluate(
+            "() => { let one = document.activeElement; while (one?.shadowRoot?.activeElement)"
+            " one = one.shadowRoot.activeElement; return one?.getAttribute('aria-label') ||"
+            " one?.textContent.trim() || ''; }"
+        )
+        if name in label:
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never reaches {name}")
+
+
+def test_a_whole_conversation_without_a_mouse(stage: Stage, page: Page) -> None:
+    stage.plays["first"] = [turn(think("Hm."), call("clock")), turn(think("So."), say("One."))]
+    stage.plays["second"] = [turn(say("Two"), gate(1), say("!"))]
+    stage.plays["third"] = [turn(say("Three."))]
+    talk = Talk(page, stage.url).open()
+    page.keyboard.type("first")
+    _press(page, "Enter")
+    expect(page.locator(".text")).to_have_text("One.")
+    talk.settle()
+    page.keyboard.type("second")
+    _press(page, "Enter")
+    expect(page.locator(".text").nth(1)).to_contain_text("Two")
+    _press(page, "Escape")
+    talk.settle()
+    expect(page.locator(".notice")).to_contain_text("You stopped")
+    _tab_to(page, "New conversation")
+    _tab_to(page, "Show Reasoning")
+    _press(page, "Enter")
+    expect(page.locator("[data-part]").first).to_be_visible()
+    _tab_to(page, "clock")
+    _press(page, "Enter")
+    expect(page.locator("details[open] .tool-result")).to_be_visible()
+    _tab_to(page, "Ask in other words")
+    _press(page, "Enter", "Control+a")
+    page.keyboard.type("third")
+    _press(page, "Enter")
+    expect(page.locator(".text").last).to_have_text("Three.")
+    talk.settle()
+    _tab_to(page, "Earlier version")
+    _press(page, "Enter")
+    expect(page.locator(".text").last).not_to_have_text("Three.")
+    _tab_to(page, "Search conversations")
+    page.keyboard.type("nothing like it")
+    expect(page.locator(".none")).to_be_visible()
+    _press(page, "Control+Shift+O")
+    expect(page.locator(".hello")).to_be_visible()
+
+
+def _said(page: Page) -> list[str]:
+    page.wait_for_timeout(600)
+    said: list[str] = page.evaluate("() => window.said")
+    return said
+
+
+_LISTEN = script("listen")
+
+
+def test_the_live_region_tells_events_and_never_tokens(stage: Stage, page: Page) -> None:
+    words = " ".join(f"token{number}" for number in range(200))
+    stage.plays["q"] = [turn(think("Hm.", title="Weighing"), call("clock")), turn(say(words))]
+    stage.plays["stop"] = [turn(say("Half"), gate(1), say("."))]
+    talk = Talk(page, stage.url).open()
+    page.evaluate(_LISTEN)
+    talk.ask("q")
+    page.wait_for_timeout(1_500)
+    said = _said(page)
+    assert said[0] == "Sent. Thinking."
+    assert said[-1] == "Answer complete."
+    assert any("clock" in one for one in said)
+    assert not any("token1" in one for one in said)
+    talk.send("stop")
+    expect(page.locator(".text").last).to_contain_text("Half")
+    page.get_by_role("button", name="Stop").click()
+    talk.settle()
+    assert _said(page)[-1] == "Stopped. What came is kept."
+
+
+def test_nothing_moves_for_those_who_ask_for_that(stage: Stage, browser: Browser) -> None:
+    context = browser.new_context(reduced_motion="reduce")
+    stage.plays["q"] = [turn(think("Hm."), gate(1), say("x"))]
+    talk = Talk(context.new_page(), stage.url).open()
+    talk.send("q")
+    expect(talk.page.locator(".overlay .part")).to_be_visible()
+    moving = talk.page.evaluate(
+        "() => document.getAnimations().filter((one) => one.playState === 'running').length"
+    )
+    assert moving == 0
+    stage.release(1)
+    talk.settle()
+    context.close()
+
+
+def test_axe_looks_into_the_chat(stage: Stage, page: Page) -> None:
+    """Else it would find nothing whatever there is."""
+    talk = Talk(page, stage.url).open()
+    page.locator(".hello").evaluate("one => { one.innerHTML = '<button></button>'; }")
+    assert "button-name" in [found[0] for found in _found(talk)]

@@ -1,0 +1,146 @@
+"""The rest of a chat: the list, branches, copying, drafts, and a scroll that fights nobody."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from headrace.rehearsal.script import refuse, say, think, turn
+from tests.browser.stage import Stage, gate
+from tests.browser.talk import Talk
+
+
+@pytest.fixture
+def talk(stage: Stage, page: Page) -> Talk:
+    return Talk(page, stage.url).open()
+
+
+def test_conversations_are_listed_searched_renamed_and_deleted(stage: Stage, talk: Talk) -> None:
+    page = talk.page
+    stage.plays["How deep is the harbour?"] = [turn(say("Deep enough."))]
+    stage.plays["Where is the mountain?"] = [turn(say("Behind the harbour wall."))]
+    talk.ask("How deep is the harbour?")
+    page.get_by_role("button", name="New conversation").click()
+    talk.ask("Where is the mountain?")
+    rows = page.locator(".list .title")
+    expect(rows).to_have_text(["Where is the mountain?", "How deep is the harbour?"])
+    page.get_by_label("Search conversations").fill("deep")
+    expect(rows).to_have_text(["How deep is the harbour?"])
+    page.get_by_label("Search conversations").fill("")
+    expect(rows).to_have_count(2)
+    page.get_by_role("button", name="Rename How deep is the harbour?").click()
+    page.get_by_label("New title").fill("Harbour")
+    page.get_by_label("New title").press("Enter")
+    expect(rows).to_have_text(["Where is the mountain?", "Harbour"])
+    page.get_by_role("button", name="Delete Where is the mountain?").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(rows).to_have_text(["Harbour"])
+    expect(talk.answers).to_have_count(0)
+    rows.click()
+    expect(page.locator(".text")).to_have_text("Deep enough.")
+
+
+def test_an_answer_is_given_again_as_a_branch(stage: Stage, talk: Talk) -> None:
+    stage.plays["q"] = [turn(say("Hello."))]
+    talk.ask("q")
+    talk.page.get_by_role("button", name="Answer again").click()
+    versions = talk.page.get_by_role("group", name="Versions")
+    expect(versions).to_contain_text("2 / 2")
+    versions.get_by_role("button", name="Earlier version").click()
+    expect(versions).to_contain_text("1 / 2")
+    talk.page.reload()
+    expect(versions).to_contain_text("1 / 2")
+
+
+def test_a_question_is_asked_in_other_words_as_a_branch(stage: Stage, talk: Talk) -> None:
+    stage.plays["first"] = [turn(say("To the first."))]
+    stage.plays["second"] = [turn(say("To the second."))]
+    talk.ask("first")
+    talk.page.locator(".said").hover()
+    talk.page.get_by_role("button", name="Ask in other words").click()
+    editor = talk.page.locator(".editor textarea")
+    editor.fill("second")
+    editor.press("Enter")
+    expect(talk.page.locator(".text")).to_have_text("To the second.")
+    expect(talk.page.locator(".said")).to_have_text("second")
+    versions = talk.page.locator(".user .branches")
+    expect(versions).to_contain_text("2 / 2")
+    versions.get_by_role("button", name="Earlier version").click()
+    expect(talk.page.locator(".text")).to_have_text("To the first.")
+
+
+def test_a_refused_question_can_be_tried_again(stage: Stage, talk: Talk) -> None:
+    stage.plays["q"] = [turn(refuse(429, "Too many."))]
+    talk.ask("q")
+    expect(talk.page.locator(".notice")).to_contain_text("takes no more requests")
+    stage.plays["q"] = [turn(say("Now."))]
+    talk.page.get_by_role("button", name="Try again").click()
+    expect(talk.page.locator(".text")).to_have_text("Now.")
+
+
+def test_messages_code_and_reasoning_are_copied(stage: Stage, context: BrowserContext) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    talk = Talk(context.new_page(), stage.url).open()
+    stage.plays["q"] = [turn(think("I think so."), say("Run **this**:\n\n```sh\nls -l\n```\n"))]
+    talk.ask("q")
+    talk.open_all()
+    for name, text in (
+        ("Copy answer", "Run **this**:\n\n```sh\nls -l\n```\n"),
+        ("Copy code", "ls -l"),
+        ("Copy reasoning", "I think so."),
+    ):
+        talk.page.get_by_role("button", name=name).click()
+        copied = talk.page.evaluate("() => navigator.clipboard.readText()")
+        assert copied.strip() == text.strip()
+
+
+def test_a_draft_survives_a_reload_and_belongs_to_its_conversation(talk: Talk) -> None:
+    talk.ask("Hello there")
+    talk.composer.fill("half a thought")
+    talk.page.reload()
+    expect(talk.composer).to_have_value("half a thought")
+    talk.page.get_by_role("button", name="New conversation").click()
+    expect(talk.composer).to_have_value("")
+
+
+def test_tokens_and_time_are_told(talk: Talk) -> None:
+    talk.ask("Hello there")
+    expect(talk.page.locator(".cost")).to_contain_text("tokens")
+
+
+def test_a_reader_who_scrolls_up_is_left_alone(stage: Stage, talk: Talk) -> None:
+    lines = "\n\n".join(f"Line {number}." for number in range(80))
+    stage.plays["q"] = [turn(say(lines), gate(1), say("\n\n" + lines), gate(2), say("\n\nEnd."))]
+    talk.send("q")
+    expect(talk.page.locator(".text")).to_contain_text("Line 79.")
+    at_end = f"() => (({_AT_END})({_SCROLLER}))"
+    talk.until(at_end)
+    talk.page.locator(".text").hover()
+    talk.page.mouse.wheel(0, -900)
+    talk.until(f"() => {_SCROLLER}.scrollHeight - {_SCROLLER}.scrollTop > 1500")
+    talk.page.wait_for_timeout(200)
+    held = talk.page.evaluate(f"() => {_SCROLLER}.scrollTop")
+    stage.release(1)
+    talk.until(f"() => {_SCROLLER}.querySelectorAll('.text .block').length > 150")
+    assert talk.page.evaluate(f"() => {_SCROLLER}.scrollTop") == held
+    talk.page.get_by_role("button", name="Newest").click()
+    talk.until(at_end)
+    stage.release(2)
+    talk.settle()
+    talk.until(at_end)
+
+
+_AT_END = "(one) => one.scrollHeight - one.scrollTop - one.clientHeight < 3"
+_SCROLLER = "document.querySelector('headrace-chat').shadowRoot.querySelector('.scroller')"
+
+
+def test_what_the_server_refuses_is_said_and_kept(stage: Stage, talk: Talk) -> None:
+    busy = {"error": {"code": "busy", "message": "wait a little"}}
+    talk.page.route("**/api/chat", lambda route: route.fulfill(status=429, json=busy))
+    talk.send("precious words")
+    expect(talk.page.locator(".notice")).to_contain_text("wait a little")
+    expect(talk.page.locator(".said")).to_have_text("precious words")
+    talk.page.unroute("**/api/chat")
+    talk.page.get_by_role("button", name="Try again").click()
+    talk.settle()
+    expect(talk.page.locator(".text").last).to_be_visible()

@@ -1,0 +1,375 @@
+"""What every store promises. A second implementation is one more row of `STORES`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.content import TextContent
+from headrace.events import Record, RunClosed, RunFailed
+from headrace.messages import Message, TextPart, Turn
+from headrace.server.database import Database, StorageFailed
+from headrace.server.log import Log, SQLiteLog
+from headrace.server.store import (
+    KeyTaken,
+    NotFound,
+    RunLive,
+    RunRow,
+    SQLiteStore,
+    Store,
+    StoredMessage,
+)
+from headrace.server.store.store import Start
+
+Opened = Callable[[], Any]
+"""A store with its log on the same data, as often as it is called; as a context."""
+
+
+def _sqlite(data: Path) -> Opened:
+    @contextmanager
+    def opened() -> Iterator[tuple[Store, Log]]:
+        database = Database(data / "store.db")
+        try:
+            yield SQLiteStore(database), SQLiteLog(database)
+        finally:
+            database.close()
+
+    return opened
+
+
+STORES: dict[str, Callable[[Path], Opened]] = {"sqlite": _sqlite}
+
+
+@pytest.fixture(params=STORES)
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
+    return STORES[request.param](tmp_path)
+
+
+def play(opened: Opened, body: Callable[[Store, Log], Awaitable[None]]) -> None:
+    async def main() -> None:
+        with opened() as (store, log):
+            await body(store, log)
+
+    asyncio.run(main())
+
+
+def asked(name: str, text: str = "Go.", owner: str = "anna", **more: Any) -> Start:
+    """A start whose ids are made of a name; in a new conversation unless one is given."""
+    conversation_id = more.get("conversation_id") or f"conv_{name}"
+    now_ms = more.pop("now_ms", 100)
+    message = Message(role="user", content=(TextContent(text),), created_at_ms=now_ms)
+    given: dict[str, Any] = {
+        "conversation_id": conversation_id,
+        "is_new": "conversation_id" not in more,
+        "fingerprint": text,
+        "prompt": StoredMessage(
+            id=f"ask_{name}", conversation_id=conversation_id, parent_id=None, message=message
+        ),
+    }
+    return Start(
+        owner=owner,
+        run_id=f"run_{name}",
+        message_id=f"msg_{name}",
+        model="test",
+        now_ms=now_ms,
+        **{**given, **more},
+    )
+
+
+def answer(text: str, at_ms: int = 200) -> Message:
+    part = TextPart(part=0, output=0, item=0, started_ms=150, text=text)
+    return Message(role="assistant", created_at_ms=at_ms, turns=(Turn(parts=(part,)),))
+
+
+def closing(run: RunRow, first: int = 1) -> list[Record]:
+    failed = RunFailed(category="unknown", message="x")
+    return [
+        Record(first, 200, failed),
+        Record(first + 1, 200, RunClosed("committed", run.message_id)),
+    ]
+
+
+async def answered(store: Store, start: Start, text: str = "Yes.") -> RunRow:
+    run = (await store.begin(start)).run
+    await store.commit(run, answer(text), closing(run))
+    return run
+
+
+# --- beginning --------------------------------------------------------------------------
+
+
+def test_a_run_begins_with_its_question(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        begun = await store.begin(asked("a", "What is a weir?"))
+        run = begun.run
+        assert not begun.is_repeated
+        assert run.is_live
+        assert (run.id, run.message_id, run.parent_id) == ("run_a", "msg_a", "ask_a")
+        assert await store.run("anna", "msg_a") == run
+        assert await store.live_runs() == await store.live_under("anna", "conv_a") == [run]
+        (asking,) = await store.messages("anna", "conv_a")
+        assert asking.id == "ask_a"
+        found = await store.conversation("anna", "conv_a")
+        assert (found.title, found.leaf_id) == ("What is a weir?", "ask_a")
+        assert not await store.is_committed(run)
+
+    play(opened, body)
+
+
+def test_the_same_key_is_the_same_run(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        first = await store.begin(asked("a", idempotency_key="k"))
+        again = asked("b", idempotency_key="k")
+        assert await store.repeated(asked("c", idempotency_key="other")) is None
+        assert await store.repeated(asked("c")) is None
+        for begun in (await store.begin(again), await store.repeated(again)):
+            assert begun is not None
+            assert (begun.run, begun.is_repeated) == (first.run, True)
+        for refused in (store.begin, store.repeated):
+            with pytest.raises(KeyTaken):
+                await refused(asked("c", "Stop.", idempotency_key="k"))
+        other = await store.begin(asked("d", owner="bert", idempotency_key="k"))
+        assert other.run.id == "run_d"
+        assert len(await store.conversations("anna")) == 1
+
+    play(opened, body)
+
+
+def test_of_many_with_the_same_key_at_once_one_begins(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        starts = (asked(f"r{n}", idempotency_key="k") for n in range(30))
+        begun = await asyncio.gather(*(store.begin(start) for start in starts))
+        assert sum(not one.is_repeated for one in begun) == 1
+        assert len({one.run.id for one in begun}) == 1
+        assert len(await store.live_runs()) == 1
+
+    play(opened, body)
+
+
+def test_what_cannot_begin_leaves_nothing(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await answered(store, asked("a"))
+        for wrong in (
+            asked("x", conversation_id="conv_none"),
+            asked("x", conversation_id="conv_a", owner="bert"),
+            asked("x", conversation_id="conv_a", parent_id="msg_none"),
+            asked("x", conversation_id="conv_a", beside_id="msg_none"),
+            asked("x", conversation_id=None, is_new=False, prompt=None, parent_id="msg_none"),
+            asked("x", conversation_id=None, is_new=False, prompt=None, parent_id="msg_a"),
+        ):
+            with pytest.raises(NotFound):
+                await store.begin(wrong)
+        assert await store.live_runs() == []
+        assert len(await store.messages("anna", "conv_a")) == 2
+        assert await store.conversations("bert") == []
+
+    play(opened, body)
+
+
+def test_under_a_live_run_only_a_branch_begins(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await store.begin(asked("a"))
+        with pytest.raises(RunLive) as refused:
+            await store.begin(asked("b", conversation_id="conv_a"))
+        assert refused.value.message_id == "msg_a"
+        await store.begin(asked("c", conversation_id="conv_a", is_branch=True))
+        assert {run.id for run in await store.live_runs()} == {"run_a", "run_c"}
+
+    play(opened, body)
+
+
+# --- the one commit ---------------------------------------------------------------------
+
+
+def test_a_message_is_committed_once_with_the_end_of_its_log(opened: Opened) -> None:
+    async def body(store: Store, log: Log) -> None:
+        run = (await store.begin(asked("a"))).run
+        await store.commit(run, answer("Yes."), closing(run))
+        assert await store.is_committed(run)
+        assert await log.read(run.id) == closing(run)
+        await store.commit(run, answer("Another."), [])
+        asking, said = await store.messages("anna", "conv_a")
+        assert (said.id, said.parent_id, said.message) == ("msg_a", asking.id, answer("Yes."))
+        assert await store.live_runs() == []
+        assert not (await store.run("anna", "msg_a")).is_live
+        assert (await store.conversation("anna", "conv_a")).leaf_id == "msg_a"
+
+    play(opened, body)
+
+
+def test_a_commit_whose_records_do_not_follow_is_none(opened: Opened) -> None:
+    async def body(store: Store, log: Log) -> None:
+        run = (await store.begin(asked("a"))).run
+        with pytest.raises(StorageFailed):
+            await store.commit(run, answer("Yes."), closing(run, first=3))
+        assert not await store.is_committed(run)
+        assert await log.read(run.id) == []
+        assert await store.live_runs() == [run]
+        assert len(await store.messages("anna", "conv_a")) == 1
+
+    play(opened, body)
+
+
+def test_runs_that_ended_long_ago_are_told_as_long_as_they_have_records(opened: Opened) -> None:
+    async def body(store: Store, log: Log) -> None:
+        run = await answered(store, asked("a"))
+        await store.begin(asked("b"))
+        assert await store.closed_runs(200) == []
+        assert await store.closed_runs(201) == [run.id]
+        await log.delete([run.id])
+        assert await store.closed_runs(201) == []
+
+    play(opened, body)
+
+
+# --- conversations ----------------------------------------------------------------------
+
+
+def test_messages_form_a_tree_and_a_branch_is_a_way_down(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await answered(store, asked("a"))
+        await answered(store, asked("b", conversation_id="conv_a", now_ms=300))
+        again = asked("c", conversation_id=None, is_new=False, prompt=None, parent_id="ask_a")
+        await answered(store, again)
+        beside = asked("d", conversation_id="conv_a", beside_id="ask_b", now_ms=400)
+        await answered(store, beside)
+        tree = {one.id: one.parent_id for one in await store.messages("anna", "conv_a")}
+        assert tree == {
+            "ask_a": None,
+            "msg_a": "ask_a",
+            "msg_c": "ask_a",
+            "ask_b": "msg_a",
+            "msg_b": "ask_b",
+            "ask_d": "msg_a",
+            "msg_d": "ask_d",
+        }
+        way = [one.id for one in await store.branch("anna", "msg_d")]
+        assert way == ["ask_a", "msg_a", "ask_d", "msg_d"]
+
+    play(opened, body)
+
+
+def test_the_newest_conversation_is_the_first(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        for number, name in enumerate("abc"):
+            await store.begin(asked(name, now_ms=number))
+        assert [one.id[-1] for one in await store.conversations("anna")] == ["c", "b", "a"]
+        assert [one.id[-1] for one in await store.conversations("anna", 2)] == ["c", "b"]
+
+    play(opened, body)
+
+
+def test_a_title_and_a_branch_are_chosen(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await answered(store, asked("a"))
+        assert (await store.rename("anna", "conv_a", "Weirs")).title == "Weirs"
+        assert (await store.select("anna", "conv_a", "ask_a")).leaf_id == "ask_a"
+        with pytest.raises(NotFound):
+            await store.select("anna", "conv_a", "msg_none")
+        found = await store.conversation("anna", "conv_a")
+        assert (found.title, found.leaf_id) == ("Weirs", "ask_a")
+
+    play(opened, body)
+
+
+def test_a_conversation_is_forgotten_whole_once_nothing_is_written_to_it(opened: Opened) -> None:
+    async def body(store: Store, log: Log) -> None:
+        run = (await store.begin(asked("a"))).run
+        with pytest.raises(RunLive):
+            await store.delete("anna", "conv_a")
+        await store.commit(run, answer("A salmon leap."), closing(run))
+        kept = await answered(store, asked("b"))
+        assert await store.delete("anna", "conv_a") == [run.id]
+        assert await log.read(run.id) == []
+        assert await log.read(kept.id) != []
+        assert await store.search("anna", "salmon") == []
+        for lookup in (store.conversation, store.messages):
+            with pytest.raises(NotFound):
+                await lookup("anna", "conv_a")
+        with pytest.raises(NotFound):
+            await store.run("anna", "msg_a")
+        assert [one.id for one in await store.conversations("anna")] == ["conv_b"]
+
+    play(opened, body)
+
+
+@pytest.mark.parametrize("words", ["salmon", "SALM", "leap salmon", "weir", "Straße 2"])
+def test_words_are_found_in_questions_and_answers(opened: Opened, words: str) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await answered(store, asked("a", "What is a weir in Straße 2?"), "A salmon leap.")
+        await answered(store, asked("b", "What is a lock?"), "A gate.")
+        await answered(store, asked("c", "What is a weir in Straße 2?", "bert"), "A salmon leap.")
+        assert [one.id for one in await store.search("anna", words)] == ["conv_a"]
+
+    play(opened, body)
+
+
+@pytest.mark.parametrize("words", ["", " ", '"', "* OR 1", "owner:anna", "text : x", "NEAR(", "\0"])
+def test_words_are_nothing_but_words(opened: Opened, words: str) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await answered(store, asked("a", owner="bert"))
+        assert await store.search("anna", words) == []
+
+    play(opened, body)
+
+
+# --- owners -----------------------------------------------------------------------------
+
+THEIRS: dict[str, tuple[Any, ...]] = {
+    "run": ("msg_a",),
+    "conversation": ("conv_a",),
+    "messages": ("conv_a",),
+    "branch": ("msg_a",),
+    "rename": ("conv_a", "mine"),
+    "select": ("conv_a", "ask_a"),
+    "delete": ("conv_a",),
+}
+EMPTY: dict[str, tuple[Any, ...]] = {
+    "conversations": (),
+    "search": ("Go",),
+    "live_under": ("conv_a",),
+}
+
+
+def test_every_method_that_takes_an_owner_is_in_the_tables() -> None:
+    methods = inspect.getmembers(Store, inspect.isfunction)
+    taking = {name for name, method in methods if "owner" in inspect.signature(method).parameters}
+    assert taking == {*THEIRS, *EMPTY}
+
+
+def test_what_belongs_to_another_does_not_exist(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await answered(store, asked("a"))
+        before = await store.messages("anna", "conv_a"), await store.conversations("anna")
+        for name, args in THEIRS.items():
+            with pytest.raises(NotFound) as theirs:
+                await getattr(store, name)("bert", *args)
+            with pytest.raises(NotFound) as nobodys:
+                await getattr(store, name)("bert", "none", *args[1:])
+            assert str(theirs.value) == str(nobodys.value)
+        for name, args in EMPTY.items():
+            assert await getattr(store, name)("bert", *args) == []
+        after = await store.messages("anna", "conv_a"), await store.conversations("anna")
+        assert after == before
+
+    play(opened, body)
+
+
+def test_everything_is_there_when_the_store_is_opened_again(opened: Opened) -> None:
+    async def write(store: Store, _: Log) -> None:
+        await answered(store, asked("a"))
+        await store.begin(asked("b", idempotency_key="k"))
+
+    async def read(store: Store, _: Log) -> None:
+        assert len(await store.messages("anna", "conv_a")) == 2
+        assert [run.id for run in await store.live_runs()] == ["run_b"]
+        assert (await store.begin(asked("c", idempotency_key="k"))).is_repeated
+
+    play(opened, write)
+    play(opened, read)

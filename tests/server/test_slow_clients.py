@@ -1,0 +1,222 @@
+"""Clients that read late or never: bounded, let go in time, and nobody else's concern (T19)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.events import Record, TextDelta
+from headrace.rehearsal.script import say, turn
+from headrace.server.broadcast import MAX_KEPT_BYTES, Broadcast
+from headrace.server.frame import START, Encoding
+from headrace.server.stream import EventStream
+from tests.server.serving import Served, frames, scripted, served
+
+WORD = "w" * 20_000
+LONG = " ".join([WORD] * 500)
+# More than the kernel holds between a server and a client that does not read.
+LARGE = turn(say(LONG))
+BESIDE = turn(say(" ".join(f"word-{n}" for n in range(60))), pace_s=0.005)
+
+
+def asks_and_never_reads(server: Served) -> socket.socket:
+    host, port = server.url.removeprefix("http://").split(":")
+    body = json.dumps({"message": "Go."})
+    peer = socket.socket()
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    peer.connect((host, int(port)))
+    peer.setblocking(False)
+    peer.sendall(
+        f"POST /api/chat HTTP/1.1\r\nhost: {host}:{port}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\n\r\n{body}".encode()
+    )
+    return peer
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files")
+def test_a_client_that_never_reads_is_let_go_and_its_run_ends_without_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(scripted(LARGE), tmp_path, send_timeout_s=0.4) as server:
+            await server.ask("Warm up.")
+            await server.idle()
+            before = open_files()
+            deaf = [asks_and_never_reads(server) for _ in range(3)]
+            await until(lambda: server.service.runs.begun == 4)
+            await server.idle()  # the runs wait for nobody
+            # Their own ends are left; those of the server are gone.
+            await until(lambda: open_files() <= before + len(deaf))
+            for peer in deaf:
+                peer.close()
+
+    asyncio.run(main())
+
+
+def test_a_good_client_notices_nothing_of_deaf_ones(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(scripted(BESIDE), tmp_path, send_timeout_s=0.3) as server:
+            _, _, alone = await server.ask("Read.")
+            deaf = [asks_and_never_reads(server) for _ in range(5)]
+            _, _, beside = await server.ask("Read.")
+            assert len(frames(alone)) == len(frames(beside))
+            for peer in deaf:
+                peer.close()
+
+    asyncio.run(main())
+
+
+def test_a_client_that_reads_late_gets_every_byte(tmp_path: Path) -> None:
+    """It is behind by more than is kept, so that it gets the rest from the log."""
+
+    async def main() -> None:
+        async with served(scripted(LARGE), tmp_path, send_timeout_s=20) as server:
+            peer = asks_and_never_reads(server)
+            await until(lambda: server.service.runs.begun == 1)
+            await server.idle()
+            data = await _all(peer)
+            head, _, body = data.partition(b"\r\n\r\n")
+            event_id = head.partition(b"x-event-id: ")[2].partition(b"\r\n")[0].decode()
+            async with server.resume(event_id, protocol="ux") as response:
+                assert _unchunked(body) == await response.read()
+
+    asyncio.run(main())
+
+
+async def _all(peer: socket.socket) -> bytes:
+    loop, data = asyncio.get_running_loop(), bytearray()
+    while not data.endswith(b"0\r\n\r\n"):
+        read = await loop.sock_recv(peer, 1_000_000)
+        assert read, "the server hung up"
+        data += read
+    peer.close()
+    return bytes(data)
+
+
+def _unchunked(data: bytes) -> bytes:
+    whole = bytearray()
+    while data:
+        size, _, data = data.partition(b"\r\n")
+        whole += data[: int(size, 16)]
+        data = data[int(size, 16) + 2 :]
+    return bytes(whole)
+
+
+async def until(is_so: Any, within_s: float = 15.0) -> None:
+    by_s = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < by_s
+        await asyncio.sleep(0.01)
+
+
+# --- the bounds themselves -------------------------------------------------------------
+
+
+class Words:
+    """A projection that shows the text of a record."""
+
+    def feed(self, record: Record) -> list[bytes]:
+        assert isinstance(record.event, TextDelta)
+        return [record.event.text.encode()]
+
+
+def told(count: int, size: int = 1_000) -> list[Record]:
+    return [Record(seq, 0, TextDelta(0, "w" * size)) for seq in range(1, count + 1)]
+
+
+def test_what_is_kept_for_slow_watchers_is_bounded_and_none_of_them_loses_a_frame() -> None:
+    async def main() -> None:
+        records = told(3_000)
+        whole = [frame for record in records for frame in _encoding().feed(record)]
+
+        async def past() -> list[bytes]:
+            return whole
+
+        broadcast = Broadcast(_encoding(), past)
+        slow, quick = broadcast.watch(START), broadcast.watch(START)
+        read: list[bytes] = []
+        for record in records:
+            broadcast.feed([record])
+            assert broadcast.kept_bytes <= MAX_KEPT_BYTES
+            read += await anext(quick)
+        broadcast.close()
+        assert read == whole
+        assert [frame async for batch in slow for frame in batch] == whole
+
+    asyncio.run(main())
+
+
+def test_nothing_is_kept_that_everybody_has() -> None:
+    async def main() -> None:
+        async def past() -> list[bytes]:
+            raise AssertionError
+
+        broadcast = Broadcast(_encoding(), past)
+        watch = broadcast.watch(START)
+        for record in told(1_000, size=100):
+            broadcast.feed([record])
+            await anext(watch)
+        assert broadcast.kept_bytes < 16_384
+
+    asyncio.run(main())
+
+
+def _encoding() -> Encoding:
+    return Encoding(Words(), bytes)
+
+
+def test_no_piece_that_is_sent_is_large() -> None:
+    async def main() -> None:
+        sent: list[bytes] = []
+
+        async def one() -> Any:
+            yield [b"a" * 1_000_000, b"b"]
+
+        async def send(message: Any) -> None:
+            sent.append(message.get("body", b""))
+
+        async def receive() -> Any:
+            await asyncio.sleep(60)
+
+        await EventStream(one(), heartbeat_s=15, send_timeout_s=30)({}, receive, send)
+        assert b"".join(sent) == b"a" * 1_000_000 + b"b"
+        assert max(map(len, sent)) <= 65_536
+
+    asyncio.run(main())
+
+
+def test_a_silent_stream_beats_and_a_client_that_is_stuck_is_cancelled() -> None:
+    async def main() -> None:
+        sent: list[bytes] = []
+        is_stuck = asyncio.Event()
+
+        async def silent() -> Any:
+            yield [b"first"]
+            await asyncio.sleep(0.12)
+            is_stuck.set()
+            yield [b"second"]
+
+        async def send(message: Any) -> None:
+            if is_stuck.is_set():
+                await asyncio.sleep(60)
+            sent.append(message.get("body", b""))
+
+        async def receive() -> Any:
+            await asyncio.sleep(60)
+
+        began_s = time.monotonic()
+        await EventStream(silent(), heartbeat_s=0.05, send_timeout_s=0.1)({}, receive, send)
+        assert time.monotonic() - began_s < 5
+        assert sent[:3] == [b"", b"first", b": \n\n"]
+        assert b"second" not in sent
+
+    asyncio.run(main())

@@ -1,0 +1,107 @@
+"""T15: a page of another site, or a name that somebody points at this machine, gets nothing
+done with the rights of the user who has it open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from headrace.rehearsal.script import say, turn
+from headrace.server.settings import Settings
+from tests.server.operation import operations
+from tests.server.serving import scripted
+from tests.server.users import client_of, document
+
+FOREIGN: dict[str, tuple[dict[str, str], int]] = {
+    "origin": ({"origin": "https://evil.example"}, 403),
+    "null origin": ({"origin": "null"}, 403),
+    "empty origin": ({"origin": ""}, 403),
+    "another port": ({"origin": "http://127.0.0.1:9999"}, 403),
+    "almost": ({"origin": "http://127.0.0.1.evil.example"}, 403),
+    "user": ({"origin": "http://127.0.0.1@evil.example"}, 403),
+    "cross-site": ({"sec-fetch-site": "cross-site"}, 403),
+    "same-site": ({"sec-fetch-site": "same-site"}, 403),
+    "host": ({"host": "evil.example"}, 421),
+    "long host": ({"host": "127.0.0.1.evil.example"}, 421),
+    "no host": ({"host": ""}, 421),
+    "user host": ({"host": "127.0.0.1@evil.example"}, 421),
+    "open bracket": ({"host": "[::1"}, 421),
+    "another loopback": ({"host": "127.0.0.2"}, 421),
+    "text": ({"content-type": "text/plain"}, 415),
+    "form": ({"content-type": "application/x-www-form-urlencoded"}, 415),
+    "multipart": ({"content-type": "multipart/form-data; boundary=x"}, 415),
+}
+OURS: dict[str, dict[str, str]] = {
+    "no browser": {},
+    "our page": {"origin": "http://127.0.0.1", "sec-fetch-site": "same-origin"},
+    "another name": {"host": "localhost:8700", "origin": "http://localhost:8700"},
+    "six": {"host": "[::1]:8700", "origin": "http://[::1]:8700"},
+    "capitals": {"host": "LocalHost"},
+}
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with client_of(scripted(turn(say("Hi."))), tmp_path) as client:
+        yield client
+
+
+def changed(client: TestClient, headers: dict[str, str]) -> list[Any]:
+    """The answers of every route that changes something."""
+    ids = {"event_id": "msg_x", "conversation_id": "conv_x"}
+    return [
+        client.request(
+            one.verb.upper(),
+            one.path.format_map(ids),
+            content=b'{"message": "x"}',
+            headers={"content-type": "application/json", **headers},
+        )
+        for one in operations(document(client))
+        if one.is_changing
+    ]
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_t15_what_is_foreign_changes_nothing(client: TestClient, kind: str) -> None:
+    headers, status = FOREIGN[kind]
+    answers = changed(client, headers)
+    assert len(answers) > 3
+    assert {answer.status_code for answer in answers} == {status}
+    assert client.get("/api/conversations").json() == {"conversations": []}
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_t15_what_is_ours_is_let_in(client: TestClient, kind: str) -> None:
+    statuses = {answer.status_code for answer in changed(client, OURS[kind])}
+    assert statuses.isdisjoint({403, 415, 421})
+
+
+def test_t15_another_host_reads_nothing_either(client: TestClient) -> None:
+    for path in ("/", "/api/conversations", "/openapi.json", "/metrics"):
+        assert client.get(path, headers={"host": "evil.example"}).status_code == 421
+
+
+def test_t15_no_other_site_is_told_that_it_may(client: TestClient) -> None:
+    asked = {"origin": "https://evil.example", "access-control-request-method": "POST"}
+    for verb in ("OPTIONS", "GET", "POST"):
+        answer = client.request(verb, "/api/chat", headers=asked)
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_t15_the_default_is_this_machine_alone() -> None:
+    names = Settings(data=Path()).hosts
+    assert set(names) == {"127.0.0.1", "localhost", "[::1]"}
+
+
+def test_every_answer_is_guarded_and_every_refusal_has_a_number(client: TestClient) -> None:
+    for path in ("/", "/healthz", "/api/conversations", "/nothing"):
+        told = client.get(path).headers
+        assert "default-src 'none'" in told["content-security-policy"]
+        assert told["x-content-type-options"] == "nosniff"
+    for headers, _ in FOREIGN.values():
+        for answer in changed(client, headers):
+            assert answer.json()["error"]["request_id"] == answer.headers["x-request-id"]

@@ -1,0 +1,54 @@
+"""`headrace serve`: what it refuses before it listens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.cli.main import main
+from headrace.cli.serve import _prefix
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_an_address_that_others_reach_wants_tokens(
+    host: str, capsys: Capture, tmp_path: Path
+) -> None:
+    assert main(["serve", "--host", host, "--data", str(tmp_path / "data")]) == 1
+    assert "give --tokens" in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["none.toml"], "none.toml: No such file"),
+        (["nowhere"], "an agent is a file.toml or module:name"),
+        (["nowhere:agent"], "nowhere:agent: No module named"),
+        (["headrace:fold"], "headrace:fold is no headrace.engine.Agent"),
+        (["headrace:fold", "-m", "openai:gpt-5"], "--model goes with"),
+    ],
+)
+def test_an_agent_that_is_none_is_said(words: list[str], said: str, capsys: Capture) -> None:
+    assert main(["serve", *words]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_that_describes_no_agent_is_said(capsys: Capture, tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+    for text, said in (
+        ('tools = ["hammer"]', "no tool hammer: there are calculator"),
+        ('colour = "red"', "unknown field `colour`"),
+        ("model = ", "Invalid value"),
+    ):
+        file.write_text(text)
+        assert main(["serve", str(file)]) == 1
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["chat", "/chat", "/chat/", "chat/"])
+def test_a_prefix_has_one_slash_before_it(given: str) -> None:
+    assert _prefix(given) == "/chat"
+    assert _prefix("/") == _prefix("") == ""

@@ -1,0 +1,162 @@
+// Builds web/src into the Python package: `node build.mjs [--report FILE]`.
+//
+// headrace.js keeps its name, since pages embed it; whatever it loads later carries a hash.
+
+import { build } from "esbuild";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, extname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { gzipSync } from "node:zlib";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const output = join(here, "../src/headrace/server/static");
+
+const shared = {
+  absWorkingDir: here,
+  outdir: output,
+  bundle: true,
+  minify: true,
+  metafile: true,
+  target: "es2022",
+  legalComments: "linked",
+  logLevel: "warning",
+};
+
+/** Every browser we build for reads woff2; the older formats would only fatten the wheel. */
+const woff2Only = {
+  name: "woff2-only",
+  setup({ onLoad }) {
+    onLoad({ filter: /katex[^/\\]*\.css$/ }, async ({ path }) => {
+      const css = await readFile(path, "utf8");
+      const contents = css.replace(/,\s*url\([^)]*\.(?:woff|ttf)\)\s*format\("[a-z]+"\)/g, "");
+      return { contents, loader: "css" };
+    });
+  },
+};
+
+/** Our own style sheets become text: a shadow root takes them as that. */
+const sheetAsText = {
+  name: "sheet-as-text",
+  setup({ onLoad }) {
+    onLoad({ filter: /src[/\\]ui[/\\].*\.css$/ }, async ({ path }) => {
+      const { outputFiles, metafile } = await build({
+        ...shared,
+        entryPoints: [path],
+        write: false,
+      });
+      const watchFiles = Object.keys(metafile.inputs);
+      return { contents: outputFiles[0].text.trim(), loader: "text", watchFiles };
+    });
+  },
+};
+
+/** The styles and fonts of math; returns the name of the style sheet. */
+async function buildMathStyles() {
+  const { metafile } = await build({
+    ...shared,
+    entryPoints: { math: "katex/dist/katex.min.css" },
+    entryNames: "[name]-[hash]",
+    assetNames: "fonts/[name]-[hash]",
+    loader: { ".woff2": "file" },
+    plugins: [woff2Only],
+  });
+  return basename(Object.keys(metafile.outputs).find((path) => path.endsWith(".css")));
+}
+
+async function buildScripts(mathStyles) {
+  const { metafile } = await build({
+    ...shared,
+    entryPoints: { headrace: "src/headrace.ts" },
+    chunkNames: "[name]-[hash]",
+    format: "esm",
+    splitting: true,
+    plugins: [sheetAsText],
+    define: { HEADRACE_MATH_STYLES: JSON.stringify(mathStyles) },
+  });
+  return metafile;
+}
+
+/** What the page loads before anybody needs math or colours: the entry and what it imports at once. */
+function loadedAtOnce(metafile) {
+  const found = new Set();
+  const visit = (path) => {
+    if (found.has(path)) return;
+    found.add(path);
+    for (const { path: next, kind } of metafile.outputs[path].imports) {
+      if (kind === "import-statement") visit(next);
+    }
+  };
+  const entry = Object.keys(metafile.outputs).find((path) => basename(path) === "headrace.js");
+  visit(entry);
+  return new Set([...found].map((path) => basename(path)));
+}
+
+/** Licences that ask for it go with the code they cover; the comments of esbuild hold only some. */
+async function writeNotices(metafile, ...others) {
+  const names = new Set(others);
+  for (const path of Object.keys(metafile.inputs)) {
+    const match = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path);
+    if (match) names.add(match[1]);
+  }
+  const notices = await Promise.all([...names].sort().map(notice));
+  await writeFile(join(output, "NOTICES.txt"), notices.join("\n"));
+}
+
+async function notice(name) {
+  const folder = join(here, "node_modules", name);
+  const { version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+  const files = (await readdir(folder)).filter((file) => /^licen[cs]e/i.test(file));
+  const texts = await Promise.all(files.map((file) => readFile(join(folder, file), "utf8")));
+  return `== ${name} ${version} (${license})\n\n${texts.join("\n")}\n`;
+}
+
+/** Name, bytes and gzipped bytes of every file that was built. */
+async function measure(atOnce) {
+  const files = await readdir(output, { recursive: true, withFileTypes: true });
+  const rows = files.filter((file) => file.isFile()).map(async (file) => {
+    const path = join(file.parentPath, file.name);
+    const bytes = await readFile(path);
+    const gzip = extname(path) === ".woff2" ? bytes.length : gzipSync(bytes, { level: 9 }).length;
+    return { file: relative(output, path), bytes: bytes.length, gzip, atOnce: atOnce.has(file.name) };
+  });
+  return (await Promise.all(rows)).sort((a, b) => b.gzip - a.gzip);
+}
+
+const sum = (files, key) => files.reduce((total, file) => total + file[key], 0);
+
+function report(files) {
+  const app = files.filter((file) => file.atOnce);
+  const fonts = files.filter((file) => file.file.startsWith("fonts"));
+  return {
+    app: { bytes: sum(app, "bytes"), gzip: sum(app, "gzip") },
+    fonts: { bytes: sum(fonts, "bytes"), gzip: sum(fonts, "gzip") },
+    files,
+  };
+}
+
+function print({ app, fonts, files }) {
+  const line = (name, { bytes, gzip }) =>
+    console.log(`  ${name.padEnd(32)} ${kB(bytes)} ${kB(gzip)}`);
+  console.log(`  ${"kB".padEnd(32)}      min     gzip`);
+  const shown = files.filter(({ file }) => /\.(?:js|css|html)$/.test(file));
+  for (const file of shown) line(file.file + (file.atOnce ? " *" : ""), file);
+  line("fonts", fonts);
+  line("* at once", app);
+}
+
+const kB = (bytes) => (bytes / 1000).toFixed(1).padStart(8);
+
+async function main() {
+  const { values } = parseArgs({ options: { report: { type: "string" } } });
+  await rm(output, { recursive: true, force: true });
+  await mkdir(output, { recursive: true });
+  const metafile = await buildScripts(await buildMathStyles());
+  await writeNotices(metafile, "katex");
+  await cp(join(here, "src/page"), output, { recursive: true });
+  const sizes = report(await measure(loadedAtOnce(metafile)));
+  print(sizes);
+  if (values.report) await writeFile(values.report, JSON.stringify(sizes, null, 2) + "\n");
+}
+
+await main();

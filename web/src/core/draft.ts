@@ -1,0 +1,233 @@
+/** An event as it grows: the ephemeral buffers of one message, fed frame by frame. */
+
+import { MarkdownStream } from "../markdown/blocks.js";
+import { isTool, type Citation, type ToolSegment, type TextSegment, type MediaSegment, type OpaqueSegment } from "./event.js";
+import type { Frame, ToolResult, ToolStarted, ToolUpdate } from "./frame.js";
+
+export class EntryDraft {
+  readonly markdown = new MarkdownStream();
+  text = "";
+  isComplete = false;
+
+  constructor(readonly type: "summary_text" | "reasoning_text" | "redacted") {}
+}
+
+export class ReasoningDraft {
+  readonly type = "reasoning";
+  readonly entries: EntryDraft[] = [];
+  durationMs: number | undefined;
+
+  constructor(
+    readonly id: string,
+    readonly createdAt: number,
+  ) {}
+}
+
+export class TextDraft {
+  readonly type = "text";
+  readonly markdown = new MarkdownStream();
+  readonly citations: Citation[] = [];
+  text = "";
+
+  constructor(readonly segment: TextSegment) {}
+
+  get id(): string {
+    return this.segment.id;
+  }
+}
+
+export class ToolDraft {
+  argsText = "";
+  args: unknown = null;
+  logs = "";
+  progress: number | undefined;
+  status = "writing";
+  result: unknown = null;
+  error: string | undefined;
+  durationMs: number | undefined;
+  hasEnded = false;
+
+  constructor(
+    readonly type: ToolSegment["type"],
+    readonly id: string,
+    readonly callId: string,
+    readonly name: string,
+    readonly createdAt: number,
+  ) {}
+}
+
+export class WholeDraft {
+  constructor(readonly segment: MediaSegment | OpaqueSegment) {}
+
+  get id(): string {
+    return this.segment.id;
+  }
+
+  get type(): "media" | "opaque" {
+    return this.segment.type;
+  }
+}
+
+export type SegmentDraft = ReasoningDraft | TextDraft | ToolDraft | WholeDraft;
+
+export interface StatusLine {
+  readonly text: string;
+  readonly source: string;
+}
+
+export class EventDraft {
+  segments: SegmentDraft[] = [];
+  status: StatusLine | undefined;
+  /** Sources of the message as a whole. */
+  readonly citations: Citation[] = [];
+  #calls = new Map<string, ToolDraft>();
+  #texts = new Map<number, TextDraft>();
+
+  constructor(
+    readonly id: string,
+    public createdAt: number,
+  ) {}
+
+  /** Take the next frame. One of an unknown type, or about something unknown, changes nothing. */
+  feed(frame: Frame): void {
+    switch (frame.type) {
+      case "text_delta":
+        return this.#text(frame.text_delta, frame.output_index ?? 0);
+      case "reasoning_part_delta":
+        return this.#reasoningDelta(frame.segment_id, frame.summary_index, frame.text_delta);
+      case "reasoning_part_started":
+        this.#reasoning(frame.segment_id, frame.created_at).entries[frame.summary_index] = new EntryDraft(
+          frame.part_type ?? "summary_text",
+        );
+        return;
+      case "reasoning_part_completed":
+        return this.#reasoningCompleted(frame.segment_id, frame.summary_index);
+      case "reasoning_segment_meta": {
+        const segment = this.#find(frame.segment_id);
+        if (segment instanceof ReasoningDraft) segment.durationMs = frame.duration_ms;
+        return;
+      }
+      case "message_started":
+        this.createdAt = frame.created_at;
+        return;
+      case "status":
+        this.status = { text: frame.text, source: frame.source };
+        return;
+      case "segment_added":
+        return this.#added(frame.segment);
+      case "citation_added": {
+        const segment = frame.segment_id === undefined ? this : this.#find(frame.segment_id);
+        if (segment === this || segment instanceof TextDraft) segment.citations.push(frame.citation);
+        return;
+      }
+      case "step_discarded":
+        this.citations.length -= Math.min(frame.dropped_citations ?? 0, this.citations.length);
+        return this.#discard(new Set(frame.segment_ids), new Set(frame.unanswered_ids));
+      default:
+        this.#tool(frame as { readonly type: string });
+    }
+  }
+
+  // -- reasoning and text
+
+  #find(id: string): SegmentDraft | undefined {
+    // The one that grows is the last, or close to it.
+    return this.segments.findLast((one) => one.id === id);
+  }
+
+  #reasoning(id: string, createdAt: number): ReasoningDraft {
+    const found = this.#find(id);
+    if (found instanceof ReasoningDraft) return found;
+    const made = new ReasoningDraft(id, createdAt);
+    this.segments.push(made);
+    return made;
+  }
+
+  #entry(id: string, place: number): EntryDraft | undefined {
+    const found = this.#find(id);
+    return found instanceof ReasoningDraft ? found.entries[place] : undefined;
+  }
+
+  #reasoningDelta(id: string, place: number, delta: string): void {
+    const entry = this.#entry(id, place);
+    if (!entry) return;
+    entry.text += delta;
+    entry.markdown.feed(delta);
+  }
+
+  #reasoningCompleted(id: string, place: number): void {
+    const entry = this.#entry(id, place);
+    if (!entry) return;
+    entry.isComplete = true;
+    entry.markdown.close();
+  }
+
+  #added(segment: TextSegment | MediaSegment | OpaqueSegment): void {
+    if (segment.type !== "text") {
+      this.segments.push(new WholeDraft(segment));
+      return;
+    }
+    const draft = new TextDraft(segment);
+    this.#texts.set((segment as { output_index?: number }).output_index ?? 0, draft);
+    this.segments.push(draft);
+  }
+
+  #text(delta: string, output: number): void {
+    let draft = this.#texts.get(output);
+    if (!draft) {
+      // A server that knows the document alone announces no text.
+      this.#added({ type: "text", id: `${this.id}-text-${this.segments.length}`, text: "" });
+      draft = this.#texts.get(output);
+    }
+    if (!draft) return;
+    draft.text += delta;
+    draft.markdown.feed(delta);
+  }
+
+  // -- tools: tool_call_started, web_search_call_update, tool_result …
+
+  #tool(frame: { readonly type: string }): void {
+    const match = /^(.+?)_(started|update|result)$/.exec(frame.type);
+    const kind = match?.[1] === "tool" ? "tool_call" : match?.[1];
+    if (!match || !kind || !isTool({ type: kind })) return;
+    if (match[2] === "started") this.#callStarted(kind as ToolSegment["type"], frame as unknown as ToolStarted);
+    else if (match[2] === "update") this.#callUpdate(frame as unknown as ToolUpdate);
+    else this.#callResult(frame as unknown as ToolResult);
+  }
+
+  #callStarted(type: ToolSegment["type"], frame: ToolStarted): void {
+    const id = frame.segment_id ?? `${this.id}-${frame.call_id}`;
+    const draft = new ToolDraft(type, id, frame.call_id, frame.name, frame.created_at);
+    this.#calls.set(frame.call_id, draft);
+    this.segments.push(draft);
+  }
+
+  #callUpdate(frame: ToolUpdate): void {
+    const draft = this.#calls.get(frame.call_id);
+    if (!draft) return;
+    draft.status = frame.status;
+    draft.argsText += frame.args_delta ?? "";
+    draft.logs += frame.logs_delta ?? "";
+    if (frame.args !== undefined) draft.args = frame.args;
+    if (frame.progress !== undefined) draft.progress = frame.progress;
+  }
+
+  #callResult(frame: ToolResult): void {
+    const draft = this.#calls.get(frame.call_id);
+    if (!draft) return;
+    draft.hasEnded = true;
+    draft.result = frame.result;
+    draft.error = frame.error;
+    draft.durationMs = frame.duration_ms;
+  }
+
+  #discard(gone: ReadonlySet<string>, unanswered: ReadonlySet<string>): void {
+    this.segments = this.segments.filter((one) => !gone.has(one.id));
+    for (const draft of this.#calls.values()) {
+      if (!unanswered.has(draft.id)) continue;
+      draft.hasEnded = false;
+      draft.result = null;
+      draft.error = undefined;
+    }
+  }
+}

@@ -1,0 +1,115 @@
+/** The canonical event of an assistant's message: what a store gives back and a stream ends with. */
+
+export interface ReasoningEntry {
+  readonly text: string;
+  readonly type: "summary_text" | "reasoning_text" | "redacted";
+  readonly created_at: number;
+  readonly is_complete: boolean;
+  readonly summary_index: number;
+  readonly sequence_number: number;
+}
+
+export interface ReasoningSegment {
+  readonly type: "reasoning";
+  readonly id: string;
+  readonly parts: readonly ReasoningEntry[];
+  readonly sequence_number: number;
+  readonly duration_ms?: number;
+  readonly effort_level?: string;
+  readonly reasoning_tokens?: number;
+}
+
+export interface TextSegment {
+  readonly type: "text";
+  readonly id: string;
+  readonly text: string;
+  readonly is_refusal?: boolean;
+  readonly citations?: readonly Citation[];
+}
+
+export const BUILT_IN = {
+  web_search_call: "Web search",
+  code_interpreter_call: "Code interpreter",
+  file_search_call: "File search",
+  mcp_call: "MCP",
+  image_generation_call: "Image generation",
+} as const;
+
+export type BuiltInType = keyof typeof BUILT_IN;
+
+export interface ToolSegment {
+  readonly type: "tool_call" | BuiltInType;
+  readonly id: string;
+  readonly call_id: string;
+  readonly name: string;
+  readonly args: unknown;
+  readonly result: unknown;
+  readonly status: "completed" | "failed" | "incomplete";
+  readonly sequence_number: number;
+  readonly error?: string;
+  readonly duration_ms?: number;
+}
+
+export interface MediaSegment {
+  readonly type: "media";
+  readonly id: string;
+  readonly media_type: string;
+  readonly url: string;
+}
+
+export interface OpaqueSegment {
+  readonly type: "opaque";
+  readonly id: string;
+  readonly kind: string;
+}
+
+export type Segment = ReasoningSegment | TextSegment | ToolSegment | MediaSegment | OpaqueSegment;
+
+export interface Citation {
+  readonly source?: string;
+  readonly ref?: string;
+  readonly title?: string;
+  readonly quote?: string;
+}
+
+export interface Usage {
+  readonly input_tokens?: number | null;
+  readonly output_tokens?: number | null;
+  readonly total_tokens?: number | null;
+  readonly reasoning_tokens?: number | null;
+}
+
+export interface Finish {
+  readonly word: string;
+  readonly kind?: string;
+  readonly detail?: string;
+}
+
+export interface Failure {
+  readonly category: string;
+  readonly message: string;
+  readonly request_id?: string;
+}
+
+export interface MessageEvent {
+  readonly id: string;
+  readonly role: "assistant";
+  readonly run_id: string | null;
+  readonly created_at: number;
+  readonly segments: readonly Segment[];
+  readonly usage: Usage | null;
+  readonly finish?: Finish;
+  readonly error?: Failure;
+  readonly citations?: readonly Citation[];
+  readonly duration_ms?: number;
+}
+
+export function isTool(segment: { readonly type: string }): segment is ToolSegment {
+  return segment.type === "tool_call" || segment.type in BUILT_IN;
+}
+
+/** The text that a reader would copy. */
+export function textOf(event: MessageEvent): string {
+  const texts = event.segments.filter((one): one is TextSegment => one.type === "text");
+  return texts.map((one) => one.text).join("\n\n");
+}

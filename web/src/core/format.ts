@@ -1,0 +1,49 @@
+/** Numbers and values as people read them. */
+
+export function duration(ms: number): string {
+  if (ms < 100) return `${Math.round(ms)} ms`;
+  if (ms < 950) return `${Math.round(ms / 100) / 10} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** Seconds that count up: they never run ahead of the clock. */
+export function elapsed(ms: number): string {
+  return ms < 1_000 ? "0 s" : duration(Math.floor(ms / 1_000) * 1_000);
+}
+
+export function count(number: number, noun: string): string {
+  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** A value of a tool: text as it is, anything else as JSON. */
+export function shownValue(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+/** The same in one line, short. */
+export function shownBriefly(value: unknown, limit = 60): string {
+  const text = typeof value === "object" && value !== null ? brief(value) : shownValue(value);
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
+}
+
+function brief(value: object): string {
+  const values = Array.isArray(value) ? value : Object.values(value);
+  return values.map((one) => (typeof one === "object" ? JSON.stringify(one) : String(one))).join(", ");
+}
+
+const DAY_MS = 86_400_000;
+
+/** The heading that a conversation of this time stands under. */
+export function day(atMs: number, nowMs: number): string {
+  const today = new Date(nowMs).setHours(0, 0, 0, 0);
+  if (atMs >= today) return "Today";
+  if (atMs >= today - DAY_MS) return "Yesterday";
+  if (atMs >= today - 7 * DAY_MS) return "This week";
+  return "Earlier";
+}

@@ -1,0 +1,217 @@
+/** Sessions: the streams that this page reads, each until its last frame. A connection that breaks
+ * is taken up again behind the last frame that came; a hidden page lets go of it meanwhile. */
+
+import { Refused, type API } from "./api.js";
+import type { StreamingBus } from "./bus.js";
+import { isEnd, type EndFrame, type Frame } from "./frame.js";
+import { withSlot } from "./slot.js";
+import { SSEReader } from "./sse.js";
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 8_000;
+const HIDDEN_GRACE_MS = 1_000;
+const SIP_MS = 400;
+const SIP_PAUSE_MS = 1_200;
+
+export interface SessionEvents {
+  /** Frames have come, and are on the bus. */
+  took(frames: readonly Frame[]): void;
+  /** The last frame has come. */
+  ended(eventId: string, frame: EndFrame): void;
+  /** The stream is no longer kept, or not ours: the conversation tells what became of it. */
+  lost(eventId: string): void;
+  /** Whether the connection is up. */
+  connection(eventId: string, isUp: boolean): void;
+}
+
+export class StreamingSessionManager {
+  #sessions = new Map<string, Session>();
+
+  constructor(
+    readonly api: API,
+    readonly bus: StreamingBus,
+    readonly events: SessionEvents,
+  ) {}
+
+  isStreaming(eventId: string): boolean {
+    return this.#sessions.has(eventId);
+  }
+
+  get active(): readonly string[] {
+    return [...this.#sessions.keys()];
+  }
+
+  /** Watch an event until its end; `response` is its stream, where one is open already. */
+  watch(eventId: string, createdAt: number, response?: Response): void {
+    if (this.#sessions.has(eventId)) {
+      void response?.body?.cancel();
+      return;
+    }
+    this.bus.open(eventId, createdAt);
+    const session = new Session(eventId, this);
+    this.#sessions.set(eventId, session);
+    void session.run(response).finally(() => this.#sessions.delete(eventId));
+  }
+
+  /** Break all connections, as a lost network does; they are taken up again. */
+  drop(): void {
+    for (const session of this.#sessions.values()) session.drop();
+  }
+
+  /** Let go of everything; the runs go on. */
+  close(): void {
+    for (const session of this.#sessions.values()) session.close();
+  }
+}
+
+class Session {
+  #lastId = "";
+  #isOver = false;
+  #connection = new AbortController();
+
+  constructor(
+    readonly eventId: string,
+    readonly manager: StreamingSessionManager,
+  ) {}
+
+  close(): void {
+    this.#isOver = true;
+    this.drop();
+  }
+
+  drop(): void {
+    this.#connection.abort();
+  }
+
+  async run(response: Response | undefined): Promise<void> {
+    let waitMs = FIRST_WAIT_MS;
+    while (!this.#isOver) {
+      const before = this.#lastId;
+      try {
+        await this.#turn(response);
+      } catch (error) {
+        if (error instanceof Refused && error.status < 500 && error.status !== 429) return this.#lose();
+      }
+      response = undefined;
+      if (this.#isOver) return;
+      this.manager.events.connection(this.eventId, false);
+      waitMs = this.#lastId !== before ? FIRST_WAIT_MS : Math.min(waitMs * 2, LONGEST_WAIT_MS);
+      await pause(waitMs);
+      await shown();
+    }
+  }
+
+  /** One connection: for as long as it lasts where a slot is free, else a sip of it. */
+  async #turn(response: Response | undefined): Promise<void> {
+    const got = await withSlot(() => this.#connect(response));
+    if (got) return;
+    await this.#connect(response, SIP_MS);
+    if (!this.#isOver) await pause(SIP_PAUSE_MS);
+  }
+
+  async #connect(response: Response | undefined, limitMs?: number): Promise<void> {
+    const connection = new AbortController();
+    this.#connection = connection;
+    const abort = (): void => {
+      connection.abort();
+      void response?.body?.cancel().catch(() => undefined);
+    };
+    const stopWatching = whenHidden(abort);
+    const timer = limitMs === undefined ? undefined : setTimeout(abort, limitMs);
+    try {
+      const stream = response ?? (await this.manager.api.resume(this.eventId, this.#lastId, connection.signal));
+      this.manager.events.connection(this.eventId, true);
+      await this.#read(stream, connection.signal);
+    } catch (error) {
+      if (!connection.signal.aborted) throw error;
+    } finally {
+      clearTimeout(timer);
+      stopWatching();
+    }
+  }
+
+  async #read(stream: Response, signal: AbortSignal): Promise<void> {
+    const reader = stream.body?.getReader();
+    if (!reader) return;
+    signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined), { once: true });
+    const decoder = new TextDecoder();
+    const events = new SSEReader();
+    while (!this.#isOver) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      this.#take(events.feed(decoder.decode(value, { stream: true })));
+    }
+  }
+
+  #take(events: readonly { id: string; data: string }[]): void {
+    const frames: Frame[] = [];
+    let end: EndFrame | undefined;
+    for (const { id, data } of events) {
+      const frame = parsed(data);
+      this.#lastId = id;
+      if (!frame) continue;
+      if (isEnd(frame)) end = frame;
+      else frames.push(frame);
+    }
+    this.manager.bus.feed(this.eventId, frames);
+    this.manager.events.took(frames);
+    if (end) this.#end(end);
+  }
+
+  #end(frame: EndFrame): void {
+    this.#isOver = true;
+    this.manager.events.ended(this.eventId, frame);
+    this.manager.bus.clear(this.eventId);
+    this.#connection.abort();
+  }
+
+  #lose(): void {
+    this.#isOver = true;
+    this.manager.events.lost(this.eventId);
+    this.manager.bus.clear(this.eventId);
+  }
+}
+
+function parsed(data: string): Frame | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return typeof value === "object" && value !== null && "type" in value ? (value as Frame) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    // Whoever comes back to the page, or to the network, does not wait.
+    const hurried = (): void => done();
+    addEventListener("online", hurried);
+    document.addEventListener("visibilitychange", hurried);
+    function done(): void {
+      clearTimeout(timer);
+      removeEventListener("online", hurried);
+      document.removeEventListener("visibilitychange", hurried);
+      resolve();
+    }
+  });
+}
+
+/** Until somebody can see the page. */
+async function shown(): Promise<void> {
+  while (document.visibilityState === "hidden") await pause(60_000);
+}
+
+function whenHidden(act: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const changed = (): void => {
+    clearTimeout(timer);
+    if (document.visibilityState === "hidden") timer = setTimeout(act, HIDDEN_GRACE_MS);
+  };
+  document.addEventListener("visibilitychange", changed);
+  changed();
+  return () => {
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", changed);
+  };
+}

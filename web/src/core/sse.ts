@@ -1,0 +1,41 @@
+/** Server-sent events out of text that comes in any pieces. */
+
+export interface SSEEvent {
+  readonly id: string;
+  readonly data: string;
+}
+
+export class SSEReader {
+  #rest = "";
+  #endedWithReturn = false;
+  #id = "";
+  #data: string[] = [];
+
+  /** The events that this piece completes. One that the stream breaks off in is none. */
+  feed(piece: string): SSEEvent[] {
+    if (this.#endedWithReturn && piece.startsWith("\n")) piece = piece.slice(1);
+    if (piece === "") return [];
+    this.#endedWithReturn = piece.endsWith("\r");
+    const lines = piece.split(/\r\n|\n|\r/);
+    lines[0] = this.#rest + (lines[0] ?? "");
+    this.#rest = lines.pop() ?? "";
+    return lines.flatMap((line) => this.#line(line));
+  }
+
+  #line(line: string): SSEEvent[] {
+    if (line === "") return this.#end();
+    const colon = line.indexOf(":");
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    if (name === "data") this.#data.push(value);
+    else if (name === "id") this.#id = value;
+    return [];
+  }
+
+  #end(): SSEEvent[] {
+    if (this.#data.length === 0) return [];
+    const event = { id: this.#id, data: this.#data.join("\n") };
+    this.#data = [];
+    return [event];
+  }
+}

@@ -1,0 +1,69 @@
+/** The client's store: conversations and messages as the server has them. An answer is written
+ * into it once, when its last frame has come. */
+
+import type { Conversation, LiveEvent, ShownMessage, WholeConversation } from "./api.js";
+import type { MessageEvent } from "./event.js";
+import { branch } from "./tree.js";
+
+export interface Open {
+  conversation: Conversation;
+  readonly messages: Map<string, ShownMessage>;
+  readonly live: Map<string, LiveEvent>;
+  leafId: string | null;
+}
+
+export class Store {
+  conversations: readonly Conversation[] = [];
+  open: Open | null = null;
+  /** Answers that were written: one for each message. */
+  writes = 0;
+
+  /** What the server says replaces what was there. */
+  show(whole: WholeConversation): void {
+    const messages = new Map(whole.messages.map((one) => [one.id, one]));
+    const live = whole.live.filter((one) => !messages.has(one.event_id));
+    this.open = {
+      conversation: whole.conversation,
+      messages,
+      live: new Map(live.map((one) => [one.event_id, one])),
+      leafId: whole.conversation.leaf_id,
+    };
+  }
+
+  /** A question was sent, and its answer has begun. */
+  begin(conversation: Conversation, question: ShownMessage | null, live: LiveEvent): void {
+    if (this.open?.conversation.id !== conversation.id) {
+      this.open = { conversation, messages: new Map(), live: new Map(), leafId: null };
+    }
+    if (question) this.open.messages.set(question.id, question);
+    this.open.live.set(live.event_id, live);
+    this.open.leafId = live.parent_id;
+  }
+
+  /** The one write of an answer. */
+  commit(event: MessageEvent): void {
+    const open = this.open;
+    const live = open?.live.get(event.id);
+    if (!open || !live) return;
+    this.writes += 1;
+    open.live.delete(event.id);
+    const { parent_id } = live;
+    open.messages.set(event.id, { id: event.id, parent_id, role: "assistant", created_at: event.created_at, event });
+    if (open.leafId === parent_id) open.leafId = event.id;
+  }
+
+  forget(eventId: string): void {
+    this.open?.live.delete(eventId);
+  }
+
+  /** The messages that are shown. */
+  get branch(): ShownMessage[] {
+    return this.open ? branch(this.open.messages, this.open.leafId) : [];
+  }
+
+  /** The answer that is being written below the shown messages; the newest of several. */
+  get liveBelow(): LiveEvent | undefined {
+    const leaf = this.branch.at(-1)?.id;
+    return [...(this.open?.live.values() ?? [])].findLast((one) => one.parent_id === leaf);
+  }
+}

@@ -1,0 +1,205 @@
+/** What is drawn of a message: the same shape for one that grows and for one that is stored. A
+ * message is a list of groups: the steps that lead to a piece of content, and the content. */
+
+import type { Block } from "../markdown/blocks.js";
+import type { BlockCache } from "./block-cache.js";
+import { EntryDraft, EventDraft, ReasoningDraft, TextDraft, ToolDraft, WholeDraft, type SegmentDraft } from "./draft.js";
+import {
+  isTool,
+  type Citation,
+  type MediaSegment,
+  type MessageEvent,
+  type OpaqueSegment,
+  type ReasoningEntry,
+  type ReasoningSegment,
+  type Segment,
+  type TextSegment,
+  type ToolSegment,
+} from "./event.js";
+
+export interface Prose {
+  readonly blocks: readonly Block[];
+  /** HTML of what is still open. */
+  readonly tail: string;
+}
+
+export interface PartView extends Prose {
+  readonly isRedacted: boolean;
+  readonly isComplete: boolean;
+}
+
+export interface ReasoningView {
+  readonly kind: "reasoning";
+  readonly id: string;
+  readonly parts: readonly PartView[];
+  readonly durationMs: number | undefined;
+  readonly effort: string | undefined;
+  readonly tokens: number | undefined;
+}
+
+export interface ToolView {
+  readonly kind: "tool";
+  readonly id: string;
+  readonly type: ToolSegment["type"];
+  readonly name: string;
+  /** Parsed, or as far as they are written. */
+  readonly args: unknown;
+  readonly state: "running" | "completed" | "failed" | "incomplete";
+  readonly status: string;
+  readonly progress: number | undefined;
+  readonly logs: string;
+  readonly result: unknown;
+  readonly error: string | undefined;
+  readonly durationMs: number | undefined;
+}
+
+export interface OpaqueView {
+  readonly kind: "opaque";
+  readonly id: string;
+  readonly what: string;
+}
+
+export type StepView = ReasoningView | ToolView | OpaqueView;
+
+export interface TextView extends Prose {
+  readonly kind: "text";
+  readonly id: string;
+  readonly isRefusal: boolean;
+  readonly citations: readonly Citation[];
+}
+
+export interface MediaView {
+  readonly kind: "media";
+  readonly id: string;
+  readonly mediaType: string;
+  readonly url: string;
+}
+
+export type ContentView = TextView | MediaView;
+
+export interface Group {
+  readonly steps: readonly StepView[];
+  readonly content: ContentView | null;
+}
+
+/** Steps and content in their order, a group for each piece of content, and one for what follows. */
+export function grouped(items: readonly (StepView | ContentView)[]): Group[] {
+  const groups: Group[] = [];
+  let steps: StepView[] = [];
+  for (const item of items) {
+    if (item.kind === "text" || item.kind === "media") {
+      groups.push({ steps, content: item });
+      steps = [];
+    } else {
+      steps.push(item);
+    }
+  }
+  if (steps.length > 0) groups.push({ steps, content: null });
+  return groups;
+}
+
+// -- a draft
+
+export function draftView(draft: EventDraft): Group[] {
+  return grouped(draft.segments.map(drafted));
+}
+
+function drafted(segment: SegmentDraft): StepView | ContentView {
+  if (segment instanceof TextDraft) {
+    return { ...textFacts(segment.segment), citations: segment.citations, ...prose(segment.markdown) };
+  }
+  if (segment instanceof ReasoningDraft) {
+    const { id, durationMs } = segment;
+    const parts = segment.entries.map(draftedPart);
+    return { kind: "reasoning", id, parts, durationMs, effort: undefined, tokens: undefined };
+  }
+  return segment instanceof WholeDraft ? whole(segment.segment) : draftedTool(segment);
+}
+
+function draftedPart(entry: EntryDraft): PartView {
+  return { isRedacted: entry.type === "redacted", isComplete: entry.isComplete, ...prose(entry.markdown) };
+}
+
+function prose(markdown: { settled: readonly Block[]; tail: string }): Prose {
+  return { blocks: markdown.settled, tail: markdown.tail };
+}
+
+function draftedTool(tool: ToolDraft): ToolView {
+  const { id, type, name, status, progress, logs, result, error, durationMs } = tool;
+  const ended = error === undefined ? "completed" : "failed";
+  const state = tool.hasEnded ? ended : "running";
+  const args = tool.args ?? tool.argsText;
+  return { kind: "tool", id, type, name, args, state, status, progress, logs, result, error, durationMs };
+}
+
+// -- a stored event
+
+export function eventView(event: MessageEvent, cache: BlockCache): Group[] {
+  return grouped(event.segments.map((segment) => stored(segment, cache)));
+}
+
+function stored(segment: Segment, cache: BlockCache): StepView | ContentView {
+  if (isTool(segment)) return storedTool(segment);
+  switch (segment.type) {
+    case "text":
+      return { ...textFacts(segment), blocks: cache.blocks(segment.id, segment.text), tail: "" };
+    case "reasoning":
+      return storedReasoning(segment, cache);
+    default:
+      return whole(segment);
+  }
+}
+
+function storedReasoning(segment: ReasoningSegment, cache: BlockCache): ReasoningView {
+  const parts = [...segment.parts].sort((a, b) => a.summary_index - b.summary_index);
+  return {
+    kind: "reasoning",
+    id: segment.id,
+    parts: parts.map((part) => storedPart(segment.id, part, cache)),
+    durationMs: segment.duration_ms,
+    effort: segment.effort_level,
+    tokens: segment.reasoning_tokens,
+  };
+}
+
+function storedPart(id: string, part: ReasoningEntry, cache: BlockCache): PartView {
+  return {
+    isRedacted: part.type === "redacted",
+    isComplete: part.is_complete,
+    // Reasoning that nobody opens is not rendered.
+    get blocks() {
+      return cache.blocks(`${id}/${part.summary_index}`, part.text);
+    },
+    tail: "",
+  };
+}
+
+function storedTool(segment: ToolSegment): ToolView {
+  const { id, type, name, args, result, error, status } = segment;
+  return {
+    kind: "tool",
+    id,
+    type,
+    name,
+    args,
+    state: status,
+    status,
+    progress: undefined,
+    logs: "",
+    result,
+    error,
+    durationMs: segment.duration_ms,
+  };
+}
+
+function textFacts(segment: TextSegment): Pick<TextView, "kind" | "id" | "isRefusal" | "citations"> {
+  const { id, is_refusal: isRefusal = false, citations = [] } = segment;
+  return { kind: "text", id, isRefusal, citations };
+}
+
+function whole(segment: MediaSegment | OpaqueSegment): MediaView | OpaqueView {
+  if (segment.type === "media") {
+    return { kind: "media", id: segment.id, mediaType: segment.media_type, url: segment.url };
+  }
+  return { kind: "opaque", id: segment.id, what: segment.kind };
+}

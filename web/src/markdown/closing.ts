@@ -1,0 +1,185 @@
+/** Ends what a text has begun: half a word in bold is shown in bold, and half a marker not at all.
+ * It only decides how the open tail looks; a mistake here is gone with the next words. */
+
+/** A line that has begun, and whose meaning hangs on what comes next. */
+const HALF_LINE = /^[ \t>]*(?:[*+=-]{1,2}|-+|=+|\d{1,9}[.)]|#{1,6}|`{1,2}|~{1,2}|\||\\)[ \t]*$/;
+const HALF_TABLE_RULE = /^ {0,3}\|?[ \t]*(?::?-*:?[ \t]*\|[ \t]*)*:?-*:?[ \t]*$/;
+/** What stands before the words of a line. */
+const LEAD = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t])(?:\[[ xX]\][ \t])?)*[ \t]*/;
+
+export function closeOpen(text: string, isCode: boolean): string {
+  const start = text.lastIndexOf("\n") + 1;
+  const line = text.slice(start);
+  if (isCode) return /^ {0,3}[`~]+$/.test(line) && start > 0 ? text.slice(0, start) : text;
+  const table = closeTable(text.slice(0, start), line);
+  if (table !== null) return table;
+  if (HALF_LINE.test(line)) return closeWords(text.slice(0, start).trimEnd());
+  return closeWords(text);
+}
+
+/** A table is seen as one as soon as its first row begins. */
+function closeTable(before: string, line: string): string | null {
+  const isFirstRow = /^ {0,3}\|[ \t]*\S/.test(line) && isParagraphStart(before);
+  if (isFirstRow) return before + tableHead(line);
+  const header = /(?:^|\n)( {0,3}\|.+)\n$/.exec(before)?.[1];
+  if (header === undefined || !HALF_TABLE_RULE.test(line)) return null;
+  const above = before.slice(0, before.lastIndexOf(header));
+  return isParagraphStart(above) ? above + tableHead(header) : null;
+}
+
+const isParagraphStart = (before: string): boolean => /(?:^|\n)[ \t]*\n$|^$/.test(before);
+
+function tableHead(row: string): string {
+  const header = closeWords(row).replace(/[ \t]*\|?[ \t]*$/, " |");
+  const columns = header.split(/(?<!\\)\|/).length - 2;
+  return `${header}\n|${"---|".repeat(columns)}\n`;
+}
+
+/** The words of the last paragraph, item or cell: nothing before them can still be open. */
+function closeWords(text: string): string {
+  const start = wordsStart(text);
+  return text.slice(0, start) + new Closer(text.slice(start).trimEnd()).close();
+}
+
+function wordsStart(text: string): number {
+  let start = 0;
+  for (const { index } of text.matchAll(/\n(?=[ \t]*(?:\n|>|[*+-][ \t]|\d{1,9}[.)][ \t]|#|\|))/g)) start = index + 1;
+  const line = text.slice(start);
+  if (/^[ \t]*\|/.test(line)) return start + line.lastIndexOf("|") + 1;
+  return start + (LEAD.exec(line)?.[0].length ?? 0);
+}
+
+const SPECIAL = /[\\`![\]*_~$]/g;
+
+/** Nobody opens so many; what looks like it is something else. */
+const MAX_OPEN = 16;
+
+interface Mark {
+  readonly at: number;
+  readonly text: string;
+}
+
+/** Reads words once from the left, and remembers what is open. */
+class Closer {
+  #open: Mark[] = [];
+  #at = 0;
+  #words: string;
+
+  constructor(words: string) {
+    this.#words = words;
+  }
+
+  close(): string {
+    while (this.#seek()) this.#step();
+    if (this.#open.length > MAX_OPEN) return this.#words;
+    let end = "";
+    for (const { text, at } of this.#open.reverse()) {
+      if (text === "[" || text === "![") this.#words = this.#words.slice(0, at) + this.#words.slice(at + text.length);
+      else if (at + text.length < this.#words.length) end += text;
+      else this.#words = this.#words.slice(0, at);
+    }
+    return this.#words + end;
+  }
+
+  #seek(): boolean {
+    SPECIAL.lastIndex = this.#at;
+    this.#at = SPECIAL.exec(this.#words)?.index ?? this.#words.length;
+    return this.#at < this.#words.length;
+  }
+
+  #step(): void {
+    const rest = this.#words.slice(this.#at, this.#at + 2);
+    if (rest === "\\(" || rest === "\\[") this.#verbatim(rest, rest === "\\(" ? "\\)" : "\\]");
+    else if (rest === "$$") this.#verbatim("$$", "$$");
+    else if (rest[0] === "\\") this.#at += 2;
+    else if (rest[0] === "`") this.#code();
+    else if (rest === "![") this.#push("![");
+    else if (rest[0] === "[") this.#push("[");
+    else if (rest[0] === "]") this.#bracket();
+    else if (rest[0] === "*" || rest[0] === "_" || rest[0] === "~") this.#emphasis();
+    else this.#at += 1;
+  }
+
+  #push(text: string): void {
+    this.#open.push({ at: this.#at, text });
+    this.#at += text.length;
+  }
+
+  #run(): string {
+    const mark = this.#words[this.#at];
+    let end = this.#at;
+    while (this.#words[end] === mark) end += 1;
+    return this.#words.slice(this.#at, end);
+  }
+
+  #code(): void {
+    const ticks = this.#run();
+    this.#verbatim(ticks, ticks);
+  }
+
+  /** What is inside means nothing until it ends. */
+  #verbatim(open: string, close: string): void {
+    const from = this.#at + open.length;
+    const end = this.#words.indexOf(close, from);
+    if (end >= 0) this.#at = end + close.length;
+    else if (from >= this.#words.length) this.#drop(this.#at);
+    else this.#end(close);
+  }
+
+  /** Nothing after this can be read, since all of it belongs to what is open here. */
+  #end(close: string): void {
+    // Half of a closing mark may be there.
+    while (close.startsWith(this.#words.at(-1) ?? " ")) this.#words = this.#words.slice(0, -1);
+    this.#words += close;
+    this.#at = this.#words.length;
+  }
+
+  #drop(from: number): void {
+    this.#words = this.#words.slice(0, from).trimEnd();
+    this.#at = this.#words.length;
+  }
+
+  /** A link shows its text while its address comes; a picture shows nothing. */
+  #bracket(): void {
+    const index = this.#open.findLastIndex(({ text }) => text === "[" || text === "![");
+    const opener = this.#open[index];
+    this.#at += 1;
+    if (!opener) return;
+    this.#open.splice(index);
+    const next = this.#words[this.#at];
+    if (next !== undefined && next !== "(") return;
+    // Without its address it may be a link or not; with half of it, it is one.
+    const end = this.#words.indexOf(")", this.#at);
+    if (end >= 0) this.#at = end + 1;
+    else if (opener.text === "![") this.#drop(opener.at);
+    else this.#unlink(opener.at);
+  }
+
+  /** Called behind the closing bracket. */
+  #unlink(at: number): void {
+    this.#words = this.#words.slice(0, at) + this.#words.slice(at + 1, this.#at - 1);
+    this.#at = this.#words.length;
+  }
+
+  #emphasis(): void {
+    const run = this.#run();
+    const before = this.#words[this.#at - 1] ?? " ";
+    const after = this.#words[this.#at + run.length] ?? " ";
+    const isInWord = run[0] === "_" && /[\p{L}\p{N}]/u.test(before) && /[\p{L}\p{N}]/u.test(after);
+    const top = this.#open.findLastIndex(({ text }) => text[0] === run[0]);
+    if (isInWord) this.#at += run.length;
+    else if (top >= 0 && /\S/.test(before)) this.#match(run, top);
+    else if (/\S/.test(after)) this.#push(run);
+    else if (this.#at + run.length >= this.#words.length) this.#drop(this.#at);
+    else this.#at += run.length;
+  }
+
+  #match(run: string, top: number): void {
+    const open = this.#open[top]?.text ?? "";
+    const isLast = this.#at + run.length >= this.#words.length;
+    if (isLast && run.length < open.length) return this.#drop(this.#at);
+    this.#open.splice(top);
+    this.#at += run.length;
+    if (run.length < open.length) this.#open.push({ at: this.#at, text: open.slice(run.length) });
+  }
+}

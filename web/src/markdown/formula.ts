@@ -1,0 +1,52 @@
+/** Math in markdown: $…$, $$…$$, \(…\) and \[…\]. It is only found here; typesetting it is the
+ * matter of math.ts, when a reader gets to see it. */
+
+import type { MarkedExtension, Tokens } from "marked";
+import { escape } from "./escape.js";
+
+const DISPLAY_BLOCK = /^ {0,3}(?:\$\$((?:(?!\n[ \t]*\n|\$\$)[^])+)\$\$|\\\[((?:(?!\n[ \t]*\n|\\\])[^])+)\\\])[ \t]*(?:\n|$)/;
+const DISPLAY = /^(?:\$\$((?:(?!\$\$)[^])+)\$\$|\\\[((?:(?!\\\])[^])+)\\\])/;
+/** Pandoc's rule: no space inside the dollars, no digit after them. So prices stay prices. */
+const INLINE = /^(?:\$(?![\s$])((?:\\[^]|[^\\$])+)(?<!\s)\$(?!\d)|\\\(((?:(?!\\\))[^])+)\\\))/;
+
+interface Formula extends Tokens.Generic {
+  tex: string;
+  isDisplay: boolean;
+}
+
+function token(type: string, match: RegExpExecArray | null, isDisplay: boolean): Formula | undefined {
+  const tex = (match?.[1] ?? match?.[2] ?? "").trim();
+  if (!match || tex === "") return undefined;
+  return { type, raw: match[0], tex, isDisplay };
+}
+
+function place({ tex, isDisplay }: Formula): string {
+  return `<span class="math" data-display="${isDisplay}">${escape(tex)}</span>`;
+}
+
+export const formulas: MarkedExtension = {
+  extensions: [
+    {
+      name: "formulaBlock",
+      level: "block",
+      start: (source) => interruption(source),
+      tokenizer: (source) => token("formulaBlock", DISPLAY_BLOCK.exec(source), true),
+      renderer: (found) => `<p>${place(found as Formula)}</p>\n`,
+    },
+    {
+      name: "formula",
+      level: "inline",
+      start: (source) => source.search(/\$|\\[([]/),
+      tokenizer: (source) =>
+        token("formula", DISPLAY.exec(source), true) ?? token("formula", INLINE.exec(source), false),
+      renderer: (found) => place(found as Formula),
+    },
+  ],
+};
+
+/** Where display math breaks into a paragraph: only into this one, or marked would treat all of the
+ * paragraphs before it in another way. */
+function interruption(source: string): number {
+  const end = source.search(/\n[ \t]*(?:\n|[<#>]|```|~~~)/);
+  return (end < 0 ? source : source.slice(0, end)).search(/(?<=\n) {0,3}(?:\$\$|\\\[)/);
+}

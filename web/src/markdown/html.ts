@@ -1,0 +1,89 @@
+/** Markdown to HTML that is not trusted yet: sanitize.ts has the last word. */
+
+import { Marked, Renderer, type Token, type Tokens } from "marked";
+import { isCarriedPicture, safeAddress } from "./address.js";
+import { escape, escapeText } from "./escape.js";
+import { formulas } from "./formula.js";
+
+/** No one writes quotations in quotations this deep; parsers fall over them. */
+const TOO_DEEP = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){24}/m;
+
+let isInLink = false;
+
+const marked = new Marked(formulas, {
+  gfm: true,
+  tokenizer: {
+    // HTML is text like any other, so what a model writes between tags stays markdown.
+    html: () => undefined,
+    // The only way to break a line in a table.
+    tag(source) {
+      const raw = /^<br ?\/?>/i.exec(source)?.[0];
+      return raw === undefined ? undefined : ({ type: "br", raw } as unknown as Tokens.Tag);
+    },
+  },
+  renderer: {
+    code({ text, lang }) {
+      const language = /^[\w+#.-]{1,32}(?=\s|$)/.exec(lang ?? "")?.[0]?.toLowerCase();
+      const [name, kind] = language ? [` data-language="${language}"`, ` class="language-${language}"`] : ["", ""];
+      const code = escapeText(text.replace(/\n$/, ""));
+      return `<figure class="code"${name}><pre tabindex="0"><code${kind}>${code}\n</code></pre></figure>\n`;
+    },
+    checkbox({ checked }) {
+      const [state, label] = checked ? ["true", "done"] : ["false", "to do"];
+      return `<span class="task" data-checked="${state}" role="img" aria-label="${label}"></span> `;
+    },
+    // It may be wider than the page, and what scrolls must be within reach of the keyboard.
+    table(token) {
+      return `<div class="table" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`;
+    },
+    link({ href, tokens }) {
+      const wasInLink = isInLink;
+      isInLink = true;
+      const text = this.parser.parseInline(tokens);
+      isInLink = wasInLink;
+      return safeAddress(href) && !isInLink ? `<a href="${escape(href)}">${text}</a>` : text;
+    },
+    image({ href, text }) {
+      const words = escape(text);
+      if (isCarriedPicture(href)) return `<img src="${escape(href)}" alt="${words}">`;
+      if (isInLink || !safeAddress(href)) return `<span class="image">${words}</span>`;
+      return `<a class="image" href="${escape(href)}">${words}</a>`;
+    },
+  },
+});
+
+export function toHtml(source: string): string {
+  if (TOO_DEEP.test(source)) return plain(source);
+  isInLink = false;
+  try {
+    return marked.parse(source, { async: false });
+  } catch {
+    // Marked stumbles over some quotations in lists; the words are still worth reading.
+    return plain(source);
+  }
+}
+
+function plain(source: string): string {
+  return `<p>${escapeText(source.trim()).replaceAll("\n", "<br>")}</p>\n`;
+}
+
+/** The link definitions in a source: their labels, as marked compares them, and their text. */
+export function definitionsIn(source: string): Map<string, string> {
+  const found = new Map<string, string>();
+  if (!/^[ \t>*+\-\d.)]*\[[^\]]+\]:/m.test(source)) return found;
+  marked.walkTokens(tokens(source), (token) => {
+    if (token.type !== "def") return;
+    const { tag, raw } = token as Tokens.Def;
+    if (!found.has(tag)) found.set(tag, raw.trim());
+  });
+  return found;
+}
+
+function tokens(source: string): Token[] {
+  if (TOO_DEEP.test(source)) return [];
+  try {
+    return marked.lexer(source);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,88 @@
+/** The only place that makes trusted HTML. What is not on these lists does not reach the page,
+ * whatever the renderer before it made of the text. */
+
+import createPurifier, { type Config, type DOMPurify } from "dompurify";
+import { hostToShow, isCarriedPicture, safeAddress } from "./address.js";
+import { withoutHarm, withoutUnseen } from "./invisible.js";
+
+const TAGS =
+  "p h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code figure div table thead tbody tr th td " +
+  "strong em del a br hr span bdi img";
+const ADDRESSES = "href src";
+const WORDS =
+  "class title target rel alt start align tabindex role aria-label " +
+  "data-language data-display data-checked";
+
+/** Only our own classes: a foreign one could dress text up as a part of the page. */
+const CLASS = /^(?:code|table|image|host|math|task|language-[\w+#.-]{1,32})$/;
+
+const CONFIG: Config = {
+  ALLOWED_TAGS: TAGS.split(" "),
+  ALLOWED_ATTR: `${ADDRESSES} ${WORDS}`.split(" "),
+  ADD_URI_SAFE_ATTR: WORDS.split(" "),
+  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+};
+
+let purifier: DOMPurify | undefined;
+
+export function sanitize(html: string): string {
+  purifier ??= makePurifier();
+  return purifier.sanitize(html, CONFIG) as string;
+}
+
+function makePurifier(): DOMPurify {
+  // An own instance: hooks of the page around us are not ours, and ours not theirs.
+  const made = createPurifier(window);
+  // Without a document DOMPurify returns what it was given.
+  if (!made.isSupported) throw new Error("sanitize needs a document, and there is none");
+  made.addHook("uponSanitizeElement", (node, { tagName }) => {
+    if (tagName === "#text") cleanText(node);
+  });
+  made.addHook("uponSanitizeAttribute", (_node, attribute) => {
+    if (attribute.attrName !== "class") return;
+    attribute.attrValue = attribute.attrValue.split(/\s+/).filter((name) => CLASS.test(name)).join(" ");
+    attribute.keepAttr = attribute.attrValue !== "";
+  });
+  made.addHook("afterSanitizeAttributes", (element) => {
+    if (element.nodeName === "A") secureLink(element);
+    if (element.nodeName === "IMG") securePicture(element);
+  });
+  return made;
+}
+
+/** Here, and not in the source, since markdown can write any character as an entity. */
+function cleanText(node: Node): void {
+  const text = node.nodeValue ?? "";
+  const clean = node.parentElement?.closest("a") ? withoutUnseen(text) : withoutHarm(text);
+  if (clean !== text) node.nodeValue = clean;
+}
+
+/** A link tells where it goes, and goes there only when it is clicked. */
+function secureLink(link: Element): void {
+  const url = safeAddress(link.getAttribute("href") ?? "");
+  if (!url) {
+    for (const { name } of [...link.attributes]) link.removeAttribute(name);
+    return;
+  }
+  link.setAttribute("href", url.href);
+  link.setAttribute("title", url.href);
+  link.setAttribute("target", "_blank");
+  link.setAttribute("rel", "noopener noreferrer nofollow");
+  const text = withoutUnseen(link.textContent ?? "");
+  const host = link.className === "image" ? url.host : hostToShow(text, url);
+  if (host !== "") link.append(" ", hostElement(host));
+}
+
+function hostElement(host: string): HTMLElement {
+  const element = document.createElement("bdi");
+  element.className = "host";
+  element.textContent = host;
+  return element;
+}
+
+function securePicture(picture: Element): void {
+  if (isCarriedPicture(picture.getAttribute("src") ?? "")) return;
+  picture.replaceWith(picture.getAttribute("alt") ?? "");
+}

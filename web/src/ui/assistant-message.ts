@@ -1,0 +1,149 @@
+/** An answer: groups of steps and content, one below the other. Live, it is drawn from the bus, at
+ * most once a frame; stored, from its event. */
+
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import { keyed } from "lit/directives/keyed.js";
+import { repeat } from "lit/directives/repeat.js";
+import { adviceOf } from "../core/advice.js";
+import type { Chat } from "../core/chat.js";
+import { textOf, type MessageEvent } from "../core/event.js";
+import { count, duration } from "../core/format.js";
+import { draftView, eventView, type ContentView, type Group, type TextView } from "../core/view.js";
+import { copyButton } from "./copy.js";
+import { define, Element } from "./element.js";
+import { icon } from "./icon.js";
+import { media } from "./media.js";
+import { notice } from "./notice.js";
+import { sources } from "./sources.js";
+import type { PanelPhase } from "./steps-panel.js";
+import "./markdown-view.js";
+import "./steps-panel.js";
+
+const DRAW_MS = 40;
+
+export class AssistantMessage extends Element {
+  static override properties = {
+    chat: { attribute: false },
+    eventId: { attribute: false },
+    event: { attribute: false },
+    startedAt: { attribute: false },
+    branches: { attribute: false },
+    retry: { attribute: false },
+  };
+  declare chat: Chat;
+  /** Of an answer that is being written; empty while the question is on its way. */
+  declare eventId: string;
+  declare event: MessageEvent | undefined;
+  declare startedAt: number;
+  declare branches: TemplateResult | typeof nothing;
+  declare retry: (() => void) | undefined;
+  #stopWatching: (() => void) | undefined;
+  #watched = "";
+  #frame = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #drawnAt = 0;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.requestUpdate();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#unwatch();
+  }
+
+  override willUpdate(_changed: PropertyValues): void {
+    const wanted = this.event ? "" : this.eventId;
+    if (wanted === this.#watched) return;
+    this.#unwatch();
+    this.#watched = wanted;
+    if (wanted) this.#stopWatching = this.chat.bus.watch(wanted, () => this.#soon());
+  }
+
+  #unwatch(): void {
+    this.#stopWatching?.();
+    this.#stopWatching = undefined;
+    this.#watched = "";
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#frame = 0;
+  }
+
+  /** Draw with the next frame, and not with every one: words do not come faster than one reads. */
+  #soon(): void {
+    if (this.#timer !== undefined || this.#frame) return;
+    const waitMs = this.#drawnAt + DRAW_MS - performance.now();
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#frame = requestAnimationFrame((at) => {
+        this.#frame = 0;
+        this.#drawnAt = at;
+        this.requestUpdate();
+      });
+    }, waitMs);
+  }
+
+  /** One template for both, so that the words stay the very same elements when the answer ends. */
+  override render(): TemplateResult {
+    const { event } = this;
+    const isLive = event === undefined;
+    const advice = event ? adviceOf(event, this.chat.unsaved.has(event.id)) : null;
+    const groups = event ? eventView(event, this.chat.blocks) : this.#liveGroups();
+    const isEmpty = groups.length === 0 && !advice;
+    return html`<article class="message assistant ${isLive ? "streaming" : ""}" aria-label=${isLive ? "Answer, being written" : "Answer"}
+      aria-busy=${isLive ? "true" : "false"}>
+      ${this.#groups(groups, isLive)}
+      ${sources(event ? (event.citations ?? []) : (this.chat.bus.draft(this.eventId)?.citations ?? []))}
+      ${isEmpty ? html`<p class="empty-answer">The model answered with nothing.</p>` : nothing}
+      ${event && advice ? notice(advice, event, this.retry) : nothing}
+      <div class="foot">${event ? this.#foot(event) : nothing}</div>
+    </article>`;
+  }
+
+  /** Steps come next, as long as nothing else has: the overlay is there from the first moment. */
+  #liveGroups(): readonly Group[] {
+    const draft = this.chat.bus.draft(this.eventId);
+    const groups = draft ? draftView(draft) : [];
+    return groups.length === 0 ? [{ steps: [], content: null }] : groups;
+  }
+
+  #groups(groups: readonly Group[], isLive: boolean): unknown {
+    const draft = this.chat.bus.draft(this.eventId);
+    const startedAt = draft?.createdAt ?? this.startedAt;
+    return repeat(groups, (_group, place) => place, (group) => {
+      const phase: PanelPhase = !isLive ? "stored" : group.content ? "folded" : "live";
+      const panel = html`<headrace-steps-panel .steps=${group.steps} .phase=${phase} .status=${draft?.status?.text} .startedAt=${startedAt}></headrace-steps-panel>`;
+      return html`${panel}${group.content ? this.#content(group.content) : nothing}`;
+    });
+  }
+
+  #content(content: ContentView): unknown {
+    return keyed(content.id, content.kind === "media" ? media(content) : text(content));
+  }
+
+  #foot(event: MessageEvent): TemplateResult {
+    const copied = textOf(event);
+    return html`${copied ? copyButton(() => copied, "Copy answer") : nothing}
+      ${this.retry ? html`<button class="quiet" type="button" aria-label="Answer again" title="Answer again" @click=${this.retry}>${icon("retry")}</button>` : nothing}
+      ${this.branches}
+      <span class="cost">${cost(event)}</span>`;
+  }
+}
+
+function text(view: TextView): TemplateResult {
+  return html`<div class="text ${view.isRefusal ? "refusal" : ""}">
+    <headrace-markdown .prose=${view}></headrace-markdown>${sources(view.citations)}
+  </div>`;
+}
+
+function cost(event: MessageEvent): string {
+  const told = [];
+  const tokens = event.usage?.total_tokens ?? event.usage?.output_tokens;
+  if (tokens) told.push(count(tokens, "token"));
+  if (event.duration_ms !== undefined) told.push(duration(event.duration_ms));
+  return told.join(" · ");
+}
+
+define("headrace-assistant-message", AssistantMessage);

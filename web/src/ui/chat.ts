@@ -1,0 +1,203 @@
+/** `<headrace-chat>`: the whole chat as one element, to be put into any page of the same origin.
+ *
+ * Attributes: `base`, where the server is, relative to the page; `routes`, to keep the open
+ * conversation in the page's address; `theme`, `light` or `dark`, else what the system has;
+ * `heading`, what an empty page says. */
+
+import { html, LitElement, nothing, type TemplateResult } from "lit";
+import { API, Refused } from "../core/api.js";
+import { Chat } from "../core/chat.js";
+import { define } from "./element.js";
+import { Follow } from "./follow.js";
+import { icon } from "./icon.js";
+import { LiveRegion } from "./live-region.js";
+import { styles } from "./style.js";
+import { thread } from "./thread.js";
+import { recallToken, tokenForm } from "./token-form.js";
+import { download } from "./download.js";
+import "./composer.js";
+import "./sidebar.js";
+
+const REHEARSAL_TRIES = [
+  "What is 12 × 34 + 5?",
+  "parallel: what time is it, and how much is 2^10?",
+  "Write a long answer, please: long",
+  "help",
+];
+const TRIES = [
+  "Compare two ways to sort a large file.",
+  "Explain what a headrace does, to a child.",
+  "What is 17 % of 2,340, and why?",
+  "Plan three days in Oslo in November.",
+];
+
+export class HeadraceChat extends LitElement {
+  static override styles = styles;
+  static override properties = {
+    base: { type: String },
+    routes: { type: Boolean },
+    theme: { type: String, reflect: true },
+    heading: { type: String },
+    isDrawerOpen: { state: true },
+  };
+  declare base: string;
+  declare routes: boolean;
+  declare theme: string;
+  declare heading: string;
+  declare isDrawerOpen: boolean;
+  /** What the components draw; for tests and embedders to look at. */
+  chat!: Chat;
+  #live = new LiveRegion();
+  #follow = new Follow(() => this.requestUpdate());
+
+  constructor() {
+    super();
+    this.base = "";
+    this.routes = false;
+    this.heading = "What shall we think about?";
+    this.isDrawerOpen = false;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.chat = new Chat(
+      new API(this.base, recallToken),
+      () => this.requestUpdate(),
+      (text) => this.#live.say(text),
+      (id) => this.#opened(id),
+    );
+    addEventListener("hashchange", this.#routed);
+    document.addEventListener("visibilitychange", this.#seen);
+    this.addEventListener("headrace-announce", this.#announced);
+    void this.chat.start(this.#routeId());
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    removeEventListener("hashchange", this.#routed);
+    document.removeEventListener("visibilitychange", this.#seen);
+    this.#follow.detach();
+    this.chat.close();
+  }
+
+  override firstUpdated(): void {
+    this.#live.attach(this.renderRoot.querySelector<HTMLElement>(".live-region"));
+    this.#focus();
+  }
+
+  override updated(): void {
+    const scroller = this.renderRoot.querySelector<HTMLElement>(".scroller");
+    if (scroller) this.#follow.attach(scroller);
+    else this.#follow.detach();
+    if (this.routes) document.title = this.chat.store.open?.conversation.title || "Headrace";
+  }
+
+  override render(): TemplateResult {
+    const { chat } = this;
+    const open = chat.store.open;
+    const needsToken = chat.problem instanceof Refused && chat.problem.status === 401;
+    return html`<div class="chat ${this.isDrawerOpen ? "drawer-open" : ""}" @keydown=${this.#key}>
+      <headrace-sidebar .chat=${chat} .conversations=${chat.store.conversations} .openId=${open?.conversation.id ?? null}
+        .leave=${() => this.#drawer(false)}></headrace-sidebar>
+      <button class="veil" type="button" tabindex="-1" aria-label="Close the list" @click=${() => this.#drawer(false)}></button>
+      <main>
+        <header>
+          <button class="quiet menu" type="button" aria-label="Conversations" aria-expanded=${this.isDrawerOpen ? "true" : "false"}
+            @click=${() => this.#drawer(!this.isDrawerOpen)}>${icon("menu")}</button>
+          <h1>${open?.conversation.title || "Headrace"}</h1>
+          ${open ? this.#exportButton(open.conversation.id, open.conversation.title) : nothing}
+        </header>
+        ${needsToken ? tokenForm(() => void chat.start(this.#routeId())) : this.#conversation()}
+        <div class="live-region" role="status" aria-live="polite"></div>
+      </main>
+    </div>`;
+  }
+
+  #conversation(): TemplateResult {
+    const { chat } = this;
+    const isEmpty = chat.store.branch.length === 0 && !chat.pending;
+    return html`<div class="scroller" tabindex="-1">
+        <div class="thread ${isEmpty ? "blank" : ""}">${this.#problem()}${isEmpty ? this.#blank() : thread(chat)}</div>
+      </div>
+      <div class="bottom">
+        ${this.#follow.isFollowing ? nothing : html`<button class="jump" type="button" @click=${() => this.#follow.toEnd()}>${icon("down")}<span>Newest</span></button>`}
+        ${chat.isOnline ? nothing : html`<p class="offline" role="status">No connection. The answer goes on at the server; it is taken up when the connection is back.</p>`}
+        <headrace-composer .chat=${chat} .models=${chat.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}></headrace-composer>
+      </div>`;
+  }
+
+  #problem(): TemplateResult | typeof nothing {
+    const { problem } = this.chat;
+    if (!problem) return nothing;
+    const what = problem instanceof Refused ? problem.message : "The server cannot be reached.";
+    const number = problem instanceof Refused && problem.requestId ? `Request ${problem.requestId}` : "";
+    return html`<div class="notice error" role="alert">
+      <div class="notice-line"><p><strong>That did not work.</strong> ${what}</p>
+        <button class="plain" type="button" @click=${() => void this.chat.start(this.#routeId())}>Try again</button></div>
+      ${number ? html`<details><summary>Details</summary><p class="detail">${number}</p></details>` : nothing}
+    </div>`;
+  }
+
+  #blank(): TemplateResult | typeof nothing {
+    const model = this.chat.models[0];
+    if (!model) return nothing;
+    const tries = model.is_rehearsal ? REHEARSAL_TRIES : TRIES;
+    return html`<section class="hello">
+      <h2>${this.heading}</h2>
+      <p>${model.model}${model.is_rehearsal ? ": a stand-in that rehearses answers. No language model reads what you write." : ""}</p>
+      <ul>${tries.map((text) => html`<li><button type="button" @click=${() => void this.chat.send(text)}>${text}</button></li>`)}</ul>
+    </section>`;
+  }
+
+  #exportButton(id: string, title: string): TemplateResult {
+    return html`<button class="quiet" type="button" aria-label="Export as Markdown" title="Export as Markdown"
+      @click=${() => void download(this.chat.api, id, title)}>${icon("export")}</button>`;
+  }
+
+  // -- what happens around it
+
+  #announced = (event: Event): void => this.#live.say(String((event as CustomEvent).detail));
+
+  #seen = (): void => {
+    if (document.visibilityState === "visible") void this.chat.refresh();
+  };
+
+  #key(event: KeyboardEvent): void {
+    if (event.key === "Escape" && this.isDrawerOpen) this.#drawer(false);
+    const isCommand = (event.ctrlKey || event.metaKey) && event.shiftKey;
+    if (isCommand && event.key.toLowerCase() === "o") {
+      event.preventDefault();
+      void this.chat.show(null);
+      this.#focus();
+    }
+  }
+
+  #drawer(isOpen: boolean): void {
+    this.isDrawerOpen = isOpen;
+    if (!isOpen) this.#focus();
+  }
+
+  #focus(): void {
+    void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLElement>("headrace-composer textarea")?.focus());
+  }
+
+  // -- the address
+
+  #routeId(): string | null {
+    return this.routes ? (/^#\/c\/([\w-]+)$/.exec(location.hash)?.[1] ?? null) : null;
+  }
+
+  #routed = (): void => {
+    if (!this.routes) return;
+    const id = this.#routeId();
+    if (id !== (this.chat.store.open?.conversation.id ?? null)) void this.chat.show(id);
+  };
+
+  #opened(id: string | null): void {
+    this.#follow.isFollowing = true;
+    if (!this.routes || id === this.#routeId()) return;
+    history.pushState(null, "", id === null ? location.pathname + location.search : `#/c/${id}`);
+  }
+}
+
+define("headrace-chat", HeadraceChat);

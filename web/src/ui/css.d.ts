@@ -1,0 +1,5 @@
+/** The build gives a style sheet as text, in one piece and without blanks. */
+declare module "*.css" {
+  const sheet: string;
+  export default sheet;
+}

@@ -1,0 +1,12 @@
+/** A conversation as a file. It is fetched, since a link could not carry a token. */
+
+import type { API } from "../core/api.js";
+
+export async function download(api: API, id: string, title: string): Promise<void> {
+  const text = await api.exported(id);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/markdown" }));
+  link.download = `${title.replace(/[^\p{L}\p{N} _-]/gu, "").trim().slice(0, 60) || "conversation"}.md`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

@@ -1,0 +1,61 @@
+/** Keeps a scrolling place at its newest words, until the reader scrolls away from them, and
+ * again once the reader is back at the end. */
+
+const NEAR_PX = 24;
+
+export class Follow {
+  #place: HTMLElement | undefined;
+  // Elements draw themselves when they like, and blocks are measured when they come into sight:
+  // only the size that results tells that there is more.
+  #sizes = new ResizeObserver(() => this.moved());
+  #lastTop = 0;
+  isFollowing = true;
+
+  constructor(readonly changed: () => void = () => undefined) {}
+
+  attach(place: HTMLElement): void {
+    if (this.#place === place) return;
+    this.detach();
+    this.#place = place;
+    place.addEventListener("scroll", this.#scrolled, { passive: true });
+    this.#sizes.observe(place);
+    if (place.firstElementChild) this.#sizes.observe(place.firstElementChild);
+    this.isFollowing = true;
+    this.moved();
+  }
+
+  detach(): void {
+    this.#place?.removeEventListener("scroll", this.#scrolled);
+    this.#sizes.disconnect();
+    this.#place = undefined;
+  }
+
+  /** The place has another size, or there is more in it. */
+  moved(): void {
+    if (this.isFollowing) this.toEnd();
+  }
+
+  toEnd(): void {
+    const place = this.#place;
+    if (!place) return;
+    place.scrollTop = place.scrollHeight;
+    this.#lastTop = place.scrollTop;
+    this.#set(true);
+  }
+
+  #scrolled = (): void => {
+    const place = this.#place;
+    if (!place) return;
+    const isNear = place.scrollHeight - place.scrollTop - place.clientHeight < NEAR_PX;
+    // Content that shrinks moves the place, too; only going up while there is more below is a wish.
+    if (isNear) this.#set(true);
+    else if (place.scrollTop < this.#lastTop - 1) this.#set(false);
+    this.#lastTop = place.scrollTop;
+  };
+
+  #set(isFollowing: boolean): void {
+    if (this.isFollowing === isFollowing) return;
+    this.isFollowing = isFollowing;
+    this.changed();
+  }
+}

@@ -1,0 +1,29 @@
+/** The icons, drawn with one pen: 16 by 16, strokes in the colour of the text. */
+
+import { svg, type TemplateResult } from "lit";
+
+const PATHS = {
+  chevron: "M6 4l4 4-4 4",
+  send: "M8 13V3M3.5 7.5L8 3l4.5 4.5",
+  stop: "M4.5 4.5h7v7h-7z",
+  copy: "M5.5 5.5V3h7.5v7.5h-2.5M3 5.5h7.5V13H3z",
+  check: "M3.5 8.5l3 3 6-7",
+  retry: "M13 8a5 5 0 1 1-1.5-3.5M13 2.5V5h-2.5",
+  edit: "M10.5 3l2.5 2.5L5.5 13H3v-2.5z",
+  trash: "M3 4.5h10M6.5 4V2.5h3V4M4.5 4.5l.5 9h6l.5-9",
+  plus: "M8 3v10M3 8h10",
+  menu: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
+  search: "M11 11l3 3M7 12A5 5 0 1 1 7 2a5 5 0 0 1 0 10z",
+  down: "M8 3v10M3.5 8.5L8 13l4.5-4.5",
+  tool: "M10.5 2.5a3 3 0 0 0-3.6 3.9L2.5 10.8l2.7 2.7 4.4-4.4a3 3 0 0 0 3.9-3.6L11.4 7.6 8.9 7l-.5-2.5z",
+  warning: "M8 2.5L14.5 13.5h-13zM8 6.5v3M8 11.5v.2",
+  export: "M8 10V2.5M5 5.5l3-3 3 3M3 10v3h10v-3",
+  close: "M4 4l8 8M12 4l-8 8",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function icon(name: IconName): TemplateResult {
+  return svg`<svg class="icon" viewBox="0 0 16 16" width="16" height="16" fill="none" stroke="currentColor"
+    stroke-width="1.4" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d=${PATHS[name]}></path></svg>`;
+}

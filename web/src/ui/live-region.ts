@@ -1,0 +1,31 @@
+/** Tells those who do not see the page what happens: events, never tokens. */
+
+const PAUSE_MS = 400;
+
+export class LiveRegion {
+  #place: HTMLElement | null = null;
+  #queue: string[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Everything that was said. */
+  readonly said: string[] = [];
+
+  attach(place: HTMLElement | null): void {
+    this.#place = place;
+    this.#next();
+  }
+
+  say(text: string): void {
+    this.#queue.push(text);
+    if (this.#timer === undefined) this.#next();
+  }
+
+  #next(): void {
+    this.#timer = undefined;
+    if (!this.#place) return;
+    const text = this.#queue.shift();
+    if (text === undefined) return;
+    this.said.push(text);
+    this.#place.textContent = text;
+    this.#timer = setTimeout(() => this.#next(), PAUSE_MS);
+  }
+}

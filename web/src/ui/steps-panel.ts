@@ -1,0 +1,104 @@
+/** The steps that lead to a piece of content. While the message streams it draws overlays alone,
+ * afterwards what is stored.
+ *
+ * Three shapes: *live*, a window that follows the newest words; *folded*, one row, from the moment
+ * the text below begins; *stored*. The folded row is as high as the stored one, so that nothing
+ * moves when the message ends: whoever reads the text does not notice. */
+
+import { html, nothing, type TemplateResult } from "lit";
+import { keyed } from "lit/directives/keyed.js";
+import { repeat } from "lit/directives/repeat.js";
+import { elapsed } from "../core/format.js";
+import type { StepView } from "../core/view.js";
+import { define, Element } from "./element.js";
+import { storedStep } from "./reasoning-segment.js";
+import { hasReasoning, opaque, summary } from "./step.js";
+import "./reasoning-segment.js";
+import "./streaming-reasoning-overlay.js";
+import "./streaming-tools-overlay.js";
+
+export type PanelPhase = "live" | "folded" | "stored";
+
+export class StepsPanel extends Element {
+  static override properties = {
+    steps: { attribute: false },
+    phase: { attribute: false },
+    status: { attribute: false },
+    startedAt: { attribute: false },
+    seconds: { state: true },
+  };
+  declare steps: readonly StepView[];
+  declare phase: PanelPhase;
+  declare status: string | undefined;
+  declare startedAt: number;
+  declare seconds: number;
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#stopTimer();
+  }
+
+  #stopTimer(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  override willUpdate(): void {
+    if (this.phase === "live") this.#timer ??= setInterval(() => this.#tick(), 250);
+    else this.#stopTimer();
+    this.#tick();
+  }
+
+  #tick(): void {
+    this.seconds = Math.max(0, Math.floor((Date.now() - this.startedAt) / 1_000));
+  }
+
+  override render(): TemplateResult | typeof nothing {
+    if (this.phase === "stored") return this.#stored();
+    if (this.phase === "folded") return this.#folded();
+    return this.#live();
+  }
+
+  #stored(): TemplateResult | typeof nothing {
+    if (this.steps.length === 0) return nothing;
+    if (hasReasoning(this.steps)) {
+      return html`<headrace-reasoning-segment .steps=${this.steps}></headrace-reasoning-segment>`;
+    }
+    return html`<div class="tools">${this.steps.map(storedStep)}</div>`;
+  }
+
+  #live(): TemplateResult {
+    const label = this.status ?? "Thinking";
+    return html`<section class="overlay live" aria-label="Reasoning, as it comes">
+      <div class="rail" aria-hidden="true"></div>
+      <div class="steps-head">
+        ${keyed(label, html`<span class="phrase">${label}</span>`)}
+        <span class="seconds">${elapsed(this.seconds * 1_000)}</span>
+      </div>
+      ${this.steps.length > 0 ? html`<div class="window" tabindex="0" role="group" aria-label="Steps so far"><div>${this.#overlays()}</div></div>` : nothing}
+    </section>`;
+  }
+
+  #folded(): TemplateResult | typeof nothing {
+    if (this.steps.length === 0) return nothing;
+    if (!hasReasoning(this.steps)) return html`<section class="overlay folded tools">${this.#overlays()}</section>`;
+    return html`<section class="overlay folded">
+      <div class="rail" aria-hidden="true"></div>
+      <div class="steps-head"><span class="summary">${summary(this.steps)}</span></div>
+      <div class="window" inert><div>${this.#overlays()}</div></div>
+    </section>`;
+  }
+
+  #overlays(): unknown {
+    return repeat(this.steps, (step) => step.id, (step) => {
+      if (step.kind === "opaque") return opaque(step);
+      if (step.kind === "tool") {
+        return html`<headrace-streaming-tools-overlay .tool=${step}></headrace-streaming-tools-overlay>`;
+      }
+      return html`<headrace-streaming-reasoning-overlay .reasoning=${step}></headrace-streaming-reasoning-overlay>`;
+    });
+  }
+}
+
+define("headrace-steps-panel", StepsPanel);

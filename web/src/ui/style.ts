@@ -1,0 +1,6 @@
+/** How it looks, as one sheet for the chat's shadow root. */
+
+import { unsafeCSS } from "lit";
+import sheet from "./styles/all.css";
+
+export const styles = unsafeCSS(sheet);

@@ -1,0 +1,61 @@
+/** The messages of a conversation, one below the other, and the answer that is being written. */
+
+import { html, nothing, type TemplateResult } from "lit";
+import { repeat } from "lit/directives/repeat.js";
+import type { ShownMessage } from "../core/api.js";
+import type { Chat, Pending } from "../core/chat.js";
+import type { MessageEvent } from "../core/event.js";
+import { branchPicker } from "./branch-picker.js";
+import "./assistant-message.js";
+import "./user-message.js";
+
+export function thread(chat: Chat): unknown {
+  const live = chat.store.liveBelow;
+  const items: { key: string; draw: () => unknown }[] = chat.store.branch.map((message) => ({
+    key: message.id,
+    draw: () => (message.role === "user" ? user(chat, message) : answer(chat, message)),
+  }));
+  if (live && !chat.pending) items.push({ key: live.event_id, draw: () => writing(chat, live.event_id, live.created_at) });
+  return html`${repeat(items, (one) => one.key, (one) => one.draw())}${chat.pending ? onItsWay(chat, chat.pending) : nothing}`;
+}
+
+function user(chat: Chat, message: ShownMessage): TemplateResult {
+  return html`<headrace-user-message .chat=${chat} .message=${message}></headrace-user-message>`;
+}
+
+function answer(chat: Chat, message: ShownMessage): TemplateResult {
+  const { event, parent_id: questionId } = message;
+  const retry = questionId ? (): void => void chat.regenerate(questionId) : undefined;
+  return assistant(chat, message.id, event, message.created_at, branchPicker(chat, message), retry);
+}
+
+function writing(chat: Chat, eventId: string, startedAt: number): TemplateResult {
+  return assistant(chat, eventId, undefined, startedAt, nothing, undefined);
+}
+
+/** One template for both, so that the element stays when the answer is complete. */
+function assistant(
+  chat: Chat,
+  eventId: string,
+  event: MessageEvent | undefined,
+  startedAt: number,
+  branches: TemplateResult | typeof nothing,
+  retry: (() => void) | undefined,
+): TemplateResult {
+  return html`<headrace-assistant-message .chat=${chat} .eventId=${eventId} .event=${event} .startedAt=${startedAt}
+    .branches=${branches} .retry=${retry}></headrace-assistant-message>`;
+}
+
+function onItsWay(chat: Chat, pending: Pending): TemplateResult {
+  const said = html`<article class="message user" aria-label="You"><div class="said">${pending.text}</div><div class="foot"></div></article>`;
+  const { error } = pending;
+  return html`${pending.text === undefined ? nothing : said}
+  ${error
+    ? html`<article class="message assistant" aria-label="Not sent">
+        <div class="notice error"><div class="notice-line">
+          <p><strong>This was not sent.</strong> ${error.message}</p>
+          <button class="plain" type="button" @click=${() => void chat.retryPending()}>Try again</button>
+        </div></div>
+      </article>`
+    : writing(chat, "", pending.startedAt)}`;
+}

@@ -1,0 +1,29 @@
+/** Asks for the token of a server that wants one. It stays in this browser, and goes out in a
+ * header only. */
+
+import { html, type TemplateResult } from "lit";
+
+const KEY = "headrace.token";
+
+export function recallToken(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}
+
+export function tokenForm(done: () => void): TemplateResult {
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const field = (event.target as HTMLFormElement).querySelector("input");
+    localStorage.setItem(KEY, field?.value.trim() ?? "");
+    done();
+  };
+  return html`<form class="token" @submit=${submit}>
+    <h2>This server wants a token</h2>
+    <p>Whoever runs it makes one with <code>headrace token create</code> and gives it to you.</p>
+    <input type="password" aria-label="Token" autocomplete="off" required />
+    <button class="strong" type="submit">Go on</button>
+  </form>`;
+}

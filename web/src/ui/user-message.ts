@@ -1,0 +1,77 @@
+/** What the user said: a soft block, that can be asked in other words. */
+
+import { html, nothing, type TemplateResult } from "lit";
+import type { ShownMessage } from "../core/api.js";
+import type { Chat } from "../core/chat.js";
+import { branchPicker } from "./branch-picker.js";
+import { copyButton } from "./copy.js";
+import { define, Element } from "./element.js";
+import { icon } from "./icon.js";
+
+export class UserMessage extends Element {
+  static override properties = {
+    chat: { attribute: false },
+    message: { attribute: false },
+    isEditing: { state: true },
+  };
+  declare chat: Chat;
+  declare message: ShownMessage;
+  declare isEditing: boolean;
+
+  constructor() {
+    super();
+    this.isEditing = false;
+  }
+
+  override render(): TemplateResult {
+    return html`<article class="message user" aria-label="You">
+      ${this.isEditing ? this.#editor() : html`<div class="said">${this.message.text}</div>`}
+      ${this.isEditing ? nothing : this.#foot()}
+    </article>`;
+  }
+
+  #foot(): TemplateResult {
+    const branches = branchPicker(this.chat, this.message);
+    return html`<div class="foot ${branches === nothing ? "" : "kept"}">
+      ${branches}
+      <button class="quiet" type="button" aria-label="Ask in other words" title="Ask in other words" @click=${this.#edit}>${icon("edit")}</button>
+      ${copyButton(() => this.message.text ?? "", "Copy message")}
+    </div>`;
+  }
+
+  #editor(): TemplateResult {
+    return html`<form class="editor" @submit=${this.#save} @keydown=${this.#key}>
+      <textarea aria-label="Message" rows="3" .value=${this.message.text ?? ""}></textarea>
+      <div class="row">
+        <button class="plain" type="button" @click=${this.#leave}>Cancel</button>
+        <button class="strong" type="submit">Send</button>
+      </div>
+    </form>`;
+  }
+
+  async #edit(): Promise<void> {
+    this.isEditing = true;
+    await this.updateComplete;
+    this.querySelector("textarea")?.focus();
+  }
+
+  async #leave(): Promise<void> {
+    this.isEditing = false;
+    await this.updateComplete;
+    this.querySelector<HTMLElement>('[aria-label="Ask in other words"]')?.focus();
+  }
+
+  #key(event: KeyboardEvent): void {
+    if (event.key === "Escape") void this.#leave();
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) this.#save(event);
+  }
+
+  #save(event: Event): void {
+    event.preventDefault();
+    const text = this.querySelector("textarea")?.value.trim() ?? "";
+    this.isEditing = false;
+    if (text !== "" && text !== this.message.text) void this.chat.edit(this.message, text);
+  }
+}
+
+define("headrace-user-message", UserMessage);

@@ -1,0 +1,130 @@
+// @vitest-environment jsdom
+import { describe, expect, it } from "vitest";
+import { BlockCache } from "../../src/core/block-cache.js";
+import { StreamingBus } from "../../src/core/bus.js";
+import { EventDraft, ReasoningDraft, TextDraft } from "../../src/core/draft.js";
+import type { MessageEvent } from "../../src/core/event.js";
+import type { Frame } from "../../src/core/frame.js";
+import { draftView, eventView, type Group } from "../../src/core/view.js";
+
+const at = { event_id: "e" };
+const FRAMES = [
+  { type: "message_started", ...at, run_id: "r", created_at: 5 },
+  { type: "reasoning_part_started", ...at, segment_id: "e-0", summary_index: 0, sequence_number: 0, created_at: 6 },
+  { type: "reasoning_part_delta", ...at, segment_id: "e-0", summary_index: 0, text_delta: "**Plan**\n\nFirst " },
+  { type: "reasoning_part_delta", ...at, segment_id: "e-0", summary_index: 0, text_delta: "this." },
+  { type: "reasoning_part_completed", ...at, segment_id: "e-0", summary_index: 0, is_complete: true },
+  { type: "reasoning_part_started", ...at, segment_id: "e-0", summary_index: 1, sequence_number: 1, created_at: 7 },
+  { type: "reasoning_part_delta", ...at, segment_id: "e-0", summary_index: 1, text_delta: "Then that." },
+  { type: "reasoning_part_completed", ...at, segment_id: "e-0", summary_index: 1, is_complete: true },
+  { type: "reasoning_segment_meta", ...at, segment_id: "e-0", duration_ms: 1200 },
+  { type: "status", ...at, text: "Calculating", source: "tool", created_at: 8 },
+  { type: "tool_call_started", ...at, call_id: "c", name: "calculator", args_preview: "", sequence_number: 1, created_at: 8, segment_id: "e-1" },
+  { type: "tool_call_update", ...at, call_id: "c", status: "writing", args_delta: '{"x":' },
+  { type: "tool_call_update", ...at, call_id: "c", status: "writing", args_delta: "1}" },
+  { type: "tool_call_update", ...at, call_id: "c", status: "ready", args: { x: 1 } },
+  { type: "tool_call_update", ...at, call_id: "c", status: "running", progress: 0.5, logs_delta: "half\n" },
+  { type: "tool_result", ...at, call_id: "c", result: "1", duration_ms: 20 },
+  { type: "web_search_call_started", ...at, call_id: "w", name: "web_search", args_preview: "", sequence_number: 2, created_at: 9, segment_id: "e-2" },
+  { type: "web_search_call_result", ...at, call_id: "w", result: null, error: "no network" },
+  { type: "segment_added", ...at, segment: { type: "text", id: "e-3", text: "" } },
+  { type: "text_delta", ...at, text_delta: "It is **1" },
+  { type: "a_type_of_the_future", ...at, text_delta: "?" },
+  { type: "text_delta", ...at, text_delta: "**.\n\nDone." },
+] as unknown as Frame[];
+
+const EVENT = {
+  id: "e", role: "assistant", run_id: "r", created_at: 5, usage: null,
+  segments: [
+    {
+      type: "reasoning", id: "e-0", sequence_number: 0, duration_ms: 1200,
+      parts: [
+        { text: "Then that.", type: "summary_text", created_at: 7, is_complete: true, summary_index: 1, sequence_number: 1 },
+        { text: "**Plan**\n\nFirst this.", type: "summary_text", created_at: 6, is_complete: true, summary_index: 0, sequence_number: 0 },
+      ],
+    },
+    { type: "tool_call", id: "e-1", call_id: "c", name: "calculator", args: { x: 1 }, result: "1", status: "completed", sequence_number: 1, duration_ms: 20 },
+    { type: "web_search_call", id: "e-2", call_id: "w", name: "web_search", args: null, result: null, status: "failed", error: "no network", sequence_number: 2 },
+    { type: "text", id: "e-3", text: "It is **1**.\n\nDone." },
+  ],
+} as unknown as MessageEvent;
+
+function fed(frames: readonly Frame[]): EventDraft {
+  const draft = new EventDraft("e", 0);
+  for (const frame of frames) draft.feed(frame);
+  return draft;
+}
+
+/** What both views must share: content and order. */
+function content(groups: readonly Group[]): unknown {
+  return groups.map((group) => ({
+    steps: group.steps.map((step) =>
+      step.kind === "reasoning"
+        ? step.parts.map((part) => part.blocks.map((block) => block.html).join("") + part.tail)
+        : step.kind === "tool"
+          ? [step.type, step.name, step.args || null, step.result, step.error, step.state, step.durationMs]
+          : step,
+    ),
+    content: group.content?.kind === "text" ? group.content.blocks.map((block) => block.html) : group.content,
+  }));
+}
+
+describe("EventDraft", () => {
+  it("shows what the stored event shows, in the same order", () => {
+    const draft = fed(FRAMES);
+    for (const one of draft.segments) if (one instanceof TextDraft) one.markdown.close();
+    expect(content(draftView(draft))).toEqual(content(eventView(EVENT, new BlockCache())));
+  });
+
+  it("keeps reasoning by segment and part, and marks parts that are whole", () => {
+    const draft = fed(FRAMES.slice(0, 7));
+    const [reasoning] = draft.segments;
+    expect(reasoning).toBeInstanceOf(ReasoningDraft);
+    expect((reasoning as ReasoningDraft).entries.map((one) => [one.text, one.isComplete])).toEqual([
+      ["**Plan**\n\nFirst this.", true],
+      ["Then that.", false],
+    ]);
+  });
+
+  it("takes any frames in any order without breaking", () => {
+    for (let skipped = 0; skipped < FRAMES.length; skipped += 1) {
+      fed(FRAMES.filter((_frame, place) => place !== skipped));
+      fed([...FRAMES].reverse());
+      fed(FRAMES.slice(skipped));
+    }
+  });
+
+  it("forgets the segments of a step that was taken back", () => {
+    const draft = fed(FRAMES);
+    draft.feed({ type: "step_discarded", segment_ids: ["e-3"], unanswered_ids: ["e-1"] } as unknown as Frame);
+    expect(draft.segments.map((one) => one.id)).toEqual(["e-0", "e-1", "e-2"]);
+    expect(draftView(draft)[0]?.steps[1]).toMatchObject({ state: "running", result: null });
+  });
+});
+
+describe("StreamingBus", () => {
+  it("tells watchers once for a read, and is empty when an event is over", () => {
+    const bus = new StreamingBus();
+    let told = 0;
+    const stop = bus.watch("e", () => (told += 1));
+    bus.open("e", 0);
+    bus.feed("e", FRAMES);
+    expect(told).toBe(1);
+    bus.clear("e");
+    expect([told, bus.size, bus.draft("e")]).toEqual([2, 0, undefined]);
+    stop();
+    bus.open("e", 0);
+    bus.feed("e", FRAMES);
+    expect(told).toBe(2);
+  });
+});
+
+describe("BlockCache", () => {
+  it("gives back the very blocks that were streamed, and others for another text", () => {
+    const cache = new BlockCache();
+    const draft = fed(FRAMES).segments.find((one) => one instanceof TextDraft) as TextDraft;
+    cache.keep("e-3", draft.text, draft.markdown);
+    expect(cache.blocks("e-3", draft.text)[0]).toBe(draft.markdown.settled[0]);
+    expect(cache.blocks("e-3", "other")[0]?.html).toContain("other");
+  });
+});
