@@ -3,7 +3,10 @@
 set -eu
 cd "$(dirname "$0")"
 
-new_enough='const [major, minor] = process.versions.node.split("."); process.exit(major * 100 + +minor >= 2019 ? 0 : 1)'
+new_enough='
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1);
+'
 if command -v npm >/dev/null && node -e "$new_enough" 2>/dev/null; then
   exec npm --loglevel=error "$@"
 fi

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from bench.load.contestant import HEADRACE, served
 from bench.load.level import Level, Timing, load
-from bench.load.quiet import wait_quiet
-
-_QUIET_S = 5.0
 
 
 @dataclass
@@ -33,9 +30,7 @@ def deaf(clients: int, timing: Timing, rounds: int, tell: Callable[[str], None])
     with served(HEADRACE, timing.events) as server:
         for number in range(rounds):
             tell(f"never-reading clients: round {number + 1} of {rounds}")
-            wait_quiet(_QUIET_S)
             alone.append(load(server, clients, timing))
-            wait_quiet(_QUIET_S)
             beside.append(load(server, clients, timing, deaf=clients))
     return Deaf(clients, _best(alone), _best(beside))
 

@@ -9,6 +9,7 @@ from bench.load.contestant import OTHER_CORE, Served
 from bench.load.generator import BEGUN, ENDED, Job, Seen
 from bench.load.mark import EVENTS_A_SECOND
 from bench.load.process import running
+from bench.load.quiet import wait_quiet
 
 # A server that delivers less is not fast but full.
 _LEAST_SHARE = 0.97
@@ -60,6 +61,10 @@ class Timing:
     start_s: float = 2.0
     settle_s: float = 1.0
     window_s: float = 4.0
+    quiet_s: float = 5.0
+    """How long to wait for a quiet machine."""
+    tries: int = 2
+    """How often, where others disturb it."""
 
     @property
     def events(self) -> int:
@@ -70,7 +75,16 @@ class Timing:
 
 def load(server: Served, streams: int, timing: Timing, *, deaf: int = 0) -> Level:
     """Put the server under this load, and leave it at rest."""
-    job = Job(server.port, server.request, streams, **asdict(timing), deaf=deaf)
+    job = Job(
+        server.port,
+        server.request,
+        streams,
+        timing.start_s,
+        timing.settle_s,
+        timing.window_s,
+        deaf,
+    )
+    wait_quiet(timing.quiet_s)
     with running("bench.load.generator", json.dumps(asdict(job)), core=OTHER_CORE) as clients:
         assert clients.line() == BEGUN
         before_s, foreign_s = server.process.cpu_s, server.process.foreign_s

@@ -9,15 +9,12 @@ from pathlib import Path
 
 from bench.load.contestant import HEADRACE, Contestant, Served, served
 from bench.load.level import Level, Timing, load
-from bench.load.quiet import wait_quiet
 from bench.load.split import Part, split
 
 BOUND_MS = 20.0
 # Another program on the server's core, for more than this share of the window, is no load of
 # ours: the level is tried again.
 _FOREIGN_SHARE = 0.04
-_TRIES = 2
-_QUIET_S = 5.0
 
 
 @dataclass
@@ -73,8 +70,7 @@ def ramp(
 def _tried(server: Served, streams: int, timing: Timing, tell: Callable[[str], None]) -> Level:
     """The level, undisturbed if that can be had; else the quietest try."""
     tries: list[Level] = []
-    for _ in range(_TRIES):
-        wait_quiet(_QUIET_S)
+    for _ in range(timing.tries):
         level = load(server, streams, timing)
         tries.append(level)
         tell(

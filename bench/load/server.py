@@ -22,7 +22,7 @@ def headrace(upstream: str, data: str, *trace: str) -> None:
     from bench.load.trace import Trace
     from headrace.engine import Agent
     from headrace.server.app import create_app
-    from headrace.server.process import listening, run
+    from headrace.server.process import listening, serve
 
     agent = Agent("compatible:bench", base_url=upstream, api_key="none")
     app = create_app(agent, data=Path(data))
@@ -30,7 +30,7 @@ def headrace(upstream: str, data: str, *trace: str) -> None:
         Trace(Path(trace[0])).attach(app.state.service.log)
     listener = listening("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    run(app, listener, ready=lambda: print("port", port, flush=True))
+    asyncio.run(serve(app, listener, ready=lambda: print("port", port, flush=True)))
 
 
 def bare(*_: str) -> None:
@@ -76,7 +76,7 @@ general_settings: {{disable_spend_logs: true}}
 
 
 def _run(app: Any) -> None:
-    config = uvicorn.Config(app, port=0, log_level="error", access_log=False, http=os.environ["H"], loop=os.environ["L"])
+    config = uvicorn.Config(app, port=0, log_level="error", access_log=False)
     server = uvicorn.Server(config)
 
     async def main() -> None:

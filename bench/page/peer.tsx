@@ -15,7 +15,10 @@ const Prose = memo(({ text }: { text: string }) => <Streamdown>{text}</Streamdow
 
 function Chat() {
   const [shown, setShown] = useState<Shown>({ reasoning: "", text: "", isDone: false });
-  useEffect(() => void watch(setShown), []);
+  useEffect(() => {
+    document.title = "ready";
+    addEventListener("keydown", () => void watch(setShown), { once: true });
+  }, []);
   useEffect(() => {
     if (shown.isDone) document.title = "done";
   }, [shown.isDone]);
@@ -51,7 +54,8 @@ async function watch(show: (shown: Shown) => void): Promise<void> {
     for (const event of events) shown = folded(shown, event);
     if (!frame) frame = requestAnimationFrame(() => ((frame = 0), show(shown)));
   }
-  show({ ...shown, isDone: true });
+  shown = { ...shown, isDone: true };
+  show(shown);
 }
 
 function folded(shown: Shown, event: string): Shown {

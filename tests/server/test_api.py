@@ -12,6 +12,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from headrace.rehearsal.script import say, think, turn
+from headrace.requests.rules import EFFORTS
 from headrace.server.app import create_app
 from tests.server.serving import scripted
 
@@ -119,6 +120,7 @@ def test_the_models_are_told(client: TestClient) -> None:
         "name": "default",
         "model": "openai-chat:test",
         "tools": [],
+        "efforts": list(EFFORTS),
         "is_rehearsal": False,
     }
 

@@ -33,6 +33,33 @@ exit code: 0 for an answer; 1 where the provider refused or the answer broke off
 error says why); 2 for a wrong command line; 130 after Ctrl-C, with what had come.
 """
 
+_CHAT = """\
+Talk to a model in the terminal: its reasoning shows in a small window while it thinks, and
+folds to a line when it answers. Conversations are kept in the folder that `headrace serve`
+has; where a server runs on it, that server answers, and both show the same.
+Without a model it talks to the rehearsal model, which needs no key and no network.
+"""
+_CHAT_EXAMPLES = """\
+examples:
+  headrace chat
+  headrace chat -m anthropic:claude-sonnet-4-5 --effort high
+  headrace chat --agent my_module:agent --data ./data
+  headrace chat --continue
+  printf 'What is 12 * 34?\\nAnd half of it?\\n' | headrace chat
+  headrace chat --once < question.txt > answer.md
+
+keys: Enter sends; Alt+Enter, or \\ before Enter, begins a new line; Ctrl-C stops the answer
+and keeps it, twice leaves; Ctrl-D leaves. /help lists the commands, Tab completes them.
+
+In a pipe every line is a message, unless --once is given. Answers go to standard output as
+they come; tools, remarks and, with --reasoning, what the model thinks go to standard error.
+The same holds in a terminal with --plain or TERM=dumb; no escape sequence is printed then.
+NO_COLOR takes the colours away and leaves the rest.
+
+exit code: 0; 1 where something was not answered (standard error says why); 2 for a wrong
+command line; 130 after Ctrl-C twice.
+"""
+
 _DECODE = """\
 Decode recorded provider streams: what a model streamed, as one list of typed events
 whoever the provider is. Framing and dialect are detected; a folder is walked.
@@ -116,6 +143,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     _add_ask(commands)
+    _add_chat(commands)
     _add_decode(commands)
     _add_providers(commands)
     _add_serve(commands)
@@ -161,6 +189,51 @@ def _add_ask(commands: Any) -> None:
         "--record", metavar="FILE", help="keep the raw bytes, with their times in FILE.chunks.json"
     )
     _add_color(ask, "in what the model thinks")
+
+
+def _add_chat(commands: Any) -> None:
+    chat = commands.add_parser(
+        "chat",
+        help="talk to a model in the terminal",
+        description=_CHAT,
+        epilog=_CHAT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    chat.add_argument(
+        "-m",
+        "--model",
+        metavar="PROVIDER:MODEL",
+        help="whom to talk to; the default is the variable HEADRACE_MODEL, or rehearsal:demo."
+        " Where a server answers: one of its models",
+    )
+    chat.add_argument(
+        "--agent",
+        metavar="AGENT",
+        help="a TOML file that describes an agent, or module:name of an Agent of yours",
+    )
+    chat.add_argument(
+        "--data", metavar="DIR", help="where everything is kept (default: the user's data folder)"
+    )
+    chat.add_argument(
+        "--continue", dest="resume", action="store_true", help="go on with the last conversation"
+    )
+    chat.add_argument("--conversation", metavar="ID", help="go on with this conversation")
+    chat.add_argument("--effort", choices=EFFORTS, help="how hard to think")
+    chat.add_argument(
+        "--reasoning",
+        action=argparse.BooleanOptionalAction,
+        help="show what the model thinks (default: in a terminal, and not where it is plain)",
+    )
+    chat.add_argument("--plain", action="store_true", help="print no escape sequences")
+    chat.add_argument(
+        "--once", action="store_true", help="all of the piped input is one message; answer it"
+    )
+    chat.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="holds the token for a server that asks for one (default: the variable"
+        " HEADRACE_TOKEN)",
+    )
 
 
 def _add_providers(commands: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from argparse import Namespace
@@ -30,8 +31,7 @@ def run(options: Namespace) -> int:
 def _serve(options: Namespace) -> None:
     from headrace.server.app import create_app
     from headrace.server.config import agent_from
-    from headrace.server.process import listening
-    from headrace.server.process import run as serve
+    from headrace.server.process import listening, serve
 
     is_near = options.host in _LOOPBACK
     if not is_near and not options.tokens:
@@ -60,7 +60,7 @@ def _serve(options: Namespace) -> None:
         print(f"Headrace serves {agent.model} at {address}", flush=True)
         print(f"data: {data_folder(options.data)} · stop with Ctrl-C", flush=True)
 
-    serve(app, listener, ready=ready)
+    asyncio.run(serve(app, listener, ready=ready))
 
 
 def _prefix(given: str) -> str:

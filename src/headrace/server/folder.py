@@ -20,6 +20,14 @@ class Holder(msgspec.Struct, frozen=True):
     address: str = ""
 
 
+class FolderHeld(UsageError):
+    """Another process holds the folder; `holder` is None where it does not say who it is."""
+
+    def __init__(self, path: Path, holder: Holder | None) -> None:
+        super().__init__(f"{path} is held by another server: {_told(holder)}")
+        self.holder = holder
+
+
 class DataFolder:
     """Holds the folder until `close()`, or until the process is gone, however it went."""
 
@@ -32,7 +40,7 @@ class DataFolder:
         except BlockingIOError:
             holder = _holder(self._file)
             os.close(self._file)
-            raise UsageError(f"{path} is held by another server: {holder}") from None
+            raise FolderHeld(path, holder) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, msgspec.json.encode(Holder(os.getpid(), address)), 0)
 
@@ -46,10 +54,15 @@ class DataFolder:
         os.close(self._file)
 
 
-def _holder(file: int) -> str:
+def _holder(file: int) -> Holder | None:
     try:
-        held = msgspec.json.decode(os.pread(file, 4096, 0), type=Holder)
+        return msgspec.json.decode(os.pread(file, 4096, 0), type=Holder)
     except msgspec.DecodeError:
+        return None
+
+
+def _told(holder: Holder | None) -> str:
+    if holder is None:
         return "it does not say which"
-    where = f" at {held.address}" if held.address else ""
-    return f"process {held.pid}{where}; stop it, or choose another folder with --data"
+    where = f" at {holder.address}" if holder.address else ""
+    return f"process {holder.pid}{where}; stop it, or choose another folder with --data"

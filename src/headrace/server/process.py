@@ -37,14 +37,6 @@ def listening(host: str, port: int) -> socket.socket:
     return listener
 
 
-def run(
-    app: Starlette, listener: socket.socket, *, ready: Callable[[], None] | None = None
-) -> None:
-    """`serve()`, in the quickest event loop that is installed."""
-    with asyncio.Runner(loop_factory=uvicorn.Config(app).get_loop_factory()) as runner:
-        runner.run(serve(app, listener, ready=ready))
-
-
 async def serve(
     app: Starlette, listener: socket.socket, *, ready: Callable[[], None] | None = None
 ) -> None:

@@ -78,6 +78,8 @@ export interface StatusLine {
 export class EventDraft {
   segments: SegmentDraft[] = [];
   status: StatusLine | undefined;
+  /** How much has come, in characters. */
+  chars = 0;
   /** Sources of the message as a whole. */
   readonly citations: Citation[] = [];
   #calls = new Map<string, ToolDraft>();
@@ -151,6 +153,7 @@ export class EventDraft {
   #reasoningDelta(id: string, place: number, delta: string): void {
     const entry = this.#entry(id, place);
     if (!entry) return;
+    this.chars += delta.length;
     entry.text += delta;
     entry.markdown.feed(delta);
   }
@@ -180,6 +183,7 @@ export class EventDraft {
       draft = this.#texts.get(output);
     }
     if (!draft) return;
+    this.chars += delta.length;
     draft.text += delta;
     draft.markdown.feed(delta);
   }

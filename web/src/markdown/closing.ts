@@ -42,8 +42,8 @@ function closeWords(text: string): string {
 }
 
 function wordsStart(text: string): number {
-  let start = 0;
-  for (const { index } of text.matchAll(/\n(?=[ \t]*(?:\n|>|[*+-][ \t]|\d{1,9}[.)][ \t]|#|\|))/g)) start = index + 1;
+  const starts = text.matchAll(/\n(?=[ \t]*(?:\n|>|[*+-][ \t]|\d{1,9}[.)][ \t]|#|\|))/g);
+  const start = ([...starts].at(-1)?.index ?? -1) + 1;
   const line = text.slice(start);
   if (/^[ \t]*\|/.test(line)) return start + line.lastIndexOf("|") + 1;
   return start + (LEAD.exec(line)?.[0].length ?? 0);
@@ -74,9 +74,9 @@ class Closer {
     if (this.#open.length > MAX_OPEN) return this.#words;
     let end = "";
     for (const { text, at } of this.#open.reverse()) {
-      if (text === "[" || text === "![") this.#words = this.#words.slice(0, at) + this.#words.slice(at + text.length);
-      else if (at + text.length < this.#words.length) end += text;
-      else this.#words = this.#words.slice(0, at);
+      const after = this.#words.slice(at + text.length);
+      if (!text.endsWith("[") && after !== "") end += text;
+      else this.#words = this.#words.slice(0, at) + after;
     }
     return this.#words + end;
   }

@@ -4,7 +4,8 @@
 import type { MarkedExtension, Tokens } from "marked";
 import { escape } from "./escape.js";
 
-const DISPLAY_BLOCK = /^ {0,3}(?:\$\$((?:(?!\n[ \t]*\n|\$\$)[^])+)\$\$|\\\[((?:(?!\n[ \t]*\n|\\\])[^])+)\\\])[ \t]*(?:\n|$)/;
+const DISPLAY_BLOCK =
+  /^ {0,3}(?:\$\$((?:(?!\n[ \t]*\n|\$\$)[^])+)\$\$|\\\[((?:(?!\n[ \t]*\n|\\\])[^])+)\\\])[ \t]*(?:\n|$)/;
 const DISPLAY = /^(?:\$\$((?:(?!\$\$)[^])+)\$\$|\\\[((?:(?!\\\])[^])+)\\\])/;
 /** Pandoc's rule: no space inside the dollars, no digit after them. So prices stay prices. */
 const INLINE = /^(?:\$(?![\s$])((?:\\[^]|[^\\$])+)(?<!\s)\$(?!\d)|\\\(((?:(?!\\\))[^])+)\\\))/;

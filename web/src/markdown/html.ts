@@ -24,7 +24,8 @@ const marked = new Marked(formulas, {
   renderer: {
     code({ text, lang }) {
       const language = /^[\w+#.-]{1,32}(?=\s|$)/.exec(lang ?? "")?.[0]?.toLowerCase();
-      const [name, kind] = language ? [` data-language="${language}"`, ` class="language-${language}"`] : ["", ""];
+      const name = language ? ` data-language="${language}"` : "";
+      const kind = language ? ` class="language-${language}"` : "";
       const code = escapeText(text.replace(/\n$/, ""));
       return `<figure class="code"${name}><pre tabindex="0"><code${kind}>${code}\n</code></pre></figure>\n`;
     },

@@ -14,7 +14,7 @@ export interface Piece {
 
 /** A block is cut at the next good place after this; most blocks are a tenth of it. */
 const SOFT_LIMIT = 4_096;
-/** A table shows where it was cut, and words that no space divides have no good place. */
+/** Words that no space divides, and lists in lists, have no good place. */
 const PATIENT_LIMIT = 8_192;
 /** Code is cheap to draw, and unpleasant to read in pieces. */
 const CODE_LIMIT = 16_384;
@@ -143,7 +143,7 @@ export class Splitter {
   }
 
   #note(line: string, indent: number): void {
-    if (this.#piece.length >= PATIENT_LIMIT && indent >= this.#itemIndent) this.#cutInItem(line, indent);
+    if (this.#piece.length >= PATIENT_LIMIT) this.#cutInItem(line, indent);
     const fence = FENCE.exec(line)?.[1];
     this.#mayHaveLeftList = this.#mayLeaveList(line, indent);
     if (fence !== undefined) {
@@ -158,8 +158,8 @@ export class Splitter {
   #mayLeaveList(line: string, indent: number): boolean {
     const isInText = this.#previous !== "" && !this.#wasBlank && !ITEM_AFTER_TEXT.test(line);
     if (this.#itemIndent === 0) this.#beganInText = isInText;
-    if (this.#itemIndent === 0 || indent < this.#itemIndent) return !isItem(line) || (this.#beganInText && isInText);
-    return this.#mayHaveLeftList;
+    else if (indent >= this.#itemIndent) return this.#mayHaveLeftList;
+    return !isItem(line) || (this.#beganInText && isInText);
   }
 
   /** An item of the list itself, not of a list inside it. Some are none, such as a number in a
@@ -187,7 +187,7 @@ export class Splitter {
 
   /** A list in a list is cut as well, and then stands at the margin. */
   #cutInItem(line: string, indent: number): void {
-    if (this.#itemIndent === 0 || !isItem(line.trimStart())) return;
+    if (this.#itemIndent === 0 || indent < this.#itemIndent || !isItem(line.trimStart())) return;
     this.#emit(this.#piece);
     this.#piece = "";
     this.#dedent = indent;
@@ -206,7 +206,7 @@ export class Splitter {
     if (this.#fence !== "") return length > CODE_LIMIT ? lastLine(this.#piece, CODE_LIMIT) : 0;
     if (this.#itemIndent > 0) return length > HARD_LIMIT ? lastLine(this.#piece, HARD_LIMIT) : 0;
     if (length > SOFT_LIMIT && !this.#hasNoCut) {
-      const at = this.#table === "" ? this.#goodCut(SOFT_LIMIT) : 0;
+      const at = this.#goodCut(SOFT_LIMIT);
       if (at > 0) return at;
       this.#hasNoCut = true;
     }

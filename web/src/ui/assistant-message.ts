@@ -20,6 +20,8 @@ import "./markdown-view.js";
 import "./steps-panel.js";
 
 const DRAW_MS = 40;
+const FLOOD_MS = 100;
+const FLOOD_CHARS_A_MS = 1;
 
 export class AssistantMessage extends Element {
   static override properties = {
@@ -42,6 +44,8 @@ export class AssistantMessage extends Element {
   #frame = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #drawnAt = 0;
+  #drawnChars = 0;
+  #isFlood = false;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -71,18 +75,23 @@ export class AssistantMessage extends Element {
     this.#frame = 0;
   }
 
-  /** Draw with the next frame, and not with every one: words do not come faster than one reads. */
+  /** Draw with the next frame, and not with every one: a flood nobody can read is drawn less often. */
   #soon(): void {
     if (this.#timer !== undefined || this.#frame) return;
-    const waitMs = this.#drawnAt + DRAW_MS - performance.now();
+    const waitMs = this.#drawnAt + (this.#isFlood ? FLOOD_MS : DRAW_MS) - performance.now();
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#frame = requestAnimationFrame((at) => {
-        this.#frame = 0;
-        this.#drawnAt = at;
-        this.requestUpdate();
-      });
+      this.#frame = requestAnimationFrame((at) => this.#draw(at));
     }, waitMs);
+  }
+
+  #draw(at: number): void {
+    const chars = this.chat.bus.draft(this.eventId)?.chars ?? 0;
+    this.#isFlood = chars - this.#drawnChars > FLOOD_CHARS_A_MS * (at - this.#drawnAt);
+    this.#frame = 0;
+    this.#drawnAt = at;
+    this.#drawnChars = chars;
+    this.requestUpdate();
   }
 
   /** One template for both, so that the words stay the very same elements when the answer ends. */

@@ -56,8 +56,7 @@ export class StepsPanel extends Element {
 
   override render(): TemplateResult | typeof nothing {
     if (this.phase === "stored") return this.#stored();
-    if (this.phase === "folded") return this.#folded();
-    return this.#live();
+    return this.phase === "folded" && this.steps.length === 0 ? nothing : this.#overlay();
   }
 
   #stored(): TemplateResult | typeof nothing {
@@ -68,26 +67,29 @@ export class StepsPanel extends Element {
     return html`<div class="tools">${this.steps.map(storedStep)}</div>`;
   }
 
-  #live(): TemplateResult {
-    const label = this.status ?? "Thinking";
-    return html`<section class="overlay live" aria-label="Reasoning, as it comes">
+  /** Live and folded are one template: what has been drawn is only put out of sight. */
+  #overlay(): TemplateResult {
+    const isFolded = this.phase === "folded";
+    const isTools = isFolded && !hasReasoning(this.steps);
+    return html`<section class="overlay ${this.phase} ${isTools ? "tools" : ""}" aria-label="Reasoning, as it comes">
       <div class="rail" aria-hidden="true"></div>
-      <div class="steps-head">
-        ${keyed(label, html`<span class="phrase">${label}</span>`)}
-        <span class="seconds">${elapsed(this.seconds * 1_000)}</span>
-      </div>
-      ${this.steps.length > 0 ? html`<div class="window" tabindex="0" role="group" aria-label="Steps so far"><div>${this.#overlays()}</div></div>` : nothing}
+      ${isTools ? nothing : html`<div class="steps-head">${isFolded ? this.#folded() : this.#live()}</div>`}
+      ${this.steps.length === 0
+        ? nothing
+        : html`<div class="window" tabindex=${isFolded ? nothing : "0"} role="group" aria-label="Steps so far" ?inert=${isFolded && !isTools}>
+            <div>${this.#overlays()}</div>
+          </div>`}
     </section>`;
   }
 
-  #folded(): TemplateResult | typeof nothing {
-    if (this.steps.length === 0) return nothing;
-    if (!hasReasoning(this.steps)) return html`<section class="overlay folded tools">${this.#overlays()}</section>`;
-    return html`<section class="overlay folded">
-      <div class="rail" aria-hidden="true"></div>
-      <div class="steps-head"><span class="summary">${summary(this.steps)}</span></div>
-      <div class="window" inert><div>${this.#overlays()}</div></div>
-    </section>`;
+  #live(): TemplateResult {
+    const label = this.status ?? "Thinking";
+    return html`${keyed(label, html`<span class="phrase">${label}</span>`)}
+      <span class="seconds">${elapsed(this.seconds * 1_000)}</span>`;
+  }
+
+  #folded(): TemplateResult {
+    return html`<span class="summary">${summary(this.steps)}</span>`;
   }
 
   #overlays(): unknown {

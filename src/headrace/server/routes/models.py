@@ -20,6 +20,8 @@ class ServedModel(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     """The provider and its model."""
     tools: list[str]
+    efforts: list[str]
+    """What a request may ask of it."""
     is_rehearsal: bool
     """Whether it is the stand-in, which is said wherever it shows."""
 
@@ -37,14 +39,17 @@ class Models:
     async def all(self, request: Request) -> Response:
         """All of them; the first is the one that a request without a name gets."""
         await self._service.owner(request)
-        return JSON({"models": [_served(*one) for one in self._service.agents.items()]})
+        efforts = list(self._service.settings.efforts)
+        models = [_served(*one, efforts) for one in self._service.agents.items()]
+        return JSON({"models": models})
 
 
-def _served(name: str, agent: Agent) -> ServedModel:
+def _served(name: str, agent: Agent, efforts: list[str]) -> ServedModel:
     model = agent.model if isinstance(agent.model, str) else agent.model.name
     return ServedModel(
         name=name,
         model=model,
         tools=list(agent.tools.names),
+        efforts=efforts,
         is_rehearsal=model.startswith("rehearsal:"),
     )

@@ -1,0 +1,117 @@
+"""Steps: what a model does before it answers, as they grow."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from headrace.projections.ux.segment import (
+    OpaqueSegment,
+    ReasoningSegment,
+    Segment,
+    ToolSegment,
+)
+
+State: TypeAlias = Literal["running", "completed", "failed", "incomplete"]
+_NAMES = {
+    "web_search_call": "Web search",
+    "code_interpreter_call": "Code interpreter",
+    "file_search_call": "File search",
+    "mcp_call": "MCP",
+    "image_generation_call": "Image generation",
+}
+_KEPT_TO_ITSELF = "The provider keeps this part of the reasoning to itself."
+
+
+class Thought:
+    """A segment of reasoning."""
+
+    def __init__(self, segment_id: str) -> None:
+        self.id = segment_id
+        self.duration_ms: int | None = None
+        self._parts: dict[int, list[str]] = {}
+
+    def begin(self, part: int, *, is_redacted: bool) -> None:
+        self._parts[part] = [_KEPT_TO_ITSELF] if is_redacted else []
+
+    def add(self, part: int, text: str) -> None:
+        self._parts.setdefault(part, []).append(text)
+
+    @property
+    def text(self) -> str:
+        """All parts, with an empty line between."""
+        texts = ("".join(pieces).strip("\n") for pieces in self._parts.values())
+        return "\n\n".join(text for text in texts if text)
+
+    def tail(self, chars: int) -> str:
+        """The end of it, without joining the rest."""
+        found: list[str] = []
+        for pieces in reversed(self._parts.values()):
+            for piece in reversed(pieces):
+                found.append(piece)
+                chars -= len(piece)
+                if chars <= 0:
+                    return "".join(reversed(found))
+            found.append("\n\n")
+        return "".join(reversed(found)).lstrip("\n")
+
+
+class Tool:
+    """A tool that is called."""
+
+    def __init__(self, segment_id: str, name: str) -> None:
+        self.id = segment_id
+        self.name = name
+        self.args: Any = None
+        self.args_text = ""
+        self.logs = ""
+        self.status = "writing"
+        self.progress: float | None = None
+        self.state: State = "running"
+        self.result: Any = None
+        self.error: str | None = None
+        self.duration_ms: int | None = None
+
+
+class Other:
+    """An item that nobody has told us about."""
+
+    def __init__(self, segment_id: str, kind: str) -> None:
+        self.id = segment_id
+        self.words = f"An item of the kind “{kind}” that is kept as it came."
+
+
+Step: TypeAlias = Thought | Tool | Other
+
+
+def tool_name(kind: str, name: str) -> str:
+    """The name of a tool as people know it; `kind` is the type of its segment."""
+    return _NAMES.get(kind, name)
+
+
+def stored_steps(segments: tuple[Segment, ...]) -> list[Step]:
+    """The steps of an answer that is stored."""
+    return [step for segment in segments if (step := _stored(segment)) is not None]
+
+
+def _stored(segment: Segment) -> Step | None:
+    match segment:
+        case ReasoningSegment():
+            thought = Thought(segment.id)
+            thought.duration_ms = segment.duration_ms
+            for part in segment.parts:
+                thought.begin(part.summary_index, is_redacted=part.type == "redacted")
+                thought.add(part.summary_index, part.text)
+            return thought
+        case ToolSegment():
+            return _stored_tool(segment)
+        case OpaqueSegment():
+            return Other(segment.id, segment.kind)
+        case _:
+            return None
+
+
+def _stored_tool(segment: ToolSegment) -> Tool:
+    tool = Tool(segment.id, tool_name(str(segment.__struct_config__.tag), segment.name))
+    tool.args, tool.result, tool.error = segment.args, segment.result, segment.error
+    tool.state, tool.duration_ms = segment.status, segment.duration_ms
+    return tool
