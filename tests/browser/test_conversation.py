@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from headrace.rehearsal.script import refuse, say, think, turn
 from tests.browser.stage import Stage, gate
@@ -144,3 +146,45 @@ def test_what_the_server_refuses_is_said_and_kept(stage: Stage, talk: Talk) -> N
     talk.page.get_by_role("button", name="Try again").click()
     talk.settle()
     expect(talk.page.locator(".text").last).to_be_visible()
+
+
+def test_who_goes_elsewhere_and_comes_back_finds_the_answer_once(stage: Stage, talk: Talk) -> None:
+    stage.plays["q"] = [turn(think("Hm."), say("One. "), gate(1), say("Two."))]
+    talk.ask("Hello there")
+    talk.page.get_by_role("button", name="New conversation").click()
+    talk.send("q")
+    expect(talk.page.locator(".text")).to_contain_text("One.")
+    for _ in range(3):
+        talk.page.locator(".list .title", has_text="Hello there").click()
+        expect(talk.page.locator(".streaming")).to_have_count(0)
+        talk.page.locator(".list .title", has_text="q").click()
+        expect(talk.page.locator(".streaming .text")).to_have_text("One.")
+    stage.release(1)
+    talk.settle()
+    expect(talk.page.locator(".text")).to_have_text("One. Two.")
+
+
+def test_a_server_with_tokens_asks_for_one_and_keeps_it_out_of_the_address(
+    browser: Browser, tmp_path: Path
+) -> None:
+    stage = Stage(tmp_path / "guarded", needs_token=True).open()
+
+    async def create() -> str:
+        return str(stage.service.tokens.create("anna", "", 0))
+
+    token = stage.do(create)
+    page = browser.new_context().new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(stage.url)
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Go on").click()
+    talk = Talk(page, stage.url)
+    talk.composer.wait_for()
+    talk.ask("Hello there")
+    expect(page.locator(".text")).to_be_visible()
+    page.reload()
+    expect(page.locator(".list .title")).to_have_count(1)
+    assert not [url for url in asked if token in url]
+    page.context.close()
+    stage.close()

@@ -20,6 +20,8 @@ export interface Pending {
   readonly startedAt: number;
   readonly ask: Ask;
   readonly key: string;
+  /** Stopped before there was anything to stop. */
+  isStopped?: boolean;
   error: Refused | Error | undefined;
 }
 
@@ -125,7 +127,7 @@ export class Chat {
 
   async #load(id: string): Promise<void> {
     const whole = await this.api.conversation(id);
-    this.store.show(whole);
+    this.store.show(whole, (eventId) => this.sessions.isStreaming(eventId));
     this.opened(id);
     for (const live of this.store.open?.live.values() ?? []) this.#watch(live);
     this.changed();
@@ -177,6 +179,7 @@ export class Chat {
   }
 
   async stop(): Promise<void> {
+    if (this.pending) this.pending.isStopped = true;
     const id = this.streamingId;
     if (id) await this.api.cancel(id).catch(() => undefined);
   }
@@ -223,6 +226,7 @@ export class Chat {
       }
       this.#begin(pending, begun.conversationId, live);
       this.sessions.watch(begun.eventId, at, begun.response);
+      if (pending.isStopped) await this.stop();
     } catch (error) {
       pending.error = error as Error;
       this.announce(`Not sent: ${pending.error.message}`);

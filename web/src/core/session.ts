@@ -51,7 +51,9 @@ export class StreamingSessionManager {
     this.bus.open(eventId, createdAt);
     const session = new Session(eventId, this);
     this.#sessions.set(eventId, session);
-    void session.run(response).finally(() => this.#sessions.delete(eventId));
+    void session.run(response).finally(() => {
+      if (this.#sessions.get(eventId) === session) this.#sessions.delete(eventId);
+    });
   }
 
   /** Break all connections, as a lost network does; they are taken up again. */
@@ -59,9 +61,13 @@ export class StreamingSessionManager {
     for (const session of this.#sessions.values()) session.drop();
   }
 
-  /** Let go of everything; the runs go on. */
+  /** Let go of everything; the runs go on. Whoever watches again begins at the first frame. */
   close(): void {
-    for (const session of this.#sessions.values()) session.close();
+    for (const [eventId, session] of this.#sessions) {
+      session.close();
+      this.bus.clear(eventId);
+    }
+    this.#sessions.clear();
   }
 }
 
@@ -91,11 +97,12 @@ class Session {
       try {
         await this.#turn(response);
       } catch (error) {
+        if (this.#isOver) return;
         if (error instanceof Refused && error.status < 500 && error.status !== 429) return this.#lose();
+        this.manager.events.connection(this.eventId, false);
       }
       response = undefined;
       if (this.#isOver) return;
-      this.manager.events.connection(this.eventId, false);
       waitMs = this.#lastId !== before ? FIRST_WAIT_MS : Math.min(waitMs * 2, LONGEST_WAIT_MS);
       await pause(waitMs);
       await shown();

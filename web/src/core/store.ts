@@ -18,16 +18,21 @@ export class Store {
   /** Answers that were written: one for each message. */
   writes = 0;
 
-  /** What the server says replaces what was there. */
-  show(whole: WholeConversation): void {
+  /** What the server says replaces what was there, except for an answer that began while it spoke. */
+  show(whole: WholeConversation, isStreaming: (eventId: string) => boolean = () => false): void {
+    const before = this.open?.conversation.id === whole.conversation.id ? this.open : null;
     const messages = new Map(whole.messages.map((one) => [one.id, one]));
-    const live = whole.live.filter((one) => !messages.has(one.event_id));
-    this.open = {
-      conversation: whole.conversation,
-      messages,
-      live: new Map(live.map((one) => [one.event_id, one])),
-      leafId: whole.conversation.leaf_id,
-    };
+    const live = new Map(whole.live.map((one) => [one.event_id, one]));
+    for (const id of live.keys()) if (messages.has(id)) live.delete(id);
+    let leafId = whole.conversation.leaf_id;
+    for (const [id, begun] of before?.live ?? []) {
+      if (!isStreaming(id) || messages.has(id) || live.has(id)) continue;
+      live.set(id, begun);
+      const question = before?.messages.get(begun.parent_id);
+      if (question) messages.set(question.id, question);
+      leafId = begun.parent_id;
+    }
+    this.open = { conversation: whole.conversation, messages, live, leafId };
   }
 
   /** A question was sent, and its answer has begun. */

@@ -4,8 +4,12 @@ where the answers come from."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+)
 from pathlib import Path
 from typing import Protocol
 
@@ -65,6 +69,7 @@ class Chat:
         self._leaf_id: str | None = None
         self._question_id: str | None = None
         self._event: MessageEvent | None = None
+        # The answer that is not begun yet, and what Ctrl-C does to the one that is shown.
         self._view: AnswerView | None = None
         self._pressed: Callable[[], None] | None = None
         self.has_failed = False
@@ -153,20 +158,26 @@ class Chat:
             nonlocal has_left
             has_left = self._interrupts.press(is_idle=False)
             stop.set()
-            if has_left:
+            if has_left or self._view is not None:
                 work.cancel()
 
         self._pressed = pressed
         try:
-            with self._silence(), suppress(asyncio.CancelledError):
+            with self._silence():
                 async with _ticking(view):
                     end = await work
+        except asyncio.CancelledError:
+            if not stop.is_set():
+                raise
+            if has_left:
+                raise Leave(LEFT) from None
+            view.close()
+            self._face.note("Stopped before it was asked.")
+            return
         finally:
             self._pressed = self._view = None
             await _cancelled(work)
             view.close()
-        if has_left:
-            raise Leave(LEFT)
         self._tell_end(end)
 
     async def _watched(
@@ -178,6 +189,7 @@ class Chat:
         async with asked as answer:
             self._begin(answer)
             view.say("")
+            self._view = None
             stopping = asyncio.create_task(_stopped(answer, view, stop), name="stop")
             try:
                 async for frames in answer.frames():
@@ -208,7 +220,7 @@ class Chat:
             self.has_failed = self.has_failed or advice.is_error
             self._face.advise(advice)
         elif cost := _cost(event):
-            self._face.note(cost)
+            self._face.foot(cost)
 
     # -- commands
 
@@ -358,22 +370,20 @@ def model_line(model: ServedModel, *, is_current: bool) -> str:
     return f"{'*' if is_current else ' '} {one_line(name)}{stand_in}"
 
 
-class _ticking:
+@asynccontextmanager
+async def _ticking(view: AnswerView) -> AsyncGenerator[None, None]:
     """Draws again and again, while an answer comes."""
+    task = asyncio.create_task(_tick(view), name="tick")
+    try:
+        yield
+    finally:
+        await _cancelled(task)
 
-    def __init__(self, view: AnswerView) -> None:
-        self._view = view
 
-    async def __aenter__(self) -> None:
-        self._task = asyncio.create_task(self._tick(), name="tick")
-
-    async def __aexit__(self, *_: object) -> None:
-        await _cancelled(self._task)
-
-    async def _tick(self) -> None:
-        while True:
-            self._view.tick()
-            await asyncio.sleep(REFRESH_S)
+async def _tick(view: AnswerView) -> None:
+    while True:
+        view.tick()
+        await asyncio.sleep(REFRESH_S)
 
 
 async def _stopped(answer: Answer, view: AnswerView, stop: asyncio.Event) -> None:
@@ -384,8 +394,7 @@ async def _stopped(answer: Answer, view: AnswerView, stop: asyncio.Event) -> Non
 
 async def _cancelled(task: asyncio.Task[object]) -> None:
     task.cancel()
-    with suppress(asyncio.CancelledError, HeadraceError):
-        await task
+    await asyncio.wait({task})
 
 
 def _told(error: Exception) -> str:

@@ -119,7 +119,7 @@ class Answer:
 
     async def frames(self) -> AsyncGenerator[list[UXFrame], None]:
         """All frames, the last of which is the end. A connection that breaks is taken up again
-        behind the last frame that came; raises what broke it where that does not help."""
+        behind the last frame that came; raises `RequestFailed` where that does not help."""
         waits = iter(_WAITS_S)
         while True:
             try:
@@ -128,12 +128,11 @@ class Answer:
                     yield frames
                     if isinstance(frames[-1], END_FRAMES):
                         return
-                gone: HeadraceError = RequestFailed(_BROKEN, category="network")
-            except (StreamBroken, RequestFailed) as error:
-                gone = error
+            except (StreamBroken, RequestFailed):
+                pass
             wait_s = next(waits, None)
             if wait_s is None:
-                raise gone
+                raise RequestFailed(_BROKEN, category="network")
             await asyncio.sleep(wait_s)
 
     async def _read(self) -> AsyncGenerator[list[UXFrame], None]:

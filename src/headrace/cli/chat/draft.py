@@ -80,6 +80,19 @@ class Draft:
                 return self._text(frame)
             case fr.ReasoningPartDelta():
                 return self._thought_delta(frame)
+            case fr.ToolCallStarted():
+                return self._call(frame)
+            case fr.ToolCallUpdate():
+                return self._update(frame)
+            case fr.ToolResultFrame():
+                return self._result(frame)
+            case fr.MessageFinal() | fr.MessageError() | fr.MessageCancelled():
+                return [*self._over(), Ended(frame)]
+            case _:
+                return self._seldom(frame)
+
+    def _seldom(self, frame: UXFrame) -> list[Cue]:
+        match frame:
             case fr.ReasoningPartStarted():
                 return self._thought(frame)
             case fr.ReasoningSegmentMeta():
@@ -89,16 +102,8 @@ class Draft:
                 self.status = one_line(frame.text)
             case fr.SegmentAdded():
                 return self._added(frame)
-            case fr.ToolCallStarted():
-                return self._call(frame)
-            case fr.ToolCallUpdate():
-                self._update(frame)
-            case fr.ToolResultFrame():
-                return self._result(frame)
             case fr.StepDiscardedFrame():
                 return self._discard(frame)
-            case fr.MessageFinal() | fr.MessageError() | fr.MessageCancelled():
-                return [*self._over(), Ended(frame)]
             case _:
                 pass
         return []
@@ -168,15 +173,16 @@ class Draft:
         self._calls[frame.call_id] = tool
         return self._begin(tool)
 
-    def _update(self, frame: fr.ToolCallUpdate) -> None:
+    def _update(self, frame: fr.ToolCallUpdate) -> list[Cue]:
         tool = self._calls.get(frame.call_id)
         if tool is None:
-            return
+            return []
         tool.status = one_line(frame.status)
         tool.args_text += frame.args_delta or ""
         tool.logs = (tool.logs + safe(frame.logs_delta or ""))[-2_000:]
         tool.args = frame.args if frame.args is not None else tool.args
         tool.progress = frame.progress if frame.progress is not None else tool.progress
+        return []
 
     def _result(self, frame: fr.ToolResultFrame) -> list[Cue]:
         tool = self._calls.get(frame.call_id)

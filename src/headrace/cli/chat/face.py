@@ -53,6 +53,10 @@ class Face(Protocol):
         """A remark of ours."""
         ...
 
+    def foot(self, text: str) -> None:
+        """What an answer took."""
+        ...
+
     def complain(self, text: str) -> None:
         """Something could not be done."""
         ...

@@ -53,6 +53,10 @@ class PlainFace:
     def note(self, text: str) -> None:
         _tell(safe(text))
 
+    def foot(self, text: str) -> None:
+        if sys.stderr.isatty():
+            _tell(text)
+
     def complain(self, text: str) -> None:
         _tell(f"headrace: {safe(text)}")
 

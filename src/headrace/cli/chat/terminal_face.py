@@ -50,6 +50,9 @@ class TerminalFace:
     def note(self, text: str) -> None:
         self._print([*self._rows(text, "dim"), BLANK])
 
+    def foot(self, text: str) -> None:
+        self.note(text)
+
     def complain(self, text: str) -> None:
         self._print([*self._rows(text, "red"), BLANK])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -56,9 +56,10 @@ def shown_briefly(value: Any, limit: int = _BRIEF_CHARS) -> str:
 
 
 def _brief(value: Any) -> str:
-    if isinstance(value, dict | list):
-        values: list[Any] = list(value.values() if isinstance(value, dict) else value)
-        return ", ".join(_plain(one) for one in values)
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        return ", ".join(map(_plain, cast("list[Any]", value)))
     return "" if value is None else _plain(value)
 
 

@@ -18,7 +18,7 @@ from headrace.server.database import Database, StorageFailed
 from headrace.server.log.log import Done
 
 Row: TypeAlias = tuple[str, int, bytes]
-# A transaction for each event costs a third more CPU; 5 ms is what the design allows.
+# A transaction for each event would cost more CPU; 5 ms is what the design allows.
 _GATHER_S = 0.003
 # SQLite allows 32,766 parameters; a statement of each length is kept prepared.
 _MAX_ROWS = 64

@@ -1,0 +1,183 @@
+"""A terminal for tests: the real command behind a pseudo-terminal, and an emulator that tells
+what its screen shows."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import pyte
+
+_WAIT_S = 30.0
+ENTER, CTRL_C, CTRL_D, ALT_ENTER, UP = "\r", "\x03", "\x04", "\x1b\r", "\x1b[A"
+# pyte takes these two for something else; a terminal that does not know them passes over them.
+_UNKNOWN = re.compile(rb"\x1b\[[>=?][0-9;]*[a-zA-Z]")
+_MODES = re.compile(rb"\x1b\[\?(?:25|7|1|1049)[hl]")
+
+
+class Screen(pyte.HistoryScreen):
+    """Answers where it is asked for the cursor's place, as terminals do."""
+
+    answer: Callable[[str], None]
+
+    def write_process_input(self, data: str) -> None:
+        self.answer(data)
+
+
+class Terminal:
+    """`headrace chat` in a terminal of its own. Use it with `with`."""
+
+    def __init__(
+        self,
+        *argv: str,
+        data: Path,
+        columns: int = 80,
+        lines: int = 24,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self.raw = b""
+        self._screen = Screen(columns, lines, history=10_000, ratio=0.1)
+        self._stream = pyte.ByteStream(self._screen)
+        self._screen.answer = self.send
+        self._leader, follower = pty.openpty()
+        _set_size(self._leader, columns, lines)
+        kept = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "headrace", "chat", "--data", str(data), *argv],
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            start_new_session=True,
+            preexec_fn=_take_terminal,
+            cwd=data.parent,
+            env={**kept, "TERM": "xterm-256color", "XTERM_VERSION": "1", **(environment or {})},
+        )
+        os.close(follower)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        self.process.wait(_WAIT_S)
+        os.close(self._leader)
+
+    # -- what is typed
+
+    def send(self, keys: str) -> None:
+        os.write(self._leader, keys.encode())
+
+    def say(self, text: str) -> None:
+        """Write it at the prompt, and send it."""
+        self.wait_for_prompt()
+        self.send(text + ENTER)
+
+    def resize(self, columns: int, lines: int) -> None:
+        self._read(0)
+        self._screen.resize(lines, columns)
+        _set_size(self._leader, columns, lines)
+
+    # -- what is shown
+
+    @property
+    def rows(self) -> list[str]:
+        """The screen."""
+        return [row.rstrip() for row in self._screen.display]
+
+    @property
+    def past(self) -> list[str]:
+        """What has gone off the top of the screen."""
+        return [_row(line, self._screen.columns) for line in self._screen.history.top]
+
+    @property
+    def all(self) -> str:
+        """Everything that can be seen, if one scrolls up."""
+        return "\n".join([*self.past, *self.rows])
+
+    @property
+    def shown(self) -> str:
+        return "\n".join(self.rows)
+
+    @property
+    def title(self) -> str:
+        return str(self._screen.title)
+
+    @property
+    def is_cursor_hidden(self) -> bool:
+        return bool(self._screen.cursor.hidden)
+
+    def wait_for(self, what: str | Callable[[Terminal], Any]) -> Terminal:
+        """Until it can be seen."""
+        until = time.monotonic() + _WAIT_S
+        while not (what in self.all if isinstance(what, str) else what(self)):
+            if time.monotonic() > until:
+                raise AssertionError(f"{what!r} is not shown:\n{self.all}")
+            if not self._read(0.05) and self.process.poll() is not None and not self._read(0.05):
+                if what in self.all if isinstance(what, str) else what(self):
+                    break
+                raise AssertionError(f"it ended before {what!r} was shown:\n{self.all}")
+        return self
+
+    def wait_for_prompt(self) -> Terminal:
+        """Until the last line waits for a message."""
+        return self.wait_for(lambda shown: shown.is_at_prompt)
+
+    @property
+    def is_at_prompt(self) -> bool:
+        filled = [row for row in self.rows if row]
+        return bool(filled) and filled[-1].startswith("› Ask something")
+
+    def wait_for_exit(self) -> int:
+        """What it ended with."""
+        until = time.monotonic() + _WAIT_S
+        while self.process.poll() is None:
+            assert time.monotonic() < until, f"it does not end:\n{self.all}"
+            self._read(0.02)
+        while self._read(0):
+            pass
+        return self.process.wait()
+
+    def _read(self, timeout_s: float) -> bool:
+        ready, _, _ = select.select([self._leader], [], [], timeout_s)
+        if not ready:
+            return False
+        try:
+            data = os.read(self._leader, 65_536)
+        except OSError:  # Linux says EIO where the other end is closed
+            return False
+        self.raw += data
+        self._stream.feed(_UNKNOWN.sub(lambda m: m[0] if _MODES.fullmatch(m[0]) else b"", data))
+        return bool(data)
+
+    @property
+    def screen(self) -> pyte.HistoryScreen:
+        """The emulator, for those who draw it."""
+        return self._screen
+
+
+_LEFT_OUT = ("NO_COLOR", "COLUMNS", "LINES", "HEADRACE_MODEL", "HEADRACE_TOKEN", "TERM_PROGRAM")
+
+
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def _set_size(file: int, columns: int, lines: int) -> None:
+    fcntl.ioctl(file, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+
+def _row(line: Any, columns: int) -> str:
+    return "".join(line[at].data for at in range(columns)).rstrip()
