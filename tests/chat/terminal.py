@@ -20,6 +20,7 @@ from typing import Any, Self
 
 import pyte
 
+ROOT = Path(__file__).parents[2]
 _WAIT_S = 30.0
 ENTER, CTRL_C, CTRL_D, ALT_ENTER, UP = "\r", "\x03", "\x04", "\x1b\r", "\x1b[A"
 # pyte takes these two for something else; a terminal that does not know them passes over them.
@@ -31,6 +32,10 @@ class Screen(pyte.HistoryScreen):
     """Answers where it is asked for the cursor's place, as terminals do."""
 
     answer: Callable[[str], None]
+
+    def select_graphic_rendition(self, *attrs: int, **more: Any) -> None:
+        """It knows no dim text: that is what blinks here."""
+        super().select_graphic_rendition(*(5 if one == 2 else one for one in attrs), **more)
 
     def write_process_input(self, data: str) -> None:
         self.answer(data)
@@ -62,7 +67,7 @@ class Terminal:
             start_new_session=True,
             preexec_fn=_take_terminal,
             cwd=data.parent,
-            env={**kept, "TERM": "xterm-256color", "XTERM_VERSION": "1", **(environment or {})},
+            env={**kept, **_ENVIRONMENT, **(environment or {})},
         )
         os.close(follower)
 
@@ -168,6 +173,8 @@ class Terminal:
         return self._screen
 
 
+# The emulator does not break rows anew when it becomes narrower, as xterm does not.
+_ENVIRONMENT = {"TERM": "xterm-256color", "XTERM_VERSION": "1", "PYTHONPATH": str(ROOT)}
 _LEFT_OUT = ("NO_COLOR", "COLUMNS", "LINES", "HEADRACE_MODEL", "HEADRACE_TOKEN", "TERM_PROGRAM")
 
 

@@ -20,7 +20,7 @@ from headrace.requests import Request, options_from
 from headrace.transport.byte_stream import Transport
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.turn.face import Input, messages_of
-from headrace.turn.model import Model, model_for
+from headrace.turn.model import Model, SharedTransport, model_for
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 from headrace.wire.skin import wall_clock
 
@@ -63,6 +63,17 @@ class Agent:
             "transport": transport,
         }
         self.options = options_from(options)
+        self._shared: SharedTransport | None = None
+
+    def share_connections(self) -> None:
+        """Let all runs from now on share their connections, copies of this agent included: for
+        whoever runs many on one event loop. `aclose()` lets go of them."""
+        self._shared = self._shared or SharedTransport()
+
+    async def aclose(self) -> None:
+        """Close the shared connections, if there are any."""
+        if self._shared is not None:
+            await self._shared.aclose()
 
     def run(
         self,
@@ -79,6 +90,8 @@ class Agent:
         record before anybody sees it; `token` cancels it from elsewhere. Raises `UsageError`
         for what cannot be asked."""
         model = model_for(self.model, **self._where)
+        if self._shared is not None:
+            model = self._shared.model(model)
         asked = tuple(messages_of(input))
         request = Request(
             model=model.endpoint.model,

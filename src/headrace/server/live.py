@@ -11,12 +11,13 @@ from functools import partial
 
 from headrace.engine import Agent, Run
 from headrace.errors import HeadraceError, UsageError
-from headrace.events import Record, RunClosed, RunFailed, RunFinished
-from headrace.messages import Message, fold
+from headrace.events import Record, RunClosed, RunFailed
+from headrace.messages import Message
 from headrace.server.broadcast import Broadcast
 from headrace.server.database import StorageFailed
-from headrace.server.frame import Encoding, FrameId, number_of
+from headrace.server.frame import Encoding, FrameId
 from headrace.server.log import Log
+from headrace.server.recovery import INTERRUPTED, Recovery
 from headrace.server.store import RunRow, Store
 
 _logger = logging.getLogger("headrace.server")
@@ -120,6 +121,7 @@ class LiveRuns:
         self._log = log
         self._store = store
         self._protocols = protocols
+        self._recovery = Recovery(log, store)
         self._live: dict[str, LiveRun] = {}
         self._is_draining = False
         self.begun = 0
@@ -140,13 +142,18 @@ class LiveRuns:
         """Whether no new ones are taken."""
         return self._is_draining
 
-    async def begin(self, row: RunRow, agent: Agent, history: Sequence[Message]) -> LiveRun:
-        """Begin to work at a run that the store knows. Its last message is what is asked."""
+    async def begin(self, row: RunRow, agent: Agent, history: Sequence[Message]) -> LiveRun | None:
+        """Begin to work at a run that the store knows. Its last message is what is asked. None
+        where the server began to stop in between: the run is over then, and says so."""
+        if self._is_draining:
+            await self._recovery.end(row, INTERRUPTED)
+            return None
         *earlier, asked = history
         try:
             run = agent.run(asked, earlier, run_id=row.id, sink=_Sink(self._log, row.id))
         except UsageError as error:
-            await self._end(row, RunFailed(category="invalid_request", message=str(error)))
+            failure = RunFailed(category="invalid_request", message=str(error))
+            await self._recovery.end(row, failure, "interrupted")
             raise
         self.begun += 1
         live = LiveRun(row, run, self._log, self._protocols)
@@ -200,46 +207,6 @@ class LiveRuns:
             with suppress(StorageFailed):
                 await self._log.append(live.row.id, [closing])
         live.show([closing])
-
-    # -- after a crash
-
-    async def recover(self) -> int:
-        """End the runs that a server before this one has left. Returns how many there were."""
-        rows = await self._store.live_runs()
-        for row in rows:
-            await self._recover(row)
-        return len(rows)
-
-    async def _recover(self, row: RunRow) -> None:
-        await self._end(row, _INTERRUPTED)
-
-    async def _end(self, row: RunRow, failure: RunFailed) -> None:
-        """Close a run that nobody works at, with what its log has."""
-        records = await self._log.read(row.id)
-        added: list[Record] = []
-        if not any(isinstance(record.event, RunFinished | RunFailed) for record in records):
-            added.append(_following(records, failure))
-        if not any(isinstance(record.event, RunClosed) for record in records):
-            closed = RunClosed("interrupted", row.message_id)
-            added.append(_following([*records, *added], closed))
-        await self._store.commit(row, fold([*records, *added]), added)
-
-    async def past(self, row: RunRow, protocol: str, after: FrameId) -> list[bytes]:
-        """The frames of a run that is over, from its log."""
-        encoding = self._protocols[protocol](row)
-        records = await self._log.read(row.id)
-        frames = [frame for record in records for frame in encoding.feed(record)]
-        return [frame for frame in frames if number_of(frame) > after]
-
-
-_INTERRUPTED = RunFailed(
-    category="interrupted", message="the server stopped before the answer was complete"
-)
-
-
-def _following(records: Sequence[Record], event: RunFailed | RunClosed) -> Record:
-    last = records[-1] if records else Record(0, 0, event)
-    return Record(last.seq + 1, last.at_ms, event)
 
 
 def _closed(row: RunRow, last: Record) -> RunClosed:

@@ -88,6 +88,8 @@ class Service:
                 self._opening = None
 
     async def _open(self) -> None:
+        for agent in self.agents.values():
+            agent.share_connections()
         await self._recovery.recover()
         chores = ((self.expire, _TIDY_S), (self.mend, _MEND_S))
         self._chores = [asyncio.create_task(_repeated(*chore)) for chore in chores]
@@ -119,6 +121,8 @@ class Service:
         for chore in self._chores:
             chore.cancel()
         await self.runs.drain(self.settings.drain_s)
+        for agent in self.agents.values():
+            await agent.aclose()
         self.database.close()
         self._folder.close()
 

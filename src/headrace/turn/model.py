@@ -21,7 +21,7 @@ class Model:
     ) -> None:
         self.endpoint = endpoint
         self.transport = transport
-        self._owns_transport = owns_transport
+        self.owns_transport = owns_transport
 
     @property
     def name(self) -> str:
@@ -50,8 +50,28 @@ class Model:
 
     async def aclose(self) -> None:
         """Close the transport, if it was made for this model."""
-        if self._owns_transport:
+        if self.owns_transport:
             await self.transport.aclose()
+
+
+class SharedTransport:
+    """The transport of the first model that needs one, for all that follow it."""
+
+    def __init__(self) -> None:
+        self._transport: Transport | None = None
+
+    def model(self, model: Model) -> Model:
+        """The same model on the shared transport; itself, if it was given one by its user."""
+        if not model.owns_transport:
+            return model
+        self._transport = self._transport or model.transport
+        return Model(model.endpoint, self._transport)
+
+    async def aclose(self) -> None:
+        """Close it; the next model brings another."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.aclose()
 
 
 def model_for(

@@ -65,7 +65,6 @@ class Choice:
 
     def _made(self, model: str | None) -> Agent:
         from headrace.server.config import agent_from
-        from headrace.turn.model import model_for
 
         # The agent may be a module of the user's own folder.
         if os.getcwd() not in sys.path:
@@ -73,8 +72,8 @@ class Choice:
         is_module = self._where is not None and not self._where.endswith(".toml")
         is_default = model is not None and model == os.environ.get("HEADRACE_MODEL")
         agent = agent_from(self._where, None if is_module and is_default else model)
-        if isinstance(agent.model, str):
-            model_for(agent.model)
+        # What can never be asked, such as a model without a key, is said before anything is.
+        agent.run("")
         return agent
 
 

@@ -56,11 +56,15 @@ def shown_briefly(value: Any, limit: int = _BRIEF_CHARS) -> str:
 
 
 def _brief(value: Any) -> str:
-    if isinstance(value, dict):
-        value = list(cast("dict[str, Any]", value).values())
-    if isinstance(value, list):
-        return ", ".join(map(_plain, cast("list[Any]", value)))
-    return "" if value is None else _plain(value)
+    match cast("object", value):
+        case None:
+            return ""
+        case dict():
+            return ", ".join(map(_plain, cast("dict[str, Any]", value).values()))
+        case list():
+            return ", ".join(map(_plain, value))
+        case _:
+            return _plain(value)
 
 
 def _plain(value: Any) -> str:

@@ -20,7 +20,7 @@ class ServedModel(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     """The provider and its model."""
     tools: list[str]
-    efforts: list[str]
+    efforts: tuple[str, ...]
     """What a request may ask of it."""
     is_rehearsal: bool
     """Whether it is the stand-in, which is said wherever it shows."""
@@ -39,12 +39,12 @@ class Models:
     async def all(self, request: Request) -> Response:
         """All of them; the first is the one that a request without a name gets."""
         await self._service.owner(request)
-        efforts = list(self._service.settings.efforts)
+        efforts = self._service.settings.efforts
         models = [_served(*one, efforts) for one in self._service.agents.items()]
         return JSON({"models": models})
 
 
-def _served(name: str, agent: Agent, efforts: list[str]) -> ServedModel:
+def _served(name: str, agent: Agent, efforts: tuple[str, ...]) -> ServedModel:
     model = agent.model if isinstance(agent.model, str) else agent.model.name
     return ServedModel(
         name=name,

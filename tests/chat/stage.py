@@ -1,0 +1,130 @@
+"""Agents for the terminal's tests. A scripted model waits at its gates until the test opens them,
+so that every state of the screen can be looked at for as long as that takes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+from headrace.engine import Agent, ToolContext
+from headrace.testing import Heard, Line, ScriptedTransport, call, error, say, think, turn, wait
+from headrace.transport.retry import NEVER
+
+HOSTILE: Final = (
+    "\x1b]0;stolen title\x07\x1b]52;c;c3RvbGVu\x1b\\\x1b[2J\x1b[1;1Hmoved\x9b31m"
+    "\x1b[?1049h\x1b[8m\x90q\x9c\u202edesrever\u2066\x07\x08\r"
+)
+"""A title, the clipboard, the cursor, another screen, hidden text, another direction."""
+ANSWER: Final = """\
+The **headrace** brings the water to the wheel, the *tailrace* takes it away.
+
+| Part | What it does |
+|---|---|
+| sluice | lets the water in |
+| wheel | turns it into work |
+
+1. Open the sluice.
+2. Watch the level.
+
+```python
+def power_kw(flow_m3_s: float, head_m: float) -> float:
+    return 9.81 * flow_m3_s * head_m * 0.75
+```
+
+> Water never tires.
+"""
+WIDE: Final = "水車は水の力で回る。" * 6 + "\n\n" + "👩‍🔬 mélange 한국어 " * 8 + "\n"
+
+
+async def gate(number: float) -> None:
+    """Until somebody opens it."""
+    path = Path(f"gate{number:g}")
+    while number and not path.exists():
+        await asyncio.sleep(0.01)
+
+
+async def survey(river: str, context: ToolContext) -> str:
+    """Measure a river."""
+    context.progress("sounding", progress=0.25, log="left bank\n")
+    await gate(4)
+    context.progress("sounding", progress=0.75, log="right bank\n")
+    await gate(5)
+    return "2.4 m³/s over 3.1 m"
+
+
+def hostile_tool(text: str) -> str:
+    """Gives back what it gets."""
+    return text
+
+
+def _play(heard: Heard) -> list[Line | str]:
+    name = heard.user.split()[0] if heard.user.split() else ""
+    results = [one.result for one in heard.since_user if one.result is not None]
+    if name == "survey":
+        return _answered() if results else _thought()
+    if name == "hostile":
+        return _hostile_answer() if results else _hostile_call()
+    return _PLAYS.get(name, [say(f"You said: {heard.user}")])
+
+
+def _thought() -> list[Line | str]:
+    long = " ".join(f"Thought number {number} follows." for number in range(1, 60))
+    return [
+        wait(1),
+        think("The river decides how much power there is.", title="Reading the question"),
+        wait(2),
+        think(long, title="Weighing the flow"),
+        wait(3),
+        call("survey", river="Weser"),
+    ]
+
+
+def _answered() -> list[Line | str]:
+    head, _, rest = ANSWER.partition("```python\n")
+    code, _, tail = rest.partition("\n```")
+    return [
+        think("That is enough for a small mill.", title="Checking the results"),
+        wait(6),
+        say(head),
+        say("```python\n" + code),
+        wait(7),
+        say("\n```" + tail),
+        wait(8),
+    ]
+
+
+def _hostile_call() -> list[Line | str]:
+    return [
+        think(f"Thinking {HOSTILE} on.", title=f"Title {HOSTILE}"),
+        wait(1),
+        call("hostile_tool", text=f"given {HOSTILE}"),
+    ]
+
+
+def _hostile_answer() -> list[Line | str]:
+    said = f"Before {HOSTILE} after.\n\n`code {HOSTILE}`\n\n[link](https://example.org/{HOSTILE})\n"
+    return [say(said), wait(2), say(pieces=["\n\x1b", "]0;split title", "\x07end\n"])]
+
+
+_PLAYS: Final[dict[str, list[Line | str]]] = {
+    "answer": [say(ANSWER)],
+    "wide": [think(WIDE), wait(1), say(WIDE), wait(2)],
+    "fail": [say("Half of "), error("overloaded", "Too many mills.")],
+    "many": [
+        say(
+            "\n\n".join(f"Paragraph {number} of the long answer." for number in range(80)),
+            deltas=40,
+        ),
+        wait(1),
+    ],
+    "half": [say("First paragraph.\n\nThe second is cut"), wait(1), say(" here, and goes on.")],
+}
+
+agent = Agent(
+    "openai-chat:scripted",
+    tools=[survey, hostile_tool],
+    transport=ScriptedTransport(lambda heard: turn(*_play(heard)), sleep=gate),
+    api_key="none",
+    policy=NEVER,
+)
