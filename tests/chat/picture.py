@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 import pyte
 
-CELL, LINE, MARGIN, BAR = 8.4, 19, 18, 34
+CELL, LINE, MARGIN, BAR, GAP = 8.4, 19, 18, 34, 16
 _COLOURS: Final = {
     "default": "#d6dbe4",
     "black": "#5b6472",
@@ -21,6 +21,14 @@ _COLOURS: Final = {
     "cyan": "#63c7d8",
     "white": "#ffffff",
     "brightblack": "#7b8494",
+    "brightred": "#f58fa0",
+    "brightgreen": "#a5dcae",
+    "brightbrown": "#efd08f",
+    "brightyellow": "#efd08f",
+    "brightblue": "#9dbdf8",
+    "brightmagenta": "#d6b3f7",
+    "brightcyan": "#85d6e4",
+    "brightwhite": "#ffffff",
 }
 _STYLE: Final = """\
 text { font: 14px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
@@ -30,18 +38,19 @@ text { font: 14px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", 
 """
 
 
-def picture(screens: Sequence[tuple[str, Sequence[Any]]], columns: int, lines: int) -> str:
+def picture(screens: Sequence[tuple[str, Sequence[Any]]], columns: int) -> str:
     """Screens one below the other, each a window with its title."""
     width = columns * CELL + 2 * MARGIN
-    height = lines * LINE + 2 * MARGIN + BAR
-    windows = "".join(
-        f'<g transform="translate(0 {at * (height + 16):g})">{_window(title, rows, width, height)}</g>'
-        for at, (title, rows) in enumerate(screens)
-    )
-    total = len(screens) * (height + 16) - 16
+    windows, top = "", 0.0
+    for title, rows in screens:
+        height = len(rows) * LINE + 2 * MARGIN + BAR
+        window = _window(title, rows, width, height)
+        windows += f'<g transform="translate(0 {top:g})">{window}</g>\n'
+        top += height + GAP
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {total:g}"'
-        f' width="{width:g}" height="{total:g}" role="img">\n<style>{_STYLE}</style>\n{windows}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {top - GAP:g}"'
+        f' width="{width:g}" height="{top - GAP:g}" role="img">\n<style>{_STYLE}</style>\n'
+        f"{windows}</svg>\n"
     )
 
 
@@ -66,7 +75,8 @@ def _window(title: str, rows: Sequence[Any], width: float, height: float) -> str
     return (
         f'<rect width="{width:g}" height="{height:g}" rx="10" fill="#1d212b"/>'
         f'<rect width="{width:g}" height="{BAR}" rx="10" fill="#262b37"/>{dots}'
-        f'<text class="title" x="{width / 2:g}" y="22" text-anchor="middle">{escape(title)}</text>\n{text}'
+        f'<text class="title" x="{width / 2:g}" y="22" text-anchor="middle">'
+        f"{escape(title)}</text>\n{text}"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,8 +25,8 @@ def main(folder: Path) -> None:
     for columns, lines in ((80, 24), (40, 20)):
         for name, rows in _states(columns, lines):
             path = folder / f"{name}-{columns}.svg"
-            path.write_text(picture([(_TITLE, rows)], columns, lines), "utf-8")
-    _STRIP.write_text(picture(list(_strip()), 72, 13), "utf-8")
+            path.write_text(picture([(_TITLE, rows)], columns), "utf-8")
+    _STRIP.write_text(picture(list(_strip()), 72), "utf-8")
 
 
 @contextmanager
@@ -41,21 +42,23 @@ def _states(columns: int, lines: int) -> Iterator[tuple[str, Any]]:
     with _opened(columns, lines, *_STAGE) as (terminal, folder):
         yield "begin", rows_of(terminal.screen)
         terminal.send("/re")
-        yield "completion", rows_of(terminal.wait_for("answer the last question").screen)
+        yield "completion", rows_of(terminal.wait_for("answer the last").screen)
         terminal.send(CTRL_C)
         terminal.send(f"survey the river,{ALT_ENTER}please")
         yield "lines", rows_of(terminal.wait_for("please").screen)
         terminal.send("\r")
         yield from _survey(terminal, folder)
         terminal.say("fail")
-        terminal.wait_for("overloaded")
+        terminal.wait_for("Too many mills")
         yield "failed", rows_of(terminal.wait_for_prompt().screen)
         terminal.say("wide")
         (folder / "gate1").touch()
         (folder / "gate2").touch()
         yield "wide", rows_of(terminal.wait_for_prompt().screen)
-        terminal.say("/tools")
-        yield "tools", rows_of(terminal.wait_for_prompt().screen)
+        terminal.say("/list")
+        yield "list", rows_of(terminal.wait_for_prompt().screen)
+        terminal.say("/open 1")
+        yield "open", rows_of(terminal.wait_for_prompt().screen)
         terminal.say("/help")
         yield "help", rows_of(terminal.wait_for("leave; so").wait_for_prompt().screen)
     with _opened(columns, lines) as (terminal, _):
@@ -71,8 +74,8 @@ def _survey(terminal: Terminal, folder: Path) -> Iterator[tuple[str, Any]]:
     """Gate by gate."""
     seen = (
         ("asked", "Thinking"),
-        ("thinking", "decides how much"),
-        ("thoughts", "number 59"),
+        ("thinking", "decides how"),
+        ("thoughts", "then the power"),
         ("tool", "25 %"),
         ("progress", "75 %"),
         ("checking", "small mill"),
@@ -88,13 +91,14 @@ def _survey(terminal: Terminal, folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _strip() -> Iterator[tuple[str, Any]]:
-    """An authored conversation: thinking, a tool, the answer."""
-    wanted = {"thoughts": "thinks", "progress": "uses a tool", "writing": "answers"}
+    """An authored conversation at the pace of a model: it thinks and measures, and answers."""
     with _opened(72, 40, *_STAGE) as (terminal, folder):
         terminal.say("survey the Weser: what would a mill give?")
         for name, rows in _survey(terminal, folder):
-            if name in wanted:
-                yield f"{_TITLE} · {wanted[name]}", _filled(rows)[-13:]
+            if name in ("progress", "final"):
+                yield _TITLE, _filled(rows)[3:]
+            elif name in ("thinking", "thoughts"):
+                time.sleep(2.0)
 
 
 def _filled(rows: list[Any]) -> list[Any]:

@@ -17,24 +17,33 @@ HOSTILE: Final = (
 )
 """A title, the clipboard, the cursor, another screen, hidden text, another direction."""
 ANSWER: Final = """\
-The **headrace** brings the water to the wheel, the *tailrace* takes it away.
+About **55 kW**, with a *breastshot* wheel and a quarter lost on the way.
 
-| Part | What it does |
+| Measured | |
 |---|---|
-| sluice | lets the water in |
-| wheel | turns it into work |
+| flow | 2.4 m³/s |
+| head | 3.1 m |
 
 1. Open the sluice.
 2. Watch the level.
 
 ```python
-def power_kw(flow_m3_s: float, head_m: float) -> float:
-    return 9.81 * flow_m3_s * head_m * 0.75
+def power_kw(flow: float, head: float) -> float:
+    return 9.81 * flow * head * 0.75
 ```
 
 > Water never tires.
 """
-WIDE: Final = "水車は水の力で回る。" * 6 + "\n\n" + "👩‍🔬 mélange 한국어 " * 8 + "\n"
+WIDE: Final = "水車は水の力で回る。" * 6 + "\n\n" + "🔬 mélange 한국어 " * 8 + "\n"
+THOUGHTS: Final = (
+    "A mill lives on two numbers: how much water comes, and how far it falls.",
+    "The Weser has plenty of the first and little of the second.",
+    "An undershot wheel wastes most of what a slow river gives.",
+    "A breastshot wheel would do better with a head of three metres.",
+    "Losses in bearings and gears take a quarter of it, to be careful.",
+    "I should not guess the flow when there is a tool that measures it.",
+    "So the flow and the head first, then the power.",
+)
 
 
 async def gate(number: float) -> None:
@@ -69,12 +78,11 @@ def _play(heard: Heard) -> list[Line | str]:
 
 
 def _thought() -> list[Line | str]:
-    long = " ".join(f"Thought number {number} follows." for number in range(1, 60))
     return [
         wait(1),
         think("The river decides how much power there is.", title="Reading the question"),
         wait(2),
-        think(long, title="Weighing the flow"),
+        think(" ".join(THOUGHTS), title="Weighing the flow"),
         wait(3),
         call("survey", river="Weser"),
     ]

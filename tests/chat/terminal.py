@@ -65,11 +65,16 @@ class Terminal:
             stdout=follower,
             stderr=follower,
             start_new_session=True,
-            preexec_fn=_take_terminal,
+            preexec_fn=_take_terminal,  # noqa: PLW1509 (it can be taken nowhere else)
             cwd=data.parent,
             env={**kept, **_ENVIRONMENT, **(environment or {})},
         )
         os.close(follower)
+
+    @property
+    def leader(self) -> int:
+        """Our end of the terminal."""
+        return self._leader
 
     def __enter__(self) -> Self:
         return self
@@ -87,8 +92,10 @@ class Terminal:
 
     def say(self, text: str) -> None:
         """Write it at the prompt, and send it."""
-        self.wait_for_prompt()
+        echo = f"› {text}"[: self._screen.columns]
+        before = self.wait_for_prompt().all.count(echo)
         self.send(text + ENTER)
+        self.wait_for(lambda shown: shown.all.count(echo) > before and not shown.is_typing(text))
 
     def resize(self, columns: int, lines: int) -> None:
         self._read(0)
@@ -124,15 +131,23 @@ class Terminal:
     def is_cursor_hidden(self) -> bool:
         return bool(self._screen.cursor.hidden)
 
+    @property
+    def words(self) -> str:
+        """The same in one line, wherever it was broken."""
+        return " ".join(self.all.replace("│", " ").split())
+
+    def shows(self, what: str | Callable[[Terminal], Any]) -> bool:
+        if isinstance(what, str):
+            return what in self.all or what in self.words
+        return bool(what(self))
+
     def wait_for(self, what: str | Callable[[Terminal], Any]) -> Terminal:
         """Until it can be seen."""
         until = time.monotonic() + _WAIT_S
-        while not (what in self.all if isinstance(what, str) else what(self)):
-            if time.monotonic() > until:
-                raise AssertionError(f"{what!r} is not shown:\n{self.all}")
-            if not self._read(0.05) and self.process.poll() is not None and not self._read(0.05):
-                if what in self.all if isinstance(what, str) else what(self):
-                    break
+        while not self.shows(what):
+            assert time.monotonic() < until, f"{what!r} is not shown:\n{self.all}"
+            is_over = self.process.poll() is not None
+            if not self._read(0.05) and is_over and not self.shows(what):
                 raise AssertionError(f"it ended before {what!r} was shown:\n{self.all}")
         return self
 
@@ -143,7 +158,12 @@ class Terminal:
     @property
     def is_at_prompt(self) -> bool:
         filled = [row for row in self.rows if row]
-        return bool(filled) and filled[-1].startswith("› Ask something")
+        return bool(filled) and filled[-1].startswith("› Ask, or /help")
+
+    def is_typing(self, text: str) -> bool:
+        """Whether it stands at the prompt, and is not sent yet."""
+        row = self.rows[self._screen.cursor.y]
+        return row.endswith(text[-self._screen.columns + 2 :])
 
     def wait_for_exit(self) -> int:
         """What it ended with."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from headrace.cli.parser import DIALECT_NAMES
+from headrace.cli.option import DIALECT_NAMES
 from headrace.cli.problem import Problem
 from headrace.cli.read import Read
 from headrace.errors import WireError

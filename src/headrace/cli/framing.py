@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from headrace.cli.parser import FRAMING_NAMES
+from headrace.cli.option import FRAMING_NAMES
 from headrace.cli.problem import Problem
 
 READS_ENDING = ".chunks.json"

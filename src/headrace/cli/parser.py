@@ -7,12 +7,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-# Written out, since importing them would cost more than the whole help; a test compares.
-FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse", "grpc")
-VOCABULARY_NAMES = ("thinking", "ux")
-DIALECT_NAMES = ("chat", "anthropic", "responses", "gemini", "ollama", "xai")
-EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-DEFAULT_RATE = 50.0
+from headrace.cli.option import EFFORTS, VOCABULARY_NAMES, add_color, add_wire_options
+from headrace.cli.parser_of_runs import add_doctor, add_inspect, add_record, add_replay
 
 _ASK = """\
 Ask a model once. The answer goes to standard output as it streams; what the model thinks
@@ -145,7 +141,11 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     _add_chat(commands)
     _add_decode(commands)
+    add_doctor(commands)
+    add_inspect(commands)
     _add_providers(commands)
+    add_record(commands)
+    add_replay(commands)
     _add_serve(commands)
     _add_token(commands)
     return parser
@@ -188,7 +188,7 @@ def _add_ask(commands: Any) -> None:
     ask.add_argument(
         "--record", metavar="FILE", help="keep the raw bytes, with their times in FILE.chunks.json"
     )
-    _add_color(ask, "in what the model thinks")
+    add_color(ask, "in what the model thinks")
 
 
 def _add_chat(commands: Any) -> None:
@@ -244,7 +244,7 @@ def _add_providers(commands: Any) -> None:
         " key, and whether it is set. Keys themselves are never shown.",
     )
     providers.add_argument("--json", action="store_true", help="one JSON object a provider")
-    _add_color(providers, "in the table")
+    add_color(providers, "in the table")
 
 
 def _add_serve(commands: Any) -> None:
@@ -338,15 +338,6 @@ def _add_token(commands: Any) -> None:
         action.add_argument("--data", metavar="DIR", help="the server's data folder")
 
 
-def _add_color(command: argparse.ArgumentParser, where: str) -> None:
-    command.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help=f"colours {where}; auto (default): on a terminal, unless NO_COLOR is set",
-    )
-
-
 def _add_decode(commands: Any) -> None:
     decode = commands.add_parser(
         "decode",
@@ -382,37 +373,5 @@ def _add_decode(commands: Any) -> None:
         metavar="FILE",
         help="draw the timeline of one stream as an SVG, - for standard output",
     )
-    _add_wire_options(decode)
-    _add_color(decode, "in the table and the timeline")
-
-
-def _add_wire_options(decode: argparse.ArgumentParser) -> None:
-    decode.add_argument(
-        "--framing",
-        choices=FRAMING_NAMES,
-        metavar="NAME",
-        help=f"how payloads are cut out of the bytes: {', '.join(FRAMING_NAMES)}",
-    )
-    decode.add_argument(
-        "--dialect",
-        choices=DIALECT_NAMES,
-        metavar="NAME",
-        help=f"what the payloads speak: {', '.join(DIALECT_NAMES)}",
-    )
-    decode.add_argument(
-        "--rate",
-        type=_rate,
-        metavar="N",
-        help=f"reads per second where no times are recorded (default: {DEFAULT_RATE:g}; a read"
-        " then holds one event). Standard input is timed as it arrives unless this is given",
-    )
-
-
-def _rate(text: str) -> float:
-    try:
-        rate = float(text)
-    except ValueError:
-        rate = 0.0
-    if not 0 < rate < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected reads per second, more than 0, not {text!r}")
-    return rate
+    add_wire_options(decode)
+    add_color(decode, "in the table and the timeline")

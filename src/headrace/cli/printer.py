@@ -6,8 +6,6 @@ whatever the terminal speaks, so all of them write bytes.
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -17,11 +15,11 @@ import msgspec
 from headrace.cli.colour import Paint, wants_colour
 from headrace.cli.result import result_row
 from headrace.cli.table import Table
+from headrace.cli.width import terminal_columns
 from headrace.events import Record, encode_record
 from headrace.messages import Message, fold, fold_candidates
 
 _PIPE_COLUMNS = 100
-_PIPE_DRAWING_COLUMNS = 80
 
 Write = Callable[[bytes], object]
 
@@ -113,7 +111,11 @@ def printer_for(form: str, color: str, *, is_several: bool, svg: str | None = No
     match form:
         case "table":
             paint = Paint(wants_colour(color, sys.stdout))
-            return TablePrinter(write, Table(_columns(), paint), is_several=is_several)
+            return TablePrinter(
+                write,
+                Table(terminal_columns(sys.stdout, _PIPE_COLUMNS), paint),
+                is_several=is_several,
+            )
         case "events":
             return EventsPrinter(write, is_several=is_several)
         case "message":
@@ -133,7 +135,9 @@ def frame_printer(name: str, form: str, color: str, *, is_several: bool) -> Prin
     if form == "events":
         return FramePrinter(vocabulary, FrameLines(vocabulary, is_several=is_several))
     paint = Paint(wants_colour(color, sys.stdout))
-    rows = FrameRows(vocabulary, _columns(), paint, is_several=is_several)
+    rows = FrameRows(
+        vocabulary, terminal_columns(sys.stdout, _PIPE_COLUMNS), paint, is_several=is_several
+    )
     return FramePrinter(vocabulary, rows)
 
 
@@ -143,19 +147,8 @@ def _timeline_printer(color: str, *, is_several: bool, svg: str | None) -> Print
     if svg is not None:
         return PicturePrinter(svg)
     paint = Paint(wants_colour(color, sys.stdout))
-    columns = _columns(in_a_pipe=_PIPE_DRAWING_COLUMNS)
+    columns = terminal_columns(sys.stdout)
     return TimelinePrinter(sys.stdout, columns, paint, is_several=is_several)
-
-
-def _columns(in_a_pipe: int = _PIPE_COLUMNS) -> int:
-    """How wide the terminal is; in a pipe, what the variable says of it."""
-    if sys.stdout.isatty():
-        return shutil.get_terminal_size().columns
-    try:
-        told = int(os.environ.get("COLUMNS", ""))
-    except ValueError:
-        return in_a_pipe
-    return told if told > 0 else in_a_pipe
 
 
 def _message_line(file: str, records: list[Record]) -> bytes:

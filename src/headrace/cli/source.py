@@ -17,7 +17,7 @@ from headrace.cli.framing import (
     framing_by_start,
     is_stream_name,
 )
-from headrace.cli.parser import DEFAULT_RATE
+from headrace.cli.option import DEFAULT_RATE
 from headrace.cli.problem import Problem
 from headrace.cli.read import Read, arriving, chunks_of, paced, recorded
 from headrace.errors import UsageError

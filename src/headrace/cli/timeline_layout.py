@@ -10,6 +10,7 @@ from typing import NamedTuple
 from headrace.cli.preview import usage_words
 from headrace.content import Failure
 from headrace.phases.lane import Lane
+from headrace.phases.pace import pace
 from headrace.phases.span import Span, SpanKind
 from headrace.phases.timeline import Timeline
 
@@ -203,6 +204,7 @@ def facts(timeline: Timeline, hidden_lanes: int = 0) -> list[Fact]:
         Fact("quiet", _quiet(timeline)),
         Fact("run", _counts(timeline)),
         Fact("usage", usage_words(timeline.usage)),
+        Fact("speed", _speed(timeline)),
         _end(timeline),
     ]
     return [fact for fact in rows if fact.words]
@@ -230,6 +232,19 @@ def _quiet(timeline: Timeline) -> str:
 def _counts(timeline: Timeline) -> str:
     numbers = ((timeline.steps, "steps"), (timeline.outputs, "outputs"))
     return " · ".join(f"{number} {word}" for number, word in numbers if number > 1)
+
+
+def _speed(timeline: Timeline) -> str:
+    told = pace(timeline)
+    kinds = (("reasoning", told.reasoning), ("text", told.text))
+    if told.streaming is None:
+        return ""
+    parts = [f"{name} {_rate_words(rate)}" for name, rate in kinds if rate is not None]
+    return " · ".join([f"{_rate_words(told.streaming)} tokens/s while it streams", *parts])
+
+
+def _rate_words(rate: float) -> str:
+    return f"{rate:.1f}" if rate < 9.95 else count_words(rate)
 
 
 def _end(timeline: Timeline) -> Fact:

@@ -13,7 +13,7 @@ from headrace.cli.table import Table
 from headrace.cli.timeline_svg import timeline_svg
 from headrace.cli.timeline_text import MAX_COLUMNS, MIN_COLUMNS, plain_signs, timeline_lines
 from headrace.events import Record
-from headrace.phases.timeline import TimelineReader
+from headrace.phases.timeline import Timeline, TimelineReader
 
 _SIGNS = "━╸╺─◆┬…·"
 
@@ -23,8 +23,6 @@ class TimelinePrinter:
 
     def __init__(self, out: TextIO, columns: int, paint: Paint, *, is_several: bool) -> None:
         self._out = out
-        self._encoding = out.encoding or "utf-8"
-        self._has_signs = _can_write(_SIGNS, self._encoding)
         self._columns = min(max(columns, MIN_COLUMNS), MAX_COLUMNS)
         self._paint = paint
         self._is_several = is_several
@@ -35,7 +33,7 @@ class TimelinePrinter:
         self._reader = TimelineReader()
         if self._is_several:
             heading = Table(self._columns, self._paint).heading(file, framing)
-            self._print(*([""] if self._files else []), heading, "")
+            _print(self._out, *([""] if self._files else []), heading, "")
         self._files += 1
 
     def feed(self, record: Record) -> None:
@@ -43,12 +41,7 @@ class TimelinePrinter:
 
     def close(self) -> None:
         self._reader.close()
-        self._print(*timeline_lines(self._reader.timeline(), self._columns, self._paint))
-
-    def _print(self, *lines: str) -> None:
-        text = "".join(f"{line}\n" for line in lines)
-        shown = text if self._has_signs else plain_signs(text)
-        self._out.buffer.write(shown.encode(self._encoding, "replace"))
+        print_timeline(self._reader.timeline(), self._out, self._columns, self._paint)
 
 
 class PicturePrinter:
@@ -66,14 +59,32 @@ class PicturePrinter:
 
     def close(self) -> None:
         self._reader.close()
-        picture = timeline_svg(self._reader.timeline()).encode()
-        if self._target == STDIN:
-            sys.stdout.buffer.write(picture)
-            return
-        try:
-            Path(self._target).write_bytes(picture)
-        except OSError as error:
-            raise Problem(f"cannot write {self._target}: {error.strerror or error}") from None
+        write_picture(self._reader.timeline(), self._target)
+
+
+def print_timeline(told: Timeline, out: TextIO, columns: int, paint: Paint) -> None:
+    """Draw it below what is there, in signs that `out` can write."""
+    columns = min(max(columns, MIN_COLUMNS), MAX_COLUMNS)
+    _print(out, *timeline_lines(told, columns, paint))
+
+
+def write_picture(told: Timeline, target: str) -> None:
+    """The picture, to a file or to standard output. Raises `Problem` where that fails."""
+    picture = timeline_svg(told).encode()
+    if target == STDIN:
+        sys.stdout.buffer.write(picture)
+        return
+    try:
+        Path(target).write_bytes(picture)
+    except OSError as error:
+        raise Problem(f"cannot write {target}: {error.strerror or error}") from None
+
+
+def _print(out: TextIO, *lines: str) -> None:
+    encoding = out.encoding or "utf-8"
+    text = "".join(f"{line}\n" for line in lines)
+    shown = text if _can_write(_SIGNS, encoding) else plain_signs(text)
+    out.buffer.write(shown.encode(encoding, "replace"))
 
 
 def _can_write(signs: str, encoding: str) -> bool:

@@ -218,7 +218,8 @@ def _bar_words(lane: Lane, run: Run) -> str:
     name = fitted(lane.label, 40)
     verb = {"call": "arguments", "tool": "running"}.get(run.kind, "")
     many = f"{sums.spans} times" if sums.spans > 1 else ""
-    counts = f"{count_words(sums.chars)} characters in {sums.deltas:,} deltas" if sums.chars else ""
+    deltas = f" in {sums.deltas:,} deltas" if sums.deltas else ""
+    counts = f"{count_words(sums.chars)} characters{deltas}" if sums.chars else ""
     words = (name, verb, "failed" * run.is_error, many, duration_words(sums.ms), counts)
     return " · ".join(filter(None, words))
 

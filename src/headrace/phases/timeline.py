@@ -16,7 +16,7 @@ from headrace.phases.span import Span, SpanKind, Total, total
 from headrace.phases.span_reader import SpanReader
 
 # Shorter pauses are how every stream comes; keeping them would keep every record's time.
-_MIN_PAUSE_MS = 100
+MIN_PAUSE_MS = 100
 _MIN_GAP_MS = 1000
 _GAP_SHARE = 0.1
 
@@ -143,7 +143,7 @@ class TimelineReader:
         if self._started_ms is None:
             self._started_ms = self._now_ms = at_ms
         elif at_ms > self._now_ms:
-            if at_ms - self._now_ms >= _MIN_PAUSE_MS:
+            if at_ms - self._now_ms >= MIN_PAUSE_MS:
                 self._pauses.append(Gap(self._now_ms, at_ms))
             self._now_ms = at_ms
 

@@ -32,6 +32,11 @@ class Secrets:
         # The longest first: one may be a part of another.
         self._values = sorted(found, key=len, reverse=True)
 
+    @property
+    def longest_bytes(self) -> int:
+        """Of the longest of them; 0 where there are none."""
+        return max((len(value.encode()) for value in self._values), default=0)
+
     def hide(self, text: str) -> str:
         """The text without them, as long as it is."""
         for value in self._values:

@@ -58,6 +58,7 @@ first      reasoning after 1.0 s · text after 6.0 s
 quiet      1.0 s from 0 ms · 2.0 s from 1.0 s · 1.0 s from 3.0 s · 2.0 s from
            4.0 s · 4.0 s from 6.0 s
 usage      7 tokens out
+speed      1.0 tokens/s while it streams
 end        end_turn"""
 W31 = """\
 m-1 · chat               10.0 s
@@ -75,6 +76,8 @@ quiet      1.0 s from 0 ms ·
            1.0 s from 3.0 s ·
            2.0 s from 4.0 s · …
 usage      7 tokens out
+speed      1.0 tokens/s while
+           it streams
 end        end_turn"""
 W40 = """\
 m-1 · chat                        10.0 s
@@ -92,6 +95,7 @@ quiet      1.0 s from 0 ms · 2.0 s from
            2.0 s from 4.0 s · 4.0 s from
            6.0 s
 usage      7 tokens out
+speed      1.0 tokens/s while it streams
 end        end_turn"""
 
 

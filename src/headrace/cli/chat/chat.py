@@ -18,7 +18,7 @@ from headrace.cli.chat.desk import END_FRAMES, Answer, Ask, Desk, Refused, Serve
 from headrace.cli.chat.face import REFRESH_S, AnswerView, Face
 from headrace.cli.chat.interrupt import Interrupts
 from headrace.cli.chat.safe_text import one_line, safe
-from headrace.cli.chat.slash import EFFORTS, Order, help_lines, order_from
+from headrace.cli.chat.slash import EFFORTS, Order, help_rows, order_from
 from headrace.cli.chat.step import Thought, Tool, stored_steps
 from headrace.cli.chat.transcript import listed, markdown, sources
 from headrace.cli.chat.wording import count, duration
@@ -73,6 +73,7 @@ class Chat:
         self._view: AnswerView | None = None
         self._pressed: Callable[[], None] | None = None
         self.has_failed = False
+        """Whether something was not answered, or not done."""
 
     # -- reading
 
@@ -84,7 +85,7 @@ class Chat:
         except Leave as leave:
             return leave.code
         except EOFError:
-            return 1 if self.has_failed else 0
+            return 0
 
     async def _read(self) -> str:
         while True:
@@ -246,7 +247,7 @@ class Chat:
         await act(order.argument)
 
     async def _help(self, argument: str) -> None:
-        self._face.show(help_lines())
+        self._face.table(help_rows())
 
     async def _quit(self, argument: str) -> None:
         raise Leave(0)

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from headrace.cli.chat.chat import Chat, model_line
-from headrace.cli.chat.desk import Desk
+from headrace.cli.chat.desk import Desk, ServedModel
 from headrace.cli.chat.exchange import Exchange, token_from
 from headrace.cli.chat.face import Face
 from headrace.cli.chat.input_lines import InputLines
@@ -59,6 +59,14 @@ class Choice:
             self._agent = self._made(self.model)
         return self._agent
 
+    def served(self) -> ServedModel:
+        """The agent, as a server would tell of it."""
+        agent = self.agent()
+        model = agent.model if isinstance(agent.model, str) else agent.model.name
+        is_rehearsal = model.startswith("rehearsal:")
+        tools = tuple(agent.tools.names)
+        return ServedModel(name="default", model=model, tools=tools, is_rehearsal=is_rehearsal)
+
     def choose(self, name: str) -> None:
         """Another model for the same agent."""
         self._agent = self._made(name)
@@ -82,7 +90,7 @@ async def _talk(options: Namespace) -> int:
     is_alive = not options.plain and not is_piped and is_terminal(sys.stdout)
     choice = Choice(options.agent, options.model or os.environ.get("HEADRACE_MODEL"))
     exchange = Exchange(data_folder(options.data), choice.agent)
-    desk = Desk(exchange, token_from(options.token_file))
+    desk = Desk(exchange, choice.served, token_from(options.token_file))
     face, interrupt = _face(options, is_alive=is_alive)
     silence: Callable[[], AbstractContextManager[None]] = nullcontext
     if is_alive:
@@ -93,7 +101,9 @@ async def _talk(options: Namespace) -> int:
     exchange.waits = chat.waits
     _listen(chat, interrupt)
     try:
-        return await _begun(chat, desk, face, options, is_quiet=is_piped)
+        code = await _begun(chat, desk, face, options, is_quiet=is_piped)
+        # Who looks at a terminal has seen what failed; a script has not.
+        return 1 if is_piped and chat.has_failed and not code else code
     except asyncio.CancelledError:
         return _TERMINATED
 
@@ -142,7 +152,7 @@ async def _begun(chat: Chat, desk: Desk, face: Face, options: Namespace, *, is_q
             if desk.address
             else ""
         )
-        face.note(f"Headrace · {told}{where}\n/help lists the commands · Alt+Enter: a new line")
+        face.note(f"Headrace · {told}{where}\n/help lists the commands · {face.hint}")
     if options.resume or options.conversation:
         await chat.open(options.conversation or "")
     return await chat.talk()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from headrace.cli.chat.exchange import Exchange
 from headrace.errors import HeadraceError, RequestFailed
 from headrace.projections.ux import MessageEvent, UXFrame, decode_frame
 from headrace.projections.ux.frame import MessageCancelled, MessageError, MessageFinal
+from headrace.server.folder import FolderHeld
 from headrace.transport.broken import StreamBroken
 from headrace.transport.line import Line, Reply
 from headrace.wire.framing.sse import SSEFraming
@@ -166,8 +167,11 @@ class Desk:
     """Asks for answers and conversations. Every call raises `Refused` where the server says no,
     and `RequestFailed` where there is none."""
 
-    def __init__(self, exchange: Exchange, token: str | None) -> None:
+    def __init__(
+        self, exchange: Exchange, own: Callable[[], ServedModel], token: str | None = None
+    ) -> None:
         self._exchange = exchange
+        self._own = own
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
 
     @property
@@ -176,8 +180,13 @@ class Desk:
         return self._exchange.address or ""
 
     async def models(self) -> tuple[ServedModel, ...]:
-        """Who may be asked; the first is, where nobody is chosen."""
-        return (await self._get("/api/models", _Models)).models
+        """Who may be asked; the first is, where nobody is chosen. Nobody is waited for."""
+        try:
+            async with self._exchange.line(is_patient=False) as line:
+                reply = await self.call(line, "GET", "/api/models")
+        except FolderHeld:
+            return (self._own(),)
+        return msgspec.json.decode(reply, type=_Models).models
 
     async def conversations(self) -> tuple[Listed, ...]:
         """The newest first."""

@@ -41,15 +41,16 @@ class Exchange:
         """Of the server that was asked last, empty for this process; None at first."""
 
     @asynccontextmanager
-    async def line(self) -> AsyncGenerator[Line, None]:
-        """A line, for as long as it is needed. Waits for another chat that holds the folder.
-        Raises `RequestFailed` where a server holds it and does not answer."""
+    async def line(self, *, is_patient: bool = True) -> AsyncGenerator[Line, None]:
+        """A line, for as long as it is needed. Waits for another chat that holds the folder,
+        or raises `FolderHeld`; raises `RequestFailed` where a server holds it and does not
+        answer."""
         async with AsyncExitStack() as stack:
-            line = await self._found(stack)
+            line = await self._found(stack, is_patient=is_patient)
             self.address = line.address
             yield line
 
-    async def _found(self, stack: AsyncExitStack) -> Line:
+    async def _found(self, stack: AsyncExitStack, *, is_patient: bool) -> Line:
         time = asyncio.get_running_loop().time
         until_s = time() + _PATIENCE_S
         while True:
@@ -57,6 +58,8 @@ class Exchange:
                 return await stack.enter_async_context(self._own())
             except FolderHeld as error:
                 holder = error.holder or _NOBODY
+                if not holder.address and not is_patient:
+                    raise
             if holder.address:
                 # A server that has just begun does not listen yet; one that is gone has left
                 # its address behind until the next one writes its own.

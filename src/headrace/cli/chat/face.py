@@ -39,6 +39,8 @@ class Face(Protocol):
     the terminal: it is safe text, or made safe by the face."""
 
     shows_reasoning: bool
+    hint: str
+    """How to write several lines."""
 
     async def read(self) -> str:
         """The next message or command. Raises `EOFError` at the end of the input, and
@@ -67,6 +69,10 @@ class Face(Protocol):
 
     def show(self, lines: Sequence[str]) -> None:
         """What a command was asked for."""
+        ...
+
+    def table(self, rows: Sequence[tuple[str, str]]) -> None:
+        """The same in two columns."""
         ...
 
     def steps(self, steps: Sequence[Step]) -> None:

@@ -17,7 +17,7 @@ from headrace.cli.chat.draft import (
 )
 from headrace.cli.chat.prose import Prose
 from headrace.cli.chat.region import Region
-from headrace.cli.chat.row import BLANK, Painter, Row
+from headrace.cli.chat.row import BLANK, Painter, Row, Styled
 from headrace.cli.chat.splitter import Block, Splitter
 from headrace.cli.chat.step import Step, Tool
 from headrace.cli.chat.window import Window, tool_row
@@ -117,11 +117,12 @@ class LiveAnswer:
 
     def _rows(self) -> list[Row]:
         ms = (self._clock() - self._started_s) * 1_000
-        if self._phrase:
-            return [*self._open_text(), self._window.header(self._phrase, ms, self._columns)]
-        if self._splitter is not None:
-            return [*self._open_text(), self._window.header("Writing", ms, self._columns)]
-        return self._window.rows(self._draft.steps, self._draft.status, ms, self._columns)
+        phrase = self._phrase or ("Writing" if self._splitter is not None else "")
+        if not phrase:
+            return self._window.rows(self._draft.steps, self._draft.status, ms, self._columns)
+        text = self._open_text()
+        gap = [BLANK] if text else []
+        return [*text, *gap, self._window.header(phrase, ms, self._columns)]
 
     def _open_text(self) -> list[Row]:
         if self._splitter is None:
@@ -130,7 +131,7 @@ class LiveAnswer:
         block = _end_of(self._splitter.open)
         return self._prose.open_rows(block, self._columns)[-max(lines - 4, 1) :]
 
-    def _line(self, *parts: tuple[str, str]) -> Row:
+    def _line(self, *parts: Styled) -> Row:
         return self._painter.line(*parts, columns=self._columns)
 
 

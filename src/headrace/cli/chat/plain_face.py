@@ -32,6 +32,8 @@ _PROMPT = "> "
 class PlainFace:
     """No escape sequence ever goes out of here."""
 
+    hint = "a \\ at the end of a line: a new line"
+
     def __init__(self, lines: InputLines, *, shows_reasoning: bool) -> None:
         self.shows_reasoning = shows_reasoning
         self._lines = lines
@@ -69,6 +71,10 @@ class PlainFace:
         for line in lines:
             print(safe(line))
         sys.stdout.flush()
+
+    def table(self, rows: Sequence[tuple[str, str]]) -> None:
+        width = max(len(left) for left, _ in rows) + 2
+        self.show([f"{left:<{width}}{right}" for left, right in rows])
 
     def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:

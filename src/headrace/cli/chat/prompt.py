@@ -7,7 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.completion import (
+    CompleteEvent,
+    Completer,
+    Completion,
+    get_common_complete_suffix,
+)
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import HTML
@@ -42,13 +47,14 @@ class Prompt:
 
     def __init__(self, completes: Completes) -> None:
         self._history = InMemoryHistory()
+        completer = _Commands(completes)
         self._session: PromptSession[str] = PromptSession(
             message=[("class:prompt", "› ")],
             prompt_continuation="  ",
-            placeholder=HTML("<placeholder>Ask something, or /help</placeholder>"),
+            placeholder=HTML("<placeholder>Ask, or /help</placeholder>"),
             multiline=True,
-            key_bindings=_keys(),
-            completer=_Commands(completes),
+            key_bindings=_keys(completer),
+            completer=completer,
             complete_while_typing=Condition(self._is_command),
             reserve_space_for_menu=_MENU_ROWS,
             history=self._history,
@@ -85,8 +91,22 @@ class _Commands(Completer):
             yield Completion(text, start_position=-len(word), display_meta=meaning)
 
 
-def _keys() -> KeyBindings:
+def _keys(completer: Completer) -> KeyBindings:
     keys = KeyBindings()
+
+    @keys.add("tab")
+    def complete(event: KeyPressEvent) -> None:
+        # Looked up here and now: what was typed a moment ago may have no menu yet.
+        buffer = event.current_buffer
+        found = list(completer.get_completions(buffer.document, CompleteEvent()))
+        if buffer.complete_state:
+            buffer.complete_next()
+        elif len(found) == 1:
+            buffer.apply_completion(found[0])
+        elif common := get_common_complete_suffix(buffer.document, found):
+            buffer.insert_text(common)
+        elif found:
+            buffer.start_completion(select_first=True)
 
     @keys.add("enter")
     def send(event: KeyPressEvent) -> None:

@@ -16,6 +16,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from headrace.cli.chat.row import BLANK, Painter, Row
+from headrace.cli.chat.safe_text import safe
 from headrace.cli.chat.splitter import Block
 
 _CODE_INDENT = 2
@@ -115,6 +116,8 @@ def _unlinked(children: Iterable[Token]) -> Iterator[Token]:
         elif child.type == "image":
             yield _text(f"{child.content or 'image'} ({_attribute(child, 'src')})")
         else:
+            # Written as &#8238; a mark of direction comes to life only here.
+            child.content = safe(child.content)
             words += child.content
             yield child
 
@@ -125,4 +128,4 @@ def _attribute(token: Token, name: str) -> str:
 
 
 def _text(content: str) -> Token:
-    return Token("text", "", 0, content=content)
+    return Token("text", "", 0, content=safe(content))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rich.color import ColorSystem
 from rich.console import Console, RenderableType
@@ -23,6 +23,8 @@ class Row(NamedTuple):
 
 
 BLANK = Row("", 0)
+Styled: TypeAlias = tuple[str, str]
+"""A text and its style."""
 
 
 class Painter:
@@ -47,8 +49,8 @@ class Painter:
         lines = self._console.render_lines(thing, options, pad=False)
         return [self._row(line) for line in lines]
 
-    def line(self, *parts: tuple[str, str], columns: int) -> Row:
-        """One row of (text, style), cut with an ellipsis where it is wider."""
+    def line(self, *parts: Styled | Text, columns: int) -> Row:
+        """One row of these, cut with an ellipsis where it is wider."""
         text = Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
         text.truncate(max(columns, 1), overflow="ellipsis")
         rows = self.rows(text, columns)

@@ -20,17 +20,21 @@ class Slash(NamedTuple):
 SLASHES: Final = (
     Slash("help", "", "this list"),
     Slash("model", "[NAME]", "who answers; with a name, let another answer"),
-    Slash("effort", "[LEVEL]", f"how hard to think: {', '.join(EFFORTS)}, or auto"),
-    Slash(
-        "reasoning", "[on|off]", "what the last answer was thought with; or show it live, or not"
-    ),
+    Slash("effort", "[LEVEL]", "how hard to think; auto: as the model has it"),
+    Slash("reasoning", "[on|off]", "how the last answer was thought; or show it live, or not"),
     Slash("tools", "", "what the model may use, and what the last answer used"),
     Slash("retry", "", "answer the last question again; both answers are kept"),
     Slash("new", "", "begin a new conversation"),
     Slash("list", "", "the conversations that are kept"),
-    Slash("open", "N", "go on with one of them, by its number in the list or its id"),
+    Slash("open", "N", "go on with one of them: its number in the list, or its id"),
     Slash("save", "FILE", "write the conversation to a file, as Markdown"),
     Slash("quit", "", "leave; so does Ctrl-D"),
+)
+_KEYS: Final = (
+    ("Enter", "send"),
+    ("Alt+Enter", "begin a new line; so does \\ before Enter"),
+    ("Ctrl-C", "stop the answer and keep it; twice: leave"),
+    ("Up, Down", "what was asked before"),
 )
 _SLASH = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 _WORDS = {"effort": ("auto", *EFFORTS), "reasoning": ("on", "off")}
@@ -49,18 +53,9 @@ def order_from(text: str) -> Order | None:
     return None if found is None else Order(found[1], (found[2] or "").strip())
 
 
-def help_lines() -> list[str]:
+def help_rows() -> list[tuple[str, str]]:
     """All of them, and the keys."""
-    left = [f"/{one.name} {one.takes}".strip() for one in SLASHES]
-    width = max(map(len, left)) + 2
-    rows = [f"{said:<{width}}{one.meaning}" for said, one in zip(left, SLASHES, strict=True)]
-    keys = (
-        ("Enter", "send"),
-        ("Alt+Enter", "begin a new line; so does \\ before Enter"),
-        ("Ctrl-C", "stop the answer and keep it; twice: leave"),
-        ("Up, Down", "what was asked before"),
-    )
-    return [*rows, "", *(f"{key:<{width}}{meaning}" for key, meaning in keys)]
+    return [*((f"/{one.name} {one.takes}".strip(), one.meaning) for one in SLASHES), *_KEYS]
 
 
 def completions(line: str, models: Sequence[str]) -> Iterable[tuple[str, str]]:

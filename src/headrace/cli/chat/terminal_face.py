@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from rich.table import Table
 from rich.text import Text
 
 from headrace.cli.chat.advice import Advice
@@ -29,6 +30,8 @@ from headrace.projections.ux.segment import Segment, TextSegment
 
 class TerminalFace:
     """Draws with escape codes, in colour unless `NO_COLOR` is set."""
+
+    hint = "Alt+Enter: a new line"
 
     def __init__(self, completes: Completes, *, shows_reasoning: bool) -> None:
         self.shows_reasoning = shows_reasoning
@@ -69,6 +72,13 @@ class TerminalFace:
     def show(self, lines: Sequence[str]) -> None:
         rows = [row for line in lines for row in self._rows(line) or [BLANK]]
         self._print([*rows, BLANK])
+
+    def table(self, rows: Sequence[tuple[str, str]]) -> None:
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(style="cyan", no_wrap=True)
+        for row in rows:
+            grid.add_row(*map(safe, row))
+        self._print([*self._painter.rows(grid, self._columns), BLANK])
 
     def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 
-from headrace.cli.chat.row import Painter, Row
-from headrace.cli.chat.step import Other, State, Step, Thought, Tool
+from headrace.cli.chat.row import Painter, Row, Styled
+from headrace.cli.chat.step import Other, State, Step, Tool
 from headrace.cli.chat.wording import count, duration, elapsed, shown_briefly
 
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _THOUGHT_ROWS = 6
 _RUNNING_ROWS = 4
 _BAR_CELLS = 12
+# Narrower terminals get no bars, and no hints.
+_ROOMY = 60
 _RAIL = "│ "
 _MARKS: dict[State, tuple[str, str]] = {
     "running": ("●", "cyan"),
@@ -48,7 +51,7 @@ class Window:
         self._turn += 1
         sign = _SPINNER[self._turn % len(_SPINNER)]
         time = f" · {elapsed(ms)}"
-        hint = "  Ctrl-C stops" if columns >= 60 else ""
+        hint = "  Ctrl-C stops" if columns >= _ROOMY else ""
         room = columns - len(sign) - 1 - len(time) - len(hint)
         said = Text(phrase)
         said.truncate(max(room, 1), overflow="ellipsis")
@@ -96,38 +99,36 @@ class Window:
 
 
 def tool_row(painter: Painter, tool: Tool, columns: int) -> Row:
-    """One line: what was asked, what came of it."""
+    """One line: what was asked, what came of it. Of a long one the end stays: how far it is."""
     mark, colour = _MARKS[tool.state]
-    parts = [(f"{mark} ", colour), (tool.name, "bold")]
-    brief = shown_briefly(tool.args if tool.args is not None else tool.args_text)
-    parts += [(f" {brief}", "")] if brief else []
-    if tool.state == "running":
-        parts.append((f" · {tool.status}", "dim"))
-        parts += _bar(tool.progress)
-    else:
-        outcome = shown_briefly(tool.error if tool.error is not None else tool.result)
-        style = "red" if tool.error is not None else ""
-        parts += [(" → ", "dim"), (outcome, style)] if outcome else []
-        parts.append((_took(tool), "dim"))
-    return painter.line(*parts, columns=columns)
+    end = _state(tool, columns)
+    told = Text.assemble(*_told(tool))
+    room = columns - cell_len(f"{mark} {tool.name}") - sum(cell_len(text) for text, _ in end)
+    told.truncate(max(room, 1), overflow="ellipsis")
+    return painter.line((f"{mark} ", colour), (tool.name, "bold"), told, *end, columns=columns)
 
 
-def _took(tool: Tool) -> str:
+def _told(tool: Tool) -> list[Styled]:
+    asked = shown_briefly(tool.args if tool.args is not None else tool.args_text)
+    parts = [(f" {asked}", "")] if asked else []
+    came = shown_briefly(tool.error if tool.error is not None else tool.result)
+    if tool.state != "running" and came:
+        parts += [(" → ", "dim"), (came, "red" if tool.error is not None else "")]
+    return parts
+
+
+def _state(tool: Tool, columns: int) -> list[Styled]:
     if tool.state == "incomplete":
-        return " · no result"
-    return "" if tool.duration_ms is None else f" · {duration(tool.duration_ms)}"
-
-
-def _bar(progress: float | None) -> list[tuple[str, str]]:
-    if progress is None:
-        return []
-    part = min(max(progress, 0.0), 1.0)
+        return [(" · no result", "dim")]
+    if tool.state != "running":
+        return [] if tool.duration_ms is None else [(f" · {duration(tool.duration_ms)}", "dim")]
+    status = [(f" · {tool.status}", "dim")]
+    if tool.progress is None:
+        return status
+    part = min(max(tool.progress, 0.0), 1.0)
     full = round(part * _BAR_CELLS)
-    return [
-        (" " + "━" * full, "cyan"),
-        ("─" * (_BAR_CELLS - full), "dim"),
-        (f" {round(part * 100)} %", "dim"),
-    ]
+    bar = [(" " + "━" * full, "cyan"), ("─" * (_BAR_CELLS - full), "dim")]
+    return [*status, *(bar if columns >= _ROOMY else []), (f" {round(part * 100)} %", "dim")]
 
 
 def _dim(text: str) -> Text:
@@ -141,8 +142,3 @@ def _dim(text: str) -> Text:
     shown.append(text[end:])
     shown.expand_tabs(4)
     return shown
-
-
-def thought_text(step: Thought) -> str:
-    """The words of a thought, for those who want all of them."""
-    return step.text or "Nothing of it was shown."

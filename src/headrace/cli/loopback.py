@@ -1,0 +1,34 @@
+"""Asking this machine, and no other."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from urllib.parse import urlsplit
+
+_NEAR = frozenset({"127.0.0.1", "localhost", "::1"})
+_WAIT_S = 2.0
+_HEALTHY = b"ok\n"
+
+
+def answers_health(address: str) -> bool | None:
+    """Whether a Headrace server answers there; None where that is another machine."""
+    parts = urlsplit(address)
+    if parts.scheme != "http" or parts.hostname not in _NEAR:
+        return None
+    connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=_WAIT_S)
+    try:
+        connection.request("GET", "/healthz")
+        response = connection.getresponse()
+        return response.status == 200 and response.read(64) == _HEALTHY
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def is_listening(port: int) -> bool:
+    """Whether somebody takes connections at this port of 127.0.0.1."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_WAIT_S)
+        return probe.connect_ex(("127.0.0.1", port)) == 0

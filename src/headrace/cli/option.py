@@ -1,0 +1,55 @@
+"""Options that several commands have, and the words that they take."""
+
+from __future__ import annotations
+
+import argparse
+
+# Written out, since importing them would cost more than the whole help; a test compares.
+FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse", "grpc")
+VOCABULARY_NAMES = ("thinking", "ux")
+DIALECT_NAMES = ("chat", "anthropic", "responses", "gemini", "ollama", "xai")
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+DEFAULT_RATE = 50.0
+
+
+def add_color(command: argparse.ArgumentParser, where: str) -> None:
+    """Whether to paint."""
+    command.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help=f"colours {where}; auto (default): on a terminal, unless NO_COLOR is set",
+    )
+
+
+def add_wire_options(command: argparse.ArgumentParser) -> None:
+    """How the bytes of a recorded stream are read."""
+    command.add_argument(
+        "--framing",
+        choices=FRAMING_NAMES,
+        metavar="NAME",
+        help=f"how payloads are cut out of the bytes: {', '.join(FRAMING_NAMES)}",
+    )
+    command.add_argument(
+        "--dialect",
+        choices=DIALECT_NAMES,
+        metavar="NAME",
+        help=f"what the payloads speak: {', '.join(DIALECT_NAMES)}",
+    )
+    command.add_argument(
+        "--rate",
+        type=_rate,
+        metavar="N",
+        help=f"reads per second where no times are recorded (default: {DEFAULT_RATE:g}; a read"
+        " then holds one event). Standard input is timed as it arrives unless this is given",
+    )
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected reads per second, more than 0, not {text!r}")
+    return rate

@@ -1,0 +1,228 @@
+"""A proxy on loopback in front of one upstream: everything goes through as it is, and onto tape.
+
+It is no proxy for anything else: the upstream is the only place that it ever asks.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+from aiohttp import web
+from yarl import URL
+
+from headrace.errors import UsageError
+from headrace.transport.byte_stream import HTTPCall
+from headrace.transport.secret import Secrets, address_of
+from headrace.transport.tape import Shelf, Tape
+
+HOST = "127.0.0.1"
+_NEAR = frozenset({"127.0.0.1", "localhost", "::1"})
+_CONNECT_S = 10.0
+_MAX_LINE_BYTES = 64 * 1024
+# What two ends say to each other, and not to the ends behind them (RFC 9110, 7.6.1). What is
+# recorded must be read again, so nothing compressed is asked for.
+_HOP = frozenset(
+    "connection proxy-connection keep-alive proxy-authenticate proxy-authorization te trailer"
+    " transfer-encoding upgrade host expect".split()
+)
+_ASKED_ANEW = _HOP | {"accept-encoding"}
+_AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+
+
+class Proxy:
+    """Forwards requests to the `upstream`, an address without a path. `told` hears of every
+    exchange that is over, and `complained` of those that never were one."""
+
+    def __init__(
+        self,
+        upstream: str,
+        shelf: Shelf,
+        *,
+        told: Callable[[Tape], None],
+        complained: Callable[[str], None],
+    ) -> None:
+        self._upstream = upstream
+        self._shelf = shelf
+        self._told = told
+        self._complained = complained
+        self._is_closing = False
+        self._runner: web.ServerRunner | None = None
+        self._session: aiohttp.ClientSession | None = None
+
+    async def start(self, port: int = 0) -> int:
+        """Listen, and return the port. Raises `UsageError` where it is taken."""
+        listener = _listening(port)
+        server = web.Server(
+            self._handle,
+            handler_cancellation=True,
+            auto_decompress=False,
+            access_log=None,
+            max_line_size=_MAX_LINE_BYTES,
+            max_field_size=_MAX_LINE_BYTES,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, force_close=True),
+            timeout=aiohttp.ClientTimeout(total=None, connect=_CONNECT_S),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            skip_auto_headers=_AUTOMATIC,
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=0.0)
+        await self._runner.setup()
+        await web.SockSite(self._runner, listener).start()
+        return int(listener.getsockname()[1])
+
+    async def aclose(self) -> None:
+        """Let go of everything; what goes on is cut."""
+        self._is_closing = True
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._session is not None:
+            await self._session.close()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            self._complained(refusal)
+            return _problem(403, refusal)
+        url = self._upstream + request.raw_path
+        tape = Tape(self._shelf, request.method, url, list(request.headers.items()))
+        try:
+            return await self._forwarded(request, url, tape)
+        finally:
+            tape.close("the recording was stopped" if self._is_closing else "the client left")
+            if tape.status is not None:
+                self._told(tape)
+
+    def _refusal(self, request: web.BaseRequest) -> str | None:
+        """Whom and what we are not there for. A page in a browser that was tricked into
+        asking us has another host's name, or says where it is from."""
+        if not request.raw_path.startswith("/"):
+            return "refused a request for another server: this is a base_url, not a proxy for all"
+        host = _host_of(f"//{request.headers.get('Host', '')}")
+        if host not in _NEAR:
+            return "refused a request for another host: ask 127.0.0.1"
+        origin = request.headers.get("Origin")
+        if origin is not None and _host_of(origin) not in _NEAR:
+            return "refused a page of another site"
+        if "Upgrade" in request.headers and "websocket" in request.headers["Upgrade"].lower():
+            return "refused a WebSocket: only requests with an answer are recorded"
+        return None
+
+    async def _forwarded(
+        self, request: web.BaseRequest, url: str, tape: Tape
+    ) -> web.StreamResponse:
+        answer = await self._asked(request, url, tape)
+        if isinstance(answer, str):
+            self._complained(answer)
+            return _problem(502, answer)
+        async with answer:
+            tape.begin(answer.status, answer.headers)
+            return await self._answered(request, answer, tape)
+
+    async def _asked(
+        self, request: web.BaseRequest, url: str, tape: Tape
+    ) -> aiohttp.ClientResponse | str:
+        assert self._session is not None
+        headers = [(n, v) for n, v in request.headers.items() if n.lower() not in _ASKED_ANEW]
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0
+        try:
+            return await self._session.request(
+                request.method,
+                # Encoded: not a byte of it is written in another way.
+                URL(url, encoded=True),
+                headers=[*headers, ("Accept-Encoding", "identity")],
+                data=_body(request, tape) if request.body_exists else None,
+                allow_redirects=False,
+            )
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            call = HTTPCall(url=url, headers=dict(request.headers), body=b"")
+            told = Secrets(call).clean(_reason(error))
+            return f"{address_of(url)} cannot be reached: {told}"
+
+    async def _answered(
+        self, request: web.BaseRequest, answer: aiohttp.ClientResponse, tape: Tape
+    ) -> web.StreamResponse:
+        out = web.StreamResponse(status=answer.status, reason=answer.reason)
+        for name, value in answer.headers.items():
+            if name.lower() not in _HOP:
+                out.headers.add(name, value)
+        await out.prepare(request)
+        try:
+            broken = await _passed(answer, out, tape)
+        except ConnectionResetError:
+            tape.close("the client left")
+            return out
+        if broken is None:
+            await out.write_eof()
+            tape.close()
+        else:
+            # The client must see that it broke: an answer that is ended would look whole.
+            tape.close(f"broken off: {broken}")
+            if request.transport is not None:
+                request.transport.close()
+        return out
+
+
+async def _body(request: web.BaseRequest, tape: Tape) -> AsyncIterator[bytes]:
+    async for read in request.content.iter_any():
+        tape.ask(read)
+        yield read
+
+
+async def _passed(
+    answer: aiohttp.ClientResponse, out: web.StreamResponse, tape: Tape
+) -> str | None:
+    """All reads; returns what broke them off, if something did."""
+    content = answer.content
+    while True:
+        try:
+            read = await content.readany()
+            broken = None
+        except (aiohttp.ClientError, OSError) as error:
+            # The client drops what it has read when the connection breaks behind it.
+            read = content._read_nowait(-1)  # pyright: ignore[reportPrivateUsage]
+            broken = _reason(error)
+        if read:
+            tape.feed(read)
+            await out.write(read)
+        if broken is not None or not read:
+            return broken
+
+
+def _listening(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        why = error.strerror if isinstance(error, OSError) else "there is no such port"
+        raise UsageError(f"cannot listen on {HOST}:{port}: {why}") from None
+    return listener
+
+
+def _host_of(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None
+
+
+def _problem(status: int, message: str) -> web.Response:
+    error = {"type": "headrace_record", "message": f"headrace record: {message}"}
+    body = msgspec.json.encode({"error": error})
+    return web.Response(status=status, body=body, content_type="application/json")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[:200]
+    return (str(error) or type(error).__name__)[:200]
