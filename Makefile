@@ -67,7 +67,7 @@ types: setup ## Check the types (mypy, pyright and tsc, strict)
 layers: setup ## Check who imports whom (import-linter)
 	@$(BIN)/lint-imports --no-cache --no-logo
 
-bench: .venv-bench/.stamp ## Measure Headrace beside its peers, in an environment of their own
+bench: .venv-bench/.stamp bench/page/build/.stamp $(STATIC)/.stamp ## Measure Headrace beside its peers, in an environment of their own
 	@.venv-bench/bin/python -m bench $(ARGS)
 
 docs: setup ## Regenerate the reference pages
@@ -84,7 +84,7 @@ wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m build --wheel
 
 clean: ## Remove environments, builds and caches
-	@rm -rf .venv .venv-bench web/node_modules $(STATIC) build dist .coverage htmlcov .hypothesis \
+	@rm -rf .venv .venv-bench web/node_modules bench/page/node_modules bench/page/build $(STATIC) build dist .coverage htmlcov .hypothesis \
 	  .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	@find src tests bench docs examples -name __pycache__ -prune -exec rm -rf {} +
 
@@ -102,6 +102,13 @@ web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc | .ve
 
 $(STATIC)/.stamp: web/node_modules/.stamp $(WEB_SOURCES)
 	@$(NPM) run --silent build
+	@touch $@
+
+# The peer of the page, which only the benchmarks need.
+bench/page/build/.stamp: bench/page/package-lock.json bench/page/build.mjs bench/page/peer.tsx
+	@echo 'installing into bench/page/node_modules ...'
+	@HEADRACE_NPM_FOLDER=bench/page $(NPM) ci >/dev/null
+	@HEADRACE_NPM_FOLDER=bench/page $(NPM) run --silent build
 	@touch $@
 
 # The tests of the page need a real browser; only they miss it when it cannot be had.

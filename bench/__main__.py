@@ -18,6 +18,8 @@ from bench.growth import growths
 from bench.imports import import_costs
 from bench.load.load import under_load
 from bench.load.report import section as load_section
+from bench.page.contest import pages
+from bench.page.report import section as page_section
 from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page
 from bench.sockets import whole_path
 from bench.streams import EVENTS
@@ -32,9 +34,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes; implies --no-write")
     parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md alone")
     parser.add_argument("--load", action="store_true", help="the server under load alone")
+    parser.add_argument("--page", action="store_true", help="the page in a browser alone")
     options = parser.parse_args()
     if options.load:
         print(load_section(under_load(_tell, is_quick=options.quick)))
+        return
+    if options.page:
+        print(page_section(pages(1 if options.quick else 3, _tell)))
         return
     figures = _measure(scale=10 if options.quick else 1, fewer=3 if options.quick else 1)
     verdicts = goals(figures)
@@ -60,10 +66,22 @@ def _measure(scale: int, fewer: int) -> Figures:
     turns = contest_of_agents(EVENTS // scale, fewer, _tell)
     together = crowd(scale, _tell)
     load = under_load(_tell, is_quick=scale > 1)
+    shown = pages(3 // fewer, _tell)
     imports = import_costs((OURS, OURS_USED, MSGSPEC), 15 // fewer, _tell)
     imports |= import_costs(PEER_IMPORTS, 3 // fewer, _tell)
     return Figures(
-        chat, anthropic, others, small_reads, path, grown, thoughts, turns, together, load, imports
+        chat=chat,
+        anthropic=anthropic,
+        others=others,
+        small_reads=small_reads,
+        path=path,
+        growths=grown,
+        thinking=thoughts,
+        agents=turns,
+        crowd=together,
+        load=load,
+        pages=shown,
+        imports=imports,
     )
 
 

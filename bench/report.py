@@ -12,6 +12,8 @@ from bench.contest import HTTPX as BARE_HTTPX
 from bench.growth import Growth
 from bench.load.load import LEAST_STREAMS, Load
 from bench.load.report import section as load_section
+from bench.page.contest import SIZES, Pages
+from bench.page.report import section as page_section
 from bench.sockets import AIOHTTP, STREAM, Path
 from bench.thinking import Thinking
 
@@ -52,6 +54,7 @@ class Figures:
     agents: Contest
     crowd: Crowd
     load: Load
+    pages: Pages | None
     imports: dict[str, float]
 
 
@@ -96,6 +99,7 @@ def goals(figures: Figures) -> list[Goal]:
         Goal("pydantic-ai run vs ours", figures.agents.ratio(PYDANTIC_AI_RUN, ENGINE), 40, False),
         Goal("openai-agents run vs ours", figures.agents.ratio(OPENAI_AGENTS, ENGINE), 25, False),
         *_load_goals(figures.load),
+        *_page_goals(figures.pages),
         _import_goal(figures.imports),
     ]
 
@@ -111,6 +115,22 @@ def _load_goals(load: Load) -> list[Goal]:
         Goal(f"CPU an event, {least.streams} streams", least.cpu_us, 140, unit=" µs"),
         Goal(f"memory a stream, {least.streams} streams", ours.memory_kb(least), 80, unit=" KB"),
         Goal("p99 beside clients that never read", load.deaf.moved_ms, 5, unit=" ms more"),
+    ]
+
+
+def _page_goals(pages: Pages | None) -> list[Goal]:
+    if pages is None:
+        return []
+    short, long = SIZES
+    ours = pages.ours
+    return [
+        *(
+            Goal(f"page vs React, {chars:,}", ours[chars].task_s / pages.peer[chars].task_s, 0.5)
+            for chars in SIZES
+        ),
+        # Linear is 3.25; a tenth of it for the noise.
+        Goal(f"page, {long / short:g} times the text", ours[long].task_s / ours[short].task_s, 3.6),
+        Goal("page, longest task", max(one.longest_ms for one in ours.values()), 100, unit=" ms"),
     ]
 
 
@@ -160,6 +180,7 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
         _contest(figures.agents, "chunk", ENGINE),
         _crowd(figures.crowd),
         load_section(figures.load),
+        page_section(figures.pages),
         _imports(figures.imports),
         "## Goals\n\n" + "\n".join(f"- {goal}" for goal in verdicts),
         _REPEAT,
@@ -193,9 +214,10 @@ _REPEAT = """
 ## Repeat it
 
 ```
-make bench                      # about eight minutes; writes this page
+make bench                      # about ten minutes; writes this page 
 make bench ARGS=--no-write      # the goals only
 make bench ARGS=--load          # the server under load alone: prints its section
+make bench ARGS=--page          # the page alone, beside React: prints its section
 make bench ARGS=--quick         # a tenth of the sizes, to see that it runs; writes nothing
 ```
 

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Final
 
 from headrace.engine import Agent, ToolContext
-from headrace.testing import Heard, Line, ScriptedTransport, call, error, say, think, turn, wait
+from headrace.testing import (
+    Heard,
+    Line,
+    ScriptedTransport,
+    call,
+    error,
+    say,
+    stall,
+    think,
+    turn,
+    wait,
+)
 from headrace.transport.retry import NEVER
 
 HOSTILE: Final = (
@@ -126,6 +137,7 @@ _PLAYS: Final[dict[str, list[Line | str]]] = {
         ),
         wait(1),
     ],
+    "stall": [think("It will not go on."), say("First words.\n\nIt stops here"), stall()],
     "half": [say("First paragraph.\n\nThe second is cut"), wait(1), say(" here, and goes on.")],
 }
 

@@ -20,7 +20,8 @@ from typing import Any, Self
 
 import pyte
 
-ROOT = Path(__file__).parents[2]
+from tests.chat.zygote import ROOT, Forked
+
 _WAIT_S = 30.0
 ENTER, CTRL_C, CTRL_D, ALT_ENTER, UP = "\r", "\x03", "\x04", "\x1b\r", "\x1b[A"
 # pyte takes these two for something else; a terminal that does not know them passes over them.
@@ -51,6 +52,7 @@ class Terminal:
         columns: int = 80,
         lines: int = 24,
         environment: dict[str, str] | None = None,
+        is_forked: bool = True,
     ) -> None:
         self.raw = b""
         self._screen = Screen(columns, lines, history=10_000, ratio=0.1)
@@ -59,17 +61,24 @@ class Terminal:
         self._leader, follower = pty.openpty()
         _set_size(self._leader, columns, lines)
         kept = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "headrace", "chat", "--data", str(data), *argv],
-            stdin=follower,
-            stdout=follower,
-            stderr=follower,
-            start_new_session=True,
-            preexec_fn=_take_terminal,  # noqa: PLW1509 (it can be taken nowhere else)
-            cwd=data.parent,
-            env={**kept, **_ENVIRONMENT, **(environment or {})},
-        )
-        os.close(follower)
+        env = {**kept, **_ENVIRONMENT, **(environment or {})}
+        given = ["--data", str(data), *argv]
+        self.process: Forked | subprocess.Popen[bytes]
+        if is_forked:
+            self.process = Forked(os.ttyname(follower), given, data.parent, env)
+        else:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "headrace", "chat", *given],
+                stdin=follower,
+                stdout=follower,
+                stderr=follower,
+                start_new_session=True,
+                preexec_fn=_take_terminal,  # noqa: PLW1509 (it can be taken nowhere else)
+                cwd=data.parent,
+                env=env,
+            )
+        # Kept open: what the other end wrote last must not be lost with it.
+        self._follower = follower
 
     @property
     def leader(self) -> int:
@@ -84,6 +93,7 @@ class Terminal:
             self.process.send_signal(signal.SIGKILL)
         self.process.wait(_WAIT_S)
         os.close(self._leader)
+        os.close(self._follower)
 
     # -- what is typed
 

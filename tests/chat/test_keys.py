@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import termios
 from pathlib import Path
@@ -24,19 +23,17 @@ def _stopped(chat: Terminal) -> Terminal:
 
 
 def test_ctrl_c_stops_the_answer_and_keeps_it(theatre: Theatre) -> None:
-    chat = theatre.open()
-    chat.say("stall: tell me about water wheels and mills")
-    chat.wait_for("Writing · ")
+    chat = theatre.stage()
+    chat.say("stall")
+    chat.wait_for("It stops here").wait_for("Writing · ")
     _stopped(chat).wait_for_prompt()
-    assert "Thought for" in chat.all
-    assert "That is your message" in chat.all
+    assert "Thought for a moment" in chat.all
+    assert "It stops here" in chat.all
     chat.say("/save kept.md")
-    chat.wait_for("Saved to kept.md")
-    assert "That is your message" in (theatre.folder / "kept.md").read_text()
-    chat.say("hello")
-    chat.wait_for_prompt()
-    assert "still being written" not in chat.all
-    assert chat.all.count("Thought for") == 2
+    chat.wait_for("Saved to kept.md").wait_for_prompt()
+    assert "First words.\n\nIt stops here\n" in (theatre.folder / "kept.md").read_text()
+    chat.say("echo next")
+    chat.wait_for("You said: echo next").wait_for_prompt()
 
 
 def test_ctrl_c_before_the_first_word_stops_as_well(theatre: Theatre) -> None:
@@ -47,9 +44,9 @@ def test_ctrl_c_before_the_first_word_stops_as_well(theatre: Theatre) -> None:
 
 
 def test_ctrl_c_twice_leaves_and_gives_the_terminal_back(theatre: Theatre) -> None:
-    chat = theatre.open()
-    chat.say("stall: tell me about water wheels")
-    chat.wait_for("Writing · ")
+    chat = theatre.stage()
+    chat.say("stall")
+    chat.wait_for("It stops here")
     _stopped(chat)
     # Slow machines may be past the two seconds: then it is the next one.
     chat.send(CTRL_C)
@@ -81,14 +78,14 @@ def test_ctrl_d_and_quit_leave(theatre: Theatre, keys: str) -> None:
 
 
 def test_a_terminal_that_goes_away_leaves_nothing_half_written(theatre: Theatre) -> None:
-    chat = theatre.open()
-    chat.say("stall: tell me about water wheels")
-    chat.wait_for("Writing · ")
-    os.kill(chat.process.pid, signal.SIGTERM)
+    chat = theatre.stage()
+    chat.say("stall")
+    chat.wait_for("It stops here")
+    chat.process.send_signal(signal.SIGTERM)
     assert chat.wait_for_exit() == 143
     assert not chat.is_cursor_hidden
-    again = theatre.open("--continue")
-    again.wait_for("Thought for a moment").wait_for_prompt()
+    again = theatre.stage("--continue")
+    again.wait_for("Thought for a moment").wait_for("It stops here").wait_for_prompt()
 
 
 # -- writing
@@ -262,6 +259,7 @@ def test_a_missing_extra_says_what_to_install(theatre: Theatre) -> None:
     blocker = Path(theatre.folder / "rich")
     blocker.mkdir()
     (blocker / "__init__.py").write_text("raise ModuleNotFoundError('no rich', name='rich')")
-    chat = theatre.open(environment={"PYTHONPATH": str(theatre.folder)})
+    blocked = {"PYTHONPATH": str(theatre.folder)}
+    chat = theatre.open(environment=blocked, is_forked=False)
     assert chat.wait_for_exit() == 1
     assert "headrace chat: rich is missing: install headrace[chat]" in chat.all

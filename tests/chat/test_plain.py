@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.chat.conftest import STAGE, Theatre
-from tests.chat.terminal import CTRL_C, CTRL_D, ROOT
+from tests.chat.terminal import CTRL_C, CTRL_D, Terminal
+from tests.chat.zygote import ROOT
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 _ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -112,25 +112,21 @@ def test_what_cannot_be_asked_is_said_at_once(tmp_path: Path, argv: list[str], s
 def test_a_plain_terminal_gets_no_escape_sequence(
     theatre: Theatre, argv: list[str], environment: dict[str, str]
 ) -> None:
-    chat = theatre.open(*argv, environment=environment)
-    chat.wait_for("Headrace · rehearsal:demo · a stand-in, no language model").wait_for("\n>")
-    chat.send("What is 12 * 34?\n")
-    chat.wait_for("calculator 12 * 34 → 408")
-    chat.wait_for(lambda shown: _is_waiting(shown, 2))
-    chat.send("stall: tell me something long about mills\n")
-    chat.wait_for("A language model would now")
-    chat.send(CTRL_C)
-    chat.wait_for("You stopped this answer. What came is kept.")
-    chat.wait_for(lambda shown: _is_waiting(shown, 3))
+    theatre.gate(*range(1, 9))
+    chat = theatre.stage(*argv, environment=environment)
+    chat.wait_for("Headrace · openai-chat:scripted").wait_for("\n>").send("survey it\n")
+    chat.wait_for("survey Weser → 2.4 m³/s over 3.1 m").wait_for("> Water never tires.")
+    chat.wait_for(_is_waiting).send("stall\n")
+    chat.wait_for("It stops here").send(CTRL_C)
+    chat.wait_for("You stopped this answer. What came is kept.").wait_for(_is_waiting)
     chat.send(CTRL_D)
     assert chat.wait_for_exit() == 0
     # The terminal itself echoes a carriage return, and ^C.
     assert not _CONTROL.search(chat.raw.replace(b"\r", b""))
 
 
-def _is_waiting(chat: Any, times: int) -> bool:
-    rows = [row for row in chat.rows if row]
-    return chat.all.count("\n>") >= times and rows[-1] == ">"
+def _is_waiting(chat: Terminal) -> bool:
+    return [row for row in chat.rows if row][-1] == ">"
 
 
 def test_ctrl_c_twice_leaves_a_plain_terminal(theatre: Theatre) -> None:

@@ -30,7 +30,7 @@ def _is_dim(terminal: Terminal, words: str) -> bool:
 def test_reasoning_shows_in_a_small_dim_window_and_folds_when_the_answer_begins(
     theatre: Theatre,
 ) -> None:
-    chat = theatre.stage()
+    chat = theatre.stage(is_forked=False)
     chat.say("survey the river")
     chat.wait_for("Thinking · 0 s")
     theatre.gate(1)

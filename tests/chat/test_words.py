@@ -13,9 +13,9 @@ from headrace.cli.chat.interrupt import Interrupts
 from headrace.cli.chat.slash import EFFORTS, SLASHES, Order, completions, order_from
 from headrace.cli.chat.step import Step, Thought, Tool
 from headrace.cli.chat.wording import count, duration, elapsed, shown_briefly, summary
-from headrace.cli.parser import EFFORTS as KNOWN_EFFORTS
 from headrace.content import Failure, FinishReason
 from headrace.projections.ux import MessageEvent
+from headrace.requests.rules import EFFORTS as KNOWN_EFFORTS
 
 _PAGE = Path(__file__).parents[2] / "web" / "src" / "core" / "advice.ts"
 

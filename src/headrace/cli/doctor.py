@@ -14,14 +14,15 @@ from headrace.cli.doctor_package import package_findings
 from headrace.cli.doctor_port import port_finding
 from headrace.cli.finding import Finding, State
 from headrace.cli.glyph import wrapped
+from headrace.cli.line import print_lines
 from headrace.cli.serve import data_folder
 from headrace.cli.width import terminal_columns
 
-_MARKS: dict[State, tuple[str, str, Style]] = {
-    "fine": ("✓", "ok", Style.GREEN),
-    "note": ("·", "-", Style.DIM),
-    "doubtful": ("!", "!", Style.YELLOW),
-    "broken": ("✗", "X", Style.RED),
+_MARKS: dict[State, tuple[str, Style]] = {
+    "fine": ("✓", Style.GREEN),
+    "note": ("·", Style.DIM),
+    "doubtful": ("!", Style.YELLOW),
+    "broken": ("✗", Style.RED),
 }
 _MARK_COLUMNS, _LABEL_COLUMNS = 3, 11
 _MAX_LINES = 12
@@ -50,16 +51,12 @@ def _findings(options: Namespace) -> Iterator[Finding]:
 
 def _print(findings: list[Finding], paint: Paint) -> None:
     columns = max(terminal_columns(sys.stdout), 2 * _LABEL_COLUMNS)
-    for finding in findings:
-        for line in _lines(finding, columns, paint):
-            print(line)
-    print()
-    print("\n".join(wrapped(_summary(findings), columns, 3)))
+    lines = [line for finding in findings for line in _lines(finding, columns, paint)]
+    print_lines(*lines, "", *wrapped(_summary(findings), columns, 3))
 
 
 def _lines(finding: Finding, columns: int, paint: Paint) -> Iterator[str]:
-    sign, plain, style = _MARKS[finding.state]
-    mark = sign if _can_write(sign) else plain
+    mark, style = _MARKS[finding.state]
     room = columns - _MARK_COLUMNS - _LABEL_COLUMNS
     first, *more = wrapped(finding.told, room, _MAX_LINES) or [""]
     blank = " " * (_MARK_COLUMNS + _LABEL_COLUMNS)
@@ -76,11 +73,3 @@ def _summary(findings: list[Finding]) -> str:
     if doubtful:
         return f"nothing is broken; {doubtful} to look at"
     return "everything is in its place"
-
-
-def _can_write(sign: str) -> bool:
-    try:
-        sign.encode(sys.stdout.encoding or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

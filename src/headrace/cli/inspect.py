@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headrace.cli.colour import Paint, Style, wants_colour
 from headrace.cli.glyph import fitted, visible, wrapped
+from headrace.cli.line import print_lines
 from headrace.cli.problem import Problem
 from headrace.cli.recital import Recital, open_recital
 from headrace.cli.source import STDIN, Wanted
@@ -54,8 +55,7 @@ def _show(recital: Recital, options: Namespace) -> None:
         about = _about_file(recital.name, paint)
         if recital.run is not None:
             about = _about_run(recital.run, columns, paint)
-        for line in about:
-            sys.stdout.buffer.write(line.encode(sys.stdout.encoding or "utf-8", "replace") + b"\n")
+        print_lines(*about)
         print_timeline(told, sys.stdout, columns, paint)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from headrace.cli.glyph import visible
+from headrace.cli.glyph import visible, wrapped
+from headrace.cli.line import print_lines
 from headrace.cli.width import terminal_columns
 from headrace.errors import UsageError
 
@@ -112,13 +113,13 @@ async def _record(upstream: Upstream, shelf: Shelf, port: int) -> None:
 
 def _print_start(upstream: Upstream, shelf: Shelf, base_url: str) -> None:
     name = f"{upstream.title} at " if upstream.title else ""
-    print(f"Recording {name}{upstream.origin} into {visible(str(shelf.folder))}")
-    print(f"base_url: {base_url}")
+    lines = [f"Recording {name}{upstream.origin} into {visible(str(shelf.folder))}"]
+    lines.append(f"base_url: {base_url}")
     if upstream.variable is not None:
-        print(f"  export {upstream.variable}={base_url}")
+        lines.append(f"  export {upstream.variable}={base_url}")
     if upstream.model is not None:
-        print(f"  headrace ask -m {upstream.model} --base-url {base_url} …")
-    print("stop with Ctrl-C", flush=True)
+        lines.append(f"  headrace ask -m {upstream.model} --base-url {base_url} …")
+    print_lines(*lines, "stop with Ctrl-C")
 
 
 def _tell(tape: Tape) -> None:
@@ -128,9 +129,14 @@ def _tell(tape: Tape) -> None:
     if tape.ended != "whole":
         facts.append(visible(tape.ended))
     line = " · ".join([name, *facts])
-    if len(line) > terminal_columns(sys.stdout):
-        line = "\n  ".join([name, " · ".join(facts)])
-    print(line, flush=True)
+    if len(line) <= terminal_columns(sys.stdout):
+        print_lines(line)
+    else:
+        print_lines(name, *_indented(" · ".join(facts)))
+
+
+def _indented(words: str) -> list[str]:
+    return [f"  {line}" for line in wrapped(words, max(terminal_columns(sys.stdout) - 2, 20), 8)]
 
 
 def _complain(message: str) -> None:
@@ -139,8 +145,11 @@ def _complain(message: str) -> None:
 
 def _sum_up(shelf: Shelf) -> None:
     if not shelf.names:
-        print("\nnothing was recorded: did the requests go to the base_url?")
+        print_lines("", "nothing was recorded: did the requests go to the base_url?")
         return
     many = f"{len(shelf.names)} answers" if len(shelf.names) > 1 else "1 answer"
-    print(f"\n{many} in {visible(str(shelf.folder))}, without keys; what was asked is in them")
-    print(f"look at the last: headrace decode {visible(str(shelf.folder / shelf.names[-1]))}")
+    print_lines(
+        "",
+        f"{many} in {visible(str(shelf.folder))}; keys are not in them, what was asked is",
+        f"look at the last: headrace decode {visible(str(shelf.folder / shelf.names[-1]))}",
+    )

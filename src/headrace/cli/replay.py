@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 
 from headrace.cli.glyph import visible
+from headrace.cli.line import forgive
 from headrace.cli.problem import Problem
 from headrace.cli.recital import Recital, open_recital
 from headrace.cli.replay_printer import ReplayPrinter
@@ -51,6 +52,7 @@ def _shown(recital: Recital, options: Namespace) -> int:
 
 
 def _played(recital: Recital, options: Namespace) -> int:
+    forgive(sys.stdout, sys.stderr)
     printer = ReplayPrinter(options.color, shows_reasoning=not options.hide_reasoning)
     speed = None if recital.is_live else options.speed
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.glyph import visible
+from headrace.cli.line import print_lines
 from headrace.cli.recital import Recital
 from headrace.content import TextContent
 from headrace.errors import UsageError
@@ -61,9 +62,11 @@ async def _serve(recital: Recital, speed: float | None, port: int, folder: Path)
 
     async def begin() -> None:
         row = await _begun(service, agent, _messages(recital, title))
-        print(f"Headrace replays {visible(title)}, when this page is opened:")
-        print(f"{address}/#/c/{row.conversation_id}")
-        print("stop with Ctrl-C", flush=True)
+        print_lines(
+            f"Headrace replays {visible(title)} when this page is opened:",
+            f"{address}/#/c/{row.conversation_id}",
+            "stop with Ctrl-C",
+        )
 
     def ready() -> None:
         begun.append(asyncio.ensure_future(begin()))

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import TextIO
 
 from headrace.cli.colour import Paint
+from headrace.cli.line import print_lines
 from headrace.cli.problem import Problem
 from headrace.cli.source import STDIN
 from headrace.cli.table import Table
 from headrace.cli.timeline_svg import timeline_svg
-from headrace.cli.timeline_text import MAX_COLUMNS, MIN_COLUMNS, plain_signs, timeline_lines
+from headrace.cli.timeline_text import MAX_COLUMNS, MIN_COLUMNS, timeline_lines
 from headrace.events import Record
 from headrace.phases.timeline import Timeline, TimelineReader
-
-_SIGNS = "━╸╺─◆┬…·"
 
 
 class TimelinePrinter:
@@ -33,7 +32,7 @@ class TimelinePrinter:
         self._reader = TimelineReader()
         if self._is_several:
             heading = Table(self._columns, self._paint).heading(file, framing)
-            _print(self._out, *([""] if self._files else []), heading, "")
+            print_lines(*([""] if self._files else []), heading, "", out=self._out)
         self._files += 1
 
     def feed(self, record: Record) -> None:
@@ -65,7 +64,7 @@ class PicturePrinter:
 def print_timeline(told: Timeline, out: TextIO, columns: int, paint: Paint) -> None:
     """Draw it below what is there, in signs that `out` can write."""
     columns = min(max(columns, MIN_COLUMNS), MAX_COLUMNS)
-    _print(out, *timeline_lines(told, columns, paint))
+    print_lines(*timeline_lines(told, columns, paint), out=out)
 
 
 def write_picture(told: Timeline, target: str) -> None:
@@ -78,18 +77,3 @@ def write_picture(told: Timeline, target: str) -> None:
         Path(target).write_bytes(picture)
     except OSError as error:
         raise Problem(f"cannot write {target}: {error.strerror or error}") from None
-
-
-def _print(out: TextIO, *lines: str) -> None:
-    encoding = out.encoding or "utf-8"
-    text = "".join(f"{line}\n" for line in lines)
-    shown = text if _can_write(_SIGNS, encoding) else plain_signs(text)
-    out.buffer.write(shown.encode(encoding, "replace"))
-
-
-def _can_write(signs: str, encoding: str) -> bool:
-    try:
-        signs.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 from collections.abc import Callable, Generator
@@ -42,6 +43,7 @@ async def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain. `ready` is called when requests are taken."""
     service: Service = app.state.service
+    _spare_the_collector()
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -65,6 +67,14 @@ async def serve(
         await service.runs.drain(service.settings.drain_s)
         server.should_exit = True
     await serving
+
+
+def _spare_the_collector() -> None:
+    """What a stream makes is freed by counting; the collector would only look at all of it, again
+    and again, while every stream waits."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 async def _started(server: uvicorn.Server, ready: Callable[[], None] | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from starlette.types import ASGIApp
@@ -31,7 +30,12 @@ class AppLine:
     ) -> Reply:
         """As `Line` has it."""
         request = _Request(self._app, _scope(method, path, headers), body or b"")
-        start = await request.start()
+        try:
+            start = await request.start()
+        except asyncio.CancelledError:
+            # What it has begun, it ends: what it works with may be closed next.
+            await request.aclose()
+            raise
         told = {name.decode().lower(): value.decode() for name, value in start["headers"]}
         return Reply(start["status"], told, request.pieces(), request.aclose)
 
@@ -79,8 +83,7 @@ class _Request:
     async def aclose(self) -> None:
         """Leave; the application is told, and ends."""
         self._has_left.set()
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait({self._task})
+        await asyncio.wait({self._task})
 
 
 def _scope(method: str, path: str, headers: Mapping[str, str]) -> _Message:

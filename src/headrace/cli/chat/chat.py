@@ -69,8 +69,9 @@ class Chat:
         self._leaf_id: str | None = None
         self._question_id: str | None = None
         self._event: MessageEvent | None = None
-        # The answer that is not begun yet, and what Ctrl-C does to the one that is shown.
+        # The answer that is shown, what Ctrl-C does to it, and whether it waits for its turn.
         self._view: AnswerView | None = None
+        self._is_waiting = False
         self._pressed: Callable[[], None] | None = None
         self.has_failed = False
         """Whether something was not answered, or not done."""
@@ -119,6 +120,7 @@ class Chat:
 
     def waits(self, told: str) -> None:
         """Something keeps the answer from beginning."""
+        self._is_waiting = True
         if self._view is not None:
             self._view.say(told)
 
@@ -159,7 +161,8 @@ class Chat:
             nonlocal has_left
             has_left = self._interrupts.press(is_idle=False)
             stop.set()
-            if has_left or self._view is not None:
+            view.say(_STOPPING)
+            if has_left or self._is_waiting:
                 work.cancel()
 
         self._pressed = pressed
@@ -177,6 +180,7 @@ class Chat:
             return
         finally:
             self._pressed = self._view = None
+            self._is_waiting = False
             await _cancelled(work)
             view.close()
         self._tell_end(end)
@@ -189,9 +193,9 @@ class Chat:
     ) -> EndFrame:
         async with asked as answer:
             self._begin(answer)
-            view.say("")
-            self._view = None
-            stopping = asyncio.create_task(_stopped(answer, view, stop), name="stop")
+            if not stop.is_set():
+                view.say("")
+            stopping = asyncio.create_task(_stopped(answer, stop), name="stop")
             try:
                 async for frames in answer.frames():
                     view.feed(frames)
@@ -203,6 +207,7 @@ class Chat:
         raise AssertionError("a stream ends with a last frame, or raises")
 
     def _begin(self, answer: Answer) -> None:
+        self._is_waiting = False
         self._conversation_id = answer.conversation_id
         self._question_id = answer.question_id
         self._leaf_id = answer.event_id
@@ -387,9 +392,8 @@ async def _tick(view: AnswerView) -> None:
         await asyncio.sleep(REFRESH_S)
 
 
-async def _stopped(answer: Answer, view: AnswerView, stop: asyncio.Event) -> None:
+async def _stopped(answer: Answer, stop: asyncio.Event) -> None:
     await stop.wait()
-    view.say(_STOPPING)
     await answer.cancel()
 
 

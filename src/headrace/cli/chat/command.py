@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -43,6 +44,17 @@ def run(options: Namespace) -> int:
             raise
         print(f"headrace chat: {name} is missing: install headrace[chat]", file=sys.stderr)
         return 1
+
+
+class _Complaint(logging.Handler):
+    """What the server's own code has to say, where no screen is spoiled by it."""
+
+    def __init__(self, face: Face) -> None:
+        super().__init__(logging.WARNING)
+        self._face = face
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._face.complain(record.getMessage())
 
 
 class Choice:
@@ -100,6 +112,7 @@ async def _talk(options: Namespace) -> int:
     chat = Chat(desk, face, choice, Interrupts(time.monotonic), silence)
     exchange.waits = chat.waits
     _listen(chat, interrupt)
+    logging.getLogger("headrace").addHandler(_Complaint(face))
     try:
         code = await _begun(chat, desk, face, options, is_quiet=is_piped)
         # Who looks at a terminal has seen what failed; a script has not.

@@ -24,7 +24,7 @@ _PAUSE_S = 0.1
 _PATIENCE_S = 5.0
 # A server decides by itself what it keeps; a chat in its folder throws nothing away.
 _KEEP_S = 1e10
-_DRAIN_S = 5.0
+_DRAIN_S = 1.0
 _NOBODY = Holder(0)
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import (
     CompleteEvent,
     Completer,
@@ -96,29 +97,11 @@ def _keys(completer: Completer) -> KeyBindings:
 
     @keys.add("tab")
     def complete(event: KeyPressEvent) -> None:
-        # Looked up here and now: what was typed a moment ago may have no menu yet.
-        buffer = event.current_buffer
-        found = list(completer.get_completions(buffer.document, CompleteEvent()))
-        if buffer.complete_state:
-            buffer.complete_next()
-        elif len(found) == 1:
-            buffer.apply_completion(found[0])
-        elif common := get_common_complete_suffix(buffer.document, found):
-            buffer.insert_text(common)
-        elif found:
-            buffer.start_completion(select_first=True)
+        _complete(event.current_buffer, completer)
 
     @keys.add("enter")
     def send(event: KeyPressEvent) -> None:
-        buffer = event.current_buffer
-        if buffer.complete_state and buffer.complete_state.current_completion:
-            buffer.apply_completion(buffer.complete_state.current_completion)
-            buffer.cancel_completion()
-        if buffer.document.text_before_cursor.endswith("\\"):
-            buffer.delete_before_cursor()
-            buffer.insert_text("\n")
-        elif buffer.text.strip():
-            buffer.validate_and_handle()
+        _send(event.current_buffer)
 
     @keys.add("escape", "enter")
     def new_line(event: KeyPressEvent) -> None:
@@ -132,3 +115,25 @@ def _keys(completer: Completer) -> KeyBindings:
             event.app.exit(exception=KeyboardInterrupt, style="class:aborting")
 
     return keys
+
+
+def _complete(buffer: Buffer, completer: Completer) -> None:
+    """Looked up here and now: what was typed a moment ago may have no menu yet."""
+    found = list(completer.get_completions(buffer.document, CompleteEvent()))
+    if buffer.complete_state:
+        buffer.complete_next()
+    elif len(found) == 1:
+        buffer.apply_completion(found[0])
+    elif common := get_common_complete_suffix(buffer.document, found):
+        buffer.insert_text(common)
+    elif found:
+        buffer.start_completion(select_first=True)
+
+
+def _send(buffer: Buffer) -> None:
+    buffer.cancel_completion()
+    if buffer.document.text_before_cursor.endswith("\\"):
+        buffer.delete_before_cursor()
+        buffer.insert_text("\n")
+    elif buffer.text.strip():
+        buffer.validate_and_handle()

@@ -17,7 +17,7 @@ _THOUGHT_ROWS = 6
 _RUNNING_ROWS = 4
 _BAR_CELLS = 12
 # Narrower terminals get no bars, and no hints.
-_ROOMY = 60
+_ROOMY, _TIGHT = 60, 32
 _RAIL = "│ "
 _MARKS: dict[State, tuple[str, str]] = {
     "running": ("●", "cyan"),
@@ -125,6 +125,7 @@ def _state(tool: Tool, columns: int) -> list[Styled]:
     status = [(f" · {tool.status}", "dim")]
     if tool.progress is None:
         return status
+    status = status if columns >= _TIGHT else []
     part = min(max(tool.progress, 0.0), 1.0)
     full = round(part * _BAR_CELLS)
     bar = [(" " + "━" * full, "cyan"), ("─" * (_BAR_CELLS - full), "dim")]

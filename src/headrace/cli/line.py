@@ -1,0 +1,39 @@
+"""Lines for any terminal: signs that it cannot write are written in others."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TextIO
+
+# The same columns in ASCII.
+_PLAIN = str.maketrans("━╸╺─╴╶◆┬…·›×✓✗“”", '===---*+~->x+X""')
+
+
+def print_lines(*lines: str, out: TextIO | None = None) -> None:
+    """Print them at once, in signs that `out` (standard output) can write."""
+    out = sys.stdout if out is None else out
+    text = "".join(f"{line}\n" for line in lines)
+    out.write(text if can_write(text, out) else _written(text, out))
+    out.flush()
+
+
+def can_write(text: str, out: TextIO) -> bool:
+    """Whether the encoding of `out` has all of it."""
+    try:
+        text.encode(out.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def forgive(*outs: TextIO) -> None:
+    """From now on, what an encoding does not have is written as a question mark."""
+    for out in outs:
+        if isinstance(out, io.TextIOWrapper):
+            out.reconfigure(errors="replace")
+
+
+def _written(text: str, out: TextIO) -> str:
+    encoding = out.encoding or "ascii"
+    return text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)

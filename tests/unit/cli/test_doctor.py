@@ -1,0 +1,333 @@
+"""`headrace doctor`: what is wrong, and how to mend it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from headrace.cli import doctor_data, doctor_machine, doctor_package, doctor_port, holder
+from headrace.cli.doctor_machine import clock_finding
+from headrace.cli.doctor_package import extras_of, numbers
+from headrace.cli.main import main
+from headrace.cli.parser import build_parser
+from headrace.providers import CATALOGUE
+from headrace.server.folder import DataFolder
+from tests.server.serving import scripted, served
+from tests.unit.cli.folder import TURNS, change, kept
+
+Capture = pytest.CaptureFixture[str]
+KEY = "sk-CANARY-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    for provider in CATALOGUE.values():
+        for name in provider.key_variables:
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("HEADRACE_MODEL", raising=False)
+
+
+def free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        return int(listener.getsockname()[1])
+
+
+def examined(capsys: Capture, data: Path, port: int | None = None) -> tuple[int, dict[str, Any]]:
+    """The exit code, and the findings by name; of several the worst."""
+    argv = ["doctor", "--json", "--data", str(data), "--port", str(port or free_port())]
+    status = main(argv)
+    worst = ["fine", "note", "doubtful", "broken"]
+    rows = sorted(json.loads(capsys.readouterr().out), key=lambda row: worst.index(row["state"]))
+    return status, {row["name"]: row for row in rows}
+
+
+def test_a_new_machine_is_fine(capsys: Capture, tmp_path: Path) -> None:
+    status, found = examined(capsys, tmp_path / "new")
+    assert status == 0
+    assert found["python"]["state"] == found["sqlite"]["state"] == "fine"
+    assert found["data"]["state"] == "note"
+    assert found["port"]["state"] == "fine"
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_it_fits_the_terminal_and_says_what_to_do(
+    columns: int, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("HEADRACE_MODEL", "gpt-5")
+    assert main(["doctor", "--data", str(tmp_path), "--port", str(free_port())]) == 1
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= columns
+    assert "HEADRACE_MODEL is gpt-5" in " ".join(shown.split())
+    assert shown.rstrip().endswith("stands below it")
+
+
+# --- keys ----------------------------------------------------------------------------
+
+
+def test_keys_are_counted_and_never_shown(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    for argv in ([], ["--json"]):
+        main(["doctor", "--data", str(tmp_path), "--port", str(free_port()), *argv])
+        shown = capsys.readouterr()
+        assert "set for anthropic" in shown.out
+        assert "CANARY" not in shown.out + shown.err
+
+
+def test_a_key_with_a_line_break_is_broken_once(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+    assert main(["doctor", "--data", str(tmp_path), "--port", str(free_port())]) == 1
+    shown = capsys.readouterr().out
+    assert shown.count("OPENAI_API_KEY has blanks") == 1
+    assert "CANARY" not in shown
+
+
+# --- what is installed ----------------------------------------------------------------
+
+
+def test_extras_are_read_off_the_package() -> None:
+    told = extras_of(
+        [
+            "msgspec>=0.20",
+            "aiohttp>=3.14; extra == 'http'",
+            'aiohttp>=3.14; extra == "server"',
+            "uvicorn; extra == 'server'",
+        ]
+    )
+    assert told == {"http": {"aiohttp": "3.14"}, "server": {"aiohttp": "3.14", "uvicorn": ""}}
+    assert set(extras_of(doctor_package._requirements())) >= {"http", "server", "xai"}
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    assert numbers("3.9") < numbers("3.14") < numbers("3.14.1rc2")
+    assert numbers("") < numbers("0.1")
+
+
+def test_missing_and_old_packages_are_told_apart(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = {"aiohttp": "3.2", "starlette": None}
+    told = ["aiohttp>=3.14; extra == 'http'", "starlette>=1.0; extra == 'server'"]
+    monkeypatch.setattr(doctor_package, "_requirements", lambda: told)
+    monkeypatch.setattr(doctor_package, "_version", versions.get)
+    rows = list(doctor_package._extras())
+    assert [(row.state, row.mend) for row in rows] == [
+        ("broken", "pip install --upgrade 'headrace[http]'"),
+        ("note", "pip install --upgrade 'headrace[server]'"),
+    ]
+
+
+def test_it_needs_no_more_than_the_core(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "missing = ('aiohttp', 'starlette', 'uvicorn', 'rich', 'grpc')\n"
+        "sys.modules.update(dict.fromkeys(missing))\n"
+        "from headrace.cli.main import main\n"
+        f"sys.exit(main(['doctor', '--data', {str(tmp_path)!r}, '--port', '{free_port()}']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_page_that_is_not_built_is_doubtful(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(doctor_package.headrace, "__file__", str(tmp_path / "__init__.py"))
+    finding = doctor_package._page()
+    assert finding.state == "doubtful"
+    assert "make web" in finding.mend
+
+
+# --- the machine -----------------------------------------------------------------------
+
+
+def test_a_clock_of_long_ago_is_broken() -> None:
+    assert clock_finding(0.0).state == "broken"
+    assert clock_finding(time.time()).state == "fine"
+
+
+def test_a_terminal_without_unicode_is_doubtful(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "headrace", "doctor", "--data", str(tmp_path)]
+    command += ["--port", str(free_port())]
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert b"PYTHONUTF8=1" in done.stdout, done.stderr
+    assert b"+  python" in done.stdout
+
+
+def test_an_sqlite_without_search_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_machine, "_has_fts5", lambda: False)
+    finding = doctor_machine._sqlite()
+    assert finding.state == "broken"
+    assert "without FTS5" in finding.told
+
+
+# --- the data folder ---------------------------------------------------------------------
+
+
+def test_a_folder_that_is_whole_is_fine(capsys: Capture, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    kept(data)
+    status, found = examined(capsys, data)
+    assert status == 0
+    assert "version 1 · WAL" in found["database"]["told"]
+    assert found["integrity"]["state"] == "fine"
+    assert "server" not in found
+
+
+def test_a_server_is_named_and_asked_and_not_disturbed(capsys: Capture, tmp_path: Path) -> None:
+    async def beside() -> tuple[int, dict[str, Any]]:
+        async with served(scripted(*TURNS), tmp_path, address="") as server:
+            path = tmp_path / "server.lock"
+            told = {"pid": os.getpid(), "address": server.url}
+            path.write_text(json.dumps(told))
+            port = int(server.url.rpartition(":")[2])
+            found = await asyncio.to_thread(examined, capsys, tmp_path, port)
+            assert json.loads(path.read_text()) == told
+            await server.ask("Still there?")
+            return found
+
+    status, found = asyncio.run(beside())
+    assert status == 0, found
+    assert found["server"]["told"].endswith("and answers")
+    assert found["port"]["told"].endswith("holds the data folder")
+
+
+def test_a_server_that_does_not_answer_is_broken(capsys: Capture, tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path, address=f"http://127.0.0.1:{free_port()}")
+    try:
+        status, found = examined(capsys, tmp_path)
+    finally:
+        folder.close()
+    assert status == 1
+    assert f"kill {os.getpid()}" in found["server"]["mend"]
+    assert "server" not in examined(capsys, tmp_path)[1]
+
+
+def test_a_server_elsewhere_is_not_asked(capsys: Capture, tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path, address="http://203.0.113.7:8700")
+    try:
+        assert "not asked" in examined(capsys, tmp_path)[1]["server"]["told"]
+    finally:
+        folder.close()
+
+
+def test_without_a_list_of_locks_the_process_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holder, "_LOCKS", tmp_path / "none")
+    folder = DataFolder(tmp_path, address="")
+    folder.close()
+    assert holder.holding(tmp_path) == (os.getpid(), "")
+    (tmp_path / "server.lock").write_text("?")
+    assert holder.holding(tmp_path) is None
+
+
+def test_a_damaged_database_is_broken(capsys: Capture, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    kept(data)
+    change(data, "PRAGMA wal_checkpoint(TRUNCATE)")
+    file = data / "headrace.db"
+    with file.open("r+b") as out:
+        out.seek(3 * 4096)
+        out.write(os.urandom(4096 * 4))
+    status, found = examined(capsys, data)
+    assert status == 1
+    assert "restore" in (found.get("integrity") or found["database"])["mend"]
+    for beside in data.glob("*-*"):
+        beside.unlink()
+    file.write_bytes(b"no database at all" * 100)
+    status, found = examined(capsys, data)
+    assert status == 1
+    assert "is not a database" in found["database"]["told"]
+
+
+def test_data_of_the_future_is_broken(capsys: Capture, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    kept(data)
+    change(data, "PRAGMA user_version = 9")
+    status, found = examined(capsys, data)
+    assert status == 1
+    assert "update it" in found["database"]["mend"]
+
+
+def test_answers_that_broke_off_are_told(capsys: Capture, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    kept(data)
+    change(data, "UPDATE runs SET state = 'live'")
+    status, found = examined(capsys, data)
+    assert status == 0
+    assert found["answers"]["told"].startswith("1 answer broke off")
+
+
+def test_a_folder_that_others_can_read_is_doubtful(capsys: Capture, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    status, found = examined(capsys, tmp_path)
+    assert status == 0
+    assert found["data"]["mend"] == f"chmod 700 {tmp_path}"
+
+
+def test_a_file_in_its_place_is_broken(capsys: Capture, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    status, found = examined(capsys, tmp_path / "data")
+    assert status == 1
+    assert "is no folder" in found["data"]["told"]
+
+
+class Usage(NamedTuple):
+    free: int
+
+
+@pytest.mark.parametrize(("free", "state"), [(10, "broken"), (10**8, "doubtful"), (10**10, "fine")])
+def test_a_full_disk_is_said(
+    free: int, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor_machine.shutil, "disk_usage", lambda path: Usage(free))
+    assert doctor_data._space(tmp_path / "not" / "there").state == state
+
+
+# --- the port ------------------------------------------------------------------------------
+
+
+def test_a_port_that_another_program_has_names_it(tmp_path: Path) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        finding = doctor_port.port_finding(taken.getsockname()[1], tmp_path)
+    assert finding.state == "broken"
+    if Path("/proc/net/tcp").exists():
+        assert f"process {os.getpid()}" in finding.told
+
+
+def test_a_port_of_another_headrace_is_doubtful(tmp_path: Path) -> None:
+    async def beside() -> str:
+        async with served(scripted(*TURNS), tmp_path / "other") as server:
+            port = int(server.url.rpartition(":")[2])
+            finding = await asyncio.to_thread(doctor_port.port_finding, port, tmp_path)
+            return finding.state
+
+    assert asyncio.run(beside()) == "doubtful"
+
+
+def test_what_is_no_port_is_said(tmp_path: Path) -> None:
+    assert doctor_port.port_finding(70_000, tmp_path).state == "broken"
+
+
+def test_help_teaches_with_examples(capsys: Capture) -> None:
+    for command in ("replay", "record", "inspect", "doctor"):
+        assert main([command, "--help"]) == 0
+        assert "examples:" in capsys.readouterr().out
+    assert build_parser().parse_args(["doctor"]).port == 8700
