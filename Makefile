@@ -4,6 +4,7 @@ PYTHON ?= python3
 WORKERS ?= auto
 FUZZ_SECONDS ?= 600
 SOAK_RUNS ?= 20000
+SOAK_KILLS ?= 200
 SOAK_STREAMS ?= 2000
 PORT ?= 8700
 DATA ?= .data
@@ -70,21 +71,25 @@ layers: setup ## Check who imports whom (import-linter)
 bench: .venv-bench/.stamp bench/page/build/.stamp $(STATIC)/.stamp ## Measure Headrace beside its peers, in an environment of their own
 	@.venv-bench/bin/python -m bench $(ARGS)
 
-docs: setup ## Regenerate the reference pages
+docs: setup ## Regenerate the reference pages, and build the documents as a site into site/
 	@$(BIN)/python -m docs.generate
+	@$(BIN)/zensical build --strict --config-file mkdocs.yml
 
 fuzz: setup ## Feed the decoders hostile bytes for FUZZ_SECONDS
 	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
-soak: setup ## Run random agents with faults, SOAK_RUNS of them, and serve SOAK_STREAMS streams
+soak: setup ## Long forms: agents with faults, streams, kills, hostile requests, recorded pages
 	@HEADRACE_SOAK_RUNS=$(SOAK_RUNS) $(BIN)/python -m pytest tests/engine/test_machine.py -q
 	@HEADRACE_SOAK_STREAMS=$(SOAK_STREAMS) $(BIN)/python -m pytest tests/load -q -s
+	@HEADRACE_SOAK_KILLS=$(SOAK_KILLS) HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=100000 \
+	  $(BIN)/python -m pytest tests/server -k 'kill or requests or frames' -q
+	@HEADRACE_SOAK_PAGES=50 $(BIN)/python -m pytest tests/browser/test_same.py -n $(WORKERS) -q
 
 wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m build --wheel
 
 clean: ## Remove environments, builds and caches
-	@rm -rf .venv .venv-bench web/node_modules bench/page/node_modules bench/page/build $(STATIC) build dist .coverage htmlcov .hypothesis \
+	@rm -rf .venv .venv-bench web/node_modules bench/page/node_modules bench/page/build $(STATIC) build dist site screenshots .cache .coverage htmlcov .hypothesis \
 	  .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	@find src tests bench docs examples -name __pycache__ -prune -exec rm -rf {} +
 

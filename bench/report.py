@@ -214,7 +214,7 @@ _REPEAT = """
 ## Repeat it
 
 ```
-make bench                      # about ten minutes; writes this page 
+make bench                      # about ten minutes; writes this page
 make bench ARGS=--no-write      # the goals only
 make bench ARGS=--load          # the server under load alone: prints its section
 make bench ARGS=--page          # the page alone, beside React: prints its section

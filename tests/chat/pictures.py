@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.chat.picture import picture, rows_of
-from tests.chat.terminal import ALT_ENTER, CTRL_C, ROOT, Terminal
+from tests.chat.terminal import ALT_ENTER, CTRL_C, Terminal
+from tests.chat.zygote import ROOT
 
 _STAGE = ("--agent", "tests.chat.stage:agent")
 _STRIP = ROOT / "docs" / "pictures" / "terminal.svg"

@@ -1,22 +1,19 @@
 """Chats to be had quickly: one process imports everything once, and forks a chat for each that is
-asked for, on a terminal of its own. What runs is the command itself; only its imports are spared.
-
-Orders and answers are lines of JSON."""
+asked for. What runs is the command itself; only its imports are spared. The other end is
+`tests.chat.forker`; orders and answers are lines of JSON."""
 
 from __future__ import annotations
 
 import atexit
-import fcntl
 import json
 import os
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 _WAIT_S = 30.0
@@ -51,7 +48,7 @@ class Forked:
 
 @cache
 def _zygote() -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.chat.zygote"]
+    command = [sys.executable, "-m", "tests.chat.forker"]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     process = subprocess.Popen(command, text=True, cwd=ROOT, **pipes)
     atexit.register(_end, process)
@@ -73,59 +70,3 @@ def _ordered(order: dict[str, Any]) -> Any:
     process.stdin.write(json.dumps(order) + "\n")
     process.stdin.flush()
     return json.loads(process.stdout.readline())
-
-
-# --- the other end ------------------------------------------------------------------
-
-
-def _main() -> None:
-    import headrace.cli.chat.app_line
-    import headrace.cli.chat.plain_face
-    import headrace.cli.chat.terminal_face
-    import headrace.server.app
-    import headrace.transport.http_line
-    import tests.chat.stage  # noqa: F401
-
-    for line in sys.stdin:
-        order = json.loads(line)
-        answer = _polled(order["poll"]) if "poll" in order else _forked(order)
-        print(json.dumps(answer), flush=True)
-
-
-def _polled(pid: int) -> int | None:
-    done, status = os.waitpid(pid, os.WNOHANG)
-    return os.waitstatus_to_exitcode(status) if done else None
-
-
-def _forked(order: dict[str, Any]) -> int:
-    pid = os.fork()
-    if pid == 0:
-        _play(order)
-    return pid
-
-
-def _play(order: dict[str, Any]) -> NoReturn:
-    from headrace.cli.main import main
-
-    code = 1
-    try:
-        os.setsid()
-        tty = os.open(order["tty"], os.O_RDWR)
-        fcntl.ioctl(tty, termios.TIOCSCTTY, 0)
-        for number in range(3):
-            os.dup2(tty, number)
-        os.close(tty)
-        sys.stdin = open(0, closefd=False)
-        sys.stdout = open(1, "w", buffering=1, closefd=False)
-        sys.stderr = open(2, "w", buffering=1, closefd=False)
-        os.environ.clear()
-        os.environ.update(order["env"])
-        os.chdir(order["cwd"])
-        code = main(["chat", *order["argv"]])
-        sys.stdout.flush()
-    finally:
-        os._exit(code)
-
-
-if __name__ == "__main__":
-    _main()

@@ -59,12 +59,16 @@ def test_t7_no_address_and_no_parameter_leads_outside(tmp_path: Path, record_pro
             record_property("summary", f"T7: {count} addresses, none leads outside")
 
     async def parameters(server: Served, export: str) -> None:
-        for payload in found[::3]:
+        for payload in found:
             quoted = quote(payload)
+            found_by = await sent(server, "get", f"/api/conversations?q={quoted}", None)
+            assert found_by.body == b'{"conversations":[]}', payload
+            change = {"leaf_id": payload}
+            check(await sent(server, "patch", export.removesuffix("/export"), change), payload)
             check(await sent(server, "get", f"{export}?format={quoted}", None), payload)
             body = {"message": "x"}
             check(await sent(server, "post", f"/api/chat?protocol={quoted}", body), payload)
-            for field in ("conversation_id", "parent_id", "model", "effort"):
+            for field in ("conversation_id", "parent_id", "beside_id", "model", "effort"):
                 check(await sent(server, "post", "/api/chat", {**body, field: payload}), payload)
 
     asyncio.run(main())

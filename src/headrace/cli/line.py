@@ -18,6 +18,11 @@ def print_lines(*lines: str, out: TextIO | None = None) -> None:
     out.flush()
 
 
+def plain_signs(text: str) -> str:
+    """The same in ASCII signs; foreign words stay as they are."""
+    return text.translate(_PLAIN)
+
+
 def can_write(text: str, out: TextIO) -> bool:
     """Whether the encoding of `out` has all of it."""
     try:
@@ -36,4 +41,4 @@ def forgive(*outs: TextIO) -> None:
 
 def _written(text: str, out: TextIO) -> str:
     encoding = out.encoding or "ascii"
-    return text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)
+    return plain_signs(text).encode(encoding, "replace").decode(encoding)

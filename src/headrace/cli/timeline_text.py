@@ -33,8 +33,6 @@ _STYLES: dict[SpanKind, Style] = {
     "tool": Style.YELLOW,
     "text": Style.BOLD,
 }
-# The same columns for encodings without these signs.
-_PLAIN = str.maketrans("━╸╺─╴╶◆┬…·›×", "===---*+~->x")
 _NAMES = ("time", "chars", "per s")
 _NUMBER_COLUMNS = 9
 _NUMBERS = ((72, 3), (56, 2), (32, 1))
@@ -47,11 +45,6 @@ def timeline_lines(timeline: Timeline, columns: int, paint: Paint) -> list[str]:
     """The drawing; no line is wider than `columns`, which should be 12 or more."""
     drawing = _Drawing(timeline, max(columns, MIN_COLUMNS), paint)
     return [*drawing.head(), *drawing.rows(), "", *drawing.foot()]
-
-
-def plain_signs(text: str) -> str:
-    """The drawing in ASCII signs; foreign names stay as they are."""
-    return text.translate(_PLAIN)
 
 
 class _Drawing:

@@ -22,6 +22,8 @@ from headrace.transport.tape import Shelf, Tape
 HOST = "127.0.0.1"
 _NEAR = frozenset({"127.0.0.1", "localhost", "::1"})
 _CONNECT_S = 10.0
+# Not 0: that would wait for ever.
+_STOP_S = 0.05
 _MAX_LINE_BYTES = 64 * 1024
 # What two ends say to each other, and not to the ends behind them (RFC 9110, 7.6.1). What is
 # recorded must be read again, so nothing compressed is asked for.
@@ -72,7 +74,7 @@ class Proxy:
             trust_env=False,
             skip_auto_headers=_AUTOMATIC,
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=0.0)
+        self._runner = web.ServerRunner(server, shutdown_timeout=_STOP_S)
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()
         return int(listener.getsockname()[1])

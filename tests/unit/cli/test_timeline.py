@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from headrace import events as ev
 from headrace.cli.colour import Paint
+from headrace.cli.line import plain_signs
 from headrace.cli.main import main
 from headrace.cli.timeline_layout import (
     MAX_LANES,
@@ -30,7 +31,7 @@ from headrace.cli.timeline_layout import (
 )
 from headrace.cli.timeline_printer import TimelinePrinter
 from headrace.cli.timeline_svg import WIDTH, timeline_svg
-from headrace.cli.timeline_text import plain_signs, timeline_lines
+from headrace.cli.timeline_text import timeline_lines
 from headrace.content import END_TURN, Usage
 from headrace.events import Event, Record
 from headrace.phases.span import Span
