@@ -12,6 +12,7 @@ MODEL ?=
 ARGS ?=
 
 BIN := .venv/bin
+RELEASE := .venv-release/bin
 NPM := web/npm.sh
 STATIC := src/headrace/server/static
 # Folders too: theirs is the only time stamp that a removed file changes.
@@ -25,7 +26,7 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check format fmt lint types layers bench docs fuzz soak wheel web screenshots chromium clean
+.PHONY: help setup serve test check format fmt lint types layers bench docs fuzz soak wheel lock sbom web screenshots chromium clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,8 +89,19 @@ soak: setup ## Long forms: agents with faults, streams, kills, hostile requests,
 wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m build --wheel
 
+lock: .venv-release/.stamp ## Pin what a server needs, with hashes, into requirements/server.txt
+	@mkdir -p requirements
+	@$(RELEASE)/pip-compile --quiet --generate-hashes --strip-extras --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  --extra server --extra chat --output-file requirements/server.txt pyproject.toml
+
+sbom: .venv-release/.stamp ## Tell what is in it: a CycloneDX bill of materials, dist/sbom.json
+	@mkdir -p dist
+	@$(RELEASE)/cyclonedx-py requirements requirements/server.txt \
+	  --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.json
+
 clean: ## Remove environments, builds and caches
-	@rm -rf .venv .venv-bench web/node_modules bench/page/node_modules bench/page/build $(STATIC) build dist site screenshots .cache .coverage htmlcov .hypothesis \
+	@rm -rf .venv .venv-bench .venv-release web/node_modules bench/page/node_modules bench/page/build $(STATIC) build dist site screenshots .cache .coverage htmlcov .hypothesis \
 	  .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	@find src tests bench docs examples -name __pycache__ -prune -exec rm -rf {} +
 
@@ -99,6 +111,9 @@ clean: ## Remove environments, builds and caches
 
 .venv-bench/.stamp: pyproject.toml bench/requirements.txt
 	$(call environment,.venv-bench,-e . -r bench/requirements.txt)
+
+.venv-release/.stamp: pyproject.toml
+	$(call environment,.venv-release,pip-tools cyclonedx-bom)
 
 web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc | .venv/.stamp
 	@echo 'installing into web/node_modules ...'

@@ -174,12 +174,25 @@ def test_whom_it_is_not_for_is_refused(target: str, lines: list[str], tmp_path: 
         if lines and lines[0].startswith("Host"):
             sent = sent.replace(f"Host: 127.0.0.1:{recorder.port}\r\n".encode(), b"", 1)
         shown = await said(recorder.port, sent)
-        assert shown.startswith((b"HTTP/1.1 403", b"HTTP/1.1 400"))
+        assert shown.startswith((b"HTTP/1.1 403", b"HTTP/1.0 400"))
         assert server.peers == []
 
     recorder = run(tmp_path, answering(whole("200 OK", b"{}")), play)
     assert recorder.tapes == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_request_that_is_none_is_not_logged_with_its_key(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def play(recorder: Recorder, server: Any) -> None:
+        sent = f"POST / HTTP/1.1\r\nAuthorization: {KEY}\r\n{KEY}\0\r\n\r\n"
+        shown = await said(recorder.port, sent.encode())
+        assert b" 400 " in shown
+        assert server.peers == []
+
+    run(tmp_path, answering(whole("200 OK", b"{}")), play)
+    assert KEY not in "".join(capfd.readouterr())
 
 
 def test_a_path_cannot_name_another_host(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ _PLAIN = str.maketrans("━╸╺─╴╶◆┬…·›×✓✗“”", '===---
 
 def print_lines(*lines: str, out: TextIO | None = None) -> None:
     """Print them at once, in signs that `out` (standard output) can write."""
-    out = sys.stdout if out is None else out
+    target = out or sys.stdout
     text = "".join(f"{line}\n" for line in lines)
-    out.write(text if can_write(text, out) else _written(text, out))
-    out.flush()
+    target.write(text if can_write(text, target) else _written(text, target))
+    target.flush()
 
 
 def plain_signs(text: str) -> str:

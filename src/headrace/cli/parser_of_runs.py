@@ -9,65 +9,69 @@ from typing import Any
 from headrace.cli.option import add_color, add_wire_options
 
 _REPLAY = """\
-Play a recorded stream or a stored run again, at its own pace or faster: in the terminal as
-`headrace ask` shows it, or in the page as a conversation. Nobody is asked anything.
+Play a recorded stream or a stored run again, at its own pace or faster: in
+the terminal as `headrace ask` shows it, or in the page as a conversation.
+Nobody is asked anything.
 """
 _REPLAY_EXAMPLES = """\
 examples:
-  headrace replay answer.sse                a recorded stream, with its times
-  headrace replay --speed 4 answer.sse      four times as fast
+  headrace replay answer.sse              a recorded stream, with its times
+  headrace replay --speed 4 answer.sse    four times as fast
   headrace replay --speed max answer.sse | wc -w
-  headrace replay last                      the newest run of the server's folder
+  headrace replay last                    the newest run that is kept
   headrace replay run_4f2a8c1d --data ./data
-  headrace replay --page last               the same in the page
+  headrace replay --page last             the same in the page
 
-times are those of FILE.chunks.json where it lies beside FILE, else --rate reads a second;
-a run has those of its records, as long as the server keeps them (--keep-logs).
-The server that holds the folder may run: it is only read.
+times are those of FILE.chunks.json where it lies beside FILE, else --rate
+reads a second; a run has those of its records, as long as the server keeps
+them (--keep-logs). The server that holds the folder may run: it is only read.
 
-exit code: 0 when it was played, also where it tells of a failure; 1 where there is nothing
-to play; 2 for a wrong command line; 130 after Ctrl-C.
+exit code: 0 when it was played, also where it tells of a failure; 1 where
+there is nothing to play; 2 for a wrong command line; 130 after Ctrl-C.
 """
 _RECORD = """\
-Record what a provider answers to any program: a proxy on this machine that hands everything
-through as it is, and keeps the raw bytes of the answers with their times. Keys are never
-written: of the headers only harmless ones are kept, and what looks like a key is masked.
+Record what a provider answers to any program: a proxy on this machine that
+hands everything through as it is, and keeps the raw bytes of the answers with
+their times. Keys are never written: of the headers only harmless ones are
+kept, and what looks like a key is masked.
 """
 _RECORD_EXAMPLES = """\
 examples:
   headrace record --provider anthropic --out recordings
-  headrace record --upstream https://gateway.example/v1 --out recordings --port 9100
+  headrace record --upstream https://gateway.example/v1 --out recordings
 
-Set the base_url that it prints in your program, ask, and stop it with Ctrl-C. Then:
+Set the base_url that it prints in your program, ask, and stop it with Ctrl-C:
   headrace decode recordings/001-messages.sse
   headrace replay recordings/001-messages.sse
 
 each answer is three files:
   001-messages.sse               the raw bytes
-  001-messages.sse.chunks.json   the length of each read and the milliseconds before it
+  001-messages.sse.chunks.json   the length of each read, and the pause before
   001-messages.sse.request.json  what was asked, without keys
 """
 _INSPECT = """\
-Show where the time of a run or of a recorded stream went: thinking, tools and text over time,
-the wait for the first of them, tokens per second, and the stretches in which nothing came.
+Show where the time of a run or of a recorded stream went: thinking, tools and
+text over time, the wait for the first of them, tokens per second, and the
+stretches in which nothing came.
 """
 _INSPECT_EXAMPLES = """\
 examples:
-  headrace inspect last                     the newest run of the server's folder
+  headrace inspect last                   the newest run that is kept
   headrace inspect run_4f2a8c1d --data ./data
-  headrace inspect answer.sse               a recorded stream
-  headrace inspect --svg run.svg last       the same as a picture
+  headrace inspect answer.sse             a recorded stream
+  headrace inspect --svg run.svg last     the same as a picture
   headrace inspect --json last | jq .tokens_per_s
 
-a run is named by its id, by that of its message, or by the beginning of either. Its records
-tell how fast it came and where it paused; when they are no longer kept, its message still
-tells when each part began and ended. The server that holds the folder may run: it is only
-read.
+a run is named by its id, by that of its message, or by the beginning of
+either. Its records tell how fast it came and where it paused; when they are
+no longer kept, its message still tells when each part began and ended. The
+server that holds the folder may run: it is only read.
 """
 _DOCTOR = """\
-Look whether everything is in its place, and say what is wrong and how to mend it: versions,
-extras, keys (never shown), the port, the data folder, SQLite, the page, the terminal, the
-clock. Nothing is changed, and only this machine is asked.
+Look whether everything is in its place, and say what is wrong and how to mend
+it: versions, extras, keys (never shown), the port, the data folder, SQLite,
+the page, the terminal, the clock. Nothing is changed, and only this machine
+is asked.
 """
 _DOCTOR_EXAMPLES = """\
 examples:

@@ -5,6 +5,7 @@ It is no proxy for anything else: the upstream is the only place that it ever as
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import AsyncIterator, Callable
 from urllib.parse import urlsplit
@@ -32,6 +33,12 @@ _HOP = frozenset(
     " transfer-encoding upgrade host expect".split()
 )
 _ASKED_ANEW = _HOP | {"accept-encoding"}
+# What it logs of requests that are none may hold a key.
+_QUIET = logging.getLogger("headrace.transport.proxy")
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
+
+RawHeaders = tuple[tuple[bytes, bytes], ...]
 _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 
@@ -63,6 +70,7 @@ class Proxy:
             handler_cancellation=True,
             auto_decompress=False,
             access_log=None,
+            logger=_QUIET,
             max_line_size=_MAX_LINE_BYTES,
             max_field_size=_MAX_LINE_BYTES,
         )
@@ -93,7 +101,7 @@ class Proxy:
             self._complained(refusal)
             return _problem(403, refusal)
         url = self._upstream + request.raw_path
-        tape = Tape(self._shelf, request.method, url, list(request.headers.items()))
+        tape = Tape(self._shelf, request.method, url, _written(request.raw_headers))
         try:
             return await self._forwarded(request, url, tape)
         finally:
@@ -131,7 +139,7 @@ class Proxy:
         self, request: web.BaseRequest, url: str, tape: Tape
     ) -> aiohttp.ClientResponse | str:
         assert self._session is not None
-        headers = [(n, v) for n, v in request.headers.items() if n.lower() not in _ASKED_ANEW]
+        headers = [(n, v) for n, v in _written(request.raw_headers) if n.lower() not in _ASKED_ANEW]
         if request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0
@@ -153,7 +161,7 @@ class Proxy:
         self, request: web.BaseRequest, answer: aiohttp.ClientResponse, tape: Tape
     ) -> web.StreamResponse:
         out = web.StreamResponse(status=answer.status, reason=answer.reason)
-        for name, value in answer.headers.items():
+        for name, value in _written(answer.raw_headers):
             if name.lower() not in _HOP:
                 out.headers.add(name, value)
         await out.prepare(request)
@@ -171,6 +179,11 @@ class Proxy:
             if request.transport is not None:
                 request.transport.close()
         return out
+
+
+def _written(headers: RawHeaders) -> list[tuple[str, str]]:
+    """As they were written: the client would change the case of names that it knows."""
+    return [(name.decode("latin-1"), value.decode("utf-8", "replace")) for name, value in headers]
 
 
 async def _body(request: web.BaseRequest, tape: Tape) -> AsyncIterator[bytes]:

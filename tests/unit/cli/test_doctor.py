@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import headrace
 from headrace.cli import doctor_data, doctor_machine, doctor_package, doctor_port, holder
 from headrace.cli.doctor_machine import clock_finding
 from headrace.cli.doctor_package import extras_of, numbers
@@ -147,7 +149,7 @@ def test_it_needs_no_more_than_the_core(tmp_path: Path) -> None:
 def test_a_page_that_is_not_built_is_doubtful(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(doctor_package.headrace, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(headrace, "__file__", str(tmp_path / "__init__.py"))
     finding = doctor_package._page()
     assert finding.state == "doubtful"
     assert "make web" in finding.mend
@@ -297,7 +299,7 @@ class Usage(NamedTuple):
 def test_a_full_disk_is_said(
     free: int, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor_machine.shutil, "disk_usage", lambda path: Usage(free))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(free))
     assert doctor_data._space(tmp_path / "not" / "there").state == state
 
 

@@ -132,7 +132,7 @@ def test_a_pipe_without_signs_gets_plain_ones(data: Path, monkeypatch: pytest.Mo
     out = TextIOWrapper(BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", out)
     assert main(["inspect", "last", "--data", str(data)]) == 0
-    drawn = out.buffer.getvalue().decode("ascii")  # type: ignore[attr-defined]
+    drawn = out.buffer.getvalue().decode("ascii")
     assert "====" in drawn
 
 

@@ -3,32 +3,24 @@ where the answers come from."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    asynccontextmanager,
-)
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
 from headrace.cli.chat.advice import advice_of
-from headrace.cli.chat.desk import END_FRAMES, Answer, Ask, Desk, Refused, ServedModel
-from headrace.cli.chat.face import REFRESH_S, AnswerView, Face
+from headrace.cli.chat.desk import Answer, Ask, Desk, Refused, ServedModel
+from headrace.cli.chat.face import Face
 from headrace.cli.chat.interrupt import Interrupts
 from headrace.cli.chat.safe_text import one_line, safe
 from headrace.cli.chat.slash import EFFORTS, Order, help_rows, order_from
 from headrace.cli.chat.step import Thought, Tool, stored_steps
 from headrace.cli.chat.transcript import listed, markdown, sources
+from headrace.cli.chat.watcher import LEFT, Leave, Watcher
 from headrace.cli.chat.wording import count, duration
 from headrace.errors import HeadraceError
 from headrace.projections.ux import MessageEvent
 from headrace.projections.ux.frame import EndFrame, MessageError
-
-LEFT = 130
-"""The exit code after Ctrl-C."""
-_STOPPING = "Stopping"
 
 
 class Models(Protocol):
@@ -37,14 +29,6 @@ class Models(Protocol):
     def choose(self, name: str) -> None:
         """Another one. Raises `UsageError` where there is none of that name."""
         ...
-
-
-class Leave(Exception):
-    """The person has had enough; `code` is what the program ends with."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
 
 
 class Chat:
@@ -56,23 +40,19 @@ class Chat:
         face: Face,
         models: Models,
         interrupts: Interrupts,
-        silence: Callable[[], AbstractContextManager[None]],
+        watcher: Watcher,
     ) -> None:
         self._desk = desk
         self._face = face
         self._models = models
         self._interrupts = interrupts
-        self._silence = silence
+        self._watcher = watcher
         self.effort: str | None = None
         self._model: str | None = None
         self._conversation_id: str | None = None
         self._leaf_id: str | None = None
         self._question_id: str | None = None
         self._event: MessageEvent | None = None
-        # The answer that is shown, what Ctrl-C does to it, and whether it waits for its turn.
-        self._view: AnswerView | None = None
-        self._is_waiting = False
-        self._pressed: Callable[[], None] | None = None
         self.has_failed = False
         """Whether something was not answered, or not done."""
 
@@ -113,17 +93,6 @@ class Chat:
             self.has_failed = True
             self._face.complain(_told(error))
 
-    def interrupt(self) -> None:
-        """Ctrl-C came as a signal."""
-        if self._pressed is not None:
-            self._pressed()
-
-    def waits(self, told: str) -> None:
-        """Something keeps the answer from beginning."""
-        self._is_waiting = True
-        if self._view is not None:
-            self._view.say(told)
-
     # -- asking
 
     async def ask(self, text: str) -> None:
@@ -150,64 +119,13 @@ class Chat:
         await self._answer(self._desk.asked(again))
 
     async def _answer(self, asked: AbstractAsyncContextManager[Answer]) -> None:
-        """Watch an answer until its end, or until somebody leaves. The first Ctrl-C asks it to
-        stop: what had come is kept, and its last frame tells so."""
-        view = self._view = self._face.answer()
-        stop = asyncio.Event()
-        work = asyncio.create_task(self._watched(asked, view, stop), name="answer")
-        has_left = False
-
-        def pressed() -> None:
-            nonlocal has_left
-            has_left = self._interrupts.press(is_idle=False)
-            stop.set()
-            view.say(_STOPPING)
-            if has_left or self._is_waiting:
-                work.cancel()
-
-        self._pressed = pressed
-        try:
-            with self._silence():
-                async with _ticking(view):
-                    end = await work
-        except asyncio.CancelledError:
-            if not stop.is_set():
-                raise
-            if has_left:
-                raise Leave(LEFT) from None
-            view.close()
+        end = await self._watcher.watch(asked, self._face.answer(), self._begin)
+        if end is None:
             self._face.note("Stopped before it was asked.")
-            return
-        finally:
-            self._pressed = self._view = None
-            self._is_waiting = False
-            await _cancelled(work)
-            view.close()
-        self._tell_end(end)
-
-    async def _watched(
-        self,
-        asked: AbstractAsyncContextManager[Answer],
-        view: AnswerView,
-        stop: asyncio.Event,
-    ) -> EndFrame:
-        async with asked as answer:
-            self._begin(answer)
-            if not stop.is_set():
-                view.say("")
-            stopping = asyncio.create_task(_stopped(answer, stop), name="stop")
-            try:
-                async for frames in answer.frames():
-                    view.feed(frames)
-                    last = frames[-1]
-                    if isinstance(last, END_FRAMES):
-                        return last
-            finally:
-                await _cancelled(stopping)
-        raise AssertionError("a stream ends with a last frame, or raises")
+        else:
+            self._tell_end(end)
 
     def _begin(self, answer: Answer) -> None:
-        self._is_waiting = False
         self._conversation_id = answer.conversation_id
         self._question_id = answer.question_id
         self._leaf_id = answer.event_id
@@ -374,32 +292,6 @@ def model_line(model: ServedModel, *, is_current: bool) -> str:
     name = model.model if model.name == "default" else f"{model.name}: {model.model}"
     stand_in = " · a stand-in, no language model" if model.is_rehearsal else ""
     return f"{'*' if is_current else ' '} {one_line(name)}{stand_in}"
-
-
-@asynccontextmanager
-async def _ticking(view: AnswerView) -> AsyncGenerator[None, None]:
-    """Draws again and again, while an answer comes."""
-    task = asyncio.create_task(_tick(view), name="tick")
-    try:
-        yield
-    finally:
-        await _cancelled(task)
-
-
-async def _tick(view: AnswerView) -> None:
-    while True:
-        view.tick()
-        await asyncio.sleep(REFRESH_S)
-
-
-async def _stopped(answer: Answer, stop: asyncio.Event) -> None:
-    await stop.wait()
-    await answer.cancel()
-
-
-async def _cancelled(task: asyncio.Task[object]) -> None:
-    task.cancel()
-    await asyncio.wait({task})
 
 
 def _told(error: Exception) -> str:

@@ -20,6 +20,7 @@ from headrace.cli.chat.face import Face
 from headrace.cli.chat.input_lines import InputLines
 from headrace.cli.chat.interrupt import Interrupts
 from headrace.cli.chat.slash import completions
+from headrace.cli.chat.watcher import Watcher
 from headrace.cli.colour import is_terminal
 from headrace.cli.serve import data_folder
 from headrace.errors import HeadraceError, UsageError
@@ -42,7 +43,8 @@ def run(options: Namespace) -> int:
         name = (error.name or "").split(".")[0]
         if name not in _EXTRAS:
             raise
-        print(f"headrace chat: {name} is missing: install headrace[chat]", file=sys.stderr)
+        todo = "install headrace[chat]" + (", or use --plain" if name in _EXTRAS[:2] else "")
+        print(f"headrace chat: {name} is missing: {todo}", file=sys.stderr)
         return 1
 
 
@@ -109,9 +111,11 @@ async def _talk(options: Namespace) -> int:
         from headrace.cli.chat.terminal_face import silent_keyboard
 
         silence = silent_keyboard
-    chat = Chat(desk, face, choice, Interrupts(time.monotonic), silence)
-    exchange.waits = chat.waits
-    _listen(chat, interrupt)
+    interrupts = Interrupts(time.monotonic)
+    watcher = Watcher(interrupts, silence)
+    chat = Chat(desk, face, choice, interrupts, watcher)
+    exchange.waits = watcher.waits
+    _listen(watcher, interrupt)
     logging.getLogger("headrace").addHandler(_Complaint(face))
     try:
         code = await _begun(chat, desk, face, options, is_quiet=is_piped)
@@ -140,12 +144,12 @@ def _completes(line: str) -> list[tuple[str, str]]:
     return list(completions(line, [f"{name}:" for name in CATALOGUE]))
 
 
-def _listen(chat: Chat, interrupt: Callable[[], None]) -> None:
+def _listen(watcher: Watcher, interrupt: Callable[[], None]) -> None:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
 
     def pressed() -> None:
-        chat.interrupt()
+        watcher.interrupt()
         interrupt()
 
     loop.add_signal_handler(signal.SIGINT, pressed)
