@@ -173,7 +173,7 @@ class Terminal:
     def is_typing(self, text: str) -> bool:
         """Whether it stands at the prompt, and is not sent yet."""
         row = self.rows[self._screen.cursor.y]
-        return row.endswith(text[-self._screen.columns + 2 :])
+        return not self.is_at_prompt and row.endswith(text[-self._screen.columns + 2 :])
 
     def wait_for_exit(self) -> int:
         """What it ended with."""

@@ -154,9 +154,7 @@ def test_every_state_fits_into_the_columns(theatre: Theatre, columns: int) -> No
 def test_wide_characters_are_counted_right(theatre: Theatre) -> None:
     chat = theatre.stage(columns=40)
     chat.say("wide")
-    chat.wait_for("水車")
-    window = [row for row in chat.rows if row.startswith("│")]
-    assert len(window) == 6
+    chat.wait_for(lambda shown: sum(row.startswith("│") for row in shown.rows) == 6)
     assert len([row for row in chat.rows if _HEADER.match(row)]) == 1
     theatre.gate(1)
     chat.wait_for("Writing · ").wait_for(lambda shown: shown.all.count("水車") == 6)

@@ -48,8 +48,7 @@ class ReplayAgent(Agent):
     def run(self, input: Any, history: Sequence[Message] = (), **options: Any) -> Run:
         """A run to enter."""
         run_id, sink = options.get("run_id") or "", options.get("sink")
-        records = _moved(self._records, run_id, int(time.time() * 1000))
-        return cast("Run", ReplayRun(records, self._speed, self._curtain, sink))
+        return cast("Run", ReplayRun(self._records, run_id, self._speed, self._curtain, sink))
 
 
 class ReplayRun:
@@ -58,12 +57,14 @@ class ReplayRun:
     def __init__(
         self,
         records: Sequence[Record],
+        run_id: str,
         speed: float | None,
         curtain: asyncio.Event,
         sink: Sink | None,
     ) -> None:
         self.records: list[Record] = []
         self._script = records
+        self._run_id = run_id
         self._speed = speed
         self._curtain = curtain
         self._sink = sink
@@ -113,13 +114,14 @@ class ReplayRun:
         except asyncio.CancelledError:
             if self._stop is None or _is_over(self.records):
                 raise
-            last = self.records[-1] if self.records else Record(0, self._script[0].at_ms, _CUT)
+            last = self.records[-1] if self.records else Record(0, _now_ms(), _CUT)
             await self._write([Record(last.seq + 1, last.at_ms, self._stop)])
 
     async def _play_all(self) -> None:
         loop = asyncio.get_running_loop()
-        started_s, first_ms = loop.time(), self._script[0].at_ms
-        for at_ms, batch in groupby(self._script, attrgetter("at_ms")):
+        records = _moved(self._script, self._run_id, _now_ms())
+        started_s, first_ms = loop.time(), records[0].at_ms
+        for at_ms, batch in groupby(records, attrgetter("at_ms")):
             if self._speed is not None:
                 due_s = started_s + (at_ms - first_ms) / 1000 / self._speed
                 await asyncio.sleep(max(due_s - loop.time(), 0.0))
@@ -179,6 +181,10 @@ def _end_of(event: Any) -> Event:
 
 def _numbered(rows: Sequence[_Row]) -> list[Record]:
     return [Record(seq, *row) for seq, row in enumerate(rows, 1)]
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 def _moved(records: Sequence[Record], run_id: str, now_ms: int) -> list[Record]:

@@ -25,6 +25,8 @@ _READERS = 4
 _BUSY_MS = 5_000
 # Readers are several, and look up little.
 _READER_CACHE_KB = 512
+# Commits wait for a checkpoint: seldom, then. The file beside the database grows to 16 MB for it.
+_CHECKPOINT_PAGES = 4_000
 
 
 class StorageFailed(HeadraceError):
@@ -180,6 +182,7 @@ class Database:
         connection.row_factory = sqlite3.Row
         connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._is_durable else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection

@@ -129,7 +129,7 @@ def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
         some = rows[start : start + _MAX_ROWS]
         places = ",".join(["(?,?,?)"] * len(some))
         values = [value for row in some for value in row]
-        connection.execute(f"INSERT INTO records VALUES {places}", values)
+        connection.execute(f"INSERT INTO records (run_id, seq, body) VALUES {places}", values)
 
 
 def last_seq(connection: sqlite3.Connection, run_id: str) -> int:

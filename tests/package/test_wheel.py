@@ -1,0 +1,84 @@
+"""What a newcomer gets: the wheel in an empty environment, with nothing but what the README says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.talk import Talk
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.timeout(300)
+
+
+def _run(*command: object, **options: object) -> str:
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, check=False, **options
+    )  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stdout + done.stderr
+    return str(done.stdout)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the commands."""
+    folder = tmp_path_factory.mktemp("empty")
+    _run(sys.executable, "-m", "venv", folder)
+    _run(folder / "bin" / "python", "-m", "pip", "install", "-qq", f"{wheel}[server,chat]")
+    return folder / "bin"
+
+
+@pytest.fixture
+def served(installed: Path, tmp_path: Path) -> Iterator[str]:
+    command = [installed / "headrace", "serve", "--port", "0", "--data", tmp_path / "data"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().rpartition(" at ")[2].strip()
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_the_wheel_carries_the_page_and_the_types(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in ("py.typed", "server/static/index.html", "server/static/headrace.js"):
+        assert f"headrace/{name}" in names
+    assert not [name for name in names if "node_modules" in name or name.endswith(".stamp")]
+
+
+def test_the_core_needs_msgspec_alone(wheel: Path, tmp_path: Path) -> None:
+    _run(sys.executable, "-m", "venv", tmp_path / "core")
+    python = tmp_path / "core" / "bin" / "python"
+    _run(python, "-m", "pip", "install", "-qq", wheel)
+    listed = _run(python, "-m", "pip", "list", "--format", "freeze").split()
+    names = {line.partition("==")[0].lower() for line in listed if "==" in line}
+    assert names - {"pip", "setuptools"} == {"headrace", "msgspec"}
+    _run(python, "-c", "from headrace import Decoder, decode, fold, history")
+    assert "usage" in _run(tmp_path / "core" / "bin" / "headrace", "--help").lower()
+
+
+def test_the_page_is_shown(served: str, browser: Browser) -> None:
+    talk = Talk(browser.new_page(), served).open()
+    talk.ask("What is 12 * 34?")
+    expect(talk.page.locator(".text").last).to_contain_text("408")
+    talk.page.context.close()
+
+
+def test_ask_works_in_a_pipe(installed: Path, tmp_path: Path) -> None:
+    said = _run(installed / "headrace", "ask", "-m", "rehearsal:demo", "Hi", cwd=tmp_path, input="")
+    assert "rehearsal" in said
