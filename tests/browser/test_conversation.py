@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import aiohttp
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from headrace.rehearsal.script import refuse, say, think, turn
 from tests.browser.stage import Stage, gate
@@ -110,6 +111,25 @@ def test_tokens_and_time_are_told(talk: Talk) -> None:
     expect(talk.page.locator(".cost")).to_contain_text("tokens")
 
 
+def test_a_reader_who_looks_elsewhere_and_comes_back_is_left_alone(
+    stage: Stage, talk: Talk
+) -> None:
+    lines = "\n\n".join(f"Line {number}." for number in range(80))
+    stage.plays["q"] = [turn(say(lines), gate(1), say("\n\nEnd."))]
+    talk.send("q")
+    expect(talk.page.locator(".text")).to_contain_text("Line 79.")
+    talk.page.locator(".text").hover()
+    talk.page.mouse.wheel(0, -900)
+    talk.until(f"() => {_SCROLLER}.scrollHeight - {_SCROLLER}.scrollTop > 1500")
+    talk.page.wait_for_timeout(200)
+    held = talk.page.evaluate(f"() => {_SCROLLER}.scrollTop")
+    talk.page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
+    talk.page.wait_for_timeout(300)
+    stage.release(1)
+    talk.settle()
+    assert talk.page.evaluate(f"() => {_SCROLLER}.scrollTop") == held
+
+
 def test_a_reader_who_scrolls_up_is_left_alone(stage: Stage, talk: Talk) -> None:
     lines = "\n\n".join(f"Line {number}." for number in range(80))
     stage.plays["q"] = [turn(say(lines), gate(1), say("\n\n" + lines), gate(2), say("\n\nEnd."))]
@@ -136,16 +156,109 @@ _AT_END = "(one) => one.scrollHeight - one.scrollTop - one.clientHeight < 3"
 _SCROLLER = "document.querySelector('headrace-chat').shadowRoot.querySelector('.scroller')"
 
 
-def test_what_the_server_refuses_is_said_and_kept(stage: Stage, talk: Talk) -> None:
+def test_what_the_server_refuses_goes_back_to_where_it_was_written(
+    stage: Stage, talk: Talk
+) -> None:
     busy = {"error": {"code": "busy", "message": "wait a little"}}
+    keys: list[str | None] = []
+    talk.page.on("request", lambda one: keys.append(one.headers.get("idempotency-key")))
     talk.page.route("**/api/chat", lambda route: route.fulfill(status=429, json=busy))
     talk.send("precious words")
     expect(talk.page.locator(".notice")).to_contain_text("wait a little")
-    expect(talk.page.locator(".said")).to_have_text("precious words")
+    expect(talk.composer).to_have_value("precious words")
+    talk.page.reload()
+    expect(talk.composer).to_have_value("precious words")
+    talk.composer.press("Enter")
+    expect(talk.page.locator(".notice")).to_contain_text("wait a little")
     talk.page.unroute("**/api/chat")
     talk.page.get_by_role("button", name="Try again").click()
     talk.settle()
     expect(talk.page.locator(".text").last).to_be_visible()
+    expect(talk.page.locator(".said")).to_have_text(["precious words"])
+    sent = [key for key in keys if key]
+    assert len(sent) == 3
+    assert sent[1] == sent[2], "the same question is never asked twice"
+
+
+def test_a_question_whose_answer_was_lost_on_the_way_is_shown_once(
+    stage: Stage, talk: Talk
+) -> None:
+    stage.plays["q"] = [turn(say("One."), gate(1), say(" Two."))]
+    talk.ask("Hello there")
+
+    def accept_and_break(route: Route) -> None:
+        # The server takes it; what it says never comes.
+        stage.do(lambda: _post(stage, route.request.post_data or "", route.request.headers))
+        route.abort()
+
+    talk.page.route("**/api/chat", accept_and_break)
+    talk.send("q")
+    expect(talk.page.locator(".streaming .text")).to_contain_text("One.")
+    expect(talk.page.locator(".said")).to_have_text(["Hello there", "q"])
+    expect(talk.page.locator(".notice")).to_have_count(0)
+    stage.release(1)
+    talk.settle()
+    expect(talk.page.locator(".text").last).to_have_text("One. Two.")
+
+
+async def _post(stage: Stage, body: str, headers: dict[str, str]) -> None:
+    """Ask as the page would, and hang up."""
+    async with aiohttp.ClientSession() as session:
+        sent = {name: headers[name] for name in ("content-type", "idempotency-key")}
+        async with session.post(f"{stage.url}/api/chat", data=body, headers=sent):
+            pass
+
+
+def test_the_last_click_wins(stage: Stage, talk: Talk) -> None:
+    for name in ("first", "second"):
+        stage.plays[name] = [turn(say(f"About the {name}."))]
+        talk.page.get_by_role("button", name="New conversation").click()
+        talk.ask(name)
+    rows = talk.page.locator(".list .title")
+    talk.page.get_by_role("button", name="New conversation").click()
+
+    def late(route: Route) -> None:
+        talk.page.wait_for_timeout(400)
+        route.continue_()
+
+    slow = talk.page.evaluate(
+        "() => document.querySelector('headrace-chat').chat.store.conversations"
+        ".find((one) => one.title === 'first').id"
+    )
+    talk.page.route(f"**/api/conversations/{slow}", late)
+    rows.get_by_text("first").click()
+    rows.get_by_text("second").click()
+    talk.page.wait_for_timeout(900)
+    expect(talk.page.locator(".text")).to_have_text("About the second.")
+
+
+def test_what_is_written_while_the_first_question_goes_out_stays(stage: Stage, talk: Talk) -> None:
+    stage.plays["q"] = [turn(say("Hello."))]
+
+    def late(route: Route) -> None:
+        talk.composer.type("and then")
+        route.continue_()
+
+    talk.page.route("**/api/chat", late)
+    talk.send("q")
+    talk.settle()
+    expect(talk.page.locator(".text")).to_have_text("Hello.")
+    expect(talk.composer).to_have_value("and then")
+
+
+def test_a_conversation_that_was_deleted_elsewhere_is_not_shown(
+    stage: Stage, context: BrowserContext
+) -> None:
+    one = Talk(context.new_page(), stage.url).open()
+    one.ask("Hello there")
+    other = Talk(context.new_page(), stage.url).open(one.conversation_id)
+    expect(other.answers).to_have_count(1)
+    one.page.get_by_role("button", name="Delete Hello there").click()
+    one.page.get_by_role("button", name="Delete", exact=True).click()
+    expect(other.answers).to_have_count(0)
+    expect(other.page.locator(".notice")).to_contain_text("gone")
+    other.ask("Another")
+    expect(other.answers).to_have_count(1)
 
 
 def test_who_goes_elsewhere_and_comes_back_finds_the_answer_once(stage: Stage, talk: Talk) -> None:

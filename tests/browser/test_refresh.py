@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -74,7 +75,9 @@ def test_a_server_that_is_restarted_says_how_the_answer_ended(stage: Stage, page
 
 
 @pytest.mark.timeout(120)
-def test_eight_tabs_stream_and_stop_still_works(stage: Stage, context: BrowserContext) -> None:
+def test_eight_tabs_stream_and_stop_still_works(
+    stage: Stage, context: BrowserContext, record_property: Any
+) -> None:
     stage.plays["q"] = [turn(say("Going on"), gate(1), say("."))]
     talks = [Talk(context.new_page(), stage.url).open() for _ in range(8)]
     for talk in talks:
@@ -82,14 +85,25 @@ def test_eight_tabs_stream_and_stop_still_works(stage: Stage, context: BrowserCo
     for talk in talks:
         expect(talk.page.locator(".text")).to_contain_text("Going on")
     for talk in (talks[-1], talks[0]):
+        talk.page.evaluate(_WATCH)
         talk.page.get_by_role("button", name="Stop").click()
         talk.settle()
+        stopped_ms = talk.page.evaluate("() => window.stoppedAt - window.clickedAt")
+        record_property("summary", f"Stop with eight tabs took {stopped_ms:.0f} ms")
+        assert stopped_ms < 1_000, "a tab that waits for its turn is told at once"
         expect(talk.page.locator(".notice")).to_contain_text("You stopped")
     assert all(talk.page.locator(".streaming").count() == 1 for talk in talks[1:-1])
     stage.release(1)
     for talk in talks[1:-1]:
         talk.settle()
         expect(talk.page.locator(".text")).to_have_text("Going on.")
+
+
+_WATCH = """() => {
+  const { chat, shadowRoot } = document.querySelector("headrace-chat");
+  chat.bus.watch(chat.streamingId, () => { window.stoppedAt = performance.now(); });
+  shadowRoot.addEventListener("click", () => { window.clickedAt = performance.now(); }, true);
+}"""
 
 
 def test_two_tabs_on_one_conversation_agree(stage: Stage, context: BrowserContext) -> None:

@@ -142,6 +142,33 @@ def test_every_kind_of_record_comes_back_as_it_was(opened: Opened) -> None:
     play(opened, body)
 
 
+def closed(seq: int) -> Record:
+    return Record(seq, 1_000 + seq, ev.RunClosed("committed", "msg"))
+
+
+def test_nothing_follows_the_end_of_a_run(opened: Opened) -> None:
+    kept = [*records(1, 2), closed(3)]
+
+    async def write(log: Log) -> None:
+        with pytest.raises(StorageFailed):
+            await log.append("run", [*records(1, 1), closed(2), *records(3, 3)])
+        assert await log.read("run") == []
+        await log.append("run", kept)
+        await refuse(log)
+
+    async def refuse(log: Log) -> None:
+        for late in (records(4, 4), records(4, 6), [closed(4)]):
+            with pytest.raises(StorageFailed):
+                await log.append("run", late)
+            ((_, failure),) = await put(log, [late])
+            assert isinstance(failure, StorageFailed)
+        await log.append("run", [])
+        assert await log.read("run") == kept
+
+    play(opened, write)
+    play(opened, refuse)
+
+
 def test_a_run_is_forgotten_alone(opened: Opened) -> None:
     async def body(log: Log) -> None:
         for name in ("a", "b", "c"):
@@ -208,5 +235,21 @@ def test_a_tail_that_fails_holds_up_no_other(opened: Opened) -> None:
         assert all(failure is None for _, failure in right)
         assert await log.read("right") == records(1, 9)
         assert await log.read("wrong") == []
+
+    play(opened, body)
+
+
+def test_what_is_put_behind_the_end_of_a_run_is_refused_alone(opened: Opened) -> None:
+    async def body(log: Log) -> None:
+        late = [[*records(1, 1), closed(2)], records(3, 3), [closed(3)], records(4, 4)]
+        within = [[closed(1), *records(2, 2)], records(1, 1)]
+        told, other, mixed = await asyncio.gather(
+            put(log, late, "late"), put(log, [records(1, 9)], "right"), put(log, within, "within")
+        )
+        assert [failure is None for _, failure in told] == [True, False, False, False]
+        assert other == [(0, None)]
+        assert isinstance(mixed[0][1], StorageFailed)
+        assert await log.read("late") == [*records(1, 1), closed(2)]
+        assert await log.read("right") == records(1, 9)
 
     play(opened, body)

@@ -59,7 +59,8 @@ class Database:
 
     async def write(self, work: Work[T]) -> T:
         """Do the work in a transaction; returns when it is committed. Work that raises is
-        undone, and only that."""
+        undone, and only that. It may be done more than once, of which one counts: it keeps its
+        hands off everything but the connection."""
         return await asyncio.shield(asyncio.wrap_future(self.submit(work)))
 
     def submit(self, work: Work[T], *, is_atomic: bool = False) -> Future[T]:
@@ -135,6 +136,9 @@ class Database:
                     done.append((future, self._done(connection, work)))
                 except Exception as error:  # noqa: BLE001 (it belongs to whoever asked)
                     future.set_exception(_named(error))
+                    if not connection.in_transaction:
+                        self._redo(connection, group)
+                        return
             connection.execute("COMMIT")
             self.commits += 1
         except sqlite3.Error as error:
@@ -153,11 +157,19 @@ class Database:
         try:
             result = work(connection)
         except BaseException:
-            connection.execute("ROLLBACK TO job")
-            connection.execute("RELEASE job")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK TO job")
+                connection.execute("RELEASE job")
             raise
         connection.execute("RELEASE job")
         return result
+
+    def _redo(self, connection: sqlite3.Connection, group: list[_Job]) -> None:
+        """One job has cost all of them their transaction, as on a full disk
+        (https://www.sqlite.org/lang_transaction.html): each of the others gets its own."""
+        for job in group:
+            if not job.future.done():
+                self._commit(connection, [job])
 
     def _undo(self, connection: sqlite3.Connection) -> None:
         if connection.in_transaction:

@@ -1,8 +1,9 @@
-// Where the words are.
+// Where the words are: every element of every text, and the row below it.
 () => {
   const root = document.querySelector("headrace-chat").shadowRoot;
-  return [...root.querySelectorAll(".text, .said")].map((one) => {
+  const found = root.querySelectorAll(".said, .text, .text .block > *, .text figure pre, .assistant .foot");
+  return [...found].map((one) => {
     const { top, left } = one.getBoundingClientRect();
-    return [Math.round(top), Math.round(left)];
+    return [one.localName, Math.round(top), Math.round(left)];
   });
 }

@@ -100,12 +100,11 @@ export class API {
     await this.#fetch(`api/conversations/${encodeURIComponent(id)}`, { method: "DELETE" });
   }
 
-  async ask(ask: Ask, key: string, signal: AbortSignal): Promise<Begun> {
+  async ask(ask: Ask, key: string): Promise<Begun> {
     const response = await this.#fetch("api/chat", {
       method: "POST",
       body: JSON.stringify(ask),
       headers: { "content-type": "application/json", "idempotency-key": key },
-      signal,
     });
     return {
       eventId: response.headers.get("x-event-id") ?? "",

@@ -8,7 +8,7 @@ import type { EndFrame, Frame, ToolStarted } from "./frame.js";
 import { StreamingSessionManager } from "./session.js";
 import { Store } from "./store.js";
 import { Tabs } from "./tabs.js";
-import { leafUnder } from "./tree.js";
+import { leafUnder, ROOT } from "./tree.js";
 
 const NEWS_MS = 5_000;
 
@@ -17,12 +17,25 @@ export interface Pending {
   readonly text: string | undefined;
   /** The message that it stands below. */
   readonly parentId: string | null;
+  readonly conversationId: string | null;
   readonly startedAt: number;
   readonly ask: Ask;
   readonly key: string;
   /** Stopped before there was anything to stop. */
-  isStopped?: boolean;
-  error: Refused | Error | undefined;
+  isStopped: boolean;
+}
+
+/** A question that the server has not taken, as far as we know. */
+export interface Failed extends Pending {
+  readonly error: Error;
+  /** The messages that there were; one more with the same text is this one, taken after all. */
+  readonly known: ReadonlySet<string>;
+}
+
+/** Words that go back to where they were written. */
+export interface Returned {
+  readonly draftKey: string;
+  readonly text: string;
 }
 
 export class Chat {
@@ -36,9 +49,14 @@ export class Chat {
   effort: string | undefined;
   search = "";
   pending: Pending | null = null;
+  failed: Failed | null = null;
+  returned: Returned | null = null;
+  /** The conversation that was begun here last. */
+  begunId: string | null = null;
   /** Why nothing can be shown: no token, no server, no such conversation. */
   problem: Refused | Error | null = null;
   isOnline = true;
+  #loads = 0;
   /** How an event ended that the store cannot tell: one that was not saved. */
   readonly unsaved = new Set<string>();
 
@@ -84,17 +102,20 @@ export class Chat {
   }
 
   async show(conversationId: string | null): Promise<void> {
-    this.pending = null;
     this.problem = null;
-    if (conversationId === null) {
-      this.store.open = null;
-      this.sessions.close();
-      this.opened(null);
-      this.changed();
-      return;
-    }
-    if (this.store.open?.conversation.id !== conversationId) this.sessions.close();
-    await this.#guarded(() => this.#load(conversationId));
+    if (conversationId !== (this.store.open?.conversation.id ?? null)) this.#leave();
+    if (conversationId !== null) return await this.#guarded(() => this.#load(conversationId));
+    this.#loads += 1;
+    this.store.open = null;
+    this.opened(null);
+    this.changed();
+  }
+
+  /** What is on its way goes on without being watched. */
+  #leave(): void {
+    this.pending = null;
+    this.isOnline = true;
+    this.sessions.close();
   }
 
   async rename(id: string, title: string): Promise<void> {
@@ -125,12 +146,35 @@ export class Chat {
     });
   }
 
+  /** The last one that was asked for wins, however late others come. */
   async #load(id: string): Promise<void> {
-    const whole = await this.api.conversation(id);
+    const number = (this.#loads += 1);
+    const whole = await this.api.conversation(id).catch((error: unknown) => {
+      if (number === this.#loads) throw this.#gone(id, error);
+    });
+    if (!whole || number !== this.#loads) return;
     this.store.show(whole, (eventId) => this.sessions.isStreaming(eventId));
+    this.#forgetTaken();
     this.opened(id);
     for (const live of this.store.open?.live.values() ?? []) this.#watch(live);
     this.changed();
+  }
+
+  /** A conversation that was deleted elsewhere is not shown any longer. */
+  #gone(id: string, error: unknown): unknown {
+    if (!(error instanceof Refused) || error.status !== 404) return error;
+    if (this.store.open?.conversation.id === id) this.#leave();
+    this.store.open = null;
+    this.opened(null);
+    return new Refused(404, "gone", "This conversation is gone.", error.requestId, undefined);
+  }
+
+  /** A question that seemed lost, and is there: nobody need send it again. */
+  #forgetTaken(): void {
+    const failed = this.failed;
+    const messages = [...(this.store.open?.messages.values() ?? [])];
+    const isThere = (one: ShownMessage): boolean => one.role === "user" && one.text === failed?.text;
+    if (failed && messages.some((one) => isThere(one) && !failed.known.has(one.id))) this.failed = null;
   }
 
   async #changedElsewhere(conversationId: string): Promise<void> {
@@ -148,7 +192,7 @@ export class Chat {
   }
 
   get isBusy(): boolean {
-    return this.streamingId !== undefined || (this.pending !== null && !this.pending.error);
+    return this.streamingId !== undefined || this.pending !== null;
   }
 
   async send(text: string): Promise<void> {
@@ -173,15 +217,23 @@ export class Chat {
     await this.#ask(text, question.parent_id, ask);
   }
 
-  async retryPending(): Promise<void> {
-    const pending = this.pending;
-    if (pending) await this.#post({ ...pending, error: undefined, startedAt: Date.now() });
+  /** Send once more what was not taken: under the same key, so that it is never asked twice. */
+  async retry(): Promise<void> {
+    const failed = this.failed;
+    if (failed) await this.#post({ ...failed, isStopped: false, startedAt: Date.now() });
   }
 
+  /** End what is being written; one that is only on its way, as soon as it is there. */
   async stop(): Promise<void> {
     if (this.pending) this.pending.isStopped = true;
     const id = this.streamingId;
-    if (id) await this.api.cancel(id).catch(() => undefined);
+    if (!id) return;
+    try {
+      await this.api.cancel(id);
+      this.sessions.hurry(id);
+    } catch {
+      this.announce("It could not be stopped: the server cannot be reached.");
+    }
   }
 
   async turnTo(messageId: string): Promise<void> {
@@ -198,25 +250,29 @@ export class Chat {
 
   async #ask(text: string | undefined, parentId: string | null, ask: Ask): Promise<void> {
     const chosen = { ...(this.model && { model: this.model }), ...(this.effort && { effort: this.effort }) };
+    const wanted = { ...ask, ...chosen };
+    // The same key gives the same run: what is sent again as it was is asked once.
+    const isSame = this.failed && JSON.stringify(this.failed.ask) === JSON.stringify(wanted);
     await this.#post({
       text,
       parentId,
+      conversationId: this.store.open?.conversation.id ?? null,
       startedAt: Date.now(),
-      ask: { ...ask, ...chosen },
-      // The same key gives the same run: a question that is sent twice is asked once.
-      key: randomKey(),
-      error: undefined,
+      ask: wanted,
+      key: isSame && this.failed ? this.failed.key : randomKey(),
+      isStopped: false,
     });
   }
 
   async #post(pending: Pending): Promise<void> {
     this.pending = pending;
-    const open = this.store.open;
-    if (open) open.leafId = pending.parentId;
+    this.failed = null;
+    const leafId = this.store.open?.leafId;
+    if (this.store.open) this.store.open.leafId = pending.parentId ?? ROOT;
     this.changed();
     this.announce("Sent. Thinking.");
     try {
-      const begun = await this.api.ask(pending.ask, pending.key, new AbortController().signal);
+      const begun = await this.api.ask(pending.ask, pending.key);
       const at = Date.now();
       const live: LiveEvent = { event_id: begun.eventId, parent_id: begun.parentId, created_at: at };
       if (this.pending !== pending) {
@@ -228,10 +284,21 @@ export class Chat {
       this.sessions.watch(begun.eventId, at, begun.response);
       if (pending.isStopped) await this.stop();
     } catch (error) {
-      pending.error = error as Error;
-      this.announce(`Not sent: ${pending.error.message}`);
+      if (this.store.open && this.pending === pending) this.store.open.leafId = leafId ?? null;
+      this.#fail(pending, error as Error);
     }
     this.changed();
+  }
+
+  /** Nothing that was written is lost: it goes back into the composer, and can be sent again. */
+  #fail(pending: Pending, error: Error): void {
+    const known = new Set(this.store.open?.messages.keys());
+    if (this.pending === pending) this.pending = null;
+    this.failed = { ...pending, error, known };
+    if (pending.text !== undefined) this.returned = { draftKey: pending.conversationId ?? "new", text: pending.text };
+    this.announce(`Not sent: ${error.message}`);
+    // What is there, or was taken after all, is shown by the conversation itself.
+    if (this.store.open?.conversation.id === pending.conversationId) void this.refresh();
   }
 
   #begin(pending: Pending, conversationId: string, live: LiveEvent): void {
@@ -248,6 +315,7 @@ export class Chat {
       text === undefined ? null : { id: live.parent_id, parent_id: parentId, role: "user", created_at: at, text };
     this.store.begin(conversation, question, live);
     this.pending = null;
+    this.begunId = conversationId;
     this.opened(conversationId);
     this.tabs.tell(conversationId);
     void this.#guarded(() => this.list());

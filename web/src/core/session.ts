@@ -38,10 +38,6 @@ export class StreamingSessionManager {
     return this.#sessions.has(eventId);
   }
 
-  get active(): readonly string[] {
-    return [...this.#sessions.keys()];
-  }
-
   /** Watch an event until its end; `response` is its stream, where one is open already. */
   watch(eventId: string, createdAt: number, response?: Response): void {
     if (this.#sessions.has(eventId)) {
@@ -54,6 +50,11 @@ export class StreamingSessionManager {
     void session.run(response).finally(() => {
       if (this.#sessions.get(eventId) === session) this.#sessions.delete(eventId);
     });
+  }
+
+  /** Something has happened to this event: look at once. */
+  hurry(eventId: string): void {
+    this.#sessions.get(eventId)?.hurry();
   }
 
   /** Break all connections, as a lost network does; they are taken up again. */
@@ -75,6 +76,7 @@ class Session {
   #lastId = "";
   #isOver = false;
   #connection = new AbortController();
+  #hurry: () => void = () => undefined;
 
   constructor(
     readonly eventId: string,
@@ -88,6 +90,14 @@ class Session {
 
   drop(): void {
     this.#connection.abort();
+  }
+
+  hurry(): void {
+    this.#hurry();
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await Promise.race([pause(ms), new Promise<void>((resolve) => (this.#hurry = resolve))]);
   }
 
   async run(response: Response | undefined): Promise<void> {
@@ -104,7 +114,7 @@ class Session {
       response = undefined;
       if (this.#isOver) return;
       waitMs = this.#lastId !== before ? FIRST_WAIT_MS : Math.min(waitMs * 2, LONGEST_WAIT_MS);
-      await pause(waitMs);
+      await this.#pause(waitMs);
       await shown();
     }
   }
@@ -114,10 +124,14 @@ class Session {
     const got = await withSlot(() => this.#connect(response));
     if (got) return;
     await this.#connect(response, SIP_MS);
-    if (!this.#isOver) await pause(SIP_PAUSE_MS);
+    if (!this.#isOver) await this.#pause(SIP_PAUSE_MS);
   }
 
   async #connect(response: Response | undefined, limitMs?: number): Promise<void> {
+    if (this.#isOver) {
+      void response?.body?.cancel().catch(() => undefined);
+      return;
+    }
     const connection = new AbortController();
     this.#connection = connection;
     const abort = (): void => {
@@ -177,6 +191,7 @@ class Session {
 
   #lose(): void {
     this.#isOver = true;
+    this.manager.events.connection(this.eventId, true);
     this.manager.events.lost(this.eventId);
     this.manager.bus.clear(this.eventId);
   }

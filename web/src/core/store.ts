@@ -23,8 +23,14 @@ export class Store {
     const before = this.open?.conversation.id === whole.conversation.id ? this.open : null;
     const messages = new Map(whole.messages.map((one) => [one.id, one]));
     const live = new Map(whole.live.map((one) => [one.event_id, one]));
-    for (const id of live.keys()) if (messages.has(id)) live.delete(id);
     let leafId = whole.conversation.leaf_id;
+    // An answer that we have seen end has ended, whatever an older look at it says.
+    for (const id of live.keys()) {
+      const ended = before?.messages.get(id);
+      if (ended) messages.set(id, ended);
+      if (ended && before?.leafId === id) leafId = id;
+      if (messages.has(id)) live.delete(id);
+    }
     for (const [id, begun] of before?.live ?? []) {
       if (!isStreaming(id) || messages.has(id) || live.has(id)) continue;
       live.set(id, begun);
@@ -51,14 +57,11 @@ export class Store {
     const live = open?.live.get(event.id);
     if (!open || !live) return;
     this.writes += 1;
-    open.live.delete(event.id);
     const { parent_id } = live;
+    const isShown = this.liveBelow === live;
+    open.live.delete(event.id);
     open.messages.set(event.id, { id: event.id, parent_id, role: "assistant", created_at: event.created_at, event });
-    if (open.leafId === parent_id) open.leafId = event.id;
-  }
-
-  forget(eventId: string): void {
-    this.open?.live.delete(eventId);
+    if (isShown) open.leafId = event.id;
   }
 
   /** The messages that are shown. */

@@ -6,8 +6,12 @@ export interface Node {
   readonly created_at: number;
 }
 
+/** The leaf of nothing: what comes next is a first message. */
+export const ROOT = "";
+
 /** The messages from the root to this leaf; the newest branch where the leaf is unknown. */
 export function branch<T extends Node>(nodes: ReadonlyMap<string, T>, leafId: string | null): T[] {
+  if (leafId === ROOT) return [];
   const path: T[] = [];
   let node = (leafId === null ? undefined : nodes.get(leafId)) ?? newest([...nodes.values()]);
   const seen = new Set<string>();

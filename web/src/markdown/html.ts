@@ -27,7 +27,9 @@ const marked = new Marked(formulas, {
       const name = language ? ` data-language="${language}"` : "";
       const kind = language ? ` class="language-${language}"` : "";
       const code = escapeText(text.replace(/\n$/, ""));
-      return `<figure class="code"${name}><pre tabindex="0"><code${kind}>${code}\n</code></pre></figure>\n`;
+      // The bar has its place from the start; its button comes when the block has settled.
+      const bar = `<figcaption>${language ?? ""}</figcaption>`;
+      return `<figure class="code"${name}>${bar}<pre tabindex="0"><code${kind}>${code}\n</code></pre></figure>\n`;
     },
     checkbox({ checked }) {
       const [state, label] = checked ? ["true", "done"] : ["false", "to do"];

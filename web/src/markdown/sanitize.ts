@@ -6,7 +6,7 @@ import { hostToShow, isCarriedPicture, safeAddress } from "./address.js";
 import { withoutHarm, withoutUnseen } from "./invisible.js";
 
 const TAGS =
-  "p h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code figure div table thead tbody tr th td " +
+  "p h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code figure figcaption div table thead tbody tr th td " +
   "strong em del a br hr span bdi img";
 const ADDRESSES = "href src";
 const WORDS =

@@ -3,6 +3,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { Chat } from "../core/chat.js";
 import { siblings, type Node } from "../core/tree.js";
+import { passFocus } from "./element.js";
 import { icon } from "./icon.js";
 
 export function branchPicker(chat: Chat, node: Node): TemplateResult | typeof nothing {
@@ -11,10 +12,17 @@ export function branchPicker(chat: Chat, node: Node): TemplateResult | typeof no
   const place = all.findIndex((one) => one.id === node.id);
   const step = (by: number, label: string): TemplateResult => {
     const target = all[place + by];
+    const turn = (event: Event): void => {
+      if (!target) return;
+      const root = (event.target as Node).getRootNode() as ParentNode;
+      const buttons = `[data-versions="${target.id}"] :enabled`;
+      void chat.turnTo(target.id);
+      passFocus(() => root.querySelector<HTMLElement>(`${buttons}[aria-label="${label}"]`) ?? root.querySelector<HTMLElement>(buttons));
+    };
     return html`<button class="quiet ${by < 0 ? "back" : ""}" type="button" aria-label=${label} ?disabled=${!target}
-      @click=${() => target && void chat.turnTo(target.id)}>${icon("chevron")}</button>`;
+      @click=${turn}>${icon("chevron")}</button>`;
   };
-  return html`<span class="branches" role="group" aria-label="Versions">
+  return html`<span class="branches" data-versions=${node.id} role="group" aria-label="Versions">
     ${step(-1, "Earlier version")}<span class="place">${place + 1} / ${all.length}</span>${step(1, "Later version")}
   </span>`;
 }

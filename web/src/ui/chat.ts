@@ -7,7 +7,7 @@
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 import { API, Refused } from "../core/api.js";
 import { Chat } from "../core/chat.js";
-import { define } from "./element.js";
+import { define, keyOf, passFocus } from "./element.js";
 import { Follow } from "./follow.js";
 import { icon } from "./icon.js";
 import { LiveRegion } from "./live-region.js";
@@ -31,6 +31,9 @@ const TRIES = [
   "Plan three days in Oslo in November.",
 ];
 
+const COMPOSER = "headrace-composer textarea";
+const MENU = ".menu";
+
 export class HeadraceChat extends LitElement {
   static override styles = styles;
   static override properties = {
@@ -48,6 +51,7 @@ export class HeadraceChat extends LitElement {
   /** What the components draw; for tests and embedders to look at. */
   chat!: Chat;
   #live = new LiveRegion();
+  #openId: string | null = null;
   #follow = new Follow(() => this.requestUpdate());
 
   constructor() {
@@ -89,40 +93,43 @@ export class HeadraceChat extends LitElement {
     const scroller = this.renderRoot.querySelector<HTMLElement>(".scroller");
     if (scroller) this.#follow.attach(scroller);
     else this.#follow.detach();
+    const token = this.renderRoot.querySelector<HTMLElement>(".token input");
+    if (token) passFocus(() => token);
     if (this.routes) document.title = this.chat.store.open?.conversation.title || "Headrace";
   }
 
   override render(): TemplateResult {
     const { chat } = this;
     const open = chat.store.open;
-    const needsToken = chat.problem instanceof Refused && chat.problem.status === 401;
+    const needsToken = [chat.problem, chat.failed?.error].some((one) => one instanceof Refused && one.status === 401);
     return html`<div class="chat ${this.isDrawerOpen ? "drawer-open" : ""}" @keydown=${this.#key}>
       <headrace-sidebar .chat=${chat} .conversations=${chat.store.conversations} .openId=${open?.conversation.id ?? null}
-        .leave=${() => this.#drawer(false)}></headrace-sidebar>
+        .leave=${(id: string | null) => this.#drawer(false, id && this.isDrawerOpen ? MENU : COMPOSER)}></headrace-sidebar>
       <button class="veil" type="button" tabindex="-1" aria-label="Close the list" @click=${() => this.#drawer(false)}></button>
-      <main>
+      <main ?inert=${this.isDrawerOpen}>
         <header>
           <button class="quiet menu" type="button" aria-label="Conversations" aria-expanded=${this.isDrawerOpen ? "true" : "false"}
             @click=${() => this.#drawer(!this.isDrawerOpen)}>${icon("menu")}</button>
           <h1>${open?.conversation.title || "Headrace"}</h1>
           ${open ? this.#exportButton(open.conversation.id, open.conversation.title) : nothing}
         </header>
-        ${needsToken ? tokenForm(() => void chat.start(this.#routeId())) : this.#conversation()}
-        <div class="live-region" role="status" aria-live="polite"></div>
+        ${needsToken ? tokenForm(() => this.#admitted()) : this.#conversation()}
       </main>
+      <div class="live-region" role="status" aria-live="polite"></div>
     </div>`;
   }
 
   #conversation(): TemplateResult {
     const { chat } = this;
-    const isEmpty = chat.store.branch.length === 0 && !chat.pending;
+    const isEmpty = chat.store.branch.length === 0 && !chat.pending && !chat.failed;
     return html`<div class="scroller" tabindex="-1">
         <div class="thread ${isEmpty ? "blank" : ""}">${this.#problem()}${isEmpty ? this.#blank() : thread(chat)}</div>
       </div>
       <div class="bottom">
         ${this.#follow.isFollowing ? nothing : html`<button class="jump" type="button" @click=${() => this.#follow.toEnd()}>${icon("down")}<span>Newest</span></button>`}
         ${chat.isOnline ? nothing : html`<p class="offline" role="status">No connection. The answer goes on at the server; it is taken up when the connection is back.</p>`}
-        <headrace-composer .chat=${chat} .models=${chat.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}></headrace-composer>
+        <headrace-composer .chat=${chat} .models=${chat.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}
+          .returned=${chat.returned}></headrace-composer>
       </div>`;
   }
 
@@ -163,7 +170,7 @@ export class HeadraceChat extends LitElement {
   };
 
   #key(event: KeyboardEvent): void {
-    if (event.key === "Escape" && this.isDrawerOpen) this.#drawer(false);
+    if (keyOf(event) === "Escape" && this.isDrawerOpen) this.#drawer(false);
     const isCommand = (event.ctrlKey || event.metaKey) && event.shiftKey;
     if (isCommand && event.key.toLowerCase() === "o") {
       event.preventDefault();
@@ -172,13 +179,21 @@ export class HeadraceChat extends LitElement {
     }
   }
 
-  #drawer(isOpen: boolean): void {
+  #drawer(isOpen: boolean, next = isOpen ? ".new" : MENU): void {
     this.isDrawerOpen = isOpen;
-    if (!isOpen) this.#focus();
+    this.#focus(next);
+    // On a screen that has grown, or was turned, nothing is a drawer, and nothing may be shut off.
+    if (isOpen) matchMedia("(max-width: 760px)").addEventListener("change", () => (this.isDrawerOpen = false), { once: true });
   }
 
-  #focus(): void {
-    void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLElement>("headrace-composer textarea")?.focus());
+  #focus(next = COMPOSER): void {
+    void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLElement>(next)?.focus());
+  }
+
+  /** There is another token; what could not be sent with the old one is in the composer. */
+  #admitted(): void {
+    this.chat.problem = this.chat.failed = null;
+    void this.chat.start(this.#routeId());
   }
 
   // -- the address
@@ -194,7 +209,8 @@ export class HeadraceChat extends LitElement {
   };
 
   #opened(id: string | null): void {
-    this.#follow.isFollowing = true;
+    if (id !== this.#openId) this.#follow.isFollowing = true;
+    this.#openId = id;
     if (!this.routes || id === this.#routeId()) return;
     history.pushState(null, "", id === null ? location.pathname + location.search : `#/c/${id}`);
   }

@@ -2,8 +2,8 @@
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { ServedModel } from "../core/api.js";
-import type { Chat } from "../core/chat.js";
-import { define, Element } from "./element.js";
+import type { Chat, Returned } from "../core/chat.js";
+import { define, Element, keyOf, passFocus } from "./element.js";
 import { icon } from "./icon.js";
 
 export class Composer extends Element {
@@ -12,6 +12,7 @@ export class Composer extends Element {
     models: { attribute: false },
     draftKey: { attribute: false },
     isBusy: { attribute: false },
+    returned: { attribute: false },
     text: { state: true },
   };
   declare chat: Chat;
@@ -19,6 +20,8 @@ export class Composer extends Element {
   /** The conversation that the draft belongs to. */
   declare draftKey: string;
   declare isBusy: boolean;
+  /** What could not be sent comes back here. */
+  declare returned: Returned | null;
   declare text: string;
 
   constructor() {
@@ -27,12 +30,28 @@ export class Composer extends Element {
   }
 
   override willUpdate(changed: PropertyValues): void {
-    if (changed.has("draftKey")) this.text = recall(this.draftKey);
+    if (changed.has("draftKey")) this.#turn(changed.get("draftKey") as string | undefined);
+    const { returned } = this;
+    if (!changed.has("returned") || !returned || returned.draftKey !== this.draftKey || this.text !== "") return;
+    this.text = returned.text;
+    keep(this.draftKey, this.text);
   }
 
-  override updated(): void {
+  /** What was written while the first question was on its way belongs to the conversation that it began. */
+  #turn(before: string | undefined): void {
+    if (before === "new" && this.draftKey === this.chat.begunId && this.text !== "") {
+      keep("new", "");
+      keep(this.draftKey, this.text);
+      return;
+    }
+    this.text = recall(this.draftKey);
+  }
+
+  override updated(changed: PropertyValues): void {
     const area = this.area;
     if (!area) return;
+    // What was pressed to send makes room for the answer; whoever pressed it goes on here.
+    if (changed.has("isBusy") && !changed.get("isBusy")) passFocus(() => area);
     if (area.value !== this.text) area.value = this.text;
     area.rows = Math.min(8, Math.max(1, this.text.split("\n").length));
   }
@@ -85,8 +104,9 @@ export class Composer extends Element {
   }
 
   #key(event: KeyboardEvent): void {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) this.#submit(event);
-    if (event.key === "Escape" && this.isBusy) this.#stop();
+    const key = keyOf(event);
+    if (key === "Enter" && !event.shiftKey) this.#submit(event);
+    if (key === "Escape" && this.isBusy) this.#stop();
   }
 
   #submit(event: Event): void {

@@ -6,21 +6,24 @@ import { copyButton } from "./copy.js";
 
 export function enhance(block: HTMLElement): void {
   for (const figure of block.querySelectorAll<HTMLElement>("figure.code")) enhanceCode(figure);
-  for (const math of block.querySelectorAll<HTMLElement>(".math")) void enhanceMath(math);
+  enhanceMath(block);
+}
+
+/** Set the formulas of a block. */
+export function enhanceMath(block: HTMLElement): void {
+  for (const place of block.querySelectorAll<HTMLElement>(".math")) void setMath(place);
 }
 
 function enhanceCode(figure: HTMLElement): void {
   const code = figure.querySelector("code");
-  if (!code) return;
+  const bar = figure.querySelector("figcaption");
+  if (!code || !bar) return;
   const text = code.textContent ?? "";
-  const language = figure.dataset["language"] ?? "";
-  const bar = document.createElement("figcaption");
-  bar.append(language);
   const place = document.createElement("span");
   render(copyButton(() => text, "Copy code"), place);
   bar.append(place);
-  figure.prepend(bar);
-  if (language !== "") void colour(code, text, language);
+  const language = figure.dataset["language"];
+  if (language) void colour(code, text, language);
 }
 
 const MAX_COLOURED_CHARS = 50_000;
@@ -32,7 +35,16 @@ async function colour(code: HTMLElement, text: string, language: string): Promis
   if (html !== null) code.innerHTML = html;
 }
 
-async function enhanceMath(place: HTMLElement): Promise<void> {
+const MAX_SET = 200;
+const set = new Map<string, Node>();
+
+/** A formula that was set before is there at once: between two frames, nothing may move. */
+async function setMath(place: HTMLElement): Promise<void> {
+  const key = `${place.dataset["display"]} ${place.textContent}`;
+  const known = set.get(key);
+  if (known) return place.replaceChildren(known.cloneNode(true));
   const { drawMath } = await import("../markdown/math.js");
   await drawMath(place);
+  if (set.size >= MAX_SET) set.clear();
+  if (place.firstChild) set.set(key, place.firstChild.cloneNode(true));
 }

@@ -6,8 +6,6 @@ export class LiveRegion {
   #place: HTMLElement | null = null;
   #queue: string[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Everything that was said. */
-  readonly said: string[] = [];
 
   attach(place: HTMLElement | null): void {
     this.#place = place;
@@ -24,7 +22,6 @@ export class LiveRegion {
     if (!this.#place) return;
     const text = this.#queue.shift();
     if (text === undefined) return;
-    this.said.push(text);
     this.#place.textContent = text;
     this.#timer = setTimeout(() => this.#next(), PAUSE_MS);
   }

@@ -3,14 +3,19 @@
 
 import type { Prose } from "../core/view.js";
 import type { Block } from "../markdown/blocks.js";
-import { enhance } from "./enhance.js";
+import { enhance, enhanceMath } from "./enhance.js";
 import { define } from "./element.js";
 
 /** How many blocks go together, out of sight, once twice as many stand below them. */
 const PAGE_BLOCKS = 40;
 
+interface Shown {
+  block: Block;
+  readonly element: HTMLElement;
+}
+
 export class MarkdownView extends HTMLElement {
-  #shown: { block: Block; element: HTMLElement }[] = [];
+  #shown: Shown[] = [];
   #pages: HTMLElement[] = [];
   #tail: HTMLElement | null = null;
   #tailHTML = "";
@@ -21,23 +26,36 @@ export class MarkdownView extends HTMLElement {
   }
 
   #show(blocks: readonly Block[]): void {
-    let same = 0;
-    while (same < this.#shown.length && this.#shown[same]?.block === blocks[same]) same += 1;
-    if (same < this.#shown.length) same = this.#clear();
-    for (const block of blocks.slice(same)) {
-      const element = blockElement(block.html);
-      this.insertBefore(element, this.#tail);
-      this.#shown.push({ block, element });
-      enhance(element);
-      if (this.#shown.length - this.#pages.length * PAGE_BLOCKS > 2 * PAGE_BLOCKS) this.#turnPage();
+    if (blocks.length < this.#shown.length) this.#clear();
+    for (const [place, block] of blocks.entries()) {
+      const shown = this.#shown[place];
+      if (shown?.block === block) continue;
+      if (shown) this.#change(shown, block);
+      else this.#add(block);
     }
   }
 
-  /** Other blocks than before: rare, since only a text that is closed can change any. */
-  #clear(): number {
-    for (const { element } of this.#shown.splice(0)) element.remove();
-    for (const page of this.#pages.splice(0)) page.remove();
-    return 0;
+  #add(block: Block): void {
+    const element = blockElement(block.html);
+    this.insertBefore(element, this.#tail);
+    this.#shown.push({ block, element });
+    enhance(element);
+    if (this.#shown.length - this.#pages.length * PAGE_BLOCKS > 2 * PAGE_BLOCKS) this.#turnPage();
+  }
+
+  /** A definition that came late has changed a link in it: everything stays where it is. */
+  #change(shown: Shown, block: Block): void {
+    shown.block = block;
+    shown.element.innerHTML = block.html;
+    enhance(shown.element);
+  }
+
+  #clear(): void {
+    this.#shown = [];
+    this.#pages = [];
+    this.#tail = null;
+    this.#tailHTML = "";
+    this.replaceChildren();
   }
 
   /** Put the oldest blocks together. A browser lays out and watches pages, not blocks, so a long
@@ -66,6 +84,8 @@ export class MarkdownView extends HTMLElement {
       this.append(this.#tail);
     }
     this.#tail.innerHTML = html;
+    // A formula that is whole is set at once: it would grow when it settles.
+    enhanceMath(this.#tail);
   }
 }
 

@@ -3,14 +3,15 @@
 
 import { html, type TemplateResult } from "lit";
 import type { MediaView } from "../core/view.js";
+import { withoutUnseen } from "../markdown/invisible.js";
+import { link, webAddress } from "./link.js";
 
 const SHOWN = /^data:image\/(png|jpeg|gif|webp);base64,/;
 
-export function media(view: MediaView): TemplateResult {
-  if (SHOWN.test(view.url)) return html`<img class="media" src=${view.url} alt="Made by the model" />`;
-  if (!/^https?:\/\//.test(view.url)) return html`<p class="media-link">Something of the type ${view.mediaType}.</p>`;
-  const host = new URL(view.url).host;
+export function media({ url, mediaType }: MediaView): TemplateResult {
+  if (SHOWN.test(url)) return html`<img class="media" src=${url} alt="Made by the model" />`;
+  const address = webAddress(url);
   return html`<p class="media-link">
-    <a href=${view.url} target="_blank" rel="noopener noreferrer nofollow">Open ${view.mediaType} from ${host}</a>
+    ${address ? link(address, `Open ${mediaType} from ${address.host}`) : `Something of the type ${withoutUnseen(mediaType)}.`}
   </p>`;
 }

@@ -5,7 +5,7 @@ import { repeat } from "lit/directives/repeat.js";
 import type { Conversation } from "../core/api.js";
 import type { Chat } from "../core/chat.js";
 import { day } from "../core/format.js";
-import { define, Element } from "./element.js";
+import { define, Element, keyOf, passFocus } from "./element.js";
 import { icon } from "./icon.js";
 
 const SEARCH_PAUSE_MS = 180;
@@ -22,8 +22,8 @@ export class Sidebar extends Element {
   declare chat: Chat;
   declare conversations: readonly Conversation[];
   declare openId: string | null;
-  /** Called when a conversation was chosen: a drawer closes then. */
-  declare leave: () => void;
+  /** Called when a conversation was chosen, or null for a new one: a drawer closes then. */
+  declare leave: (id: string | null) => void;
   declare renaming: string;
   declare deleting: string;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -55,7 +55,7 @@ export class Sidebar extends Element {
     const isOpen = one.id === this.openId;
     const title = one.title || "Untitled";
     return html`<li class=${isOpen ? "open" : ""}>
-      <button class="title" type="button" aria-current=${isOpen ? "page" : nothing} @click=${() => this.#open(one.id)}>${title}</button>
+      <button class="title" type="button" data-id=${one.id} aria-current=${isOpen ? "page" : nothing} @click=${() => this.#open(one.id)}>${title}</button>
       <button class="quiet" type="button" aria-label="Rename ${title}" title="Rename" @click=${() => void this.#begin("renaming", one.id)}>${icon("edit")}</button>
       <button class="quiet" type="button" aria-label="Delete ${title}" title="Delete" @click=${() => void this.#begin("deleting", one.id)}>${icon("trash")}</button>
     </li>`;
@@ -65,32 +65,28 @@ export class Sidebar extends Element {
     const save = (event: Event): void => {
       event.preventDefault();
       const title = this.querySelector<HTMLInputElement>(".rename input")?.value.trim() ?? "";
-      this.renaming = "";
-      if (title !== "" && title !== one.title) void this.chat.rename(one.id, title);
+      const isOther = title !== "" && title !== one.title;
+      void this.#end(one.id, isOther ? this.chat.rename(one.id, title) : undefined);
     };
-    const key = (event: KeyboardEvent): void => {
-      if (event.key === "Escape") this.renaming = "";
-    };
-    return html`<form class="rename" @submit=${save} @keydown=${key}>
+    return html`<form class="rename" @submit=${save} @keydown=${this.#escape(one)}>
       <input aria-label="New title" .value=${one.title} maxlength="200" @blur=${() => (this.renaming = "")} />
     </form>`;
   }
 
   #deleteForm(one: Conversation): TemplateResult {
     const act = (): void => {
-      this.deleting = "";
-      void this.chat.delete(one.id);
+      const next = this.conversations[this.conversations.indexOf(one) + 1];
+      void this.#end(next?.id, this.chat.delete(one.id));
     };
-    return html`<div class="delete" role="group" aria-label="Delete ${one.title}?">
+    return html`<div class="delete" role="group" aria-label="Delete ${one.title}?" @keydown=${this.#escape(one)}>
       <span>Delete?</span>
       <button class="plain" type="button" @click=${act}>Delete</button>
-      <button class="plain" type="button" @click=${() => (this.deleting = "")}>Keep</button>
+      <button class="plain" type="button" @click=${() => void this.#end(one.id)}>Keep</button>
     </div>`;
   }
 
   async #begin(what: "renaming" | "deleting", id: string): Promise<void> {
-    this.renaming = "";
-    this.deleting = "";
+    this.renaming = this.deleting = "";
     this[what] = id;
     await this.updateComplete;
     const target = this.querySelector<HTMLElement>(".rename input, .delete button:last-child");
@@ -98,9 +94,27 @@ export class Sidebar extends Element {
     if (target instanceof HTMLInputElement) target.select();
   }
 
+  /** Leave the form, and it alone: a drawer stays. */
+  #escape(one: Conversation): (event: KeyboardEvent) => void {
+    return (event) => {
+      if (keyOf(event) !== "Escape") return;
+      event.stopPropagation();
+      void this.#end(one.id);
+    };
+  }
+
+  /** The form gives way to a row. What is done then may move the rows, and take the focus away again. */
+  async #end(id: string | undefined, work?: Promise<void>): Promise<void> {
+    const pass = (): void => passFocus(() => this.querySelector<HTMLElement>(id ? `[data-id="${id}"]` : ".new"));
+    this.renaming = this.deleting = "";
+    pass();
+    await work;
+    pass();
+  }
+
   #open(id: string | null): void {
     void this.chat.show(id);
-    this.leave();
+    this.leave(id);
   }
 
   #search(event: Event): void {

@@ -2,14 +2,14 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { Citation } from "../core/event.js";
+import { link, webAddress } from "./link.js";
 
 export function sources(citations: readonly Citation[]): TemplateResult | typeof nothing {
-  const links = new Map<string, string>();
-  for (const { ref = "", title } of citations) {
-    if (/^https?:\/\//.test(ref) && !links.has(ref)) links.set(ref, title || ref);
+  const links = new Map<string, TemplateResult>();
+  for (const { ref = "", title = "" } of citations) {
+    const url = webAddress(ref);
+    if (url && !links.has(url.href)) links.set(url.href, link(url, title));
   }
   if (links.size === 0) return nothing;
-  return html`<ol class="sources" aria-label="Sources">
-    ${[...links].map(([ref, title]) => html`<li><a href=${ref} title=${ref} target="_blank" rel="noopener noreferrer nofollow">${title}</a></li>`)}
-  </ol>`;
+  return html`<ol class="sources" aria-label="Sources">${[...links.values()].map((one) => html`<li>${one}</li>`)}</ol>`;
 }

@@ -1,7 +1,7 @@
 /** Asks for the token of a server that wants one. It stays in this browser, and goes out in a
  * header only. */
 
-import { html, type TemplateResult } from "lit";
+import { html, nothing, type TemplateResult } from "lit";
 
 const KEY = "headrace.token";
 
@@ -13,6 +13,7 @@ export function recallToken(): string | null {
   }
 }
 
+/** For when there is no token, or the server does not take the one there is. */
 export function tokenForm(done: () => void): TemplateResult {
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -23,6 +24,7 @@ export function tokenForm(done: () => void): TemplateResult {
   return html`<form class="token" @submit=${submit}>
     <h2>This server wants a token</h2>
     <p>Whoever runs it makes one with <code>headrace token create</code> and gives it to you.</p>
+    ${recallToken() ? html`<p role="alert"><strong>This token is not accepted.</strong></p>` : nothing}
     <input type="password" aria-label="Token" autocomplete="off" required />
     <button class="strong" type="submit">Go on</button>
   </form>`;

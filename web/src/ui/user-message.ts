@@ -5,7 +5,7 @@ import type { ShownMessage } from "../core/api.js";
 import type { Chat } from "../core/chat.js";
 import { branchPicker } from "./branch-picker.js";
 import { copyButton } from "./copy.js";
-import { define, Element } from "./element.js";
+import { define, Element, keyOf } from "./element.js";
 import { icon } from "./icon.js";
 
 export class UserMessage extends Element {
@@ -62,14 +62,15 @@ export class UserMessage extends Element {
   }
 
   #key(event: KeyboardEvent): void {
-    if (event.key === "Escape") void this.#leave();
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) this.#save(event);
+    const key = keyOf(event);
+    if (key === "Escape") void this.#leave();
+    if (key === "Enter" && !event.shiftKey) this.#save(event);
   }
 
   #save(event: Event): void {
     event.preventDefault();
     const text = this.querySelector("textarea")?.value.trim() ?? "";
-    this.isEditing = false;
+    void this.#leave();
     if (text !== "" && text !== this.message.text) void this.chat.edit(this.message, text);
   }
 }

@@ -12,8 +12,8 @@ describe("markdown", () => {
     ["3. a\n4. b", '<ol start="3">\n<li>a</li>\n<li>b</li>\n</ol>'],
     ["a <b>c</b>", "<p>a &lt;b&gt;c&lt;/b&gt;</p>"],
     ["<div>\n\n**a**\n\n</div>", "<p>&lt;div&gt;</p>\n<p><strong>a</strong></p>\n<p>&lt;/div&gt;</p>"],
-    ["```c++ x\na < b\n```", '<figure data-language="c++" class="code"><pre tabindex="0"><code class="language-c++">a &lt; b\n</code></pre></figure>'],
-    ["    a", '<figure class="code"><pre tabindex="0"><code>a\n</code></pre></figure>'],
+    ["```c++ x\na < b\n```", '<figure data-language="c++" class="code"><figcaption>c++</figcaption><pre tabindex="0"><code class="language-c++">a &lt; b\n</code></pre></figure>'],
+    ["    a", '<figure class="code"><figcaption></figcaption><pre tabindex="0"><code>a\n</code></pre></figure>'],
   ])("%j", (text, expected) => expect(sorted(html(text))).toBe(sorted(expected)));
 
   test("a table can be scrolled by keyboard and keeps its columns in line", () => {

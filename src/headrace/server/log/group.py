@@ -13,15 +13,32 @@ from concurrent.futures import Future
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from headrace.events import Record, encode_record
+from headrace.events import Record, RunClosed, decode_record, encode_record
 from headrace.server.database import Database, StorageFailed
 from headrace.server.log.log import Done
 
 Row: TypeAlias = tuple[str, int, bytes]
+CLOSED = -1
+"""The number of the last record, where nothing may follow it."""
 # A transaction for each event would cost more CPU; 5 ms is what the design allows.
 _GATHER_S = 0.003
 # SQLite allows 32,766 parameters; a statement of each length is kept prepared.
 _MAX_ROWS = 64
+
+class Rows(NamedTuple):
+    """Some records of one run, in order, as they are kept."""
+
+    rows: list[Row]
+    is_closing: bool
+    """Whether the last of them closes the run."""
+    is_late: bool
+    """Whether some come behind one that does."""
+
+    @property
+    def last_seq(self) -> int:
+        return CLOSED if self.is_closing else self.rows[-1][1]
+
+
 
 
 class GroupTail:
@@ -33,25 +50,16 @@ class GroupTail:
         self._group = group
         self._run_id = run_id
         self.last_seq: int | None = None
-        """As the file has it; None where that is not known. The writer's thread alone asks."""
+        """As it is committed; None where that is not known. The writer's thread alone asks."""
 
     def put(self, records: Sequence[Record], done: Done) -> None:
         """Keep these behind what was put before."""
-        run_id = self._run_id
-        rows = [(run_id, record.seq, encode_record(record)) for record in records]
-        self._group.put(_Entry(self, rows, done))
-
-    def follow(self, connection: sqlite3.Connection, first: int) -> None:
-        """Raises `StorageFailed` where a record does not follow the last one."""
-        if self.last_seq is None:
-            self.last_seq = last_seq(connection, self._run_id)
-        if first != self.last_seq + 1:
-            raise gap(self._run_id, first, self.last_seq)
+        self._group.put(_Entry(self, rows_of(self._run_id, records), done))
 
 
 class _Entry(NamedTuple):
     tail: GroupTail
-    rows: list[Row]
+    added: Rows
     done: Done
 
 
@@ -73,7 +81,7 @@ class Group:
     def _write(self) -> None:
         batch, self._waiting = self._waiting, []
         loop = asyncio.get_running_loop()
-        rows = sum(len(entry.rows) for entry in batch)
+        rows = sum(len(entry.added.rows) for entry in batch)
         future = self._database.submit(partial(_insert, batch), is_atomic=rows <= _MAX_ROWS)
         future.add_done_callback(partial(_tell, loop, self._written, batch))
 
@@ -95,14 +103,16 @@ def _insert(batch: list[_Entry], connection: sqlite3.Connection) -> list[Excepti
     """Insert what follows; for each entry what is wrong with it."""
     rows: list[Row] = []
     errors: list[Exception | None] = []
+    # Not kept in the tails before it is committed: this may be done again.
+    lasts: dict[GroupTail, int] = {}
     for tail, added, _ in batch:
         try:
-            tail.follow(connection, added[0][1])
+            check(connection, added, lasts.get(tail, tail.last_seq))
         except StorageFailed as error:
             errors.append(error)
             continue
-        tail.last_seq = added[-1][1]
-        rows += added
+        lasts[tail] = added.last_seq
+        rows += added.rows
         errors.append(None)
     insert_rows(connection, rows)
     return errors
@@ -115,10 +125,12 @@ def _tell(
     future: Future[list[Exception | None]],
 ) -> None:
     failure = future.exception()
-    if failure is not None:
-        for tail, _, _ in batch:
-            tail.last_seq = None
     errors = future.result() if failure is None else [None] * len(batch)
+    for (tail, added, _), error in zip(batch, errors, strict=True):
+        if failure is not None:
+            tail.last_seq = None
+        elif error is None:
+            tail.last_seq = added.last_seq
     if not loop.is_closed():
         loop.call_soon_threadsafe(written, batch, errors, failure)
 
@@ -132,14 +144,30 @@ def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
         connection.execute(f"INSERT INTO records (run_id, seq, body) VALUES {places}", values)
 
 
-def last_seq(connection: sqlite3.Connection, run_id: str) -> int:
+def rows_of(run_id: str, records: Sequence[Record]) -> Rows:
+    """The rows of some records; encoded by the caller's thread, not the writer's."""
+    rows = [(run_id, record.seq, encode_record(record)) for record in records]
+    ends = [isinstance(record.event, RunClosed) for record in records]
+    return Rows(rows, is_closing=any(ends), is_late=any(ends[:-1]))
+
+
+def check(connection: sqlite3.Connection, added: Rows, last: int | None = None) -> None:
+    """Raises `StorageFailed` where these do not follow the last record of their run, or come
+    behind its end. It is looked for where it is not known."""
+    run_id, first, _ = added.rows[0]
+    if last is None:
+        last = _last_seq(connection, run_id)
+    if last == CLOSED or added.is_late:
+        raise StorageFailed(f"run {run_id} is closed: record {first} cannot follow")
+    if first != last + 1:
+        raise StorageFailed(f"record {first} of run {run_id} does not follow record {last}")
+
+
+def _last_seq(connection: sqlite3.Connection, run_id: str) -> int:
     """The number of the last record of a run; 0 where there is none."""
-    (last,) = connection.execute(
-        "SELECT COALESCE(MAX(seq), 0) FROM records WHERE run_id = ?", (run_id,)
+    row = connection.execute(
+        "SELECT seq, body FROM records WHERE run_id = ? ORDER BY seq DESC LIMIT 1", (run_id,)
     ).fetchone()
-    return int(last)
-
-
-def gap(run_id: str, first: int, last: int) -> StorageFailed:
-    """Why a record was not kept."""
-    return StorageFailed(f"record {first} of run {run_id} does not follow record {last}")
+    if row is None:
+        return 0
+    return CLOSED if isinstance(decode_record(row["body"]).event, RunClosed) else int(row["seq"])

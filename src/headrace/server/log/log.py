@@ -25,7 +25,7 @@ class Log(Protocol):
 
     async def append(self, run_id: str, records: Sequence[Record]) -> None:
         """Keep these behind what is there. Raises `StorageFailed` where they do not follow
-        it without a gap, or cannot be kept; then none of them is."""
+        it without a gap, come behind a `RunClosed`, or cannot be kept; then none of them is."""
         ...
 
     def tail(self, run_id: str) -> Tail:

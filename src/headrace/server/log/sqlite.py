@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from headrace.events import Record, decode_record, encode_record
+from headrace.events import Record, decode_record
 from headrace.server.database import Database
-from headrace.server.log.group import Group, GroupTail, Row, gap, insert_rows, last_seq
+from headrace.server.log.group import Group, GroupTail, Rows, check, insert_rows, rows_of
 
 
 class SQLiteLog:
@@ -39,20 +39,12 @@ class SQLiteLog:
         )
 
 
-def rows_of(run_id: str, records: Sequence[Record]) -> list[Row]:
-    """The rows of some records; encoded by the caller's thread, not the writer's."""
-    return [(run_id, record.seq, encode_record(record)) for record in records]
-
-
-def insert(connection: sqlite3.Connection, rows: list[Row]) -> None:
-    """Append rows of one run. Raises `StorageFailed` where they leave a gap or come twice."""
-    if not rows:
-        return
-    run_id, first, _ = rows[0]
-    last = last_seq(connection, run_id)
-    if first != last + 1:
-        raise gap(run_id, first, last)
-    insert_rows(connection, rows)
+def insert(connection: sqlite3.Connection, added: Rows) -> None:
+    """Append rows of one run. Raises `StorageFailed` where they leave a gap, come twice, or come
+    behind its end."""
+    if added.rows:
+        check(connection, added)
+        insert_rows(connection, added.rows)
 
 
 def _bodies(connection: sqlite3.Connection, run_id: str, after: int) -> list[bytes]:

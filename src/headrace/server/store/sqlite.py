@@ -12,7 +12,8 @@ from headrace.content import TextContent
 from headrace.events import Record
 from headrace.messages import Message
 from headrace.server.database import Database
-from headrace.server.log.sqlite import insert, rows_of
+from headrace.server.log.group import rows_of
+from headrace.server.log.sqlite import insert
 from headrace.server.schema import migrate
 from headrace.server.store.store import (
     Begun,
