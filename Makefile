@@ -48,6 +48,7 @@ web: ## Build the web page anew, and print its sizes
 
 screenshots: setup ## Take a picture of every state of the page; those of the docs go there
 	@$(BIN)/python -m tests.browser.screenshots screenshots
+	@$(BIN)/python -m tests.chat.pictures screenshots/terminal
 	@cp $(patsubst %,screenshots/%.png,tools text opened opened-dark final-phone) docs/pictures/
 
 check: format lint types layers ## Everything static: format, lint, types, layers

@@ -62,23 +62,27 @@ def test_axe_finds_nothing_on_a_phone(stage: Stage, browser: Browser) -> None:
     context.close()
 
 
+_FOCUS = script("focus")
+
+
 def _press(page: Page, *keys: str) -> None:
     for key in keys:
         page.keyboard.press(key)
 
 
-def _tab_to(page: Page, name: str) -> None:
-    """Go on with Tab until the thing of this name has the focus."""
-    for _ in range(60):
-        label = page.evaluate(
-            "() => { let one = document.activeElement; while (one?.shadowRoot?.activeElement)"
-            " one = one.shadowRoot.activeElement; return one?.getAttribute('aria-label') ||"
-            " one?.textContent.trim() || ''; }"
-        )
-        if name in label:
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"Tab never reaches {name}")
+def _tab_to(page: Page, name: str, key: str = "Tab") -> None:
+    """Go on from where the focus is, and not from the top, to the thing of this name."""
+    start = page.evaluate(_FOCUS)
+    assert start != "nothing", f"the focus was lost on the way to {name}"
+    passed = [start]
+    while name not in passed[-1]:
+        page.keyboard.press(key)
+        passed.append(page.evaluate(_FOCUS))
+        assert passed[-1] != "nothing", f"{key} leaves the page on the way to {name}: {passed}"
+
+
+def _is_at(talk: Talk, name: str) -> None:
+    talk.until(f"() => ({_FOCUS})() === {name!r}")
 
 
 def test_a_whole_conversation_without_a_mouse(stage: Stage, page: Page) -> None:
@@ -86,17 +90,20 @@ def test_a_whole_conversation_without_a_mouse(stage: Stage, page: Page) -> None:
     stage.plays["second"] = [turn(say("Two"), gate(1), say("!"))]
     stage.plays["third"] = [turn(say("Three."))]
     talk = Talk(page, stage.url).open()
+    _is_at(talk, "Message")
     page.keyboard.type("first")
     _press(page, "Enter")
     expect(page.locator(".text")).to_have_text("One.")
     talk.settle()
+    _is_at(talk, "Message")
     page.keyboard.type("second")
     _press(page, "Enter")
     expect(page.locator(".text").nth(1)).to_contain_text("Two")
     _press(page, "Escape")
     talk.settle()
     expect(page.locator(".notice")).to_contain_text("You stopped")
-    _tab_to(page, "New conversation")
+    _is_at(talk, "Message")
+    _tab_to(page, "New conversation", "Shift+Tab")
     _tab_to(page, "Show Reasoning")
     _press(page, "Enter")
     expect(page.locator("[data-part]").first).to_be_visible()
@@ -104,19 +111,24 @@ def test_a_whole_conversation_without_a_mouse(stage: Stage, page: Page) -> None:
     _press(page, "Enter")
     expect(page.locator("details[open] .tool-result")).to_be_visible()
     _tab_to(page, "Ask in other words")
-    _press(page, "Enter", "Control+a")
+    _press(page, "Enter")
+    _is_at(talk, "Message")
+    _press(page, "Control+a")
     page.keyboard.type("third")
     _press(page, "Enter")
     expect(page.locator(".text").last).to_have_text("Three.")
     talk.settle()
-    _tab_to(page, "Earlier version")
+    _is_at(talk, "Message")
+    _tab_to(page, "Earlier version", "Shift+Tab")
     _press(page, "Enter")
     expect(page.locator(".text").last).not_to_have_text("Three.")
-    _tab_to(page, "Search conversations")
+    _is_at(talk, "Later version")
+    _tab_to(page, "Search conversations", "Shift+Tab")
     page.keyboard.type("nothing like it")
     expect(page.locator(".none")).to_be_visible()
     _press(page, "Control+Shift+O")
     expect(page.locator(".hello")).to_be_visible()
+    _is_at(talk, "Message")
 
 
 def _said(page: Page) -> list[str]:

@@ -1,5 +1,5 @@
 """Hostile text through every door: what a model says, thinks, passes to tools and gets from them,
-what a title and an error hold. Nothing runs, nothing is asked for, nothing leaves its box."""
+what a title, an error, a source and a picture hold. Nothing runs, nothing is asked for, nothing leaves its box."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from headrace.rehearsal.script import Line, call, error, say, think, turn
 from tests.browser.stage import Stage, gate
@@ -98,3 +98,43 @@ def test_a_picture_from_elsewhere_is_loaded_by_nobody_but_the_reader(
     expect(page.locator(".text")).to_contain_text("canary.test")
     assert not [url for url in asked if "canary" in url]
     assert page.locator(".text img").count() == 0
+
+
+def _everywhere(payloads: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """The payloads as sources and media: as the address, as what it is called, and as both."""
+    texts = [payload["text"] for payload in payloads]
+    pairs = [pair for text in texts for pair in [(text, "A"), ("https://a.test/x", text), (text, text)]]
+    cited = [{"ref": ref, "title": title} for ref, title in pairs]
+    words = {"type": "text", "id": "t0", "text": "The words.", "citations": cited}
+    media = [
+        {"type": "media", "id": f"m{place}", "media_type": name, "url": url}
+        for place, (url, name) in enumerate(pairs)
+    ]
+    return [words, *media]
+
+
+def test_hostile_sources_and_media_do_nothing(stage: Stage, guarded: Page) -> None:
+    asked: list[str] = []
+    guarded.on("request", lambda request: asked.append(request.url))
+    guarded.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
+    talk = Talk(guarded, stage.url).open()
+    talk.ask("hello")
+
+    def answer(route: Route) -> None:
+        whole = route.fetch().json()
+        whole["messages"][-1]["event"]["segments"] = _everywhere(PAYLOADS)
+        route.fulfill(json=whole)
+
+    guarded.route(f"**/api/conversations/{talk.conversation_id}", answer)
+    guarded.reload()
+    expect(guarded.locator(".text headrace-markdown")).to_have_text("The words.")
+    expect(guarded.locator(".media-link, img.media")).to_have_count(3 * len(PAYLOADS))
+    assert guarded.evaluate(_FORBIDDEN) == []
+    assert guarded.evaluate("() => window.runs") == []
+    links = guarded.locator(".sources a, .media-link a")
+    told = links.evaluate_all("all => all.map((one) => [one.protocol, one.rel, one.username])")
+    assert {tuple(one) for one in told} <= {
+        (protocol, "noopener noreferrer nofollow", "") for protocol in ["http:", "https:"]
+    }
+    host = stage.url.split("/")[2]
+    assert [url for url in asked if url.split("/")[2] != host and not url.startswith("data:")] == []

@@ -53,6 +53,7 @@ class Terminal:
         lines: int = 24,
         environment: dict[str, str] | None = None,
         is_forked: bool = True,
+        python: str = sys.executable,
     ) -> None:
         self.raw = b""
         self._screen = Screen(columns, lines, history=10_000, ratio=0.1)
@@ -68,7 +69,7 @@ class Terminal:
             self.process = Forked(os.ttyname(follower), given, data.parent, env)
         else:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "headrace", "chat", *given],
+                [python, "-m", "headrace", "chat", *given],
                 stdin=follower,
                 stdout=follower,
                 stderr=follower,

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.talk import Talk
+from tests.chat.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(300)
@@ -44,7 +45,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def served(installed: Path, tmp_path: Path) -> Iterator[str]:
-    command = [installed / "headrace", "serve", "--port", "0", "--data", tmp_path / "data"]
+    options = ["--port", "0", "--data", str(tmp_path / "data")]
+    command = [str(installed / "headrace"), "serve", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     try:
         assert process.stdout is not None
@@ -82,3 +84,18 @@ def test_the_page_is_shown(served: str, browser: Browser) -> None:
 def test_ask_works_in_a_pipe(installed: Path, tmp_path: Path) -> None:
     said = _run(installed / "headrace", "ask", "-m", "rehearsal:demo", "Hi", cwd=tmp_path, input="")
     assert "rehearsal" in said
+
+
+def test_chat_holds_a_conversation_in_a_terminal(installed: Path, tmp_path: Path) -> None:
+    python = str(installed / "python")
+    with Terminal(data=tmp_path / "data", is_forked=False, python=python) as terminal:
+        terminal.say("What is 12 * 34?")
+        terminal.wait_for("408")
+        terminal.say("Hello there")
+        terminal.wait_for("rehearsal model")
+        terminal.wait_for_prompt()
+
+
+def test_chat_works_in_a_pipe(installed: Path, tmp_path: Path) -> None:
+    command = (installed / "headrace", "chat", "--data", tmp_path / "data")
+    assert "408" in _run(*command, input="What is 12 * 34?\n", cwd=tmp_path)

@@ -15,7 +15,7 @@ import pytest
 from headrace.events import Record, TextDelta
 from headrace.rehearsal.script import say, turn
 from headrace.server.broadcast import MAX_KEPT_BYTES, Broadcast
-from headrace.server.frame import START, Encoding
+from headrace.server.frame import HEARTBEAT, START, Encoding
 from headrace.server.stream import EventStream
 from tests.server.serving import Served, frames, scripted, served
 
@@ -190,6 +190,58 @@ def test_no_piece_that_is_sent_is_large() -> None:
         await EventStream(one(), heartbeat_s=15, send_timeout_s=30)({}, receive, send)
         assert b"".join(sent) == b"a" * 1_000_000 + b"b"
         assert max(map(len, sent)) <= 65_536
+
+    asyncio.run(main())
+
+
+class _Narrow:
+    """A server's end that takes one large piece at a time, as uvicorn's does."""
+
+    def __init__(self) -> None:
+        self.sent = b""
+        self._is_writable = asyncio.Event()
+        self._is_writable.set()
+
+    async def send(self, message: Any) -> None:
+        await self._is_writable.wait()
+        self.sent += message.get("body", b"")
+        if len(message.get("body", b"")) > 1_000:
+            self._is_writable.clear()
+            asyncio.get_running_loop().call_later(0.01, self._is_writable.set)
+
+    async def receive(self) -> Any:
+        await asyncio.sleep(60)
+
+
+@pytest.mark.parametrize("is_stuck", [False, True])
+def test_a_heartbeat_never_stands_inside_a_frame(is_stuck: bool) -> None:
+    """The frame comes in the very turn of the loop in which the heartbeat falls due, or while
+    the heartbeat waits for a client that does not read."""
+    large = b"id: 1.1\ndata: " + b"x" * 200_000 + b"\n\n"
+
+    async def main() -> None:
+        narrow, comes = _Narrow(), asyncio.Event()
+
+        async def one() -> Any:
+            await comes.wait()
+            yield [large]
+
+        class Stream(EventStream):
+            def _look(self, *args: Any) -> None:
+                is_due = loop.time() >= self._sent_at_s + self._heartbeat_s
+                if is_due and is_stuck:
+                    narrow._is_writable.clear()
+                    loop.call_later(0.01, comes.set)
+                    loop.call_later(0.03, narrow._is_writable.set)
+                elif is_due:
+                    comes.set()
+                super()._look(*args)
+
+        loop = asyncio.get_running_loop()
+        stream = Stream(one(), heartbeat_s=0.05, send_timeout_s=30)
+        await stream({}, narrow.receive, narrow.send)
+        assert narrow.sent.replace(HEARTBEAT, b"") == large
+        assert large in narrow.sent
 
     asyncio.run(main())
 

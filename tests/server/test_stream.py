@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
+import statistics
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +73,68 @@ def test_a_stream_cut_inside_any_frame_while_it_runs_goes_on_without_loss(
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_whoever_has_seen_more_than_there_is_is_told_so(protocol: str, tmp_path: Path) -> None:
+    """A power cut takes the last records; an empty end would make a client ask for ever."""
+
+    async def main() -> None:
+        async with served(scripted(LONG), tmp_path) as server:
+            event_id, conversation_id, whole = await server.ask("Go.", protocol=protocol)
+            await server.idle()
+            seq, _, place = frames(whole)[-1][0].partition(".")
+            for beyond in (f"{seq}.{int(place) + 1}", f"{int(seq) + 1}.1", "99999.1", "99999"):
+                async with server.resume(event_id, beyond, protocol) as response:
+                    error = (await response.json())["error"]
+                    assert (response.status, error["code"]) == (410, "unknown_frame")
+                    assert error["conversation_id"] == conversation_id
+            async with server.resume(event_id, f"{seq}.{place}", protocol) as response:
+                assert (response.status, await response.read()) == (200, b"")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_frame_that_a_live_run_has_not_sent_is_not_waited_behind(
+    protocol: str, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        agent = scripted(turn(say(ANSWER), pace_s=0.02))
+        async with served(agent, tmp_path) as server, server.open("Go.", protocol=protocol) as run:
+            event_id = run.headers["x-event-id"]
+            first = await run.content.readuntil(b"\n\n")
+            for other in PROTOCOLS:
+                async with server.resume(event_id, "9999.1", other) as response:
+                    assert response.status == 410
+                    assert (await response.json())["error"]["code"] == "unknown_frame"
+            number = frames(first)[0][0]
+            async with server.resume(event_id, number, protocol) as response:
+                assert response.status == 200
+                assert await response.content.readany()
+
+    asyncio.run(main())
+
+
+def test_what_a_power_cut_took_from_a_client_sends_it_to_the_conversation(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(scripted(LONG), tmp_path) as server:
+            event_id, conversation_id, whole = await server.ask("Go.", protocol="ux")
+            await server.idle()
+            run = await server.service.store.run("local", event_id)
+        with closing(sqlite3.connect(tmp_path / "headrace.db")) as file, file:
+            file.execute("DELETE FROM records WHERE run_id = ? AND seq > 20", (run.id,))
+            file.execute("DELETE FROM messages WHERE run_id = ?", (run.id,))
+            file.execute("UPDATE runs SET state = 'live', closed_ms = NULL WHERE id = ?", (run.id,))
+        async with served(scripted(LONG), tmp_path) as server:
+            seen = frames(whole)[-2][0]
+            async with server.resume(event_id, seen, "ux") as response:
+                error = (await response.json())["error"]
+            assert error["conversation_id"] == conversation_id
+            _, found = await server.get(f"/api/conversations/{conversation_id}")
+            assert found["messages"][-1]["event"]["error"]["category"] == "interrupted"
+
+    asyncio.run(main())
+
+
 def test_disconnecting_never_cancels_a_run(tmp_path: Path) -> None:
     async def main() -> None:
         agent = scripted(turn(say(ANSWER), pace_s=0.002))
@@ -84,24 +149,33 @@ def test_disconnecting_never_cancels_a_run(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_cancel_ends_the_run_for_every_watcher_alike(tmp_path: Path) -> None:
+def test_a_cancel_ends_the_run_for_every_watcher_alike_and_within_half_a_second(
+    tmp_path: Path,
+) -> None:
     async def main() -> None:
         agent = scripted(turn(say(ANSWER), pace_s=0.02))
         async with served(agent, tmp_path) as server:
-            first = asyncio.ensure_future(server.ask("Go."))
-            while not server.service.runs.count:
-                await asyncio.sleep(0.005)
-            event_id = next(iter(server.service.runs.ids))
+            took_s = [await _cancelled(server) for _ in range(7)]
+        told = ", ".join(f"{1000 * one:.0f}" for one in sorted(took_s))
+        print(f"\nfrom a cancel to the last byte at four watchers: {told} ms")
+        # Most of them: a machine that runs other tests beside this stops now and then.
+        assert statistics.median(took_s) < 0.5
+
+    async def _cancelled(server: Served) -> float:
+        time = asyncio.get_running_loop().time
+        async with server.open("Go.") as response:
+            event_id = response.headers["x-event-id"]
+            seen = await response.content.readany()
             others = [asyncio.ensure_future(_read(server, event_id)) for _ in range(3)]
-            await asyncio.sleep(0.2)
-            before = asyncio.get_running_loop().time()
-            async with server.http.post(f"{server.url}/api/chat/{event_id}/cancel") as response:
-                assert (await response.json())["was_live"] is True
-            _, _, data = await first
-            # 500 ms is the promise; a machine that runs other tests beside this is given more.
-            assert asyncio.get_running_loop().time() - before < 3
-            assert frames(data)[-2][1].startswith('{"type":"cancelled"')
+            await asyncio.sleep(0.05)
+            before_s = time()
+            async with server.http.post(f"{server.url}/api/chat/{event_id}/cancel") as cancel:
+                assert (await cancel.json())["was_live"] is True
+            data = seen + await response.read()
             assert [await one for one in others] == [data] * 3
+            took_s = time() - before_s
+        assert frames(data)[-2][1].startswith('{"type":"cancelled"')
+        return took_s
 
     asyncio.run(main())
 
@@ -155,6 +229,37 @@ def test_the_same_key_is_the_same_run_and_another_body_is_refused(tmp_path: Path
             async with server.open("Stop.", headers=key) as response:
                 assert response.status == 422
                 assert (await response.json())["error"]["code"] == "key_taken"
+
+    asyncio.run(main())
+
+
+def test_while_the_server_drains_an_accepted_question_is_answered_and_a_new_one_is_not(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        agent = scripted(turn(say(ANSWER), pace_s=0.002))
+        async with served(agent, tmp_path) as server:
+            key = {"idempotency-key": "k-1"}
+            async with server.open("Go.", headers=key) as response:
+                event_id = response.headers["x-event-id"]
+                await response.content.readany()
+            draining = asyncio.ensure_future(server.service.runs.drain(10))
+            await asyncio.sleep(0)
+            seen = []
+            for _ in range(2):  # while it goes on, and from its log
+                async with server.open("Go.", headers=key) as again:
+                    assert again.status == 200
+                    assert again.headers["x-event-id"] == event_id
+                    seen.append(await again.read())
+                await draining
+            assert seen[0] == seen[1]
+            assert frames(seen[0])[-1][1] == "[DONE]"
+            for other in ({}, {"idempotency-key": "k-2"}):
+                async with server.open("Go.", headers=other) as refused:
+                    assert refused.status == 503
+                    assert (await refused.json())["error"]["code"] == "stopping"
+            async with server.open("Stop.", headers=key) as refused:
+                assert refused.status == 422
 
     asyncio.run(main())
 

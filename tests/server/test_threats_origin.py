@@ -102,6 +102,9 @@ def test_every_answer_is_guarded_and_every_refusal_has_a_number(client: TestClie
         told = client.get(path).headers
         assert "default-src 'none'" in told["content-security-policy"]
         assert told["x-content-type-options"] == "nosniff"
+    told = client.post("/api/chat", json={"message": "x"}).headers
+    assert told["content-type"].startswith("text/event-stream")
+    assert told.get_list("x-content-type-options") == ["nosniff"]
     for headers, _ in FOREIGN.values():
         for answer in changed(client, headers):
             assert answer.json()["error"]["request_id"] == answer.headers["x-request-id"]

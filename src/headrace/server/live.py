@@ -63,6 +63,10 @@ class LiveRun:
             broadcast = self._begun(protocol, self._encoding(protocol))
         return broadcast.watch(after)
 
+    def has_shown(self, frame: FrameId) -> bool:
+        """Whether its record is one that a watcher can have seen."""
+        return frame.seq <= self._shown
+
     async def _joined(self, protocol: str, after: FrameId) -> AsyncGenerator[list[bytes], None]:
         """The same in a protocol that nobody has watched in so far."""
         encoding, seq = self._encoding(protocol), 0
@@ -172,6 +176,12 @@ class LiveRuns:
             return False
         live.run.cancel("cancelled by a person")
         return True
+
+    async def stop(self, message_id: str, grace_s: float) -> None:
+        """Ask a run to end and wait until it is closed, but no longer than so."""
+        live = self._live.get(message_id)
+        if live is not None and live.task is not None and self.cancel(message_id):
+            await asyncio.wait([live.task], timeout=grace_s)
 
     async def drain(self, grace_s: float) -> None:
         """Take no new runs, give those that go on their time, then end them."""

@@ -14,7 +14,6 @@ _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
-    (b"x-content-type-options", b"nosniff"),
 ]
 # The server waits for a client that reads nothing when about as much lies in its buffer, so
 # with one piece more this is what a client can hold.
@@ -74,12 +73,22 @@ class EventStream:
         with suppress(OSError):
             async for batch in self._frames:
                 data = batch[0] if len(batch) == 1 else b"".join(batch)
+                # A heartbeat stands between batches, and never between the pieces of one.
+                if self._beat is not None:
+                    await self._beaten()
                 if len(data) <= _MAX_PIECE_BYTES:
                     await self._send(send, data)
                     continue
                 for start in range(0, len(data), _MAX_PIECE_BYTES):
                     await self._send(send, data[start : start + _MAX_PIECE_BYTES])
+            await self._beaten()
             await self._send(send, b"", more=False)
+
+    async def _beaten(self) -> None:
+        """Until a heartbeat that is on its way is out."""
+        beat, self._beat = self._beat, None
+        if beat is not None:
+            await beat
 
     async def _send(self, send: Send, data: bytes, *, more: bool = True) -> None:
         time = asyncio.get_running_loop().time

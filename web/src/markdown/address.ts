@@ -15,11 +15,14 @@ export function safeAddress(href: string): URL | null {
   return url;
 }
 
+/** The name of a host; other dots than ours are dots, too. */
+const NAME = /(?:[\p{L}\p{N}_-]+[.\u2024\u3002\uff0e\uff61])+[\p{L}\p{N}-]{2,}/u;
+
 /** The host to show beside a link whose text promises another one, or "". */
 export function hostToShow(text: string, url: URL): string {
   if (url.host === "") return "";
   if (url.host.includes("xn--")) return url.host;
-  const promised = /(?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}/u.exec(text)?.[0];
+  const promised = NAME.exec(text)?.[0];
   if (promised === undefined) return "";
   return bare(parse(`https://${promised}`)?.hostname ?? "") === bare(url.hostname) ? "" : url.host;
 }

@@ -14,7 +14,7 @@ export function branchPicker(chat: Chat, node: Node): TemplateResult | typeof no
     const target = all[place + by];
     const turn = (event: Event): void => {
       if (!target) return;
-      const root = (event.target as Node).getRootNode() as ParentNode;
+      const root = (event.target as HTMLElement).getRootNode() as ShadowRoot;
       const buttons = `[data-versions="${target.id}"] :enabled`;
       void chat.turnTo(target.id);
       passFocus(() => root.querySelector<HTMLElement>(`${buttons}[aria-label="${label}"]`) ?? root.querySelector<HTMLElement>(buttons));

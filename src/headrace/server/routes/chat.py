@@ -66,14 +66,15 @@ class Chat:
         service.room.admit(owner)
         protocol = _protocol(request)
         ask = await body_of(request, Ask, service.settings.max_body_bytes)
-        self._check_open()
         model, agent = service.agent(ask.model, ask.effort)
         start = _start(ask, owner, model, _key(request), service.clock())
+        # What was taken once is answered also by a server that is stopping.
         begun = await service.store.repeated(start) or await self._begin(start, agent)
         return await self._stream(begun, protocol, START)
 
     async def _begin(self, start: Start, agent: Agent) -> Begun:
         service = self._service
+        self._check_open()
         _check_asking(agent)
         with service.room.place(start.owner, start.run_id):
             begun = await service.store.begin(start)
@@ -105,10 +106,12 @@ class Chat:
         run, settings = begun.run, self._service.settings
         await self._service.room.settled(run.id)
         live = self._service.runs.get(run.message_id)
-        if live is not None:
+        if live is None:
+            frames = _at_once(await self._past(run, protocol, after))
+        elif live.has_shown(after):
             frames = live.watch(protocol, after)
         else:
-            frames = _at_once(await self._past(run, protocol, after))
+            raise _unknown(run, after)
         headers = [
             (b"x-event-id", run.message_id.encode()),
             (b"x-conversation-id", run.conversation_id.encode()),
@@ -131,12 +134,21 @@ class Chat:
             raise Problem(410, "expired", text, conversation_id=run.conversation_id)
         encoding = PROTOCOLS[protocol](run)
         frames = [frame for record in records for frame in encoding.feed(record)]
+        if not frames or after > number_of(frames[-1]):
+            raise _unknown(run, after)
         return [frame for frame in frames if number_of(frame) > after]
 
     def _check_open(self) -> None:
         if self._service.runs.is_draining or not self._service.is_ready:
             text = "the server is starting or stopping: try again soon"
             raise Problem(503, "stopping", text, retry_after_s=1.0)
+
+
+def _unknown(run: RunRow, after: FrameId) -> Problem:
+    """What a client has seen is not there: a power cut may take the last moments. It would wait
+    for an end that never comes, so it is sent to what there is."""
+    text = f"the stream has no frame {after}: read the answer from its conversation"
+    return Problem(410, "unknown_frame", text, conversation_id=run.conversation_id)
 
 
 def _check_asking(agent: Agent) -> None:

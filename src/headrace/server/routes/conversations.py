@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -14,9 +15,11 @@ from headrace.messages import Message
 from headrace.projections.ux import MessageEvent, to_event
 from headrace.server.problem import JSON, Problem
 from headrace.server.service import Service, body_of
-from headrace.server.store import Conversation, RunRow, StoredMessage
+from headrace.server.store import Conversation, RunLive, RunRow, StoredMessage
 
 _MAX_TITLE_CHARS = 200
+# A cancel takes far less, unless a tool does not listen.
+_STOP_S = 3.0
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -102,9 +105,21 @@ class Conversations:
         return JSON(conversation)
 
     async def delete(self, request: Request) -> Response:
+        """Stop what is being written to it, and forget it."""
         owner = await self._service.owner(request)
-        await self._service.store.delete(owner, request.path_params["conversation_id"])
+        conversation_id, store = request.path_params["conversation_id"], self._service.store
+        live = await store.live_under(owner, conversation_id)
+        await asyncio.gather(*(self._stop(run) for run in live))
+        try:
+            await store.delete(owner, conversation_id)
+        except RunLive as error:
+            text = "an answer is still being written, and has not stopped yet: try again soon"
+            raise Problem(409, "run_live", text, event_id=error.message_id) from None
         return Response(status_code=204)
+
+    async def _stop(self, run: RunRow) -> None:
+        await self._service.room.settled(run.id)
+        await self._service.runs.stop(run.message_id, _STOP_S)
 
     async def export(self, request: Request) -> Response:
         """All of it as JSON, or as Markdown to read."""

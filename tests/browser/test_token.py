@@ -1,0 +1,78 @@
+"""A token that is wrong, or is not valid any longer: it is said, asked for again, and nothing that
+was written is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.stage import Stage
+from tests.browser.talk import Talk
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[Stage]:
+    stage = Stage(tmp_path / "guarded", needs_token=True).open()
+    yield stage
+    stage.close()
+
+
+def _token(stage: Stage) -> str:
+    async def create() -> str:
+        return str(stage.service.tokens.create("anna", "", 0))
+
+    return stage.do(create)
+
+
+def _revoke_all(stage: Stage) -> None:
+    async def revoke() -> None:
+        for one in stage.service.tokens.all():
+            stage.service.tokens.revoke(one.id)
+
+    stage.do(revoke)
+
+
+def _enter(page: Page, token: str) -> None:
+    page.get_by_label("Token").fill(token)
+    page.get_by_label("Token").press("Enter")
+
+
+_REFUSED = "This token is not accepted."
+
+
+def test_a_wrong_token_is_called_wrong(guarded: Stage, page: Page) -> None:
+    page.goto(guarded.url)
+    expect(page.get_by_label("Token")).to_be_focused()
+    expect(page.get_by_text(_REFUSED)).to_have_count(0)
+    _enter(page, "wrong")
+    expect(page.get_by_role("alert")).to_have_text(_REFUSED)
+    _enter(page, _token(guarded))
+    talk = Talk(page, guarded.url)
+    expect(talk.composer).to_be_focused()
+    talk.ask("hello")
+
+
+@pytest.mark.parametrize("is_begun", [False, True], ids=["new", "begun"])
+def test_a_token_that_is_revoked_is_asked_for_again(
+    guarded: Stage, page: Page, is_begun: bool
+) -> None:
+    page.goto(guarded.url)
+    _enter(page, _token(guarded))
+    talk = Talk(page, guarded.url)
+    talk.composer.wait_for()
+    if is_begun:
+        talk.ask("hello")
+    _revoke_all(guarded)
+    talk.send("precious words")
+    expect(page.get_by_role("alert")).to_have_text(_REFUSED)
+    expect(page.get_by_label("Token")).to_be_focused()
+    _enter(page, _token(guarded))
+    expect(talk.composer).to_have_value("precious words")
+    expect(talk.composer).to_be_focused()
+    talk.composer.press("Enter")
+    expect(page.locator(".said").last).to_have_text("precious words")
+    talk.settle()
+    expect(talk.answers).to_have_count(1 + is_begun)
