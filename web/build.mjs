@@ -51,6 +51,17 @@ const sheetAsText = {
   },
 };
 
+/** What our templates are indented with stands in the page for nothing. */
+const withoutIndent = {
+  name: "without-indent",
+  setup({ onLoad }) {
+    onLoad({ filter: /src[/\\]ui[/\\].*\.ts$/ }, async ({ path }) => {
+      const source = await readFile(path, "utf8");
+      return { contents: source.replace(/\n\s+/g, "\n"), loader: "ts" };
+    });
+  },
+};
+
 /** The styles and fonts of math; returns the name of the style sheet. */
 async function buildMathStyles() {
   const { metafile } = await build({
@@ -61,17 +72,37 @@ async function buildMathStyles() {
     loader: { ".woff2": "file" },
     plugins: [woff2Only],
   });
-  return basename(Object.keys(metafile.outputs).find((path) => path.endsWith(".css")));
+  return nameIn(metafile, ".css");
 }
 
-async function buildScripts(mathStyles) {
+/** The colours of code, apart: they are CommonJS, and what that needs would be loaded at once. */
+async function buildGrammars() {
+  const { metafile } = await build({
+    ...shared,
+    entryPoints: { grammars: "src/markdown/grammars.ts" },
+    entryNames: "[name]-[hash]",
+    format: "esm",
+  });
+  return metafile;
+}
+
+const nameIn = ({ outputs }, ending) => basename(Object.keys(outputs).find((path) => path.endsWith(ending)));
+
+const builtAs = (module, name) => ({
+  name: "built-already",
+  setup({ onResolve }) {
+    onResolve({ filter: new RegExp(`/${module}\\.js$`) }, () => ({ path: `./${name}`, external: true }));
+  },
+});
+
+async function buildScripts(mathStyles, grammars) {
   const { metafile } = await build({
     ...shared,
     entryPoints: { headrace: "src/headrace.ts" },
     chunkNames: "[name]-[hash]",
     format: "esm",
     splitting: true,
-    plugins: [sheetAsText],
+    plugins: [sheetAsText, withoutIndent, builtAs("grammars", grammars)],
     define: { HEADRACE_MATH_STYLES: JSON.stringify(mathStyles) },
   });
   return metafile;
@@ -93,9 +124,9 @@ function loadedAtOnce(metafile) {
 }
 
 /** Licences that ask for it go with the code they cover; the comments of esbuild hold only some. */
-async function writeNotices(metafile, ...others) {
+async function writeNotices(metafiles, ...others) {
   const names = new Set(others);
-  for (const path of Object.keys(metafile.inputs)) {
+  for (const path of metafiles.flatMap(({ inputs }) => Object.keys(inputs))) {
     const match = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path);
     if (match) names.add(match[1]);
   }
@@ -151,8 +182,9 @@ async function main() {
   const { values } = parseArgs({ options: { report: { type: "string" } } });
   await rm(output, { recursive: true, force: true });
   await mkdir(output, { recursive: true });
-  const metafile = await buildScripts(await buildMathStyles());
-  await writeNotices(metafile, "katex");
+  const grammars = await buildGrammars();
+  const metafile = await buildScripts(await buildMathStyles(), nameIn(grammars, ".js"));
+  await writeNotices([metafile, grammars], "katex");
   await cp(join(here, "src/page"), output, { recursive: true });
   const sizes = report(await measure(loadedAtOnce(metafile)));
   print(sizes);

@@ -49,7 +49,7 @@ def test_math_and_colours_come_only_when_they_are_needed(stage: Stage, page: Pag
     stage.plays["plain"] = [turn(say("Just words."))]
     talk = Talk(page, stage.url).open()
     talk.ask("plain")
-    assert not [url for url in asked if "katex" in url or "highlight" in url]
+    assert not [url for url in asked if re.search("katex|colour|grammars", url)]
 
 
 def test_the_app_stays_small() -> None:
@@ -64,4 +64,6 @@ def test_the_app_stays_small() -> None:
             waiting += re.findall(r"""(?:from|import)\s*["']\./([\w.-]+\.js)["']""", script)
     sizes = {name: len(gzip.compress((STATIC / name).read_bytes(), 9)) for name in files}
     assert sum(sizes.values()) <= 60_000, sizes
-    assert len(sizes) > 1
+    later = set(re.findall(r"""import\(["']\./([\w.-]+\.js)["']\)""", script))
+    assert later
+    assert not later & files

@@ -103,7 +103,9 @@ def test_a_picture_from_elsewhere_is_loaded_by_nobody_but_the_reader(
 def _everywhere(payloads: list[dict[str, str]]) -> list[dict[str, Any]]:
     """The payloads as sources and media: as the address, as what it is called, and as both."""
     texts = [payload["text"] for payload in payloads]
-    pairs = [pair for text in texts for pair in [(text, "A"), ("https://a.test/x", text), (text, text)]]
+    pairs = [
+        pair for text in texts for pair in [(text, "A"), ("https://a.test/x", text), (text, text)]
+    ]
     cited = [{"ref": ref, "title": title} for ref, title in pairs]
     words = {"type": "text", "id": "t0", "text": "The words.", "citations": cited}
     media = [

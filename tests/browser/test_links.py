@@ -62,7 +62,11 @@ def test_media_from_elsewhere_is_a_link_that_tells_its_host(stage: Stage, page: 
 _RLO, _LRI = "\u202e", "\u2066"
 
 _TITLES = [
-    ("https://evil.example/x", "https://bank.example/login", "https://bank.example/login evil.example"),
+    (
+        "https://evil.example/x",
+        "https://bank.example/login",
+        "https://bank.example/login evil.example",
+    ),
     ("https://evil.example/x", "bank\u200b.exam\u00adple", "bank.example evil.example"),
     ("https://evil.example/x", "bank\u3002example", "bank\u3002example evil.example"),
     ("https://evil.example/x", f"{_RLO}elpmaxe.knab{_LRI}", "elpmaxe.knab evil.example"),
@@ -90,5 +94,9 @@ def test_a_source_tells_where_it_goes(
 
 def test_each_source_is_told_once(stage: Stage, page: Page) -> None:
     one = "https://bank.example/a"
-    _shown(stage, page, _text((one, "A"), ("https://x@bank.example/a", "B"), ("mailto:a@b.example", "C")))
+    _shown(
+        stage,
+        page,
+        _text((one, "A"), ("https://x@bank.example/a", "B"), ("mailto:a@b.example", "C")),
+    )
     expect(page.locator(".sources a")).to_have_text(["A"])

@@ -18,6 +18,7 @@ from headrace.server.database import Database, StorageFailed
 from headrace.server.log import Log, SQLiteLog
 from headrace.server.store import (
     KeyTaken,
+    Mark,
     NotFound,
     RunLive,
     RunRow,
@@ -265,6 +266,26 @@ def test_the_newest_conversation_is_the_first(opened: Opened) -> None:
     play(opened, body)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 10])
+def test_page_by_page_is_all_of_them_once(opened: Opened, size: int) -> None:
+    """Several are of the same moment."""
+
+    async def body(store: Store, _: Log) -> None:
+        for number, name in enumerate("abcdefgh"):
+            await store.begin(asked(name, now_ms=100 + number // 3))
+        await store.begin(asked("x", owner="bert"))
+        whole, pages = await store.conversations("anna"), []
+        before: Mark | None = None
+        while page := await store.conversations("anna", size, before):
+            assert len(page) <= size
+            pages += page
+            before = Mark(page[-1].updated_ms, page[-1].id)
+        assert pages == whole
+        assert len(whole) == 8
+
+    play(opened, body)
+
+
 def test_a_title_and_a_branch_are_chosen(opened: Opened) -> None:
     async def body(store: Store, _: Log) -> None:
         await answered(store, asked("a"))
@@ -306,6 +327,27 @@ def test_words_are_found_in_questions_and_answers(opened: Opened, words: str) ->
         await answered(store, asked("b", "What is a lock?"), "A gate.")
         await answered(store, asked("c", "What is a weir in Straße 2?", "bert"), "A salmon leap.")
         assert [one.id for one in await store.search("anna", words)] == ["conv_a"]
+
+    play(opened, body)
+
+
+def test_a_title_is_found_as_long_as_it_is_the_title(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await answered(store, asked("a", "What is a weir?"))
+        await answered(store, asked("b", "A weir, a weir, a weir."), "Of weirs.")
+        await answered(store, asked("c", "What is a weir?", "bert"))
+        await store.rename("anna", "conv_a", "Salmon stairs")
+        assert await ids(store, "stairs SALM") == ["conv_a"]
+        await store.rename("bert", "conv_c", "Salmon stairs")
+        await store.rename("anna", "conv_a", "Weir")
+        assert await ids(store, "salmon") == []
+        assert set(await ids(store, "weir")) == {"conv_a", "conv_b"}
+        assert len(await store.search("anna", "weir", 1)) == 1
+        await store.delete("anna", "conv_a")
+        assert await ids(store, "weir") == ["conv_b"]
+
+    async def ids(store: Store, words: str) -> list[str]:
+        return [one.id for one in await store.search("anna", words)]
 
     play(opened, body)
 

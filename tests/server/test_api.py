@@ -143,6 +143,96 @@ def test_titles_search_rename_export_and_delete(client: TestClient) -> None:
     assert client.get("/api/conversations?q=harbour").json()["conversations"] == []
 
 
+def test_a_conversation_is_found_by_its_title_as_it_is_now(client: TestClient) -> None:
+    _, conversation_id = ask(client, "How deep is it?")
+    _, other = ask(client, "Zebra crossings?")
+    path = f"/api/conversations/{conversation_id}"
+    assert found(client, "?q=zebra") == [other]
+    client.patch(path, json={"title": "Zebra finch"})
+    assert set(found(client, "?q=zebra")) == {conversation_id, other}
+    assert found(client, "?q=finch zeb") == [conversation_id]
+    assert found(client, "?q=deep") == [conversation_id]
+    client.patch(path, json={"title": "Harbour"})
+    assert found(client, "?q=finch") == []
+    assert found(client, "?q=harbour") == [conversation_id]
+    client.delete(path)
+    assert found(client, "?q=harbour") == []
+
+
+def found(client: TestClient, query: str = "") -> list[str]:
+    return [one["id"] for one in client.get(f"/api/conversations{query}").json()["conversations"]]
+
+
+def test_all_conversations_are_listed_page_by_page(client: TestClient) -> None:
+    made = [ask(client, f"Question {n}?")[1] for n in range(7)]
+    pages, query = [], "?limit=3"
+    while True:
+        page = client.get(f"/api/conversations{query}").json()
+        pages.append([one["id"] for one in page["conversations"]])
+        if page["next"] is None:
+            break
+        query = f"?limit=3&before={page['next']}"
+    assert [len(page) for page in pages] == [3, 3, 1]
+    assert [one for page in pages for one in page] == found(client)
+    assert sorted(found(client)) == sorted(made)
+    assert client.get("/api/conversations?limit=7").json()["next"] is None
+    assert client.get("/api/conversations").json()["next"] is None
+
+
+def test_what_moves_up_between_two_pages_takes_nothing_from_the_second(client: TestClient) -> None:
+    for n in range(6):
+        ask(client, f"Question {n}?")
+    first = client.get("/api/conversations?limit=3").json()
+    rest = found(client)[3:]
+    ask(client, "And?", conversation_id=rest[2])
+    second = client.get(f"/api/conversations?limit=3&before={first['next']}").json()
+    assert [one["id"] for one in second["conversations"]] == rest[:2]
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("limit=0", "bad_limit"),
+        ("limit=101", "bad_limit"),
+        ("limit=-1", "bad_limit"),
+        ("limit=x", "bad_limit"),
+        ("limit=²", "bad_limit"),
+        ("limit=99999999999999999999", "bad_limit"),
+        ("before=", "bad_before"),
+        ("before=x", "bad_before"),
+        ("before=1", "bad_before"),
+        ("before=99999999999999999999.conv", "bad_before"),
+        ("q=x&before=1.conv", "bad_before"),
+    ],
+)
+def test_a_page_that_there_cannot_be_is_refused(client: TestClient, query: str, code: str) -> None:
+    answer = client.get(f"/api/conversations?{query}")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
+
+
+def test_a_search_gives_no_more_than_was_asked_for(client: TestClient) -> None:
+    for n in range(4):
+        ask(client, f"Question {n}?")
+    assert len(found(client, "?q=question")) == 4
+    assert len(found(client, "?q=question&limit=3")) == 3
+
+
+def test_markdown_is_the_branch_that_is_shown_and_json_is_all(client: TestClient) -> None:
+    first, conversation_id = ask(client, "One?")
+    path = f"/api/conversations/{conversation_id}"
+    question = messages(client, conversation_id)[0]["id"]
+    ask(client, "Two?", conversation_id=conversation_id)
+    ask(client, "Uno?", conversation_id=conversation_id, beside_id=question)
+    headings = {
+        "Uno?": "# One?\n\n## User\n\nUno?\n\n## Assistant\n\nAnswer.\n",
+        "One?": "# One?\n\n## User\n\nOne?\n\n## Assistant\n\nAnswer.\n",
+    }
+    assert client.get(f"{path}/export?format=markdown").text == headings["Uno?"]
+    client.patch(path, json={"leaf_id": first})
+    assert client.get(f"{path}/export?format=markdown").text == headings["One?"]
+    assert len(client.get(f"{path}/export").json()["messages"]) == 6
+
+
 def test_one_write_a_message_and_none_before_its_end(client: TestClient) -> None:
     for count in range(1, 4):
         ask(client, "Go.")

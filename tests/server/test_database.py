@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from headrace import events as ev
 from headrace.events import Record
 from headrace.server.database import Database, StorageFailed
 from headrace.server.log import SQLiteLog
+from headrace.server.schema import MIGRATIONS
 from headrace.server.store import SQLiteStore
 
 SMALL, HUGE = 100, 200_000
@@ -93,40 +95,46 @@ def test_what_fails_by_itself_takes_nothing_with_it(database: Database) -> None:
     assert kept(database) == [1, 2]
 
 
-def test_a_full_disk_costs_no_run_its_records_but_the_one_that_filled_it(tmp_path: Path) -> None:
-    """Records wait in the same group as the write that does not fit."""
-
-    async def main() -> None:
-        log, told = SQLiteLog(database), asyncio.Event()
-        tails = {name: log.tail(name) for name in ("a", "b")}
-        failures: list[Exception | None] = []
-
-        def done(failure: Exception | None) -> None:
-            failures.append(failure)
-            if len(failures) % 2 == 0:
-                told.set()
-
-        for seq in range(1, 4):
-            told.clear()
-            are_all_here = threading.Event()
-            database.submit(lambda _, waited=are_all_here: waited.wait(5))
-            for tail in tails.values():
-                tail.put([Record(seq, seq, ev.TextDelta(0, "x"))], done)
-            await asyncio.sleep(0.05)
-            too_much = database.submit(insert(seq, HUGE))
-            are_all_here.set()
-            with pytest.raises(StorageFailed):
-                await asyncio.wrap_future(too_much)
-            await asyncio.wait_for(told.wait(), 5)
-        assert failures == [None] * 6
-        for name in tails:
+def test_a_full_disk_costs_no_run_the_records_that_waited_beside_it(tmp_path: Path) -> None:
+    async def main(database: Database) -> None:
+        log = SQLiteLog(database)
+        tails = [log.tail(name) for name in ("a", "b")]
+        for seq in (1, 2, 3):
+            told = await beside(database, tails, Record(seq, seq, ev.TextDelta(0, "x")))
+            assert told == [None, None]
+        for name in ("a", "b"):
             assert [record.seq for record in await log.read(name)] == [1, 2, 3]
+
+    async def beside(database: Database, tails: list[Any], record: Record) -> list[Any]:
+        """What each tail is told of a record that waits with a write that does not fit."""
+        are_all_here, told = threading.Event(), asyncio.Queue[Exception | None]()
+        database.submit(lambda _: are_all_here.wait(5))
+        for tail in tails:
+            tail.put([record], told.put_nowait)
+        await asyncio.sleep(0.05)
+        too_much = database.submit(insert(record.seq, HUGE))
+        are_all_here.set()
+        with pytest.raises(StorageFailed):
+            await asyncio.wrap_future(too_much)
+        return [await asyncio.wait_for(told.get(), 5) for _ in tails]
 
     database = Database(tmp_path / "x.db")
     SQLiteStore(database)  # makes the tables
     database.write_now(lambda c: c.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b BLOB)"))
     fill(database)
     try:
-        asyncio.run(main())
+        asyncio.run(main(database))
+    finally:
+        database.close()
+
+
+def test_titles_of_a_file_from_before_there_was_an_index_are_found(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "x.db")) as old, old:
+        old.executescript(f"{MIGRATIONS[0]}; PRAGMA user_version = 1")
+        old.execute("INSERT INTO conversations VALUES ('conv', 'anna', 'A weir', 0, 1, 1, NULL)")
+    database = Database(tmp_path / "x.db")
+    try:
+        (found,) = asyncio.run(SQLiteStore(database).search("anna", "weir"))
+        assert found.title == "A weir"
     finally:
         database.close()

@@ -105,7 +105,7 @@ def check_tables(data: Path) -> None:
 
 
 def contents(data: Path) -> list[Any]:
-    tables = ("records", "conversations", "messages", "runs", "words")
+    tables = ("records", "conversations", "messages", "runs", "words", "titles")
     return [rows(data, f"SELECT * FROM {table}") for table in tables]
 
 

@@ -62,7 +62,10 @@ def test_t7_no_address_and_no_parameter_leads_outside(tmp_path: Path, record_pro
         for payload in found:
             quoted = quote(payload)
             found_by = await sent(server, "get", f"/api/conversations?q={quoted}", None)
-            assert found_by.body == b'{"conversations":[]}', payload
+            assert found_by.body == b'{"conversations":[],"next":null}', payload
+            for name in ("before", "limit"):
+                listed = await sent(server, "get", f"/api/conversations?{name}={quoted}", None)
+                check(listed, payload)
             change = {"leaf_id": payload}
             check(await sent(server, "patch", export.removesuffix("/export"), change), payload)
             check(await sent(server, "get", f"{export}?format={quoted}", None), payload)

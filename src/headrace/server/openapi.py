@@ -35,7 +35,7 @@ def openapi(version: str, prefix: str = "") -> dict[str, Any]:
     }
     exported = _object(conversation=conversation, messages=_list(stored))
     whole = _object(conversation=conversation, messages=_list(shown), live=_list(live))
-    found = _object(conversations=_list(conversation))
+    found = _object(conversations=_list(conversation), next={"type": ["string", "null"]})
     models = _object(models=_list(model))
     protocol = _query("protocol", "the vocabulary of the frames")
     one = "/api/conversations/{conversation_id}"
@@ -53,7 +53,16 @@ def openapi(version: str, prefix: str = "") -> dict[str, Any]:
             "post": _operation("End the run", _json({"type": "object"}), None, [_path("event_id")])
         },
         "/api/conversations": {
-            "get": _operation("List, or search", _json(found), None, [_query("q", "words")])
+            "get": _operation(
+                "List, or search",
+                _json(found),
+                None,
+                [
+                    _query("q", "words of a title, a question or an answer"),
+                    _query("before", "the next of the page before; not with q"),
+                    _query("limit", "so many at most, 1 to 100"),
+                ],
+            )
         },
         one: {
             "get": _operation("Read", _json(whole), None, [_path("conversation_id")]),

@@ -71,6 +71,10 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         text, message_id UNINDEXED, conversation_id UNINDEXED, owner UNINDEXED
     );
     """,
+    """
+    CREATE VIRTUAL TABLE titles USING fts5 (text, conversation_id UNINDEXED, owner UNINDEXED);
+    INSERT INTO titles (text, conversation_id, owner) SELECT title, id, owner FROM conversations;
+    """,
 )
 
 

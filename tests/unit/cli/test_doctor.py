@@ -24,6 +24,7 @@ from headrace.cli.main import main
 from headrace.cli.parser import build_parser
 from headrace.providers import CATALOGUE
 from headrace.server.folder import DataFolder
+from headrace.server.schema import MIGRATIONS
 from tests.server.serving import scripted, served
 from tests.unit.cli.folder import TURNS, change, kept
 
@@ -187,7 +188,7 @@ def test_a_folder_that_is_whole_is_fine(capsys: Capture, tmp_path: Path) -> None
     kept(data)
     status, found = examined(capsys, data)
     assert status == 0
-    assert "version 1 · WAL" in found["database"]["told"]
+    assert f"version {len(MIGRATIONS)} · WAL" in found["database"]["told"]
     assert found["integrity"]["state"] == "fine"
     assert "server" not in found
 

@@ -10,6 +10,7 @@ import { SSEReader } from "./sse.js";
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
 const READ_MS = 20;
+const EMPTY_ENDS = 2;
 const HIDDEN_GRACE_MS = 1_000;
 const SIP_MS = 400;
 const SIP_PAUSE_MS = 1_200;
@@ -102,10 +103,14 @@ class Session {
 
   async run(response: Response | undefined): Promise<void> {
     let waitMs = FIRST_WAIT_MS;
+    let empty = 0;
     while (!this.#isOver) {
       const before = this.#lastId;
       try {
         await this.#turn(response);
+        // A stream that is over and says nothing: the conversation tells what became of it.
+        empty = this.#lastId === before && !this.#connection.signal.aborted ? empty + 1 : 0;
+        if (empty === EMPTY_ENDS && !this.#isOver) return this.#lose();
       } catch (error) {
         if (this.#isOver) return;
         if (error instanceof Refused && error.status < 500 && error.status !== 429) return this.#lose();

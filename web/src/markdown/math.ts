@@ -1,7 +1,6 @@
 /** Math, typeset by KaTeX from a chunk that is loaded when the first formula is there. */
 
 import type { KatexOptions } from "katex";
-import { escape } from "./escape.js";
 
 /** The style sheet's name carries a hash, which only the build knows. */
 declare const HEADRACE_MATH_STYLES: string | undefined;
@@ -17,39 +16,20 @@ const OPTIONS: KatexOptions = {
   maxExpand: 500,
 };
 
-/** The formula as safe HTML; its source where it cannot be read. It has style attributes, which a
- * strict Content-Security-Policy ignores: on such a page use `drawMath`. */
-export async function renderMath(tex: string, display: boolean): Promise<string> {
-  const katex = await load();
-  try {
-    return katex.renderToString(checked(tex), { ...OPTIONS, displayMode: display });
-  } catch {
-    return escape(tex);
-  }
-}
-
 /** Typeset a placeholder in its place, with the styles it needs there. It builds elements, so it
  * needs no `unsafe-inline`. What cannot be read stays as it is. */
 export async function drawMath(place: HTMLElement): Promise<void> {
   const tex = place.textContent ?? "";
-  const katex = await load();
+  if (tex.length > MAX_CHARS) return;
+  const { default: katex } = await import("katex");
   const drawn = document.createElement("span");
   try {
-    katex.render(checked(tex), drawn, { ...OPTIONS, displayMode: place.dataset["display"] === "true" });
+    katex.render(tex, drawn, { ...OPTIONS, displayMode: place.dataset["display"] === "true" });
   } catch {
     return;
   }
   addStyles(place.getRootNode());
   place.replaceChildren(drawn);
-}
-
-async function load() {
-  return (await import("katex")).default;
-}
-
-function checked(tex: string): string {
-  if (tex.length > MAX_CHARS) throw new RangeError(`a formula of ${tex.length} characters`);
-  return tex;
 }
 
 const styled = new WeakSet<Node>();

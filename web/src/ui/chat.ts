@@ -14,7 +14,6 @@ import { LiveRegion } from "./live-region.js";
 import { styles } from "./style.js";
 import { thread } from "./thread.js";
 import { recallToken, tokenForm } from "./token-form.js";
-import { download } from "./download.js";
 import "./composer.js";
 import "./sidebar.js";
 
@@ -99,17 +98,18 @@ export class HeadraceChat extends LitElement {
   }
 
   override render(): TemplateResult {
-    const { chat } = this;
+    const { chat, isDrawerOpen } = this;
     const open = chat.store.open;
     const needsToken = [chat.problem, chat.failed?.error].some((one) => one instanceof Refused && one.status === 401);
-    return html`<div class="chat ${this.isDrawerOpen ? "drawer-open" : ""}" @keydown=${this.#key}>
-      <headrace-sidebar .chat=${chat} .conversations=${chat.store.conversations} .openId=${open?.conversation.id ?? null}
+    return html`<div class="chat ${isDrawerOpen ? "drawer-open" : ""}" @keydown=${this.#key}>
+      <headrace-sidebar role=${isDrawerOpen ? "dialog" : nothing} aria-modal=${isDrawerOpen || nothing}
+        aria-label=${isDrawerOpen ? "Conversations" : nothing} .chat=${chat} .conversations=${chat.store.conversations} .openId=${open?.conversation.id ?? null}
         .leave=${(id: string | null) => this.#drawer(false, id && this.isDrawerOpen ? MENU : COMPOSER)}></headrace-sidebar>
       <button class="veil" type="button" tabindex="-1" aria-label="Close the list" @click=${() => this.#drawer(false)}></button>
-      <main ?inert=${this.isDrawerOpen}>
+      <main ?inert=${isDrawerOpen}>
         <header>
-          <button class="quiet menu" type="button" aria-label="Conversations" aria-expanded=${this.isDrawerOpen ? "true" : "false"}
-            @click=${() => this.#drawer(!this.isDrawerOpen)}>${icon("menu")}</button>
+          <button class="quiet menu" type="button" aria-label="Conversations" aria-expanded=${isDrawerOpen}
+            @click=${() => this.#drawer(true)}>${icon("menu")}</button>
           <h1>${open?.conversation.title || "Headrace"}</h1>
           ${open ? this.#exportButton(open.conversation.id, open.conversation.title) : nothing}
         </header>
@@ -158,7 +158,7 @@ export class HeadraceChat extends LitElement {
 
   #exportButton(id: string, title: string): TemplateResult {
     return html`<button class="quiet" type="button" aria-label="Export as Markdown" title="Export as Markdown"
-      @click=${() => void download(this.chat.api, id, title)}>${icon("export")}</button>`;
+      @click=${() => void import("./download.js").then(({ download }) => download(this.chat.api, id, title))}>${icon("export")}</button>`;
   }
 
   // -- what happens around it

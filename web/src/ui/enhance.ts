@@ -23,16 +23,15 @@ function enhanceCode(figure: HTMLElement): void {
   render(copyButton(() => text, "Copy code"), place);
   bar.append(place);
   const language = figure.dataset["language"];
-  if (language) void colour(code, text, language);
+  if (language) void setColours(code, text, language);
 }
 
 const MAX_COLOURED_CHARS = 50_000;
 
-async function colour(code: HTMLElement, text: string, language: string): Promise<void> {
+async function setColours(code: HTMLElement, text: string, language: string): Promise<void> {
   if (text.length > MAX_COLOURED_CHARS) return;
-  const { highlight } = await import("../markdown/highlight.js");
-  const html = await highlight(text, language);
-  if (html !== null) code.innerHTML = html;
+  const { colour } = await import("./colour.js");
+  await colour(code, text, language);
 }
 
 const MAX_SET = 200;

@@ -18,7 +18,6 @@ const PATHS = {
   tool: "M10.5 2.5a3 3 0 0 0-3.6 3.9L2.5 10.8l2.7 2.7 4.4-4.4a3 3 0 0 0 3.9-3.6L11.4 7.6 8.9 7l-.5-2.5z",
   warning: "M8 2.5L14.5 13.5h-13zM8 6.5v3M8 11.5v.2",
   export: "M8 10V2.5M5 5.5l3-3 3 3M3 10v3h10v-3",
-  close: "M4 4l8 8M12 4l-8 8",
 } as const;
 
 export type IconName = keyof typeof PATHS;

@@ -82,6 +82,11 @@ describe("StreamingSessionManager", () => {
     expect(asked).toEqual(["", "4.1"]);
   });
 
+  it("gives up where a stream is over and never said how", async () => {
+    vi.stubGlobal("fetch", async () => new Response(""));
+    await expect(watched(new StreamingBus())).rejects.toThrow("lost");
+  });
+
   it("gives up where the stream is no longer kept", async () => {
     vi.stubGlobal("fetch", async () => new Response("{}", { status: 410 }));
     await expect(watched(new StreamingBus())).rejects.toThrow("lost");

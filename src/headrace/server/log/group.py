@@ -25,6 +25,7 @@ _GATHER_S = 0.003
 # SQLite allows 32,766 parameters; a statement of each length is kept prepared.
 _MAX_ROWS = 64
 
+
 class Rows(NamedTuple):
     """Some records of one run, in order, as they are kept."""
 
@@ -37,8 +38,6 @@ class Rows(NamedTuple):
     @property
     def last_seq(self) -> int:
         return CLOSED if self.is_closing else self.rows[-1][1]
-
-
 
 
 class GroupTail:

@@ -15,9 +15,10 @@ from headrace.messages import Message
 from headrace.projections.ux import MessageEvent, to_event
 from headrace.server.problem import JSON, Problem
 from headrace.server.service import Service, body_of
-from headrace.server.store import Conversation, RunLive, RunRow, StoredMessage
+from headrace.server.store import Conversation, Mark, RunLive, RunRow, StoredMessage
 
 _MAX_TITLE_CHARS = 200
+_MAX_PAGE = 100
 # A cancel takes far less, unless a tool does not listen.
 _STOP_S = 3.0
 
@@ -67,12 +68,19 @@ class Conversations:
         ]
 
     async def find(self, request: Request) -> Response:
-        """The newest first; those in which the words of `q` stand, where it is given."""
+        """The newest first, page by page; those in which the words of `q` stand, where it is
+        given."""
         owner = await self._service.owner(request)
-        words = request.query_params.get("q")
-        store = self._service.store
-        found = await (store.conversations(owner) if words is None else store.search(owner, words))
-        return JSON({"conversations": found})
+        words, before = (request.query_params.get(name) for name in ("q", "before"))
+        limit, store = _limit(request), self._service.store
+        if words is None:
+            mark = None if before is None else _mark(before)
+            # One more tells whether there are more.
+            found = await store.conversations(owner, limit + 1, mark)
+            return JSON(_page(found, limit))
+        if before is not None:
+            raise Problem(422, "bad_before", "a search has one page: leave before out")
+        return JSON(_page(await store.search(owner, words, limit), limit))
 
     async def read(self, request: Request) -> Response:
         """One conversation with all its messages, and the answers that are being written."""
@@ -122,13 +130,13 @@ class Conversations:
         await self._service.runs.stop(run.message_id, _STOP_S)
 
     async def export(self, request: Request) -> Response:
-        """All of it as JSON, or as Markdown to read."""
+        """All of it as JSON, or as Markdown to read: the branch that is shown."""
         form = request.query_params.get("format", "json")
         conversation, messages = await self._found(request)
         if form == "json":
             return JSON(_whole(conversation, messages))
         if form == "markdown":
-            text = _markdown(conversation, messages)
+            text = _markdown(conversation, _branch(messages, conversation.leaf_id))
             return PlainTextResponse(text, media_type="text/markdown")
         raise Problem(422, "unknown_format", "there are json and markdown")
 
@@ -138,6 +146,37 @@ class Conversations:
         store = self._service.store
         conversation = await store.conversation(owner, conversation_id)
         return conversation, await store.messages(owner, conversation_id)
+
+
+def _limit(request: Request) -> int:
+    text = request.query_params.get("limit", str(_MAX_PAGE))
+    if not (text.isascii() and text.isdigit() and len(text) < 4 and 0 < int(text) <= _MAX_PAGE):
+        raise Problem(422, "bad_limit", f"limit is 1 to {_MAX_PAGE}")
+    return int(text)
+
+
+def _page(found: list[Conversation], limit: int) -> dict[str, Any]:
+    shown = found[:limit]
+    last = shown[-1] if len(found) > limit else None
+    return {"conversations": shown, "next": last and f"{last.updated_ms}.{last.id}"}
+
+
+def _mark(text: str) -> Mark:
+    """What the `next` of a page says."""
+    at_ms, _, last_id = text.partition(".")
+    if not (at_ms.isascii() and at_ms.isdigit() and len(at_ms) < 19 and last_id):
+        raise Problem(422, "bad_before", "before is the next of the page that came before")
+    return Mark(int(at_ms), last_id)
+
+
+def _branch(messages: list[StoredMessage], leaf_id: str | None) -> list[StoredMessage]:
+    """The messages from the root down to the leaf."""
+    known = {stored.id: stored for stored in messages}
+    way: list[StoredMessage] = []
+    while leaf_id is not None and (stored := known.pop(leaf_id, None)) is not None:
+        way.append(stored)
+        leaf_id = stored.parent_id
+    return way[::-1]
 
 
 def _title(text: str) -> str:

@@ -19,6 +19,7 @@ from headrace.server.store.store import (
     Begun,
     Conversation,
     KeyTaken,
+    Mark,
     NotFound,
     RunLive,
     RunRow,
@@ -27,6 +28,7 @@ from headrace.server.store.store import (
 )
 
 _TITLE_CHARS = 60
+_NEWEST = Mark(2**63 - 1, "")
 _WORD = re.compile(r"\w+")
 _decode_message = msgspec.json.Decoder(Message).decode
 _encode = msgspec.json.Encoder().encode
@@ -98,11 +100,15 @@ class SQLiteStore:
 
     # -- conversations
 
-    async def conversations(self, owner: str, limit: int = 100) -> list[Conversation]:
+    async def conversations(
+        self, owner: str, limit: int = 100, before: Mark | None = None
+    ) -> list[Conversation]:
+        mark = before or _NEWEST
         rows = await self._database.read(
             lambda connection: connection.execute(
-                "SELECT * FROM conversations WHERE owner = ? ORDER BY updated_ms DESC, id LIMIT ?",
-                (owner, limit),
+                "SELECT * FROM conversations WHERE owner = ? AND updated_ms <= ?"
+                " AND (updated_ms < ? OR id > ?) ORDER BY updated_ms DESC, id LIMIT ?",
+                (owner, mark.updated_ms, mark.updated_ms, mark.id, limit),
             ).fetchall()
         )
         return [_conversation(row) for row in rows]
@@ -133,6 +139,8 @@ class SQLiteStore:
                 "UPDATE conversations SET title = ?, is_titled = 1 WHERE id = ?",
                 (title, conversation_id),
             )
+            connection.execute("DELETE FROM titles WHERE conversation_id = ?", (conversation_id,))
+            _index_title(connection, conversation_id, owner, title)
             return _find(connection, owner, conversation_id)
 
         return _conversation(await self._database.write(work))
@@ -166,11 +174,14 @@ class SQLiteStore:
             return []
         rows = await self._database.read(
             lambda connection: connection.execute(
-                "SELECT conversations.* FROM words"
-                " JOIN conversations ON conversations.id = words.conversation_id"
-                " WHERE words MATCH ? AND words.owner = ? AND conversations.owner = ?"
-                " GROUP BY conversations.id ORDER BY MIN(words.rank) LIMIT ?",
-                (f"text : ({wanted})", owner, owner, limit),
+                "SELECT conversations.* FROM ("
+                " SELECT conversation_id, 0 AS kind, rank FROM titles(:match) WHERE owner = :owner"
+                " UNION ALL"
+                " SELECT conversation_id, 1 AS kind, rank FROM words(:match) WHERE owner = :owner"
+                ") AS found JOIN conversations ON conversations.id = found.conversation_id"
+                " WHERE conversations.owner = :owner"
+                " GROUP BY conversations.id ORDER BY MIN(kind), MIN(rank) LIMIT :limit",
+                {"match": f"text : ({wanted})", "owner": owner, "limit": limit},
             ).fetchall()
         )
         return [_conversation(row) for row in rows]
@@ -218,17 +229,13 @@ def _place(connection: sqlite3.Connection, start: Start) -> tuple[str, str | Non
     if start.conversation_id is None or start.prompt is None:
         return _place_of_old(connection, start)
     if start.is_new:
+        title = _title_of(start.prompt.message)
         connection.execute(
             "INSERT INTO conversations (id, owner, title, created_ms, updated_ms)"
             " VALUES (?, ?, ?, ?, ?)",
-            (
-                start.conversation_id,
-                start.owner,
-                _title_of(start.prompt.message),
-                start.now_ms,
-                start.now_ms,
-            ),
+            (start.conversation_id, start.owner, title, start.now_ms, start.now_ms),
         )
+        _index_title(connection, start.conversation_id, start.owner, title)
         return start.conversation_id, None
     row = _find(connection, start.owner, start.conversation_id)
     if start.beside_id is not None:
@@ -335,6 +342,15 @@ def _index(
     )
 
 
+def _index_title(
+    connection: sqlite3.Connection, conversation_id: str, owner: str, title: str
+) -> None:
+    connection.execute(
+        "INSERT INTO titles (text, conversation_id, owner) VALUES (?, ?, ?)",
+        (title, conversation_id, owner),
+    )
+
+
 def _touch(
     connection: sqlite3.Connection,
     conversation_id: str,
@@ -360,7 +376,8 @@ def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) ->
             raise RunLive(run["message_id"])
     ids = [run["id"] for run in runs]
     connection.executemany("DELETE FROM records WHERE run_id = ?", [(one,) for one in ids])
-    connection.execute("DELETE FROM words WHERE conversation_id = ?", (conversation_id,))
+    for index in ("words", "titles"):
+        connection.execute(f"DELETE FROM {index} WHERE conversation_id = ?", (conversation_id,))
     connection.execute("DELETE FROM conversations WHERE id = ?", (conversation_id,))
     return ids
 

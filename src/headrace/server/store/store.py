@@ -39,6 +39,13 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     leaf_id: str | None = None
 
 
+class Mark(msgspec.Struct, frozen=True):
+    """The last conversation of a page: the next one begins behind it."""
+
+    updated_ms: int
+    id: str
+
+
 class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One message and its place in the tree."""
 
@@ -126,8 +133,10 @@ class Store(Protocol):
         """Runs that ended before this moment, and whose records may go."""
         ...
 
-    async def conversations(self, owner: str, limit: int = 100) -> list[Conversation]:
-        """The newest first."""
+    async def conversations(
+        self, owner: str, limit: int = 100, before: Mark | None = None
+    ) -> list[Conversation]:
+        """The newest first; where a mark is given, those that were last used before it."""
         ...
 
     async def conversation(self, owner: str, conversation_id: str) -> Conversation:
@@ -159,5 +168,6 @@ class Store(Protocol):
         ...
 
     async def search(self, owner: str, words: str, limit: int = 50) -> list[Conversation]:
-        """Those in which the words stand, the best first."""
+        """Those in whose title, or in one message of which, the words stand; titles first, then
+        the best."""
         ...
