@@ -1,4 +1,4 @@
-"""A real Chromium, once for all tests of a worker, and a page and a server for each."""
+"""A real Chromium, once for the tests of a module, and a page and a server for each."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ def chromium() -> str | None:
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Not for longer than a module: while it is there, an event loop runs in this thread, and no
+    other test of the worker could run one."""
     path = chromium()
     if path is None:
         pytest.skip("no Chromium: make setup installs one where it can")

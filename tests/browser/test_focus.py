@@ -58,7 +58,7 @@ def test_an_example_leaves_the_composer_ready(talk: Talk) -> None:
 
 
 def test_trying_again_leaves_the_composer_ready(stage: Stage, talk: Talk) -> None:
-    stage.plays["q"] = [refuse(500)]
+    stage.plays["q"] = [turn(refuse(500))]
     talk.ask("q")
     _press(talk, "Try again")
     _is_at(talk, "Message")

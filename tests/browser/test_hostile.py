@@ -1,5 +1,6 @@
 """Hostile text through every door: what a model says, thinks, passes to tools and gets from them,
-what a title, an error, a source and a picture hold. Nothing runs, nothing is asked for, nothing leaves its box."""
+what a title, an error, a source and a picture hold. Nothing runs, nothing is asked for, nothing
+leaves its box."""
 
 from __future__ import annotations
 
