@@ -1,4 +1,4 @@
-"""What a newcomer gets: the wheel in an empty environment, with nothing but what the README says."""
+"""What a newcomer gets: the wheel in an empty environment, with only what the README says."""
 
 from __future__ import annotations
 

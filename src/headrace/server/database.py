@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -25,8 +26,8 @@ _READERS = 4
 _BUSY_MS = 5_000
 # Readers are several, and look up little.
 _READER_CACHE_KB = 512
-# Commits wait for a checkpoint: seldom, then. The file beside the database grows to 16 MB for it.
-_CHECKPOINT_PAGES = 4_000
+# How often what was written goes from the log file into the database itself.
+_CHECKPOINT_S = 1.0
 
 
 class StorageFailed(HeadraceError):
@@ -56,6 +57,9 @@ class Database:
         self._ready: Future[None] = Future()
         self._writer.start()
         self._ready.result()
+        self._is_closing = threading.Event()
+        self._tidier = threading.Thread(target=self._tidy, name="headrace-tidy", daemon=True)
+        self._tidier.start()
 
     async def write(self, work: Work[T]) -> T:
         """Do the work in a transaction; returns when it is committed. Work that raises is
@@ -82,6 +86,8 @@ class Database:
 
     def close(self) -> None:
         """Finish what waits, and let go of the file."""
+        self._is_closing.set()
+        self._tidier.join()
         self._jobs.put(None)
         self._writer.join()
         self._readers.shutdown()
@@ -175,6 +181,21 @@ class Database:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
 
+    # -- the tidier's thread
+
+    def _tidy(self) -> None:
+        """Move what was committed into the database, beside the commits that go on."""
+        connection = self._connect()
+        done = 0
+        while not self._is_closing.wait(_CHECKPOINT_S):
+            if self.commits == done:
+                continue
+            done = self.commits
+            # A disk that is full, or a reader that is in the way: the next time, then.
+            with suppress(sqlite3.Error):
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        connection.close()
+
     # -- connections
 
     def _with_reader(self, work: Work[T]) -> T:
@@ -194,7 +215,8 @@ class Database:
         connection.row_factory = sqlite3.Row
         connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        # A commit would wait for its checkpoint, and that for the disk: another thread makes it.
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._is_durable else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
