@@ -14,9 +14,9 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     # The builder wants both in one folder, and leaves things there.
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    command = [Path(sys.executable).parent / "zensical", "build", "--strict"]
+    zensical = str(Path(sys.executable).parent / "zensical")
     built = subprocess.run(
-        [*command, "--config-file", "mkdocs.yml"],
+        [zensical, "build", "--strict", "--config-file", "mkdocs.yml"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
