@@ -8,29 +8,36 @@ from collections.abc import Sequence
 
 import msgspec
 
-from headrace.content import TextContent
 from headrace.events import Record
 from headrace.messages import Message
 from headrace.server.database import Database
 from headrace.server.log.group import rows_of
 from headrace.server.log.sqlite import insert
 from headrace.server.schema import migrate
+from headrace.server.store.row import (
+    conversation_of,
+    find,
+    find_message,
+    index_title,
+    index_words,
+    run_of,
+    stored_of,
+    there,
+    touch,
+)
+from headrace.server.store.start import begin, repeated
 from headrace.server.store.store import (
     Begun,
     Conversation,
-    KeyTaken,
     Mark,
-    NotFound,
     RunLive,
     RunRow,
     Start,
     StoredMessage,
 )
 
-_TITLE_CHARS = 60
 _NEWEST = Mark(2**63 - 1, "")
 _WORD = re.compile(r"\w+")
-_decode_message = msgspec.json.Decoder(Message).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -46,12 +53,12 @@ class SQLiteStore:
     # -- runs
 
     async def begin(self, start: Start) -> Begun:
-        return await self._database.write(lambda connection: _begin(connection, start))
+        return await self._database.write(lambda connection: begin(connection, start))
 
     async def repeated(self, start: Start) -> Begun | None:
         if start.idempotency_key is None:
             return None
-        return await self._database.read(lambda connection: _repeated(connection, start))
+        return await self._database.read(lambda connection: repeated(connection, start))
 
     async def commit(self, run: RunRow, message: Message, closing: Sequence[Record]) -> None:
         body, text, rows = _encode(message), message.text, rows_of(run.id, closing)
@@ -78,7 +85,7 @@ class SQLiteStore:
                 "SELECT * FROM runs WHERE message_id = ? AND owner = ?", (message_id, owner)
             ).fetchone()
         )
-        return _run(_there(row))
+        return run_of(there(row))
 
     async def live_runs(self) -> list[RunRow]:
         rows = await self._database.read(
@@ -86,7 +93,7 @@ class SQLiteStore:
                 "SELECT * FROM runs WHERE state = 'live' ORDER BY created_ms"
             ).fetchall()
         )
-        return [_run(row) for row in rows]
+        return [run_of(row) for row in rows]
 
     async def closed_runs(self, before_ms: int) -> list[str]:
         rows = await self._database.read(
@@ -111,49 +118,49 @@ class SQLiteStore:
                 (owner, mark.updated_ms, mark.updated_ms, mark.id, limit),
             ).fetchall()
         )
-        return [_conversation(row) for row in rows]
+        return [conversation_of(row) for row in rows]
 
     async def conversation(self, owner: str, conversation_id: str) -> Conversation:
-        row = await self._database.read(lambda c: _find(c, owner, conversation_id))
-        return _conversation(row)
+        row = await self._database.read(lambda c: find(c, owner, conversation_id))
+        return conversation_of(row)
 
     async def messages(self, owner: str, conversation_id: str) -> list[StoredMessage]:
         def work(connection: sqlite3.Connection) -> list[sqlite3.Row]:
-            _find(connection, owner, conversation_id)
+            find(connection, owner, conversation_id)
             return connection.execute(
                 "SELECT * FROM messages WHERE conversation_id = ? AND owner = ?"
                 " ORDER BY created_ms, rowid",
                 (conversation_id, owner),
             ).fetchall()
 
-        return [_stored(row) for row in await self._database.read(work)]
+        return [stored_of(row) for row in await self._database.read(work)]
 
     async def branch(self, owner: str, message_id: str) -> list[StoredMessage]:
         rows = await self._database.read(lambda c: _branch(c, owner, message_id))
-        return [_stored(row) for row in rows]
+        return [stored_of(row) for row in rows]
 
     async def rename(self, owner: str, conversation_id: str, title: str) -> Conversation:
         def work(connection: sqlite3.Connection) -> sqlite3.Row:
-            _find(connection, owner, conversation_id)
+            find(connection, owner, conversation_id)
             connection.execute(
                 "UPDATE conversations SET title = ?, is_titled = 1 WHERE id = ?",
                 (title, conversation_id),
             )
             connection.execute("DELETE FROM titles WHERE conversation_id = ?", (conversation_id,))
-            _index_title(connection, conversation_id, owner, title)
-            return _find(connection, owner, conversation_id)
+            index_title(connection, conversation_id, owner, title)
+            return find(connection, owner, conversation_id)
 
-        return _conversation(await self._database.write(work))
+        return conversation_of(await self._database.write(work))
 
     async def select(self, owner: str, conversation_id: str, leaf_id: str) -> Conversation:
         def work(connection: sqlite3.Connection) -> sqlite3.Row:
-            _find_message(connection, owner, leaf_id, conversation_id)
+            find_message(connection, owner, leaf_id, conversation_id)
             connection.execute(
                 "UPDATE conversations SET leaf_id = ? WHERE id = ?", (leaf_id, conversation_id)
             )
-            return _find(connection, owner, conversation_id)
+            return find(connection, owner, conversation_id)
 
-        return _conversation(await self._database.write(work))
+        return conversation_of(await self._database.write(work))
 
     async def live_under(self, owner: str, conversation_id: str) -> list[RunRow]:
         rows = await self._database.read(
@@ -163,7 +170,7 @@ class SQLiteStore:
                 (conversation_id, owner),
             ).fetchall()
         )
-        return [_run(row) for row in rows]
+        return [run_of(row) for row in rows]
 
     async def delete(self, owner: str, conversation_id: str) -> list[str]:
         return await self._database.write(lambda c: _delete(c, owner, conversation_id))
@@ -184,133 +191,10 @@ class SQLiteStore:
                 {"match": f"text : ({wanted})", "owner": owner, "limit": limit},
             ).fetchall()
         )
-        return [_conversation(row) for row in rows]
+        return [conversation_of(row) for row in rows]
 
 
 # --- inside a transaction ----------------------------------------------------------
-
-
-def _repeated(connection: sqlite3.Connection, start: Start) -> Begun | None:
-    known = connection.execute(
-        "SELECT * FROM runs WHERE owner = ? AND idempotency_key = ?",
-        (start.owner, start.idempotency_key),
-    ).fetchone()
-    if known is None:
-        return None
-    if known["fingerprint"] != start.fingerprint:
-        raise KeyTaken("the idempotency key was used for another request")
-    return Begun(run=_run(known), is_repeated=True)
-
-
-def _begin(connection: sqlite3.Connection, start: Start) -> Begun:
-    known = _repeated(connection, start)
-    if known is not None:
-        return known
-    conversation_id, parent_id = _place(connection, start)
-    if not start.is_branch:
-        _refuse_live(connection, start.owner, conversation_id, parent_id)
-    answered = _insert_prompt(connection, start, conversation_id, parent_id)
-    run = RunRow(
-        id=start.run_id,
-        owner=start.owner,
-        conversation_id=conversation_id,
-        parent_id=answered,
-        message_id=start.message_id,
-        model=start.model,
-        created_ms=start.now_ms,
-        is_live=True,
-    )
-    _insert_run(connection, run, start)
-    return Begun(run=run)
-
-
-def _place(connection: sqlite3.Connection, start: Start) -> tuple[str, str | None]:
-    """The conversation, which may be new, and the message that is followed."""
-    if start.conversation_id is None or start.prompt is None:
-        return _place_of_old(connection, start)
-    if start.is_new:
-        title = _title_of(start.prompt.message)
-        connection.execute(
-            "INSERT INTO conversations (id, owner, title, created_ms, updated_ms)"
-            " VALUES (?, ?, ?, ?, ?)",
-            (start.conversation_id, start.owner, title, start.now_ms, start.now_ms),
-        )
-        _index_title(connection, start.conversation_id, start.owner, title)
-        return start.conversation_id, None
-    row = _find(connection, start.owner, start.conversation_id)
-    if start.beside_id is not None:
-        beside = _find_message(connection, start.owner, start.beside_id, start.conversation_id)
-        return start.conversation_id, beside["parent_id"]
-    if start.parent_id is None:
-        return start.conversation_id, row["leaf_id"]
-    _find_message(connection, start.owner, start.parent_id, start.conversation_id)
-    return start.conversation_id, start.parent_id
-
-
-def _place_of_old(connection: sqlite3.Connection, start: Start) -> tuple[str, str | None]:
-    """A message that is there is answered again."""
-    row = _find_message(connection, start.owner, start.parent_id or "", start.conversation_id)
-    if row["role"] != "user":
-        raise NotFound("only a user's message is answered again: there is none of that id")
-    return row["conversation_id"], row["id"]
-
-
-def _refuse_live(
-    connection: sqlite3.Connection, owner: str, conversation_id: str, parent_id: str | None
-) -> None:
-    """No second run under a message whose answer is still being written, or follows on it."""
-    live = connection.execute(
-        "SELECT runs.message_id FROM runs LEFT JOIN messages ON messages.id = runs.parent_id"
-        " WHERE runs.conversation_id = ? AND runs.owner = ? AND runs.state = 'live'"
-        " AND (runs.parent_id IS ? OR messages.parent_id IS ?)",
-        (conversation_id, owner, parent_id, parent_id),
-    ).fetchone()
-    if live is not None:
-        raise RunLive(live["message_id"])
-
-
-def _insert_prompt(
-    connection: sqlite3.Connection, start: Start, conversation_id: str, parent_id: str | None
-) -> str:
-    """The user's message, and the id of the one that is answered."""
-    prompt = start.prompt
-    if prompt is None:
-        assert parent_id is not None
-        _touch(connection, conversation_id, parent_id, start.now_ms)
-        return parent_id
-    connection.execute(
-        "INSERT INTO messages VALUES (?, ?, ?, ?, NULL, ?, ?, ?)",
-        (
-            prompt.id,
-            conversation_id,
-            start.owner,
-            parent_id,
-            prompt.message.role,
-            start.now_ms,
-            _encode(prompt.message),
-        ),
-    )
-    _index(connection, prompt.id, conversation_id, start.owner, _words(prompt.message))
-    _touch(connection, conversation_id, prompt.id, start.now_ms)
-    return prompt.id
-
-
-def _insert_run(connection: sqlite3.Connection, run: RunRow, start: Start) -> None:
-    connection.execute(
-        "INSERT INTO runs (id, owner, conversation_id, parent_id, message_id, model, created_ms,"
-        " idempotency_key, fingerprint) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            run.id,
-            run.owner,
-            run.conversation_id,
-            run.parent_id,
-            run.message_id,
-            run.model,
-            run.created_ms,
-            start.idempotency_key,
-            start.fingerprint,
-        ),
-    )
 
 
 def _insert_answer(
@@ -323,8 +207,8 @@ def _insert_answer(
         "INSERT INTO messages VALUES (?, ?, ?, ?, ?, 'assistant', ?, ?)",
         (run.message_id, run.conversation_id, run.owner, run.parent_id, run.id, at_ms, body),
     )
-    _index(connection, run.message_id, run.conversation_id, run.owner, text)
-    _touch(connection, run.conversation_id, run.message_id, at_ms, follows=run.parent_id)
+    index_words(connection, run.message_id, run.conversation_id, run.owner, text)
+    touch(connection, run.conversation_id, run.message_id, at_ms, follows=run.parent_id)
     return True
 
 
@@ -333,41 +217,8 @@ def _is_committed(connection: sqlite3.Connection, run: RunRow) -> bool:
     return found is not None
 
 
-def _index(
-    connection: sqlite3.Connection, message_id: str, conversation_id: str, owner: str, text: str
-) -> None:
-    connection.execute(
-        "INSERT INTO words (text, message_id, conversation_id, owner) VALUES (?, ?, ?, ?)",
-        (text, message_id, conversation_id, owner),
-    )
-
-
-def _index_title(
-    connection: sqlite3.Connection, conversation_id: str, owner: str, title: str
-) -> None:
-    connection.execute(
-        "INSERT INTO titles (text, conversation_id, owner) VALUES (?, ?, ?)",
-        (title, conversation_id, owner),
-    )
-
-
-def _touch(
-    connection: sqlite3.Connection,
-    conversation_id: str,
-    leaf_id: str,
-    at_ms: int,
-    follows: str | None = None,
-) -> None:
-    """Move the leaf; an answer only where the reader has stayed with its question."""
-    connection.execute(
-        "UPDATE conversations SET updated_ms = MAX(updated_ms, ?),"
-        " leaf_id = CASE WHEN ? IS NULL OR leaf_id = ? THEN ? ELSE leaf_id END WHERE id = ?",
-        (at_ms, follows, follows, leaf_id, conversation_id),
-    )
-
-
 def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) -> list[str]:
-    _find(connection, owner, conversation_id)
+    find(connection, owner, conversation_id)
     runs = connection.execute(
         "SELECT id, state, message_id FROM runs WHERE conversation_id = ?", (conversation_id,)
     ).fetchall()
@@ -382,27 +233,6 @@ def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) ->
     return ids
 
 
-def _find(connection: sqlite3.Connection, owner: str, conversation_id: str) -> sqlite3.Row:
-    return _there(
-        connection.execute(
-            "SELECT * FROM conversations WHERE id = ? AND owner = ?", (conversation_id, owner)
-        ).fetchone()
-    )
-
-
-def _find_message(
-    connection: sqlite3.Connection, owner: str, message_id: str, conversation_id: str | None
-) -> sqlite3.Row:
-    row = _there(
-        connection.execute(
-            "SELECT * FROM messages WHERE id = ? AND owner = ?", (message_id, owner)
-        ).fetchone()
-    )
-    if conversation_id is not None and row["conversation_id"] != conversation_id:
-        raise NotFound("there is nothing of that id")
-    return row
-
-
 def _branch(connection: sqlite3.Connection, owner: str, message_id: str) -> list[sqlite3.Row]:
     rows = connection.execute(
         "WITH RECURSIVE up (id, depth) AS ("
@@ -412,58 +242,5 @@ def _branch(connection: sqlite3.Connection, owner: str, message_id: str) -> list
         " WHERE messages.owner = ? ORDER BY up.depth DESC",
         (message_id, owner),
     ).fetchall()
-    _there(rows or None)
+    there(rows or None)
     return rows
-
-
-# --- rows to values ------------------------------------------------------------------
-
-
-def _there(row: sqlite3.Row | list[sqlite3.Row] | None) -> sqlite3.Row:
-    if row is None:
-        raise NotFound("there is nothing of that id")
-    return row  # type: ignore[return-value]
-
-
-def _conversation(row: sqlite3.Row) -> Conversation:
-    return Conversation(
-        id=row["id"],
-        title=row["title"],
-        created_ms=row["created_ms"],
-        updated_ms=row["updated_ms"],
-        leaf_id=row["leaf_id"],
-    )
-
-
-def _stored(row: sqlite3.Row) -> StoredMessage:
-    return StoredMessage(
-        id=row["id"],
-        conversation_id=row["conversation_id"],
-        parent_id=row["parent_id"],
-        message=_decode_message(row["body"]),
-    )
-
-
-def _run(row: sqlite3.Row) -> RunRow:
-    return RunRow(
-        id=row["id"],
-        owner=row["owner"],
-        conversation_id=row["conversation_id"],
-        parent_id=row["parent_id"],
-        message_id=row["message_id"],
-        model=row["model"],
-        created_ms=row["created_ms"],
-        is_live=row["state"] == "live",
-    )
-
-
-def _words(message: Message) -> str:
-    return "\n".join(part.text for part in message.content if isinstance(part, TextContent))
-
-
-def _title_of(message: Message) -> str:
-    """The beginning of what was asked, cut at a word."""
-    text = " ".join(_words(message).split())
-    if len(text) <= _TITLE_CHARS:
-        return text
-    return text[:_TITLE_CHARS].rpartition(" ")[0] + " …"
