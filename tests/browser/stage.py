@@ -13,7 +13,7 @@ import uvicorn
 from headrace.engine import Agent
 from headrace.engine.tools.builtin import default_tools
 from headrace.rehearsal.model import answer
-from headrace.rehearsal.script import Line, ScriptedTurn, Wait, wait
+from headrace.rehearsal.script import Line, ScriptedTurn, wait
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server.app import create_app
 from headrace.server.process import listening
@@ -149,8 +149,3 @@ class Stage:
 
     def _stop(self) -> None:
         self._server.should_exit = True
-
-
-def is_gate(line: Line) -> bool:
-    """Whether a line is one of ours."""
-    return isinstance(line, Wait) and line.seconds >= _GATE_S
