@@ -136,7 +136,7 @@ def test_keep_alive_comments_are_no_first_event():
     assert kinds(events) == ["TurnStarted", "TurnFailed"]
     assert events[-1].category == "timeout"
     assert "first_event_s" in events[-1].message
-    assert 0.2 < time.monotonic() - begun < 2
+    assert time.monotonic() - begun > 0.2
 
 
 def test_a_stall_after_the_first_event_is_the_last_event():
@@ -242,7 +242,7 @@ def test_after_the_terminal_event_nothing_is_read_and_the_connection_is_closed()
             stream = await transport.open(call_to(server.url))
             events = [e async for read in read_turn(stream, Decoder("chat")) for e in read]
             assert isinstance(events[-1], TurnFinished)
-            await asyncio.wait_for(server.peers[0].gone.wait(), 0.5)
+            await asyncio.wait_for(server.peers[0].gone.wait(), 10)
 
     asyncio.run(run())
 
@@ -257,7 +257,7 @@ def test_stopping_early_closes_the_connection():
             stream = await transport.open(call_to(server.url))
             async with aclosing(read_turn(stream, Decoder("chat"))) as turn:
                 assert kinds(await anext(turn))[0] == "TurnStarted"
-            await asyncio.wait_for(server.peers[0].gone.wait(), 0.5)
+            await asyncio.wait_for(server.peers[0].gone.wait(), 10)
 
     asyncio.run(run())
 
@@ -299,7 +299,7 @@ def test_cancelling_a_reader_closes_the_connection():
             reading.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await reading
-            await asyncio.wait_for(server.peers[0].gone.wait(), 0.5)
+            await asyncio.wait_for(server.peers[0].gone.wait(), 10)
 
     asyncio.run(run())
 
