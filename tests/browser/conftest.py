@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from tests.browser.stage import Stage
+from tests.browser.talk import PATIENCE_MS
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -43,7 +44,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context(viewport={"width": 1100, "height": 800})
-    context.set_default_timeout(8_000)
+    context.set_default_timeout(PATIENCE_MS)
     yield context
     context.close()
 

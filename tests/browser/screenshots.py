@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from headrace.rehearsal.script import call, error, say, think, turn
 from tests.browser.conftest import chromium
 from tests.browser.stage import Stage, gate
-from tests.browser.talk import Talk
+from tests.browser.talk import PATIENCE_MS, Talk
 
 QUESTION = "Which of the two plans is cheaper over three years?"
 PARTS = (
@@ -119,7 +119,7 @@ def _take(
     size = PHONE if look.get("size") == "phone" else WIDE
     scheme = "dark" if look.get("scheme") == "dark" else "light"
     context = browser.new_context(viewport=size, color_scheme=scheme, device_scale_factor=1)  # type: ignore[arg-type]
-    context.set_default_timeout(8_000)
+    context.set_default_timeout(PATIENCE_MS)
     page: Page = context.new_page()
     state(Talk(page, url).open())
     name = "-".join((state.__name__, *look.values()))

@@ -21,7 +21,7 @@ from headrace.transport.retry import NEVER
 
 T = TypeVar("T")
 _GATE_S = 1_000_000.0
-_PATIENCE_S = 10.0
+_PATIENCE_S = 25.0
 
 
 def gate(number: int = 1) -> Line:

@@ -8,7 +8,10 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-_PATIENCE_S = 8.0
+PATIENCE_MS = 25_000
+"""What a stalled machine is given; a page that never does a thing is found out all the same."""
+expect.set_options(timeout=PATIENCE_MS)
+
 LIVE = "headrace-assistant-message .streaming"
 
 
@@ -70,7 +73,7 @@ class Talk:
 
     def until(self, claim: str) -> None:
         """Until a function of the page is true. (Its policy forbids Playwright's own way.)"""
-        end_s = time.monotonic() + _PATIENCE_S
+        end_s = time.monotonic() + PATIENCE_MS / 1000
         while not self.page.evaluate(claim):
             assert time.monotonic() < end_s, f"never: {claim}"
             self.page.wait_for_timeout(20)

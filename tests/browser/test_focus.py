@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from headrace.rehearsal.script import refuse, say, turn
 from tests.browser.stage import Stage, gate
-from tests.browser.talk import Talk, script
+from tests.browser.talk import PATIENCE_MS, Talk, script
 
 _FOCUS = script("focus")
 _COMPOSE = script("compose")
@@ -24,7 +24,7 @@ def talk(stage: Stage, page: Page) -> Talk:
 @pytest.fixture
 def phone(stage: Stage, browser: Browser) -> Iterator[Talk]:
     context = browser.new_context(viewport={"width": 375, "height": 700})
-    context.set_default_timeout(8_000)
+    context.set_default_timeout(PATIENCE_MS)
     yield Talk(context.new_page(), stage.url).open()
     context.close()
 

@@ -22,7 +22,7 @@ import pyte
 
 from tests.chat.zygote import ROOT, Forked
 
-_WAIT_S = 30.0
+_WAIT_S = 60.0
 ENTER, CTRL_C, CTRL_D, ALT_ENTER, UP = "\r", "\x03", "\x04", "\x1b\r", "\x1b[A"
 # pyte takes these two for something else; a terminal that does not know them passes over them.
 _UNKNOWN = re.compile(rb"\x1b\[[>=?][0-9;]*[a-zA-Z]")

@@ -37,13 +37,15 @@ def _served(theatre: Theatre, *argv: str) -> Iterator[str]:
 
 
 def _conversations(url: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = httpx.get(f"{url}/api/conversations").json()["conversations"]
+    found: list[dict[str, Any]] = httpx.get(f"{url}/api/conversations", timeout=60).json()[
+        "conversations"
+    ]
     return found
 
 
 def test_beside_a_server_the_chat_talks_to_it_and_both_show_the_same(theatre: Theatre) -> None:
     with _served(theatre, "tests.chat.stage:agent") as url:
-        httpx.post(f"{url}/api/chat", json={"message": "echo from the page"})
+        httpx.post(f"{url}/api/chat", json={"message": "echo from the page"}, timeout=60)
         chat = theatre.open(lines=40)
         chat.wait_for(f"The server at {url} answers, and has the conversations.")
         chat.say("/list")
@@ -52,10 +54,12 @@ def test_beside_a_server_the_chat_talks_to_it_and_both_show_the_same(theatre: Th
         theatre.gate(1, 2)
         chat.wait_for("then the power.")
         (live,) = [one for one in _conversations(url) if one["title"] == "survey the river"]
-        assert len(httpx.get(f"{url}/api/conversations/{live['id']}").json()["live"]) == 1
+        assert (
+            len(httpx.get(f"{url}/api/conversations/{live['id']}", timeout=60).json()["live"]) == 1
+        )
         theatre.gate(*range(3, 9))
         chat.wait_for("Water never tires.").wait_for_prompt()
-        whole = httpx.get(f"{url}/api/conversations/{live['id']}").json()
+        whole = httpx.get(f"{url}/api/conversations/{live['id']}", timeout=60).json()
         assert [one["role"] for one in whole["messages"]] == ["user", "assistant"]
         chat.say("/model")
         chat.wait_for("* openai-chat:scripted").wait_for_prompt()
@@ -64,7 +68,7 @@ def test_beside_a_server_the_chat_talks_to_it_and_both_show_the_same(theatre: Th
         chat.send(CTRL_D)
         assert chat.wait_for_exit() == 0
         # The server has not been disturbed.
-        assert httpx.get(f"{url}/readyz").json()["is_ready"]
+        assert httpx.get(f"{url}/readyz", timeout=60).json()["is_ready"]
 
 
 def test_ctrl_c_stops_an_answer_of_the_server(theatre: Theatre) -> None:
@@ -73,7 +77,7 @@ def test_ctrl_c_stops_an_answer_of_the_server(theatre: Theatre) -> None:
         chat.say("stall")
         chat.wait_for("It stops here").send(CTRL_C)
         chat.wait_for("You stopped this answer. What came is kept.").wait_for_prompt()
-        assert httpx.get(f"{url}/readyz").json()["live_runs"] == 0
+        assert httpx.get(f"{url}/readyz", timeout=60).json()["live_runs"] == 0
 
 
 def test_leaving_ends_the_watching_and_the_next_chat_watches_on(theatre: Theatre) -> None:
@@ -119,7 +123,7 @@ def test_a_server_may_start_while_a_chat_waits_for_its_user(theatre: Theatre) ->
         chat.say("echo together")
         chat.wait_for("You said: echo together").wait_for_prompt()
         (only,) = _conversations(url)
-        whole = httpx.get(f"{url}/api/conversations/{only['id']}").json()
+        whole = httpx.get(f"{url}/api/conversations/{only['id']}", timeout=60).json()
         assert len(whole["messages"]) == 4
 
 

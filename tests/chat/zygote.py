@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-_WAIT_S = 30.0
+_WAIT_S = 60.0
 
 
 class Forked:

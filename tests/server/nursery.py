@@ -26,7 +26,7 @@ from headrace.server.process import listening, serve
 from headrace.server.store import SQLiteStore
 from tests.server.serving import scripted
 
-_WAIT_S = 20.0
+_WAIT_S = 60.0
 _ROOT = Path(__file__).parents[2]
 
 

@@ -51,7 +51,7 @@ class Client:
     async def ask(self, url: str) -> None:
         """Until the end, or until the connection breaks."""
         self.seen = b""
-        timeout = aiohttp.ClientTimeout(total=20)
+        timeout = aiohttp.ClientTimeout(total=60)
         try:
             async with (
                 aiohttp.ClientSession(timeout=timeout) as http,
@@ -143,8 +143,8 @@ def check_killed_at(step: str, born: Nursery, data: Path) -> bool:
 
 def check_reload(victim: Victim, client: Client) -> None:
     """What a reload shows is what the stream has ended with."""
-    (found,) = httpx.get(f"{victim.url}/api/conversations").json()["conversations"]
-    whole = httpx.get(f"{victim.url}/api/conversations/{found['id']}").json()
+    (found,) = httpx.get(f"{victim.url}/api/conversations", timeout=60).json()["conversations"]
+    whole = httpx.get(f"{victim.url}/api/conversations/{found['id']}", timeout=60).json()
     last = frames(client.seen)[-1][1]
     asked, answered = whole["messages"]
     assert answered["parent_id"] == asked["id"]

@@ -113,7 +113,7 @@ def test_a_client_that_leaves_through_nginx_leaves_the_run_alone(tmp_path: Path)
                 event_id = response.headers["x-event-id"]
                 await response.content.readany()
             assert server.service.runs.count == 1
-            timeout = aiohttp.ClientTimeout(total=20)
+            timeout = aiohttp.ClientTimeout(total=60)
             url = f"{server.url}/api/chat/{event_id}/stream"
             async with server.http.get(url, timeout=timeout) as response:
                 assert '"type":"message_final"' in frames(await response.read())[-1][1]

@@ -74,7 +74,7 @@ def test_t16_no_request_breaks_the_server(background: Background, record_propert
     sent: Counter[int] = Counter()
 
     def check(operation: Any) -> None:
-        asked = httpx.post(f"{background.url}/api/chat", json={"message": "x"}).headers
+        asked = httpx.post(f"{background.url}/api/chat", json={"message": "x"}, timeout=60).headers
         ids = {"event_id": asked["x-event-id"], "conversation_id": asked["x-conversation-id"]}
 
         @settings(
@@ -128,7 +128,7 @@ def test_t16_no_request_breaks_the_server(background: Background, record_propert
 )
 def test_a_body_that_makes_no_sense_is_a_clear_answer(body: bytes, background: Background) -> None:
     headers = {"content-type": "application/json"}
-    answer = httpx.post(f"{background.url}/api/chat", content=body, headers=headers)
+    answer = httpx.post(f"{background.url}/api/chat", content=body, headers=headers, timeout=60)
     assert 400 <= answer.status_code < 500
     error = answer.json()["error"]
     assert error["message"]
@@ -137,21 +137,21 @@ def test_a_body_that_makes_no_sense_is_a_clear_answer(body: bytes, background: B
 
 @pytest.mark.parametrize("verb", ["GET", "DELETE", "PUT", "PATCH", "TRACE", "PROPFIND", "HEAD"])
 def test_a_verb_that_is_none_is_refused(verb: str, background: Background) -> None:
-    answer = httpx.request(verb, f"{background.url}/api/chat")
+    answer = httpx.request(verb, f"{background.url}/api/chat", timeout=60)
     assert answer.status_code == 405
     assert "POST" in answer.headers["allow"]
     assert verb == "HEAD" or answer.json()["error"]["code"] == "wrong_verb"
 
 
 def test_what_is_not_there_is_said_in_json(background: Background) -> None:
-    answer = httpx.get(f"{background.url}/api/nothing")
+    answer = httpx.get(f"{background.url}/api/nothing", timeout=60)
     assert answer.status_code == 404
     assert answer.json()["error"]["code"] == "not_found"
 
 
 @pytest.mark.parametrize("seen", ["x", "-1", "1.2.3", "1.x", "9" * 30, "\u0661", ""])
 def test_an_id_that_is_none_of_ours_is_refused(seen: str, background: Background) -> None:
-    asked = httpx.post(f"{background.url}/api/chat", json={"message": "x"})
+    asked = httpx.post(f"{background.url}/api/chat", json={"message": "x"}, timeout=60)
     path = f"{background.url}/api/chat/{asked.headers['x-event-id']}/stream"
-    answer = httpx.get(path, headers={b"last-event-id": seen.encode()})
+    answer = httpx.get(path, headers={b"last-event-id": seen.encode()}, timeout=60)
     assert answer.status_code == 400
