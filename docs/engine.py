@@ -105,6 +105,12 @@ def example(name: str) -> str:
     return f"```py\n{source}\n```\n\nIt prints:\n\n{shown}\n"
 
 
+def example_files(folder: str, *names: str) -> str:
+    """Files of an example that is a folder, each under its name."""
+    sources = [(name, (_ROOT / "examples" / folder / name).read_text("utf-8")) for name in names]
+    return "\n\n".join(f"`{name}`:\n\n```py\n{source}```" for name, source in sources) + "\n"
+
+
 # --- reference --------------------------------------------------------------------
 
 

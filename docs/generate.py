@@ -27,6 +27,7 @@ from docs import (
     meaning,
     recorded,
     run_order,
+    serving,
     thinking,
     timeline,
     tools,
@@ -52,7 +53,6 @@ from headrace.cli.table import Table
 from headrace.events import Record, run, turn
 from headrace.messages import entry, message
 from headrace.providers import Provider
-from headrace.server.settings import Settings
 from headrace.transport.grpc import GRPCTransport
 from headrace.transport.http import HTTPTransport
 from headrace.wire import failure
@@ -265,6 +265,14 @@ def _testing_page() -> str:
     return _page(["# Testing", NOTE, *engine.testing_parts()])
 
 
+def _settings_page() -> str:
+    return _page(["# Settings", NOTE, *serving.settings_parts()])
+
+
+def _http_page() -> str:
+    return _page(["# HTTP", NOTE, *serving.http_parts()])
+
+
 def _cli_page() -> str:
     parser = build_parser()
     parts = ["# Command line", NOTE, _one_line_of(parser.description), _options(parser)]
@@ -333,25 +341,6 @@ def _limits() -> str:
     return table(("limit", "default", "bounds"), rows)
 
 
-def _server_settings() -> str:
-    docs = field_docs(Settings)
-    rows = [
-        (f"`{field.name}`", _told(field.default), docs[field.name])
-        for field in msgspec.structs.fields(Settings)
-    ]
-    return table(("setting", "default", "meaning"), rows)
-
-
-def _told(value: Any) -> str:
-    if value is msgspec.NODEFAULT or value == "":
-        return ""
-    if isinstance(value, tuple):
-        return ", ".join(f"`{one}`" for one in value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:,}" if isinstance(value, int) else f"{value:,g}"
-
-
 def _amount(name: str, value: int) -> str:
     return f"{value // 2**20} MiB" if name.endswith("_bytes") else f"{value:,}"
 
@@ -414,6 +403,7 @@ def _answer_ux() -> str:
 
 
 EXAMPLES = ("tool", "progress", "middleware", "conversation", "testing")
+SHOWN_OF_NOTEBOOK = ("agent.py", "app.py")
 PAGES: dict[str, Callable[[], str]] = {
     "grammar.svg": grammar.picture,
     "run-order.svg": run_order.picture,
@@ -429,6 +419,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/tools.md": _tools_page,
     "reference/engine.md": _engine_page,
     "reference/testing.md": _testing_page,
+    "reference/settings.md": _settings_page,
+    "reference/http.md": _http_page,
     "providers.md": _providers_page,
 }
 BLOCKS: dict[str, Callable[[], str]] = {
@@ -437,6 +429,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "efforts": catalogue.efforts,
     "ends": ending.ends,
     **{f"example_{name}": partial(engine.example, name) for name in EXAMPLES},
+    "example_notebook": partial(engine.example_files, "notebook", *SHOWN_OF_NOTEBOOK),
     "finish_words": _finish_words,
     "frames": watching.frames,
     "languages": watching.tongues,
@@ -449,8 +442,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "rules": catalogue.rules,
     "run_limits": engine.run_limits,
     "run_order": engine.order,
-    "server_settings": _server_settings,
     "status_sources": watching.sources,
+    "tape_limits": serving.tape_limits,
     "timeline": watching.drawn,
     "ux_answer": _answer_ux,
     "ux_built_in": ux.built_in,

@@ -194,6 +194,30 @@ OWN_FIELDS: dict[str, str] = {
     "ToolResultFrame.result": "What it gave: text, JSON, or a list of several.",
     "ToolResultFrame.success": "Whether it worked.",
     "WebSearch.data": 'What the tool gave; `{"results": …}` where that is no object.',
+    "AgentFile.instructions": "What stands above every conversation.",
+    "AgentFile.model": "Whom to ask, `provider:model`.",
+    "Ask.conversation_id": "Where it belongs; left out, it begins a new one.",
+    "Change.title": "Another title.",
+    "Conversation.created_ms": "When it began.",
+    "Conversation.id": "What it is asked for by.",
+    "Conversation.leaf_id": "The message that the next question follows.",
+    "Conversation.title": "The beginning of its first question, until it is renamed.",
+    "Conversation.updated_ms": "When something was last written to it.",
+    "LiveEvent.created_at": "When it began.",
+    "LiveEvent.event_id": "The answer's id, to watch or to cancel it.",
+    "LiveEvent.parent_id": "The message that it answers.",
+    "ServedModel.tools": "What it may call.",
+    "ShownMessage.created_at": "When it was written.",
+    "ShownMessage.event": "What an answer's stream has ended with: a"
+    " [`MessageEvent`](../topics/ux.md#the-event).",
+    "ShownMessage.id": "Its own id; of an answer, the `event_id`.",
+    "ShownMessage.parent_id": "The message that it follows; null for the first.",
+    "ShownMessage.role": "`user` or `assistant`.",
+    "ShownMessage.text": "What the user said.",
+    "StoredMessage.conversation_id": "Where it belongs.",
+    "StoredMessage.id": "Its own id.",
+    "StoredMessage.message": "All of it: a [`Message`](values.md#message).",
+    "StoredMessage.parent_id": "The message that it follows; null for the first.",
 }
 """Fields that have no docstring and mean something else elsewhere."""
 APIS: dict[str, str] = {
@@ -251,3 +275,44 @@ STATUS_EXAMPLES: dict[StatusSource, str] = {
     "marker": "`[STATUS: reading page 2]`: *reading page 2*",
     "natural": "“First, I'll check the third row.”: *Check the third row*",
 }
+ROUTES: dict[str, str] = {
+    "POST /api/chat": "Ask, and watch the answer. Takes [`Ask`](#ask), gives a stream.",
+    "GET /api/chat/{event_id}/stream": "Watch an answer, behind the last frame that was seen.",
+    "POST /api/chat/{event_id}/cancel": "End the run; what came is kept.",
+    "GET /api/conversations": "List them, the newest first, or search.",
+    "GET /api/conversations/{conversation_id}": "Read one, with its messages and live answers.",
+    "PATCH /api/conversations/{conversation_id}": "Rename it, or turn to another branch. Takes"
+    " [`Change`](#change).",
+    "DELETE /api/conversations/{conversation_id}": "Forget it, with all that belongs to it.",
+    "GET /api/conversations/{conversation_id}/export": "Take it home.",
+    "GET /api/models": "What there is to ask.",
+    "GET /": "The page.",
+    "GET /static/{path}": "What the page loads; `headrace.js` is what you embed.",
+    "GET /healthz": "That it lives.",
+    "GET /readyz": "Whether it takes requests: 200 or 503.",
+    "GET /metrics": "Counts for Prometheus.",
+    "GET /openapi.json": "What stands under `/api`, for programs.",
+}
+"""What can be asked of the server."""
+HEADERS: dict[str, str] = {
+    "Authorization": "`Bearer` and a token, where the server wants one.",
+    "Content-Type": "`application/json`, wherever there is a body.",
+    "Idempotency-Key": "Of `POST /api/chat`: the same key gives the same run.",
+    "Last-Event-ID": "Of a stream: the last frame that was seen.",
+}
+"""What a request may carry beside its body."""
+VARIABLES: dict[str, str] = {
+    "COLORTERM": "`headrace doctor` tells by it whether the terminal has all colours.",
+    "COLUMNS": "How wide a table is drawn into a pipe.",
+    "HEADRACE_MODEL": "Whom `headrace ask` and `headrace chat` ask where `-m` is not given.",
+    "HEADRACE_TOKEN": "What `headrace chat` shows a server that wants tokens, where"
+    " `--token-file` is not given.",
+    "NO_COLOR": "Set to anything: no colours.",
+    "TERM": "`dumb`: no colours and nothing that moves. By others it is told how a terminal"
+    " breaks its rows.",
+    "USER": "`headrace doctor` names it where it says how to give you a folder.",
+    "XDG_DATA_HOME": "Where the folder `headrace` lies that holds the data, where `--data` is not"
+    " given; `~/.local/share` without it.",
+    "XTERM_VERSION": "Set by xterm, which does not break rows anew.",
+}
+"""What the environment may say, but for the keys and addresses of providers."""

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from docs import generate, meaning, recorded
 from docs.engine import hooks_of
 from docs.grammar import GRAMMAR
+from docs.serving import ANSWERED, SENT
 from docs.watching import frame_structs, type_of
 from headrace import ChatQuirks, Limits, content, engine, errors, phases, testing
 from headrace import events as ev
@@ -28,6 +29,7 @@ from headrace.projections import thinking
 from headrace.providers import CATALOGUE, Provider
 from headrace.requests import ChatRules, Options, OutputSchema, Request, Tool
 from headrace.requests.rules import EFFORTS
+from headrace.server.config import AgentFile
 from headrace.transport import HTTPCall, HTTPLimits, RetryPolicy, Timeouts
 from headrace.wire.detection import DIALECTS
 from headrace.wire.framing import FRAMINGS
@@ -302,6 +304,15 @@ def test_every_example_is_shown() -> None:
         assert f"```py\n{path.read_text('utf-8')}```" in shown
 
 
+def test_every_file_of_the_notebook_is_told_there_and_in_its_readme() -> None:
+    folder = ROOT / "examples" / "notebook"
+    names = {f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir()}
+    told = {"docs": _page("examples.md"), "its own": (folder / "README.md").read_text("utf-8")}
+    for name in names - {"README.md", "__init__.py", "__pycache__/"}:
+        for where, text in told.items():
+            assert f"| `{name}` |" in text, f"{name} is not told in {where} text"
+
+
 def test_every_frame_with_its_fields_is_in_the_table() -> None:
     page = _page("topics/thinking.md")
     for kind in frame_structs():
@@ -359,6 +370,7 @@ def test_every_meaning_of_a_field_is_used() -> None:
     kinds: list[Any] = [ChatRules, Options, OutputSchema, Provider, Request, Tool]
     kinds += [HTTPCall, HTTPLimits, RetryPolicy, Timeouts, *WATCHING]
     kinds += [kind for _, kind in RUNNING]
+    kinds += [AgentFile, *SENT, *ANSWERED]
     fields = {f"{kind.__name__}.{field}" for kind in kinds for field in kind.__struct_fields__}
     assert set(meaning.OWN_FIELDS) <= fields
 
