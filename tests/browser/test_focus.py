@@ -64,6 +64,37 @@ def test_trying_again_leaves_the_composer_ready(stage: Stage, talk: Talk) -> Non
     _is_at(talk, "Message")
 
 
+def test_a_server_that_is_back_leaves_the_composer_ready(stage: Stage, talk: Talk) -> None:
+    page = talk.page
+    page.route("**/api/models", lambda route: route.abort())
+    page.reload()
+    again = page.get_by_role("button", name="Try again")
+    again.focus()
+    again.press("Enter")
+    _is_at(talk, "Try again")
+    page.unroute("**/api/models")
+    again.press("Enter")
+    expect(again).to_have_count(0)
+    _is_at(talk, "Message")
+
+
+@pytest.mark.parametrize("by", ["pressed", "scrolled"])
+def test_the_way_to_the_newest_words_leaves_the_composer_ready(
+    stage: Stage, talk: Talk, by: str
+) -> None:
+    stage.plays["q"] = [turn(say("\n\n".join(f"Line {at}." for at in range(80))))]
+    talk.ask("q")
+    newest = talk.page.get_by_role("button", name="Newest")
+    talk.page.locator(".scroller").evaluate("one => (one.scrollTop = 0)")
+    newest.focus()
+    if by == "pressed":
+        newest.press("Enter")
+    else:
+        talk.page.locator(".scroller").evaluate("one => (one.scrollTop = one.scrollHeight)")
+    expect(newest).to_have_count(0)
+    _is_at(talk, "Message")
+
+
 def test_stopping_leaves_the_composer_ready(stage: Stage, talk: Talk) -> None:
     stage.plays["q"] = [turn(say("Half"), gate(1), say("."))]
     talk.send("q")

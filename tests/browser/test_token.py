@@ -76,3 +76,29 @@ def test_a_token_that_is_revoked_is_asked_for_again(
     expect(page.locator(".said").last).to_have_text("precious words")
     talk.settle()
     expect(talk.answers).to_have_count(1 + is_begun)
+
+
+def test_a_message_that_is_being_edited_outlives_the_question_for_a_token(
+    guarded: Stage, page: Page
+) -> None:
+    page.goto(guarded.url)
+    _enter(page, _token(guarded))
+    talk = Talk(page, guarded.url)
+    talk.composer.wait_for()
+    talk.ask("hello")
+    talk.composer.fill("a draft")
+    page.get_by_role("button", name="Ask in other words").click()
+    editor = page.locator(".editor textarea")
+    editor.fill("half of what I")
+    _revoke_all(guarded)
+    talk.page.evaluate("document.querySelector('headrace-chat').chat.refresh()")
+    expect(page.get_by_label("Token")).to_be_focused()
+    expect(editor).not_to_be_visible()
+    expect(talk.composer).not_to_be_visible()
+    _enter(page, _token(guarded))
+    expect(editor).to_have_value("half of what I")
+    expect(editor).to_be_focused()
+    expect(talk.composer).to_have_value("a draft")
+    editor.fill("half of what I wanted to say")
+    editor.press("Enter")
+    expect(page.locator(".said")).to_have_text("half of what I wanted to say")

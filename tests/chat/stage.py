@@ -126,8 +126,20 @@ def _hostile_answer() -> list[Line | str]:
     return [say(said), wait(2), say(pieces=["\n\x1b", "]0;split title", "\x07end\n"])]
 
 
+def _paragraph(number: int) -> str:
+    return f"Paragraph {number}: " + " ".join(f"p{number}w{at}" for at in range(60)) + ".\n\n"
+
+
+def _slowly(*texts: str) -> list[Line | str]:
+    """Each text in two halves, and a gate behind every half."""
+    halves = [half for text in texts for half in (text[: len(text) // 2], text[len(text) // 2 :])]
+    return [line for at, half in enumerate(halves, 1) for line in (say(half), wait(at))]
+
+
 _PLAYS: Final[dict[str, list[Line | str]]] = {
     "answer": [say(ANSWER)],
+    "wide-stream": _slowly(*map(_paragraph, range(1, 5))),
+    "deep-thought": [think(" ".join(THOUGHTS)), wait(1), *_slowly(*map(_paragraph, range(1, 3)))],
     "wide": [think(WIDE), wait(1), say(WIDE), wait(2)],
     "fail": [say("Half of "), error("overloaded", "Too many mills.")],
     "many": [

@@ -20,26 +20,15 @@ from typing import Any, Self
 
 import pyte
 
+from tests.chat.reflow import ReflowScreen, Screen
 from tests.chat.zygote import ROOT, Forked
 
 _WAIT_S = 60.0
 ENTER, CTRL_C, CTRL_D, ALT_ENTER, UP = "\r", "\x03", "\x04", "\x1b\r", "\x1b[A"
 # pyte takes these two for something else; a terminal that does not know them passes over them.
+_DRAWN = b"\x1b[?2026l"
 _UNKNOWN = re.compile(rb"\x1b\[[>=?][0-9;]*[a-zA-Z]")
 _MODES = re.compile(rb"\x1b\[\?(?:25|7|1|1049)[hl]")
-
-
-class Screen(pyte.HistoryScreen):
-    """Answers where it is asked for the cursor's place, as terminals do."""
-
-    answer: Callable[[str], None]
-
-    def select_graphic_rendition(self, *attrs: int, **more: Any) -> None:
-        """It knows no dim text: that is what blinks here."""
-        super().select_graphic_rendition(*(5 if one == 2 else one for one in attrs), **more)
-
-    def write_process_input(self, data: str) -> None:
-        self.answer(data)
 
 
 class Terminal:
@@ -53,16 +42,19 @@ class Terminal:
         lines: int = 24,
         environment: dict[str, str] | None = None,
         is_forked: bool = True,
+        does_reflow: bool = False,
         python: str = sys.executable,
     ) -> None:
         self.raw = b""
-        self._screen = Screen(columns, lines, history=10_000, ratio=0.1)
+        kind = ReflowScreen if does_reflow else Screen
+        self._screen = kind(columns, lines, history=10_000, ratio=0.1)
         self._stream = pyte.ByteStream(self._screen)
         self._screen.answer = self.send
         self._leader, follower = pty.openpty()
         _set_size(self._leader, columns, lines)
         kept = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
-        env = {**kept, **_ENVIRONMENT, **(environment or {})}
+        xterm = {} if does_reflow else _XTERM
+        env = {**kept, **_ENVIRONMENT, **xterm, **(environment or {})}
         given = ["--data", str(data), *argv]
         self.process: Forked | subprocess.Popen[bytes]
         if is_forked:
@@ -162,6 +154,11 @@ class Terminal:
                 raise AssertionError(f"it ended before {what!r} was shown:\n{self.all}")
         return self
 
+    def wait_for_drawing(self) -> Terminal:
+        """Until something has been drawn after this call; what is half drawn does not count."""
+        drawn = self.raw.count(_DRAWN)
+        return self.wait_for(lambda shown: shown.raw.count(_DRAWN) > drawn + 1)
+
     def wait_for_prompt(self) -> Terminal:
         """Until the last line waits for a message."""
         return self.wait_for(lambda shown: shown.is_at_prompt)
@@ -204,9 +201,18 @@ class Terminal:
         return self._screen
 
 
-# The emulator does not break rows anew when it becomes narrower, as xterm does not.
-_ENVIRONMENT = {"TERM": "xterm-256color", "XTERM_VERSION": "1", "PYTHONPATH": str(ROOT)}
-_LEFT_OUT = ("NO_COLOR", "COLUMNS", "LINES", "HEADRACE_MODEL", "HEADRACE_TOKEN", "TERM_PROGRAM")
+_ENVIRONMENT = {"TERM": "xterm-256color", "PYTHONPATH": str(ROOT)}
+# What tells that rows are not broken anew when the terminal becomes narrower.
+_XTERM = {"XTERM_VERSION": "1"}
+_LEFT_OUT = (
+    "XTERM_VERSION",
+    "NO_COLOR",
+    "COLUMNS",
+    "LINES",
+    "HEADRACE_MODEL",
+    "HEADRACE_TOKEN",
+    "TERM_PROGRAM",
+)
 
 
 def _take_terminal() -> None:

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import parse_qsl
 
+import msgspec
 import pytest
 
 from headrace.cli.chat.desk import Ask, Desk, Refused, ServedModel
@@ -126,6 +128,39 @@ def test_what_a_server_refuses_is_told_in_its_words(status: int, body: bytes, sa
     with pytest.raises(Refused, match=said) as refused:
         run_virtual(_answered(_desk(_Breaking(status=status, body=body))))
     assert refused.value.status == status
+
+
+class _Pages(_Breaking):
+    """A line to a server that has many conversations."""
+
+    def __init__(self, many: int) -> None:
+        super().__init__()
+        self._many = many
+        self.paths: list[str] = []
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> Reply:
+        self.paths.append(path)
+        given = dict(parse_qsl(path.partition("?")[2]))
+        start = int(given.get("before", "+0").removeprefix("+"))
+        end = min(start + int(given["limit"]), self._many)
+        found = [{"id": f"c{at}", "title": "", "updated_ms": 0} for at in range(start, end)]
+        told = {"conversations": found, "next": f"+{end}" if end < self._many else None}
+        self._body = msgspec.json.encode(told)
+        return Reply(200, {}, self._pieces(), _nothing)
+
+
+@pytest.mark.parametrize(("most", "many", "pages"), [(20, 300, 1), (250, 300, 3), (999, 120, 2)])
+def test_older_conversations_are_asked_for_page_by_page(most: int, many: int, pages: int) -> None:
+    line = _Pages(many)
+    found = run_virtual(_desk(line).conversations(most))
+    assert [one.id for one in found] == [f"c{at}" for at in range(min(most, many))]
+    assert len(line.paths) == pages
 
 
 def test_who_answers_is_known_while_another_has_the_folder() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import termios
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -253,6 +255,31 @@ def test_conversations_are_listed_opened_and_gone_on_with(theatre: Theatre) -> N
     again.say("/save all.md")
     again.wait_for("Saved")
     assert (theatre.folder / "all.md").read_text().count("## User") == 2
+
+
+def test_conversations_of_long_ago_are_reached(theatre: Theatre) -> None:
+    chat = theatre.stage()
+    chat.say("echo the newest")
+    chat.wait_for("You said: echo the newest").wait_for_prompt()
+    chat.send(CTRL_D)
+    assert chat.wait_for_exit() == 0
+    with closing(sqlite3.connect(theatre.data / "headrace.db")) as database, database:
+        for number in range(2, 132):
+            database.execute(
+                "INSERT INTO conversations (id, owner, title, created_ms, updated_ms)"
+                " SELECT 'c' || ?, owner, 'title ' || ?, created_ms, updated_ms - ?"
+                " FROM conversations WHERE title LIKE 'echo%'",
+                (number, number, number),
+            )
+    chat = theatre.stage()
+    chat.say("/list")
+    chat.wait_for("title 20").wait_for("older: /list 21").wait_for_prompt()
+    assert "title 21" not in chat.all
+    chat.say("/list 121")
+    chat.wait_for("title 131").wait_for_prompt()
+    assert "title 120" not in chat.all
+    chat.say("/open 131")
+    chat.wait_for("title 131 · 0 messages").wait_for_prompt()
 
 
 def test_a_missing_extra_says_what_to_install(theatre: Theatre) -> None:

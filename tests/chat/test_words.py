@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.chat.advice import ABORTS, ENDS, FAILURES, advice_of
+from headrace.cli.chat.desk import Listed
 from headrace.cli.chat.interrupt import Interrupts
 from headrace.cli.chat.slash import EFFORTS, SLASHES, Order, completions, order_from
 from headrace.cli.chat.step import Step, Thought, Tool
+from headrace.cli.chat.transcript import listed
 from headrace.cli.chat.wording import count, duration, elapsed, shown_briefly, summary
 from headrace.content import Failure, FinishReason
 from headrace.projections.ux import MessageEvent
@@ -111,3 +113,14 @@ def test_completion_knows_commands_and_their_words() -> None:
     assert list(completions("/reasoning o", [])) == [("on", ""), ("off", "")]
     assert list(completions("/model an", ["anthropic:", "openai:"])) == [("anthropic:", "")]
     assert list(completions("/save x", [])) == []
+
+
+def test_a_list_tells_how_to_see_what_is_older() -> None:
+    found = [Listed(id=f"c{at}", title=f"title {at}", updated_ms=0) for at in range(1, 43)]
+    first = listed(found[:21], 1, "c2")
+    assert len(first) == 21
+    assert first[0].endswith("title 1")
+    assert first[1].startswith("*  2")
+    assert first[-1].strip() == "older: /list 21"
+    last = listed(found, 41, None)
+    assert [row.split("  ")[-1] for row in last] == ["title 41", "title 42"]

@@ -1,12 +1,12 @@
 /** The script to embed: it defines `<headrace-chat>`, and names what a page may build on. */
 
-// Libraries first, and in this order: what is alike stands together then, and packs smaller by 250 bytes.
+// In this order what is alike stands together, and packs smaller by 400 bytes.
 import "marked";
-import "dompurify";
 import "lit";
 import "lit/directives/repeat.js";
-import "lit/directives/keyed.js";
+import "dompurify";
 import "./ui/style.js";
+import "./markdown/splitter.js";
 export { API, Refused } from "./core/api.js";
 export { StreamingBus } from "./core/bus.js";
 export { Chat } from "./core/chat.js";

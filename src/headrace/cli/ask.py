@@ -100,4 +100,6 @@ def _refusal(model: str, error: RequestFailed) -> str:
         "context_overflow": "; ask with less",
     }
     where = f" (request {error.request_id})" if error.request_id else ""
-    return f"{model}: {error.category}: {error}{hints.get(error.category, '')}{where}"
+    hint = hints.get(error.category, "")
+    said = str(error).rstrip(".") if hint else str(error)
+    return f"{model}: {error.category}: {said}{hint}{where}"

@@ -49,7 +49,12 @@ def fitted(text: str, columns: int) -> str:
 def padded(text: str, columns: int) -> str:
     """The text as `fitted`, filled with blanks to exactly so many columns."""
     shown = fitted(text, columns)
-    return shown + " " * (columns - sum(map(_columns, shown)))
+    return shown + " " * (columns - columns_of(shown))
+
+
+def columns_of(text: str) -> int:
+    """How many columns it takes."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 def wrapped(text: str, columns: int, lines: int) -> list[str]:

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from headrace.server.folder import Holder
+from headrace.server.folder import LOCK, Holder
 
-_LOCK = "server.lock"
 _LOCKS = Path("/proc/locks")
 
 
@@ -24,7 +23,7 @@ class Holding(NamedTuple):
 
 def holding(folder: Path) -> Holding | None:
     """The one that holds the folder, if somebody does."""
-    path = folder / _LOCK
+    path = folder / LOCK
     try:
         holder = msgspec.json.decode(path.read_bytes()[:4096], type=Holder)
     except OSError:

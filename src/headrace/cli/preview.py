@@ -101,8 +101,8 @@ def _skipped(frames: int) -> str:
 def usage_words(usage: Usage) -> str:
     """The counts that are known: `120 tokens in (64 cached) · 45 out (20 reasoning)`; the
     first of them says what is counted."""
-    into = _counted(usage.input_tokens, "tokens in", usage.cached_input_tokens, "cached")
-    unit = "out" if into else "tokens out"
+    into = _counted(usage.input_tokens, "token in", usage.cached_input_tokens, "cached")
+    unit = "out" if into else "token out"
     out = _counted(usage.output_tokens, unit, usage.reasoning_tokens, "reasoning")
     cost = "" if usage.cost is None else f"cost {usage.cost:g}"
     return _listed(into, out, cost)
@@ -111,7 +111,8 @@ def usage_words(usage: Usage) -> str:
 def _counted(number: int | None, unit: str, part: int | None, part_unit: str) -> str:
     if number is None:
         return ""
-    return f"{number:,} {unit}" + (f" ({part:,} {part_unit})" if part else "")
+    counted = unit if number == 1 else unit.replace("token", "tokens")
+    return f"{number:,} {counted}" + (f" ({part:,} {part_unit})" if part else "")
 
 
 # --- parts -----------------------------------------------------------------------

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 
 from headrace.cli.colour import is_terminal
 from headrace.cli.glyph import fitted, visible
+from headrace.cli.width import terminal_columns
 
 _MIN_FILES = 20
 _PAUSE_S = 0.1
@@ -38,8 +38,8 @@ class Progress:
         filled = _BAR_COLUMNS * done // self._total
         bar = "━" * filled + "─" * (_BAR_COLUMNS - filled)
         line = f"decoding {bar} {done}/{self._total} {file}"
-        columns = shutil.get_terminal_size().columns
-        print(_ERASE + fitted(line, columns - 1), end="", file=sys.stderr, flush=True)
+        columns = terminal_columns(sys.stderr) - 1
+        print(_ERASE + fitted(line, columns), end="", file=sys.stderr, flush=True)
 
     def tell(self, message: str) -> None:
         """Print a message on a line of its own."""

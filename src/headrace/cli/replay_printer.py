@@ -46,7 +46,8 @@ class ReplayPrinter(AnswerPrinter):
             case ev.TurnFinished() | ev.TurnFailed() | ev.RunFinished() | ev.RunFailed():
                 self._note_end(event)
             case ev.StepStarted() | ev.TextStarted():
-                self._break_line()
+                # Texts that do not belong together do not stand on one line.
+                self._end_text()
             case _ if isinstance(event, _SHOWN):
                 self.feed(event)
             case _:
@@ -71,15 +72,9 @@ class ReplayPrinter(AnswerPrinter):
         self._clear()
         self._end_thought()
         if self._shares_screen:
-            self._break_line()
+            self._end_text()
         shown = fitted(words, terminal_columns(sys.stderr))
         print(self._look(shown, style), file=sys.stderr, flush=True)
-
-    def _break_line(self) -> None:
-        """Texts that do not belong together do not stand on one line."""
-        if self._column:
-            self._column = 0
-            print(flush=True)
 
     def _note_end(
         self, event: ev.TurnFinished | ev.TurnFailed | ev.RunFinished | ev.RunFailed

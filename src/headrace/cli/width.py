@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import TextIO
 
 PIPE_COLUMNS = 80
 
 
 def terminal_columns(out: TextIO, in_a_pipe: int = PIPE_COLUMNS) -> int:
-    """The width of the terminal; in a pipe, what the variable COLUMNS says of it."""
-    if out.isatty():
-        return shutil.get_terminal_size().columns
+    """The width that the variable COLUMNS says, else that of the terminal itself."""
     try:
         told = int(os.environ.get("COLUMNS", ""))
     except ValueError:
-        return in_a_pipe
-    return told if told > 0 else in_a_pipe
+        told = 0
+    if told > 0:
+        return told
+    return _measured(out) if out.isatty() else in_a_pipe
+
+
+def _measured(out: TextIO) -> int:
+    try:
+        return os.get_terminal_size(out.fileno()).columns or PIPE_COLUMNS
+    except OSError:
+        return PIPE_COLUMNS

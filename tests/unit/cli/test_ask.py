@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
 import pty
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 from typing import Any
 
+import pyte
 import pytest
 
+from headrace.cli.answer import closing_line
 from headrace.cli.main import main
+from headrace.content import Usage
 from headrace.events import TurnFinished, decode_record
 from tests.unit.cli.server import provider
-from tests.unit.cli.stream import chunk, sse
+from tests.unit.cli.stream import call, chunk, sse
 
 Capture = pytest.CaptureFixture[str]
 MODEL = ["ask", "-m", "llamacpp:m"]
@@ -51,7 +57,7 @@ def test_the_answer_goes_to_stdout_and_thoughts_to_stderr(capsys: Capture) -> No
         assert ask("Why", "is", "it?", address=address) == 0
     shown = capsys.readouterr()
     assert shown.out == "The answer is 42.\n"
-    assert shown.err == "hm\n\n\n"
+    assert shown.err == "hm\n\n"
     assert json.loads(bodies[0])["messages"] == [{"role": "user", "content": "Why is it?"}]
 
 
@@ -182,13 +188,22 @@ def test_providers_are_listed_without_their_keys(
 # --- on a terminal ----------------------------------------------------------------
 
 
-def _on_terminal(address: str, *words: str, interrupt_after: bytes = b"") -> tuple[int, str]:
+def _on_terminal(
+    address: str,
+    *words: str,
+    interrupt_after: bytes = b"",
+    columns: int = 80,
+    stdout: int | None = None,
+) -> tuple[int, str]:
     """Run `headrace ask` in a pseudo-terminal; what the screen was sent, and the exit code."""
     leader, follower = pty.openpty()
+    fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     command = [sys.executable, "-m", "headrace", *MODEL, "--base-url", address, *words]
     environ = {**os.environ, "TERM": "xterm", "NO_COLOR": ""}
+    environ.pop("COLUMNS", None)
+    out = follower if stdout is None else stdout
     with subprocess.Popen(
-        command, stdin=follower, stdout=follower, stderr=follower, env=environ
+        command, stdin=follower, stdout=out, stderr=follower, env=environ
     ) as process:
         os.close(follower)
         screen = _read_screen(leader, process, interrupt_after)
@@ -222,6 +237,96 @@ def test_on_a_terminal_thoughts_are_dim_and_the_end_tells_what_it_took() -> None
     assert "\x1b[2mhm" in screen
     assert "The answer is 42.\r\n" in screen
     assert "3 tokens in · 9 out" in screen
+
+
+def _rows(screen: str, columns: int) -> list[str]:
+    """What is seen of it."""
+    shown = pyte.Screen(columns, 40)
+    pyte.Stream(shown).feed(screen)
+    return [row.rstrip() for row in shown.display]
+
+
+def _wide_usage(reasoning_tokens: int) -> dict[str, Any]:
+    details = {"reasoning_tokens": reasoning_tokens}
+    tokens = {"prompt_tokens": 4321, "completion_tokens": 1234}
+    return {"choices": [], "usage": {**tokens, "completion_tokens_details": details}}
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"), [(40, "4,321 tokens in · 1,234 out"), (100, "1,234 out (36 reasoning)")]
+)
+def test_every_line_fits_the_terminal(columns: int, told: str) -> None:
+    answer = sse(
+        chunk(reasoning_content="**A thought**\n\nthat is longer than one narrow line.\n\n"),
+        chunk(content="The answer is, as has been said so often before, forty-two."),
+        chunk("stop"),
+        _wide_usage(36),
+        "[DONE]",
+    )
+    with provider(answer) as (address, _):
+        _code, screen = _on_terminal(address, "hi", columns=columns)
+    rows = _rows(screen, columns)
+    assert not [row for row in rows if len(row) >= columns]
+    last = max(at for at, row in enumerate(rows) if row)
+    assert rows[last].endswith(told)
+    assert rows[last - 1] == ""
+    assert rows[:4] == ["**A thought**", "", "that is longer than one narrow line.", ""]
+    assert rows[4].startswith("The answer is, as has been said so")
+
+
+def test_a_tool_begins_on_a_line_of_its_own() -> None:
+    answer = sse(
+        chunk(reasoning_content="hm"),
+        chunk(content="Let me look."),
+        call('{"city": "Oslo"}'),
+        chunk("tool_calls"),
+        "[DONE]",
+    )
+    with provider(answer) as (address, _):
+        _code, screen = _on_terminal(address, "hi", columns=40)
+    rows = ["hm", "", "Let me look.", 'the model calls weather {"city":', '"Oslo"}']
+    assert _rows(screen, 40)[:5] == rows
+
+
+def test_a_thought_after_text_begins_on_a_line_of_its_own() -> None:
+    answer = sse(
+        chunk(content="First."),
+        chunk(reasoning_content="\nhm\n\n\n"),
+        chunk(content="Then."),
+        chunk("stop"),
+        "[DONE]",
+    )
+    with provider(answer) as (address, _):
+        _code, screen = _on_terminal(address, "hi")
+    assert _rows(screen, 80)[:4] == ["First.", "hm", "", "Then."]
+
+
+def test_beside_a_pipe_the_lines_fit_the_terminal_too(tmp_path: Path) -> None:
+    answer = sse(chunk(content="42"), chunk("stop"), _wide_usage(36), "[DONE]")
+    with provider(answer) as (address, _), (tmp_path / "answer").open("w+") as file:
+        _code, screen = _on_terminal(address, "hi", columns=40, stdout=file.fileno())
+        file.seek(0)
+        assert file.read() == "42\n"
+    (line,) = [row for row in _rows(screen, 40) if row]
+    assert line.endswith("4,321 tokens in · 1,234 out")
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (80, "1.5 s · 500 tokens in (64 cached) · 68 out (36 reasoning) · cost 0.5"),
+        (60, "1.5 s · 500 tokens in · 68 out · cost 0.5"),
+        (40, "1.5 s · 500 tokens in · 68 out"),
+        (20, "1.5 s"),
+        (21, "1.5 s · 68 tokens out"),
+        (4, "1.5…"),
+    ],
+)
+def test_what_matters_least_is_left_out_first(columns: int, line: str) -> None:
+    usage = Usage(
+        input_tokens=500, output_tokens=68, cached_input_tokens=64, reasoning_tokens=36, cost=0.5
+    )
+    assert closing_line("1.5 s", usage, columns) == line
 
 
 def test_model_text_cannot_steer_the_terminal() -> None:

@@ -115,6 +115,7 @@ def test_the_first_count_says_what_is_counted() -> None:
     assert usage_words(Usage(output_tokens=7)) == "7 tokens out"
     assert usage_words(Usage(input_tokens=0, output_tokens=7)) == "0 tokens in · 7 out"
     assert usage_words(Usage(input_tokens=3)) == "3 tokens in"
+    assert usage_words(Usage(input_tokens=1, output_tokens=1)) == "1 token in · 1 out"
 
 
 def test_every_event_of_a_turn_has_its_words() -> None:

@@ -10,6 +10,12 @@ export interface Conversation {
   readonly leaf_id: string | null;
 }
 
+/** Conversations, the newest first, and where those begin that are older. */
+export interface Page {
+  readonly conversations: readonly Conversation[];
+  readonly next: string | null;
+}
+
 export interface ShownMessage {
   readonly id: string;
   readonly parent_id: string | null;
@@ -83,9 +89,9 @@ export class API {
     return (await this.#json<{ models: ServedModel[] }>("api/models")).models;
   }
 
-  async conversations(words: string): Promise<readonly Conversation[]> {
-    const query = words.trim() === "" ? "" : `?q=${encodeURIComponent(words)}`;
-    return (await this.#json<{ conversations: Conversation[] }>(`api/conversations${query}`)).conversations;
+  async conversations(words: string, before: string | null): Promise<Page> {
+    const [name, value] = before ? ["before", before] : ["q", words.trim()];
+    return await this.#json(`api/conversations${value && `?${name}=${encodeURIComponent(value)}`}`);
   }
 
   async conversation(id: string): Promise<WholeConversation> {

@@ -1,6 +1,6 @@
 /** A chat: what a person can do, and what is shown of it. Components only draw it. */
 
-import { API, Refused, type Ask, type LiveEvent, type ServedModel, type ShownMessage } from "./api.js";
+import { API, Refused, type Ask, type LiveEvent, type Page, type ServedModel, type ShownMessage } from "./api.js";
 import { BlockCache } from "./block-cache.js";
 import { StreamingBus } from "./bus.js";
 import { ReasoningDraft, TextDraft } from "./draft.js";
@@ -48,6 +48,9 @@ export class Chat {
   model: string | undefined;
   effort: string | undefined;
   search = "";
+  /** Whether there are conversations that are older than those of the list. */
+  hasMore = false;
+  #listed = 0;
   pending: Pending | null = null;
   failed: Failed | null = null;
   returned: Returned | null = null;
@@ -91,9 +94,24 @@ export class Chat {
 
   // -- conversations
 
+  /** As many pages as there were. */
   async list(): Promise<void> {
-    this.store.conversations = await this.api.conversations(this.search);
+    const found = [];
+    let before: string | null = null;
+    do {
+      const { conversations, next }: Page = await this.api.conversations(this.search, before);
+      found.push(...conversations);
+      before = next;
+    } while (before && found.length < this.#listed);
+    this.store.conversations = found;
+    this.hasMore = before !== null;
     this.changed();
+  }
+
+  /** One page more. */
+  async more(): Promise<void> {
+    this.#listed = this.store.conversations.length + 1;
+    await this.#guarded(() => this.list());
   }
 
   async find(words: string): Promise<void> {

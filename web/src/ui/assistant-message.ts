@@ -2,7 +2,6 @@
  * most once a frame; stored, from its event. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
-import { keyed } from "lit/directives/keyed.js";
 import { repeat } from "lit/directives/repeat.js";
 import { adviceOf } from "../core/advice.js";
 import type { Chat } from "../core/chat.js";
@@ -129,7 +128,7 @@ export class AssistantMessage extends Element {
   }
 
   #content(content: ContentView): unknown {
-    return keyed(content.id, content.kind === "media" ? media(content) : text(content));
+    return repeat([content], (one) => one.id, (one) => (one.kind === "media" ? media(one) : text(one)));
   }
 
   #foot(event: MessageEvent): TemplateResult {

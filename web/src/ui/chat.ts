@@ -11,6 +11,7 @@ import { define, keyOf, passFocus } from "./element.js";
 import { Follow } from "./follow.js";
 import { icon } from "./icon.js";
 import { LiveRegion } from "./live-region.js";
+import { refusal } from "./notice.js";
 import { styles } from "./style.js";
 import { thread } from "./thread.js";
 import { recallToken, tokenForm } from "./token-form.js";
@@ -30,7 +31,8 @@ const TRIES = [
   "Plan three days in Oslo in November.",
 ];
 
-const COMPOSER = "headrace-composer textarea";
+/** Where one writes: a message that is being edited, else the composer. */
+const WRITING = "textarea";
 const MENU = ".menu";
 
 export class HeadraceChat extends LitElement {
@@ -51,7 +53,10 @@ export class HeadraceChat extends LitElement {
   chat!: Chat;
   #live = new LiveRegion();
   #openId: string | null = null;
-  #follow = new Follow(() => this.requestUpdate());
+  #follow = new Follow(() => {
+    if (this.renderRoot.querySelector(".jump:focus-visible")) this.#focus();
+    this.requestUpdate();
+  });
 
   constructor() {
     super();
@@ -72,7 +77,7 @@ export class HeadraceChat extends LitElement {
     addEventListener("hashchange", this.#routed);
     document.addEventListener("visibilitychange", this.#seen);
     this.addEventListener("headrace-announce", this.#announced);
-    void this.chat.start(this.#routeId());
+    this.#start();
   }
 
   override disconnectedCallback(): void {
@@ -89,9 +94,10 @@ export class HeadraceChat extends LitElement {
   }
 
   override updated(): void {
-    const scroller = this.renderRoot.querySelector<HTMLElement>(".scroller");
-    if (scroller) this.#follow.attach(scroller);
-    else this.#follow.detach();
+    this.#follow.attach(this.renderRoot.querySelector<HTMLElement>(".scroller")!);
+    const { activeElement } = this.shadowRoot!;
+    // What is hidden keeps the focus for a moment longer.
+    if (activeElement?.closest("[hidden]")) (activeElement as HTMLElement).blur();
     const token = this.renderRoot.querySelector<HTMLElement>(".token input");
     if (token) passFocus(() => token);
     if (this.routes) document.title = this.chat.store.open?.conversation.title || "Headrace";
@@ -104,7 +110,7 @@ export class HeadraceChat extends LitElement {
     return html`<div class="chat ${isDrawerOpen ? "drawer-open" : ""}" @keydown=${this.#key}>
       <headrace-sidebar role=${isDrawerOpen ? "dialog" : nothing} aria-modal=${isDrawerOpen || nothing}
         aria-label=${isDrawerOpen ? "Conversations" : nothing} .chat=${chat} .conversations=${chat.store.conversations} .openId=${open?.conversation.id ?? null}
-        .leave=${(id: string | null) => this.#drawer(false, id && this.isDrawerOpen ? MENU : COMPOSER)}></headrace-sidebar>
+        .leave=${(id: string | null) => this.#drawer(false, id && this.isDrawerOpen ? MENU : WRITING)}></headrace-sidebar>
       <button class="veil" type="button" tabindex="-1" aria-label="Close the list" @click=${() => this.#drawer(false)}></button>
       <main ?inert=${isDrawerOpen}>
         <header>
@@ -113,36 +119,25 @@ export class HeadraceChat extends LitElement {
           <h1>${open?.conversation.title || "Headrace"}</h1>
           ${open ? this.#exportButton(open.conversation.id, open.conversation.title) : nothing}
         </header>
-        ${needsToken ? tokenForm(() => this.#admitted()) : this.#conversation()}
+        ${needsToken ? tokenForm(() => this.#admitted()) : nothing}${this.#conversation(needsToken)}
       </main>
       <div class="live-region" role="status" aria-live="polite"></div>
     </div>`;
   }
 
-  #conversation(): TemplateResult {
+  /** It stays while a token is asked for, and so does what is half written in it. */
+  #conversation(isHidden: boolean): TemplateResult {
     const { chat } = this;
     const isEmpty = chat.store.branch.length === 0 && !chat.pending && !chat.failed;
-    return html`<div class="scroller" tabindex="-1">
-        <div class="thread ${isEmpty ? "blank" : ""}">${this.#problem()}${isEmpty ? this.#blank() : thread(chat)}</div>
+    return html`<div class="scroller" tabindex="-1" ?hidden=${isHidden}>
+        <div class="thread ${isEmpty ? "blank" : ""}">${chat.problem ? refusal("That did not work.", chat.problem, () => this.#start()) : nothing}${isEmpty ? this.#blank() : thread(chat)}</div>
       </div>
-      <div class="bottom">
+      <div class="bottom" ?hidden=${isHidden}>
         ${this.#follow.isFollowing ? nothing : html`<button class="jump" type="button" @click=${() => this.#follow.toEnd()}>${icon("down")}<span>Newest</span></button>`}
         ${chat.isOnline ? nothing : html`<p class="offline" role="status">No connection. The answer goes on at the server; it is taken up when the connection is back.</p>`}
         <headrace-composer .chat=${chat} .models=${chat.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}
           .returned=${chat.returned}></headrace-composer>
       </div>`;
-  }
-
-  #problem(): TemplateResult | typeof nothing {
-    const { problem } = this.chat;
-    if (!problem) return nothing;
-    const what = problem instanceof Refused ? problem.message : "The server cannot be reached.";
-    const number = problem instanceof Refused && problem.requestId ? `Request ${problem.requestId}` : "";
-    return html`<div class="notice error" role="alert">
-      <div class="notice-line"><p><strong>That did not work.</strong> ${what}</p>
-        <button class="plain" type="button" @click=${() => void this.chat.start(this.#routeId())}>Try again</button></div>
-      ${number ? html`<details><summary>Details</summary><p class="detail">${number}</p></details>` : nothing}
-    </div>`;
   }
 
   #blank(): TemplateResult | typeof nothing {
@@ -186,14 +181,19 @@ export class HeadraceChat extends LitElement {
     if (isOpen) matchMedia("(max-width: 760px)").addEventListener("change", () => (this.isDrawerOpen = false), { once: true });
   }
 
-  #focus(next = COMPOSER): void {
+  #focus(next = WRITING): void {
     void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLElement>(next)?.focus());
   }
 
   /** There is another token; what could not be sent with the old one is in the composer. */
   #admitted(): void {
     this.chat.problem = this.chat.failed = null;
-    void this.chat.start(this.#routeId());
+    this.#start();
+  }
+
+  /** What was pressed for it is gone when it has come about. */
+  #start(): void {
+    void this.chat.start(this.#routeId()).then(() => passFocus(() => this.renderRoot.querySelector<HTMLElement>(WRITING)));
   }
 
   // -- the address

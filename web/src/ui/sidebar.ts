@@ -32,7 +32,8 @@ export class Sidebar extends Element {
     return html`<nav class="sidebar" aria-label="Conversations">
       <button class="new" type="button" @click=${() => this.#open(null)}>${icon("plus")}<span>New conversation</span></button>
       <label class="search">${icon("search")}<input type="search" placeholder="Search" aria-label="Search conversations" @input=${this.#search} /></label>
-      <div class="list">${this.#days()}</div>
+      <div class="list">${this.#days()}
+        ${this.chat.hasMore ? html`<button class="plain" type="button" @click=${this.#more}>Show more</button>` : nothing}</div>
     </nav>`;
   }
 
@@ -110,6 +111,13 @@ export class Sidebar extends Element {
     pass();
     await work;
     pass();
+  }
+
+  /** Whoever asked for more goes on at the first that came. */
+  async #more(): Promise<void> {
+    const { length } = this.conversations;
+    await this.chat.more();
+    requestAnimationFrame(() => this.querySelectorAll<HTMLElement>(".title")[length]?.focus());
   }
 
   #open(id: string | null): void {

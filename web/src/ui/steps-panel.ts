@@ -6,7 +6,6 @@
  * moves when the message ends: whoever reads the text does not notice. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import { keyed } from "lit/directives/keyed.js";
 import { repeat } from "lit/directives/repeat.js";
 import { elapsed } from "../core/format.js";
 import type { StepView } from "../core/view.js";
@@ -83,8 +82,8 @@ export class StepsPanel extends Element {
   }
 
   #live(): TemplateResult {
-    const label = this.status ?? "Thinking";
-    return html`${keyed(label, html`<span class="phrase">${label}</span>`)}
+    const phrases = [this.status ?? "Thinking"];
+    return html`${repeat(phrases, (one) => one, (one) => html`<span class="phrase">${one}</span>`)}
       <span class="seconds">${elapsed(this.seconds * 1_000)}</span>`;
   }
 

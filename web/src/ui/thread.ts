@@ -3,10 +3,10 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import type { ShownMessage } from "../core/api.js";
-import { Refused } from "../core/api.js";
-import type { Chat, Failed, Pending } from "../core/chat.js";
+import type { Chat, Pending } from "../core/chat.js";
 import type { MessageEvent } from "../core/event.js";
 import { branchPicker } from "./branch-picker.js";
+import { refusal } from "./notice.js";
 import "./assistant-message.js";
 import "./user-message.js";
 
@@ -19,8 +19,9 @@ export function thread(chat: Chat): unknown {
   if (live && !chat.pending) items.push({ key: live.event_id, draw: () => writing(chat, live.event_id, live.created_at) });
   const { pending, failed } = chat;
   const isHere = failed?.conversationId === (chat.store.open?.conversation.id ?? null);
+  // What was not sent stands in the composer again; here it is said why.
   return html`${repeat(items, (one) => one.key, (one) => one.draw())}${pending ? onItsWay(chat, pending) : nothing}
-  ${failed && isHere ? notSent(chat, failed) : nothing}`;
+  ${failed && isHere ? refusal("This was not sent.", failed.error, () => void chat.retry()) : nothing}`;
 }
 
 function user(chat: Chat, message: ShownMessage): TemplateResult {
@@ -53,12 +54,4 @@ function assistant(
 function onItsWay(chat: Chat, pending: Pending): TemplateResult {
   const said = html`<article class="message user" aria-label="You"><div class="said">${pending.text}</div><div class="foot"></div></article>`;
   return html`${pending.text === undefined ? nothing : said}${writing(chat, "", pending.startedAt)}`;
-}
-
-/** What was not sent stands in the composer again; here it is said why. */
-function notSent(chat: Chat, { error }: Failed): TemplateResult {
-  return html`<div class="notice error" role="alert"><div class="notice-line">
-    <p><strong>This was not sent.</strong> ${error instanceof Refused ? error.message : "The server cannot be reached."}</p>
-    <button class="plain" type="button" @click=${() => void chat.retry()}>Try again</button>
-  </div></div>`;
 }

@@ -3,19 +3,19 @@ where the answers come from."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
 from headrace.cli.chat.advice import advice_of
-from headrace.cli.chat.desk import Answer, Ask, Desk, Refused, ServedModel
+from headrace.cli.chat.desk import Answer, Ask, Desk, Listed, Refused, ServedModel
 from headrace.cli.chat.face import Face
 from headrace.cli.chat.interrupt import Interrupts
 from headrace.cli.chat.safe_text import one_line, safe
 from headrace.cli.chat.slash import EFFORTS, Order, help_rows, order_from
 from headrace.cli.chat.step import Thought, Tool, stored_steps
-from headrace.cli.chat.transcript import listed, markdown, sources
+from headrace.cli.chat.transcript import LISTED_AT_ONCE, listed, markdown, sources
 from headrace.cli.chat.watcher import LEFT, Leave, Watcher
 from headrace.cli.chat.wording import count, duration
 from headrace.errors import HeadraceError
@@ -234,27 +234,34 @@ class Chat:
         self._face.note("A new conversation.")
 
     async def _list(self, argument: str) -> None:
-        found = await self._desk.conversations()
-        if not found:
-            self._face.note("There are no conversations yet.")
+        first = _number(argument or "1")
+        if first is None:
+            self._face.complain(f"{argument} is no number: /list 21 begins at the 21st.")
             return
-        self._face.show(listed(found, self._conversation_id))
+        # One more tells whether there are more.
+        found = await self._desk.conversations(first + LISTED_AT_ONCE)
+        if self._has(found, first):
+            self._face.show(listed(found, first, self._conversation_id))
 
     async def _open(self, argument: str) -> None:
         await self.open(argument)
 
     async def open(self, wanted: str) -> None:
         """Go on with a conversation: a number of the list, an id, or empty for the newest."""
-        found = await self._desk.conversations()
+        number = _number(wanted or "1")
+        if number is None:
+            await self._show(wanted)
+            return
+        found = await self._desk.conversations(max(number, 1))
+        if self._has(found, number):
+            await self._show(found[number - 1].id)
+
+    def _has(self, found: Sequence[Listed], number: int) -> bool:
         if not found:
             self._face.note("There are no conversations yet.")
-            return
-        is_number = wanted.isascii() and wanted.isdigit()
-        number = int(wanted) if is_number and len(wanted) < 10 else 1
-        if is_number and not 0 < number <= len(found):
-            self._face.complain(f"There is no number {wanted}: /list shows what there is.")
-            return
-        await self._show(found[number - 1].id if is_number or not wanted else wanted)
+        elif not 0 < number <= len(found):
+            self._face.complain(f"There is no number {number}: /list shows what there is.")
+        return 0 < number <= len(found)
 
     async def _show(self, conversation_id: str) -> None:
         whole = await self._desk.conversation(conversation_id)
@@ -292,6 +299,11 @@ def model_line(model: ServedModel, *, is_current: bool) -> str:
     name = model.model if model.name == "default" else f"{model.name}: {model.model}"
     stand_in = " · a stand-in, no language model" if model.is_rehearsal else ""
     return f"{'*' if is_current else ' '} {one_line(name)}{stand_in}"
+
+
+def _number(text: str) -> int | None:
+    """A number of the list; None where it is something else, such as an id."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _told(error: Exception) -> str:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
@@ -20,6 +21,8 @@ from headrace.transport.line import Line, Reply
 from headrace.wire.framing.sse import SSEFraming
 
 T = TypeVar("T")
+# What the server gives at once, at most.
+_MAX_PAGE = 100
 _WAITS_S = (0.25, 0.5, 1.0, 2.0, 4.0)
 END_FRAMES = (MessageFinal, MessageError, MessageCancelled)
 
@@ -104,6 +107,7 @@ class _Models(msgspec.Struct, frozen=True):
 
 class _Conversations(msgspec.Struct, frozen=True):
     conversations: tuple[Listed, ...]
+    next: str | None = None
 
 
 class Answer:
@@ -188,9 +192,20 @@ class Desk:
             return (self._own(),)
         return msgspec.json.decode(reply, type=_Models).models
 
-    async def conversations(self) -> tuple[Listed, ...]:
-        """The newest first."""
-        return (await self._get("/api/conversations", _Conversations)).conversations
+    async def conversations(self, most: int) -> list[Listed]:
+        """The newest first, page by page until there are so many, or no more."""
+        found: list[Listed] = []
+        before = ""
+        async with self._exchange.line() as line:
+            while len(found) < most:
+                limit = min(most - len(found), _MAX_PAGE)
+                path = f"/api/conversations?limit={limit}{before}"
+                page = msgspec.json.decode(await self.call(line, "GET", path), type=_Conversations)
+                found += page.conversations
+                if page.next is None:
+                    break
+                before = f"&before={quote(page.next, safe='')}"
+        return found
 
     async def conversation(self, conversation_id: str) -> Whole:
         """One of them, whole."""

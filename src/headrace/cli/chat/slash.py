@@ -25,7 +25,7 @@ SLASHES: Final = (
     Slash("tools", "", "what the model may use, and what the last answer used"),
     Slash("retry", "", "answer the last question again; both answers are kept"),
     Slash("new", "", "begin a new conversation"),
-    Slash("list", "", "the conversations that are kept"),
+    Slash("list", "[N]", "the conversations that are kept; with a number, from there on"),
     Slash("open", "N", "go on with one of them: its number in the list, or its id"),
     Slash("save", "FILE", "write the conversation to a file, as Markdown"),
     Slash("quit", "", "leave; so does Ctrl-D"),

@@ -10,19 +10,21 @@ from headrace.cli.chat.safe_text import one_line, safe
 from headrace.projections.ux import MessageEvent
 from headrace.projections.ux.segment import TextSegment
 
-_MAX_LISTED = 20
+LISTED_AT_ONCE = 20
 _MAX_SOURCES = 10
 
 
-def listed(conversations: Sequence[Listed], current_id: str | None) -> list[str]:
-    """`1  2026-11-15 13:05  What is 12 * 34?`, the newest first."""
+def listed(conversations: Sequence[Listed], first: int, current_id: str | None) -> list[str]:
+    """`1  2026-11-15 13:05  What is 12 * 34?`, the newest first, from the number `first` on; then
+    how to see those that are older, where there are some."""
+    shown = conversations[first - 1 : first - 1 + LISTED_AT_ONCE]
     rows = [
         f"{'*' if one.id == current_id else ' '}{number:>3}  {_when(one.updated_ms)}"
         f"  {one_line(one.title) or 'Conversation'}"
-        for number, one in enumerate(conversations[:_MAX_LISTED], 1)
+        for number, one in enumerate(shown, first)
     ]
-    left = len(conversations) - len(rows)
-    return [*rows, f"     and {left} older: /open takes a number or an id"] if left else rows
+    after = first + len(rows)
+    return [*rows, f"     older: /list {after}"] if len(conversations) >= after else rows
 
 
 def markdown(whole: Whole) -> str:

@@ -1,0 +1,23 @@
+"""Who holds a data folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import headrace
+from headrace.cli.holder import holding
+from headrace.server.folder import DataFolder
+
+
+def test_a_folder_that_is_held_tells_by_whom(tmp_path: Path) -> None:
+    assert holding(tmp_path) is None
+    folder = DataFolder(tmp_path, address="http://example")
+    assert holding(tmp_path) == (os.getpid(), "http://example")
+    folder.close()
+
+
+def test_the_name_of_the_lock_is_said_once() -> None:
+    files = Path(headrace.__file__).parent.rglob("*.py")
+    found = [file.name for file in files if "server.lock" in file.read_text(encoding="utf-8")]
+    assert found == ["folder.py"]
