@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,42 @@ _EVERY = 8
 _MARK = re.compile(r"@(\d+)@")
 
 
+_MAX_SAMPLES = 100_000
+
+
+class Samples:
+    """Three moments each, in a room that is taken at the start: what the hook needs must not
+    look like what a stream needs."""
+
+    def __init__(self) -> None:
+        self._moments = array("q", [0]) * (3 * _MAX_SAMPLES)
+        self._count = 0
+
+    def add(self, sent_ns: int, came_ns: int, kept_ns: int) -> None:
+        if self._count < _MAX_SAMPLES:
+            at = 3 * self._count
+            self._moments[at], self._moments[at + 1], self._moments[at + 2] = (
+                sent_ns,
+                came_ns,
+                kept_ns,
+            )
+            self._count += 1
+
+    def take(self) -> dict[int, tuple[int, int]]:
+        """All of them, by the moment at which the event was sent; then there are none."""
+        moments, self._count = self._moments[: 3 * self._count], 0
+        return {
+            sent: (came, kept)
+            for sent, came, kept in zip(moments[::3], moments[1::3], moments[2::3], strict=True)
+        }
+
+
 class Trace:
     """Samples. They are written to the file, and forgotten, on SIGUSR1."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._samples: dict[int, tuple[int, int]] = {}
+        self._samples = Samples()
 
     def attach(self, log: SQLiteLog) -> None:
         """Look at what is put into this log from now on."""
@@ -36,13 +67,12 @@ class Trace:
 
     def _write(self, *_: Any) -> None:
         part = self._path.with_suffix(".part")
-        part.write_text(json.dumps(self._samples))
+        part.write_text(json.dumps(self._samples.take()))
         part.rename(self._path)
-        self._samples.clear()
 
 
 class _TracedTail:
-    def __init__(self, tail: Tail, samples: dict[int, tuple[int, int]]) -> None:
+    def __init__(self, tail: Tail, samples: Samples) -> None:
         self._tail = tail
         self._samples = samples
 
@@ -56,7 +86,7 @@ class _TracedTail:
         def traced(error: Exception | None) -> None:
             found = _MARK.search(event.text)
             if found is not None:
-                samples[int(found[1])] = came_ns, now_ns()
+                samples.add(int(found[1]), came_ns, now_ns())
             done(error)
 
         self._tail.put(records, traced)

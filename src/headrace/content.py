@@ -5,7 +5,7 @@ Nothing here knows of streams, providers or time.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
@@ -42,6 +42,24 @@ class FileContent(msgspec.Struct, frozen=True, tag="file", kw_only=True, gc=Fals
 
 
 Content: TypeAlias = TextContent | JSONContent | ImageContent | FileContent
+
+
+class Media(Protocol):
+    """Whatever is base64 `data` or a `url`: an image, a file, what a model has made."""
+
+    @property
+    def media_type(self) -> str: ...
+    @property
+    def data(self) -> str | None: ...
+    @property
+    def url(self) -> str | None: ...
+
+
+def data_url(media: Media) -> str:
+    """Where to get it: its own address, or itself as an address."""
+    return media.url or f"data:{media.media_type};base64,{media.data or ''}"
+
+
 
 # --- why a turn or a run ended ---------------------------------------------------
 

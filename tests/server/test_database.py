@@ -138,3 +138,47 @@ def test_titles_of_a_file_from_before_there_was_an_index_are_found(tmp_path: Pat
         assert found.title == "A weir"
     finally:
         database.close()
+
+
+def test_whoever_asks_a_closed_database_is_told_so(tmp_path: Path) -> None:
+    database = Database(tmp_path / "x.db")
+    database.close()
+    with pytest.raises(StorageFailed, match="closed"):
+        database.submit(insert(1, SMALL)).result(10)
+
+    async def ask() -> None:
+        with pytest.raises(StorageFailed, match="closed"):
+            await asyncio.wait_for(database.write(insert(1, SMALL)), 10)
+        with pytest.raises(StorageFailed, match="closed"):
+            await asyncio.wait_for(database.read(insert(1, SMALL)), 10)
+
+    asyncio.run(ask())
+
+
+def test_connections_that_cannot_be_made_are_failures_of_the_storage_and_are_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.server.database._CHECKPOINT_S", 0.02)
+    with closing(Database(tmp_path / "x.db")) as database:
+        connect = sqlite3.connect
+        refused = threading.Event()
+
+        def refuse(*args: Any, **more: Any) -> sqlite3.Connection:
+            refused.set()
+            raise sqlite3.OperationalError("unable to open database file")
+
+        monkeypatch.setattr(sqlite3, "connect", refuse)
+        database.write_now(lambda c: c.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b BLOB)"))
+        with pytest.raises(StorageFailed, match="unable to open"):
+            asyncio.run(database.read(lambda c: c.execute("SELECT 1").fetchone()))
+        assert refused.wait(10)
+        monkeypatch.setattr(sqlite3, "connect", connect)
+        assert asyncio.run(database.read(lambda c: c.execute("SELECT 1").fetchone()[0])) == 1
+        # The tidier has got its connection too: what was committed reaches the file itself.
+        for number in range(200):
+            database.write_now(insert(number, SMALL))
+            if b"CREATE TABLE t" in (tmp_path / "x.db").read_bytes():
+                break
+            threading.Event().wait(0.02)
+        else:
+            pytest.fail("nothing reaches the database file")

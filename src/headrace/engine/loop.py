@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 import msgspec
 
@@ -291,12 +291,12 @@ class Loop:
         if told is not None:
             await self._journal.write([told])
 
-    @contextmanager
-    def timer(self, seconds: float | None, name: str) -> Generator[None, None, None]:
+    def timer(self, seconds: float | None, name: str) -> AbstractContextManager[None]:
         """Stop the run when the time is up."""
-        if seconds is None:
-            yield
-            return
+        return nullcontext() if seconds is None else self._timed(seconds, name)
+
+    @contextmanager
+    def _timed(self, seconds: float, name: str) -> Generator[None, None, None]:
         reason = aborted("timeout", f"{name}={seconds:g}")
         handle = asyncio.get_running_loop().call_later(seconds, self._stop, reason)
         try:

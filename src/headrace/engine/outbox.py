@@ -76,8 +76,9 @@ class Outbox:
         _wake(self._writer)
 
     def close(self) -> None:
-        """Nothing comes any more."""
+        """Nothing comes any more; whoever took it is let go of."""
         self._is_closed = True
+        self.take = None
         _wake(self._reader)
 
 

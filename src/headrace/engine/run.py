@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -57,9 +58,9 @@ class Run:
         self.run_id = run_id
         self._plan = plan
         self._asked = asked
-        view = RunView(run_id, plan.model.name)
-        self._journal = Journal(view, plan.chain, clock, sink)
-        self._loop = Loop(plan, self._journal, view, self._stop)
+        self._view = RunView(run_id, plan.model.name)
+        self._journal = Journal(self._view, plan.chain, clock, sink)
+        self._late_failure: HeadraceError | None = None
         self._rest: list[Record] = []
         self._token = token
         self._abort: FinishReason | None = None
@@ -90,7 +91,7 @@ class Run:
     ) -> None:
         self.cancel("the caller left the run")
         await self._over()
-        late = self._loop.late_failure
+        late = self._late_failure
         if late is not None and error is None and not self._was_stopped:
             raise late
 
@@ -116,7 +117,10 @@ class Run:
         if self._task is None:
             raise UsageError("enter the run before you wait for it: async with … as run")
         self._journal.outbox.let_go()
-        await asyncio.wait({self._task})
+        # As `asyncio.wait` does, at a third of its size: a server has one of these for each run.
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task.add_done_callback(partial(_tell, over))
+        await over
         return self.result
 
     def hand_to(self, take: Callable[[list[Record]], None]) -> None:
@@ -208,7 +212,8 @@ class Run:
             raise cancelled
 
     async def _live(self) -> None:
-        loop = self._loop
+        # Its own: a run that held the loop, which can stop the run, would hold itself.
+        loop = Loop(self._plan, self._journal, self._view, self._stop)
         end: End = _LOST
         forget = self._token.add(self.cancel) if self._token is not None else None
         try:
@@ -222,6 +227,7 @@ class Run:
             if not self._journal.is_over:
                 self._journal.write_last(end)
             self._journal.outbox.close()
+            self._late_failure = loop.late_failure
             await self._plan.model.aclose()
 
     async def _played(self, loop: Loop) -> End:
@@ -298,6 +304,11 @@ class Run:
 
 
 _LOST = RunFailed(category="unknown", message="the run broke before it could say why")
+
+
+def _tell(over: asyncio.Future[None], _: asyncio.Task[None]) -> None:
+    if not over.done():
+        over.set_result(None)
 
 
 def _uncancel() -> None:

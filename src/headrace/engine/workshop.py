@@ -107,11 +107,12 @@ class Workshop:
 
     def _start(self, call: ToolCall, tool: Tool) -> None:
         loop = asyncio.get_running_loop()
+        put = self._news.put_nowait
 
         def report(news: ToolProgress) -> None:
             # A thread that was left behind may report after the loop has closed.
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._news.put_nowait, news)
+                loop.call_soon_threadsafe(put, news)
 
         context = ToolContext(
             run_id=self._view.run_id,

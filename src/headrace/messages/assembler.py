@@ -74,7 +74,7 @@ def _folded(records: Iterable[Record], path: tuple[str, ...]) -> Assembler:
     return builder
 
 
-_MANY_PIECES = 64
+_MANY_PIECES = 16
 
 
 class _PartBuilder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.content import Content, FileContent, ImageContent
+from headrace.content import Content, FileContent, ImageContent, data_url
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import (
@@ -17,7 +17,7 @@ from headrace.messages import (
     history,
 )
 from headrace.requests.chat_reasoning import reasoning_of
-from headrace.requests.content import data_url, file_text, images_in, spoken, text_of
+from headrace.requests.content import file_text, images_in, spoken, text_of
 from headrace.requests.replay import (
     CallIds,
     arguments_as_written,

@@ -70,11 +70,6 @@ def named_text(file: FileContent) -> str | None:
     return f"{file.name}:\n{words}" if file.name else words
 
 
-def data_url(entry: ImageContent | FileContent) -> str:
-    """Where to get it: its own address, or itself as an address."""
-    return entry.url or f"data:{entry.media_type};base64,{entry.data or ''}"
-
-
 def encoded(value: Any) -> str:
     """A JSON value as text."""
     return msgspec.json.encode(value).decode()

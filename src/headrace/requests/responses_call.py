@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.content import Content, FileContent, ImageContent, JSONContent
+from headrace.content import Content, FileContent, ImageContent, JSONContent, data_url
 from headrace.events import JSONObject
 from headrace.messages import CallPart, CallResult, Reply
-from headrace.requests.content import data_url, images_in, media_in, spoken, text_of
+from headrace.requests.content import images_in, media_in, spoken, text_of
 from headrace.requests.replay import (
     CallIds,
     arguments_as_object,

@@ -3,7 +3,7 @@ stateless: nothing is left with the provider, and reasoning goes back encrypted.
 
 from __future__ import annotations
 
-from headrace.content import Content, FileContent, ImageContent
+from headrace.content import Content, FileContent, ImageContent, data_url
 from headrace.events import JSONObject
 from headrace.messages import (
     CallPart,
@@ -18,7 +18,7 @@ from headrace.messages import (
     TextPart,
     history,
 )
-from headrace.requests.content import data_url, encoded, file_text, images_in, spoken, text_of
+from headrace.requests.content import encoded, file_text, images_in, spoken, text_of
 from headrace.requests.replay import CallIds, arguments_as_written, is_own, name_of
 from headrace.requests.request import Effort, Options, Request, Tool
 

@@ -14,7 +14,7 @@ Past: TypeAlias = Callable[[], Awaitable[list[bytes]]]
 
 MAX_KEPT_BYTES = 262_144
 """What is kept for watchers that are slow, all of them together."""
-_SPARE_BYTES = 2_048
+_SPARE_BYTES = 1_024
 """What is kept when everybody has it, for those who lost their connection just now."""
 
 

@@ -24,10 +24,13 @@ Work: TypeAlias = Callable[[sqlite3.Connection], T]
 _MAX_GROUP = 512
 _READERS = 4
 _BUSY_MS = 5_000
-# Readers are several, and look up little.
-_READER_CACHE_KB = 512
+# The writer writes at the end of few tables, and readers look up little. What is not here is in
+# the system's own cache.
+_WRITER_CACHE_KB = 1_024
+_READER_CACHE_KB = 128
 # How often what was written goes from the log file into the database itself.
 _CHECKPOINT_S = 1.0
+_CLOSED = "the database is closed"
 
 
 class StorageFailed(HeadraceError):
@@ -53,6 +56,7 @@ class Database:
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="headrace-read")
         self.commits = 0
         """Transactions so far."""
+        self._is_over = False
         self._writer = threading.Thread(target=self._write, name="headrace-write", daemon=True)
         self._ready: Future[None] = Future()
         self._writer.start()
@@ -73,10 +77,14 @@ class Database:
         to be `is_atomic` and is alone, it is spared another around it."""
         future: Future[T] = Future()
         self._jobs.put(_Job(work, future, is_atomic))
+        if self._is_over:
+            self._refuse_rest()
         return future
 
     async def read(self, work: Work[T]) -> T:
         """Do the work on a reader's connection."""
+        if self._is_closing.is_set():
+            raise StorageFailed(_CLOSED)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._with_reader, work)
 
@@ -98,7 +106,7 @@ class Database:
 
     def _write(self) -> None:
         try:
-            connection = self._connect()
+            connection = self._connect(_WRITER_CACHE_KB)
         except BaseException as error:  # noqa: BLE001 (it is told to whoever opens)
             self._ready.set_exception(error)
             return
@@ -111,6 +119,16 @@ class Database:
             elif group:
                 self._commit(connection, group)
         connection.close()
+        self._is_over = True
+        self._refuse_rest()
+
+    def _refuse_rest(self) -> None:
+        """Whoever asks after the end is told so, and never left to wait."""
+        with suppress(queue.Empty):
+            while True:
+                job = self._jobs.get_nowait()
+                if job is not None:
+                    job.future.set_exception(StorageFailed(_CLOSED))
 
     def _group(self) -> tuple[list[_Job], bool]:
         """All that waits, up to a bound; at least one."""
@@ -185,35 +203,44 @@ class Database:
 
     def _tidy(self) -> None:
         """Move what was committed into the database, beside the commits that go on."""
-        connection = self._connect()
+        connection: sqlite3.Connection | None = None
         done = 0
-        while not self._is_closing.wait(_CHECKPOINT_S):
-            if self.commits == done:
-                continue
-            done = self.commits
-            # A disk that is full, or a reader that is in the way: the next time, then.
+        while True:
+            commits = self.commits
+            # A disk that is full, a reader that is in the way: the next time, then.
             with suppress(sqlite3.Error):
-                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        connection.close()
+                connection = connection or self._connect(_READER_CACHE_KB)
+                if commits != done:
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                    done = commits
+            if self._is_closing.wait(_CHECKPOINT_S):
+                break
+        if connection is not None:
+            connection.close()
 
     # -- connections
 
     def _with_reader(self, work: Work[T]) -> T:
-        connection: sqlite3.Connection | None = getattr(self._connections, "reader", None)
-        if connection is None:
-            connection = self._connections.reader = self._connect()
-            connection.execute("PRAGMA query_only = ON")
-            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KB}")
-            self._open.append(connection)
         try:
-            return work(connection)
+            return work(self._reader())
         except sqlite3.Error as error:
             raise _named(error) from error
 
-    def _connect(self) -> sqlite3.Connection:
+    def _reader(self) -> sqlite3.Connection:
+        """This thread's own."""
+        connection: sqlite3.Connection | None = getattr(self._connections, "reader", None)
+        if connection is None:
+            connection = self._connect(_READER_CACHE_KB)
+            connection.execute("PRAGMA query_only = ON")
+            self._connections.reader = connection
+            self._open.append(connection)
+        return connection
+
+    def _connect(self, cache_kb: int) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         connection.row_factory = sqlite3.Row
         connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        connection.execute(f"PRAGMA cache_size = -{cache_kb}")
         connection.execute("PRAGMA journal_mode = WAL")
         # A commit would wait for its checkpoint, and that for the disk: another thread makes it.
         connection.execute("PRAGMA wal_autocheckpoint = 0")

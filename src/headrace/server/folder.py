@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.errors import UsageError
 
-_LOCK = "server.lock"
+LOCK = "server.lock"
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class DataFolder:
     def __init__(self, path: Path, *, address: str = "") -> None:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.path = path
-        self._file = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -14,6 +14,7 @@ from headrace.server.database import StorageFailed
 from headrace.server.problem import Problem, answer, media_type
 from headrace.server.service import Service
 from headrace.server.store import KeyTaken, NotFound, RunLive
+from headrace.server.stream import STREAM
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _FORMS = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
@@ -46,6 +47,8 @@ class Gate:
             if not self._service.is_ready:
                 await self._service.open()
             await self._app(scope, receive, sender)
+            if (stream := scope["state"].pop(STREAM, None)) is not None:
+                await stream(scope, receive, sender)
         except (Problem, HeadraceError) as error:
             problem = _problem(error)
             if sender.has_begun:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 
@@ -17,13 +17,11 @@ from headrace.server.broadcast import Broadcast
 from headrace.server.database import StorageFailed
 from headrace.server.frame import Encoding, FrameId
 from headrace.server.log import Log
+from headrace.server.protocol import Protocols, Told
 from headrace.server.recovery import INTERRUPTED, Recovery
 from headrace.server.store import RunRow, Store
 
 _logger = logging.getLogger("headrace.server")
-
-Protocols = dict[str, Callable[[RunRow], Encoding]]
-"""How the records of a run are shown, by name."""
 
 
 class _Sink:
@@ -60,7 +58,8 @@ class LiveRun:
         if broadcast is None and self._shown:
             return self._joined(protocol, after)
         if broadcast is None:
-            broadcast = self._begun(protocol, self._encoding(protocol))
+            # It sees all that the run folds, so the run's own message will do.
+            broadcast = self._begun(protocol, self._encoding(protocol, self._told))
         return broadcast.watch(after)
 
     def has_shown(self, frame: FrameId) -> bool:
@@ -89,8 +88,11 @@ class LiveRun:
             broadcast.close()
         return broadcast
 
-    def _encoding(self, protocol: str) -> Encoding:
-        return self._protocols[protocol](self.row)
+    def _encoding(self, protocol: str, told: Told | None = None) -> Encoding:
+        return self._protocols[protocol](self.row, told)
+
+    def _told(self) -> Message:
+        return self.run.message
 
     async def _past(self, protocol: str) -> list[bytes]:
         """All frames of what is in the log."""
@@ -116,6 +118,8 @@ class LiveRun:
         self._is_over = True
         for broadcast in self._broadcasts.values():
             broadcast.close()
+        # Each knows its run: what is over must not hold itself.
+        self._broadcasts = {}
 
 
 class LiveRuns:

@@ -74,7 +74,7 @@ def _spare_the_collector() -> None:
     and again, while every stream waits."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(50_000, 10, 10)
 
 
 async def _started(server: uvicorn.Server, ready: Callable[[], None] | None) -> None:

@@ -7,32 +7,25 @@ import copy
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from headrace.engine import Agent
 from headrace.events import Record
-from headrace.projections import thinking, ux
-from headrace.projections.thinking import ThinkingProjection
-from headrace.projections.ux import UXProjection
 from headrace.requests import Effort
 from headrace.server.database import Database, StorageFailed
 from headrace.server.folder import DataFolder
-from headrace.server.frame import Encoding
-from headrace.server.live import LiveRuns, Protocols
+from headrace.server.live import LiveRuns
 from headrace.server.log import SQLiteLog
-from headrace.server.problem import Problem, media_type
+from headrace.server.problem import Problem
+from headrace.server.protocol import PROTOCOLS
 from headrace.server.recovery import UNSAVED, Recovery, missing
 from headrace.server.room import Room
 from headrace.server.settings import Settings
 from headrace.server.store import RunRow, SQLiteStore
 from headrace.server.token import LOCAL, Tokens
 
-T = TypeVar("T", bound=msgspec.Struct)
-BODY_S = 30.0
-"""How long a request may take to send its body."""
 _TIDY_S = 3600.0
 _MEND_S = 5.0
 _logger = logging.getLogger("headrace.server")
@@ -162,43 +155,7 @@ async def _repeated(chore: Callable[[], Awaitable[object]], pause_s: float) -> N
             await chore()
         except StorageFailed as error:
             _logger.warning("the database does not answer: %s", error)
+        except Exception:
+            # The edge of a task that must not end: what it has not done it does the next time.
+            _logger.exception("a chore failed")
         await asyncio.sleep(pause_s)
-
-
-async def body_of(request: Request, kind: type[T], max_bytes: int) -> T:
-    """The JSON of a request as a value. Raises a `Problem` that says what is wrong with it."""
-    if media_type(request.headers.get("content-type", "")) != "application/json":
-        raise Problem(415, "not_json", "send Content-Type: application/json")
-    try:
-        async with asyncio.timeout(BODY_S):
-            data = await _read(request, max_bytes)
-        return msgspec.json.decode(data, type=kind)
-    except TimeoutError:
-        raise Problem(408, "too_slow", "the body took too long to come") from None
-    except ClientDisconnect:
-        raise Problem(400, "cut", "the body broke off") from None
-    except msgspec.ValidationError as error:
-        raise Problem(422, "bad_field", str(error)) from None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Problem(400, "bad_body", str(error)) from None
-
-
-async def _read(request: Request, max_bytes: int) -> bytearray:
-    data = bytearray()
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > max_bytes:
-            raise Problem(413, "too_large", f"a request may have {max_bytes} bytes")
-    return data
-
-
-def _ux(row: RunRow) -> Encoding:
-    return Encoding(UXProjection(row.message_id), ux.encode_frame)
-
-
-def _thinking(row: RunRow) -> Encoding:
-    return Encoding(ThinkingProjection(), thinking.encode_frame)
-
-
-PROTOCOLS: Protocols = {"ux": _ux, "thinking": _thinking}
-"""The first is what a client gets that asks for none."""

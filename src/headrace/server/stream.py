@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from typing import Any
 
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.server.frame import HEARTBEAT
@@ -18,6 +20,21 @@ _HEADERS = [
 # The server waits for a client that reads nothing when about as much lies in its buffer, so
 # with one piece more this is what a client can hold.
 _MAX_PIECE_BYTES = 65_536
+
+
+STREAM = "headrace.stream"
+"""Where a request's state has a stream that is to be sent."""
+
+
+class StreamedResponse(Response):
+    """An answer that the gate sends. A stream lasts, and each of the frames in which routing
+    called it would last as long: they are left first."""
+
+    def __init__(self, stream: EventStream) -> None:
+        self._stream = stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"][STREAM] = self._stream
 
 
 class EventStream:
@@ -41,26 +58,39 @@ class EventStream:
         self._watch: asyncio.TimerHandle | None = None
         self._beat: asyncio.Task[None] | None = None
         self._is_deaf = False
+        self._is_let_go = False
+        self._is_over = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self._headers})
-        sending = asyncio.ensure_future(self._send_all(send))
+        sending = asyncio.current_task()
+        assert sending is not None
         leaving = asyncio.ensure_future(_left(receive))
+        leaving.add_done_callback(lambda _: self._let_go(sending))
         self._sent_at_s = asyncio.get_running_loop().time()
         self._look(sending, send)
         try:
-            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await self._send_all(send)
+        except asyncio.CancelledError:
+            # By ourselves, or by the server that stops.
+            if not self._is_let_go or sending.uncancel() > 0:
+                raise
         finally:
-            await self._end(sending, leaving)
+            self._is_over = True
+            await self._end(leaving)
         if self._is_deaf:
             await _hang_up(receive)
-        elif not sending.cancelled():
-            sending.result()
 
-    async def _end(self, *tasks: asyncio.Task[None]) -> None:
+    def _let_go(self, sending: asyncio.Task[Any]) -> None:
+        """Send no more: the client is gone, or reads nothing."""
+        if not self._is_over and not self._is_let_go:
+            self._is_let_go = True
+            sending.cancel()
+
+    async def _end(self, leaving: asyncio.Task[None]) -> None:
         if self._watch is not None:
             self._watch.cancel()
-        ending = [task for task in (*tasks, self._beat) if task is not None]
+        ending = [task for task in (leaving, self._beat) if task is not None]
         for task in ending:
             task.cancel()
         await asyncio.wait(ending)
@@ -96,14 +126,14 @@ class EventStream:
         await send({"type": "http.response.body", "body": data, "more_body": more})
         self._sending_since_s, self._sent_at_s = None, time()
 
-    def _look(self, sending: asyncio.Task[None], send: Send) -> None:
+    def _look(self, sending: asyncio.Task[Any], send: Send) -> None:
         """Whether the client reads, and whether it should hear from us. One timer looks now and
         then: one for each frame would cost as much as sending it."""
         loop = asyncio.get_running_loop()
         now, since = loop.time(), self._sending_since_s
         if since is not None and now >= since + self._send_timeout_s:
             self._is_deaf = True
-            sending.cancel()
+            self._let_go(sending)
             return
         due = now + min(self._heartbeat_s, self._send_timeout_s)
         if since is not None:

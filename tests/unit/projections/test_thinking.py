@@ -12,6 +12,7 @@ from headrace.content import (
     END_TURN,
     MAX_TOKENS,
     TOOL_USE,
+    FileContent,
     ImageContent,
     JSONContent,
     TextContent,
@@ -20,7 +21,6 @@ from headrace.content import (
 )
 from headrace.errors import UsageError
 from headrace.projections.thinking import ThinkingProjection, encode_frame
-from headrace.projections.thinking.tool_result import kind_of
 from tests.phases.records import Turn, records
 
 
@@ -327,19 +327,112 @@ def test_a_tool_is_answered_once() -> None:
     assert types(frames(turn.end())).count("tool_result") == 1
 
 
+def stepped(*steps: list[ev.Event]) -> list[dict[str, Any]]:
+    """The frames of a run whose records know their steps; a step that ends with
+    `StepDiscarded` is followed by itself, once more."""
+    projection = ThinkingProjection()
+    made: list[Any] = []
+    step = 0
+    for events in steps:
+        for record in records([ev.StepStarted(step), *events], step=step):
+            made += projection.feed(record)
+        step += not isinstance(events[-1], ev.StepDiscarded)
+    made += projection.feed(ev.Record(1, 1, ev.RunFinished(END_TURN)))
+    return [msgspec.json.decode(encode_frame(frame)) for frame in made]
+
+
+def calling(
+    name: str, answer: str | None = None, *, executor: ev.Executor = "client", part: int = 0
+) -> list[ev.Event]:
+    turn = Turn(first_part=part).output(0).call(name, {"at": name}, executor=executor)
+    if answer is None or executor == "client":
+        told = turn.end_output(0, TOOL_USE).end(TOOL_USE)
+        return told if answer is None else [*told, result(TextContent(answer))]
+    return turn.tool_output("c1", answer).end_output().end()
+
+
+def told_tools(payloads: list[dict[str, Any]]) -> list[tuple[str, Any]]:
+    return [
+        (p["toolName"], p["arguments"]["at"] if p["type"] == "tool_call_start" else p["result"])
+        for p in payloads
+        if p["type"] in ("tool_call_start", "tool_result")
+    ]
+
+
+@pytest.mark.parametrize("executor", ["client", "provider"])
+@pytest.mark.parametrize("taken_back", [False, True])
+def test_an_id_that_two_steps_use_is_two_calls(executor: ev.Executor, taken_back: bool) -> None:
+    first = calling("f", "one", executor=executor)
+    discarded: list[ev.Event] = [ev.StepDiscarded(0, "again")] if taken_back else []
+    second = calling("g", "two", executor=executor, part=5)
+    told = told_tools(stepped([*first, *discarded], second))
+    assert told == [("f", "f"), ("f", "one"), ("g", "g"), ("g", "two")]
+
+
+def test_an_end_that_waits_belongs_to_the_call_that_it_was_said_of() -> None:
+    first = Turn().output(0).call("f", {"at": "f"}, executor="provider")
+    first.events.append(ev.ToolActivity(part=0, call_id="c1", status="failed"))
+    payloads = stepped([*first.events, *calling("g", "two", part=5)])
+    assert [(p["toolName"], p["success"]) for p in payloads if p["type"] == "tool_result"] == [
+        ("f", False),
+        ("g", True),
+    ]
+
+
+def test_what_a_later_step_answers_is_answered_again_when_that_step_is_taken_back() -> None:
+    def answering(text: str) -> list[ev.Event]:
+        return Turn(first_part=5).output(0).tool_output("c1", text).end_output().end()
+
+    begun = calling("f", executor="provider")
+    told = told_tools(
+        stepped(begun, [*answering("lost"), ev.StepDiscarded(1, "again")], answering("kept"))
+    )
+    assert told == [("f", "f"), ("f", "lost"), ("f", "kept")]
+
+
+def test_arguments_that_a_broken_step_left_open_are_nobody_elses() -> None:
+    start = ev.ToolCallStarted(part=0, output=0, item=0, call_id="c1", name="f")
+    broken = Turn().output(0)
+    broken.events.append(start)
+    told = told_tools(
+        stepped([*broken.fail(), ev.StepDiscarded(0, "again")], calling("g", "two", part=5))
+    )
+    assert told == [("g", "g"), ("g", "two")]
+
+
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "data", "wanted"),
     [
-        ("web_search", "web_search"),
-        ("x_keyword_search", "web_search"),
-        ("browser.search", "web_search"),
-        ("index_search", None),
-        ("regex_search", None),
-        ("image_generation", "image"),
+        ("web_search", None, ["web_search"]),
+        ("google_search", None, ["web_search"]),
+        ("GOOGLE_SEARCH_WEB", None, ["web_search"]),
+        ("x_keyword_search", None, ["web_search"]),
+        ("browser.search", None, ["web_search"]),
+        ("find", {"type": "web_search_call"}, ["web_search"]),
+        ("web_search_exa", {"type": "mcp_call"}, []),
+        ("index_search", None, []),
+        ("image_generation", None, ["image_complete"]),
+        ("code_interpreter", None, []),
     ],
 )
-def test_the_kind_of_a_providers_tool(name: str, wanted: str | None) -> None:
-    assert kind_of(name) == wanted
+def test_the_kind_of_a_providers_tool(name: str, data: Any, wanted: list[str]) -> None:
+    place: dict[str, Any] = {"output": 0, "item": 0, "call_id": "c"}
+    picture = ImageContent(media_type="image/png", url="https://x/y.png")
+    events: list[ev.Event] = [
+        *Turn().output(0).events,
+        ev.ToolCallStarted(part=0, **place, name=name, executor="provider", provider_data=data),
+        ev.ToolOutput(part=1, **place, content=(picture,)),
+        *Turn().end_output().end()[1:],
+    ]
+    shown = types(frames(events))
+    assert shown[shown.index("tool_result") + 1 : -2] == wanted
+
+
+def test_a_file_that_was_given_whole_is_a_data_address() -> None:
+    given = FileContent(media_type="text/plain", name="a.txt", data="QUJD")
+    payloads = frames(run([*STEP_0, result(given)], STEP_1))
+    told = next(p for p in payloads if p["type"] == "tool_result")["result"]
+    assert told["url"] == "data:text/plain;base64,QUJD"
 
 
 def test_options_that_make_no_sense_are_refused() -> None:

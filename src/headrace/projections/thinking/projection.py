@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from headrace.content import ImageContent
+from headrace.content import data_url
 from headrace.errors import UsageError
 from headrace.events import (
     MediaProduced,
@@ -22,6 +22,7 @@ from headrace.events import (
     RunClosed,
     RunFailed,
     RunFinished,
+    StepDiscarded,
     TextDelta,
     TextStarted,
     ToolActivity,
@@ -58,7 +59,6 @@ from headrace.projections.thinking.frame import (
     ThinkingFrame,
     ThinkingStart,
 )
-from headrace.projections.thinking.tool_result import image_url
 
 TextShape: TypeAlias = Literal["text_delta", "openai"]
 _SOURCES: dict[str, StatusWord] = {
@@ -121,6 +121,7 @@ class ThinkingProjection:
 
     def _seldom(self, record: Record) -> list[ThinkingFrame]:
         event = record.event
+        self._calls.step = record.step
         frames = self._after_terminal(event)
         statuses = [
             Status(status.text, _SOURCES[status.source], record.at_ms)
@@ -226,8 +227,9 @@ class ThinkingProjection:
     def _call_started(self, event: ToolCallStarted) -> list[ThinkingFrame]:
         if not self._is_ours(event.output):
             return []
-        self._calls.add(event.call_id, event.name)
-        return [*self._end_thinking(), *self._answers(), *self._end_text("tool_calls")]
+        frames = [*self._end_thinking(), *self._answers(), *self._end_text("tool_calls")]
+        self._calls.add(event)
+        return frames
 
     def _call_finished(self, event: ToolCallFinished) -> list[ThinkingFrame]:
         return self._calls.finished(event, self._at_ms)
@@ -254,8 +256,7 @@ class ThinkingProjection:
     def _media(self, event: MediaProduced) -> list[ThinkingFrame]:
         if not self._is_ours(event.output) or not event.media_type.startswith("image"):
             return []
-        image = ImageContent(media_type=event.media_type, data=event.data, url=event.url)
-        return [ImageComplete(image_url(image), self._at_ms)]
+        return [ImageComplete(data_url(event), self._at_ms)]
 
     # -- turns, runs and the end
 
@@ -299,6 +300,12 @@ class ThinkingProjection:
         is_failed = isinstance(self._terminal, TurnFailed)
         self._terminal = None
         return self._end_text("error") if is_failed else []
+
+    def _discarded(self, event: StepDiscarded) -> list[ThinkingFrame]:
+        """What was shown stays; its calls are not those of the step that comes instead."""
+        frames = self._answers()
+        self._calls.discard(event.step)
+        return frames
 
     def _run_ended(self, event: RunFinished | RunFailed) -> list[ThinkingFrame]:
         self._terminal = event
@@ -357,6 +364,7 @@ _HANDLERS: dict[type, _Handler] = {
     MediaProduced: ThinkingProjection._media,
     TurnFinished: ThinkingProjection._turn_finished,
     TurnFailed: ThinkingProjection._turn_failed,
+    StepDiscarded: ThinkingProjection._discarded,
     RunFinished: ThinkingProjection._run_ended,
     RunFailed: ThinkingProjection._run_ended,
     RunClosed: ThinkingProjection._run_closed,

@@ -21,7 +21,7 @@ from headrace.projections.ux.segment import (
     ToolSegment,
     ToolStatus,
 )
-from headrace.projections.ux.tool_value import Outcome
+from headrace.projections.ux.tool_value import ToolValue
 
 _ENDS: dict[str, ToolStatus] = {
     "completed": "completed",
@@ -91,7 +91,7 @@ class TextDraft:
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    said: Outcome
+    said: ToolValue
     step: int
     kind: str | None
     duration_ms: int | None
@@ -128,7 +128,7 @@ class ToolDraft:
             self._told = _ENDS.get(status, "incomplete")
 
     def answer(
-        self, said: Outcome, kind: str | None, duration_ms: int | None, step: int = 0
+        self, said: ToolValue, kind: str | None, duration_ms: int | None, step: int = 0
     ) -> None:
         self.is_malformed = False
         self._answer = _Answer(said, step, kind, duration_ms)

@@ -40,7 +40,7 @@ from headrace.projections.ux.segment import (
     TextSegment,
 )
 from headrace.projections.ux.tool_kind import ANY_TOOL, kind_of
-from headrace.projections.ux.tool_value import Outcome, media_url, outcome
+from headrace.projections.ux.tool_value import ToolValue, tool_value
 
 
 def to_event(message: Message, *, event_id: str) -> MessageEvent:
@@ -172,7 +172,7 @@ class _Composer:
         for activity in part.activities:
             draft.tell(activity.status)
         if part.error is not None:
-            draft.answer(Outcome(error=part.error), None, None, self._step)
+            draft.answer(ToolValue(error=part.error), None, None, self._step)
             draft.is_malformed = True
 
     def _output(self, part: OutputPart) -> None:
@@ -181,7 +181,7 @@ class _Composer:
             draft = self._orphan(part)
         elif not part.content and not part.is_error and draft.has_result:
             return
-        said = outcome(part.content, is_error=part.is_error)
+        said = tool_value(part.content, is_error=part.is_error)
         draft.answer(said, None, part.started_ms - draft.created_at, self._step)
 
     def _orphan(self, part: OutputPart) -> ToolDraft:
@@ -210,7 +210,7 @@ class _Composer:
         draft = self._calls.get(result.call_id)
         if draft is None or draft.step != self._step:
             return
-        said = outcome(result.content, is_error=result.is_error)
+        said = tool_value(result.content, is_error=result.is_error)
         began, ended = result.started_ms, result.ended_ms
         ran_ms = None if began is None or ended is None else ended - began
         draft.answer(said, result.kind, ran_ms, self._step)
@@ -277,7 +277,7 @@ def media_segment(id: str, made: Any, number: int, at_ms: int) -> MediaSegment:
     return MediaSegment(
         id=id,
         media_type=made.media_type,
-        url=media_url(made.media_type, made.data, made.url),
+        url=data_url(made),
         sequence_number=number,
         created_at=at_ms,
         output_index=made.output,

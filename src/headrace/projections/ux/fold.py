@@ -19,7 +19,7 @@ from headrace.projections.ux.draft import (
 )
 from headrace.projections.ux.segment import MessageEvent, TextSegment
 from headrace.projections.ux.tool_kind import KIND_OF_FRAME
-from headrace.projections.ux.tool_value import Outcome
+from headrace.projections.ux.tool_value import ToolValue
 
 
 def fold_frames(frames: Iterable[fr.UXFrame]) -> MessageEvent:
@@ -155,7 +155,7 @@ class FrameFold:
             draft.tell(frame.status)
 
     def _result(self, frame: fr.ToolResultFrame) -> None:
-        said = Outcome(frame.result, frame.error)
+        said = ToolValue(frame.result, frame.error)
         self._calls[frame.call_id].answer(said, frame.kind, frame.duration_ms)
 
     # -- steps and the end

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from headrace import events as ev
 from headrace.content import Usage
 from headrace.events import Record
-from headrace.messages import Assembler, Citation
+from headrace.messages import Assembler, Citation, Message
 from headrace.phases.status import StatusReader
 from headrace.projections.ending import GOES_ON, Terminal, ending
 from headrace.projections.ux import frame as fr
@@ -37,13 +37,24 @@ class UXProjection:
     The first frame is `message_started`, the last is the only `message_final`, `message_error`
     or `message_cancelled`, and its event is `to_event` of the folded records. `event_id` is the
     message's id; without one it is made of the run's id. All outputs are shown, nested runs are
-    not. `has_final_text` repeats the text of a part when it is whole.
+    not. `has_final_text` repeats the text of a part when it is whole. `message` is the folded
+    message where somebody folds the same records already.
     """
 
-    def __init__(self, event_id: str | None = None, *, has_final_text: bool = False) -> None:
+    def __init__(
+        self,
+        event_id: str | None = None,
+        *,
+        has_final_text: bool = False,
+        message: Callable[[], Message] | None = None,
+    ) -> None:
         self._event_id = event_id or ""
         self._has_final_text = has_final_text
-        self._assembler = Assembler()
+        self._assembler: Assembler | None = None
+        if message is None:
+            self._assembler = Assembler()
+            message = self._assembler.message
+        self._message = message
         self._status = StatusReader()
         self._is_begun = False
         self._is_over = False
@@ -74,7 +85,8 @@ class UXProjection:
             return []
         event = record.event
         self._at_ms = record.at_ms
-        self._assembler.feed(record)
+        if self._assembler is not None:
+            self._assembler.feed(record)
         kind = type(event)
         if kind is ev.TextDelta:
             return self._text(event)  # type: ignore[arg-type]
@@ -362,7 +374,7 @@ class UXProjection:
         return [*frames, self._last(closed)]
 
     def _last(self, closed: ev.RunClosed | None) -> fr.EndFrame:
-        event = to_event(self._assembler.message(), event_id=self._event_id)
+        event = to_event(self._message(), event_id=self._event_id)
         end = ending(self._terminal, closed, "run" if self._is_run else "turn")
         if end.kind == "failed":
             return fr.MessageError(self._event_id, end.message, event)

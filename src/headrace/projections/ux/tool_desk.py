@@ -10,7 +10,7 @@ from headrace.projections.ux.event import segment_id
 from headrace.projections.ux.frame import ToolCallStarted, UXFrame
 from headrace.projections.ux.live import LiveSegment
 from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
-from headrace.projections.ux.tool_value import Outcome, outcome
+from headrace.projections.ux.tool_value import ToolValue, tool_value
 
 
 class LiveCall(LiveSegment):
@@ -119,7 +119,7 @@ class ToolDesk:
         call = self._by_part[event.part]
         if call.has_result:
             return []
-        frames = self._answered(call, Outcome(error=event.error))
+        frames = self._answered(call, ToolValue(error=event.error))
         call.is_malformed = True
         return frames
 
@@ -152,7 +152,7 @@ class ToolDesk:
         call = self._by_id[event.call_id]
         if call.has_result and not event.content and not event.is_error:
             return []
-        said = outcome(event.content, is_error=event.is_error)
+        said = tool_value(event.content, is_error=event.is_error)
         return self._answered(call, said, None, self.at_ms - call.started_ms)
 
     def _result(self, event: ev.ToolResult) -> list[UXFrame]:
@@ -161,11 +161,11 @@ class ToolDesk:
             return []
         began = call.tool_started_ms
         ran_ms = None if began is None else self.at_ms - began
-        said = outcome(event.content, is_error=event.is_error)
+        said = tool_value(event.content, is_error=event.is_error)
         return self._answered(call, said, event.kind, ran_ms)
 
     def _answered(
-        self, call: LiveCall, said: Outcome, kind: str | None = None, ran_ms: int | None = None
+        self, call: LiveCall, said: ToolValue, kind: str | None = None, ran_ms: int | None = None
     ) -> list[UXFrame]:
         call.answered_in, call.is_malformed = self.step, False
         result = call.kind.result

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
 
 from headrace.events import Executor, JSONObject
+from headrace.phases import tool_kind as kinds
 from headrace.projections.ux import frame as fr
 from headrace.projections.ux import segment as sg
 
@@ -43,17 +43,13 @@ _IMAGE: Final = ToolKind(
     fr.ImageGenerationCallResult,
     sg.ImageGenerationSegment,
 )
-# The first that fits. Tools of an MCP server have names of their own: their type comes first.
-_KINDS: Final = tuple(
-    (re.compile(pattern), kind)
-    for pattern, kind in (
-        (r"^mcp", _MCP),
-        (r"(?:^|_)(?:web|google|browser|x)(?:_[a-z]+)*?_search", _WEB_SEARCH),
-        (r"code_(?:interpreter|execution)", _CODE),
-        (r"(?:^|_)(?:file|collections?|attachment)_search", _FILE_SEARCH),
-        (r"image_gen", _IMAGE),
-    )
-)
+_SHOWN: Final[dict[kinds.ToolKind, ToolKind]] = {
+    "mcp": _MCP,
+    "web_search": _WEB_SEARCH,
+    "code_interpreter": _CODE,
+    "file_search": _FILE_SEARCH,
+    "image_generation": _IMAGE,
+}
 TOOL_KINDS: Final = (ANY_TOOL, _WEB_SEARCH, _CODE, _FILE_SEARCH, _MCP, _IMAGE)
 KIND_OF_FRAME: Final = {kind.started: kind for kind in TOOL_KINDS}
 """The kind that a `…_started` frame tells."""
@@ -63,17 +59,9 @@ TOOL_FRAME_TYPES: Final = tuple(
     for frame in (kind.started, kind.update, kind.result)
 )
 """The `type` of every frame about a tool."""
-_OTHER = re.compile(r"[^a-z0-9]+")
 
 
 def kind_of(name: str, executor: Executor, provider_data: JSONObject | None) -> ToolKind:
     """The kind of a call. Tools of ours are `tool_call`s, whatever they are named."""
-    if executor == "client":
-        return ANY_TOOL
-    told = (provider_data or {}).get("type")
-    for word in (told, name):
-        plain = _OTHER.sub("_", word.lower()) if isinstance(word, str) else ""
-        for pattern, kind in _KINDS:
-            if pattern.search(plain):
-                return kind
-    return ANY_TOOL
+    kind = None if executor == "client" else kinds.tool_kind(name, provider_data)
+    return ANY_TOOL if kind is None else _SHOWN[kind]

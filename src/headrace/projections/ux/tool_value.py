@@ -6,32 +6,34 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
+from headrace.content import (
+    Content,
+    FileContent,
+    ImageContent,
+    JSONContent,
+    TextContent,
+    data_url,
+)
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ToolValue(msgspec.Struct, frozen=True):
     """The result, or what went wrong."""
 
     result: Any = None
     error: str | None = None
 
 
-def outcome(content: tuple[Content, ...], *, is_error: bool) -> Outcome:
+def tool_value(content: tuple[Content, ...], *, is_error: bool) -> ToolValue:
     """One content is its value, several are a list of them. An error is always a text."""
     values = [_plain(entry) for entry in content]
     value = values[0] if len(values) == 1 else values or None
     if not is_error:
-        return Outcome(value)
+        return ToolValue(value)
     if value is None:
-        return Outcome(error="failed")
+        return ToolValue(error="failed")
     if isinstance(value, str):
-        return Outcome(error=value or "failed")
-    return Outcome(error=msgspec.json.encode(value).decode())
-
-
-def media_url(media_type: str, data: str | None, url: str | None) -> str:
-    """The address of a picture, sound or file, or the thing itself as one."""
-    return url or f"data:{media_type};base64,{data or ''}"
+        return ToolValue(error=value or "failed")
+    return ToolValue(error=msgspec.json.encode(value).decode())
 
 
 def _plain(entry: Content) -> Any:
@@ -41,9 +43,8 @@ def _plain(entry: Content) -> Any:
         case JSONContent():
             return entry.value
         case ImageContent():
-            url = media_url(entry.media_type, entry.data, entry.url)
-            return {"type": "image", "media_type": entry.media_type, "url": url}
+            return {"type": "image", "media_type": entry.media_type, "url": data_url(entry)}
         case FileContent():
-            url = media_url(entry.media_type, entry.data, entry.url)
+            url = data_url(entry)
             fields = {"type": "file", "media_type": entry.media_type, "url": url}
             return fields if entry.name is None else {**fields, "name": entry.name}

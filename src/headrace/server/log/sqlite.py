@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from headrace.events import Record, decode_record
 from headrace.server.database import Database
-from headrace.server.log.group import Group, GroupTail, Rows, check, insert_rows, rows_of
+from headrace.server.log.group import Group, GroupTail
+from headrace.server.records import insert, rows_of
 
 
 class SQLiteLog:
@@ -37,14 +38,6 @@ class SQLiteLog:
         await self._database.write(
             lambda connection: connection.executemany("DELETE FROM records WHERE run_id = ?", rows)
         )
-
-
-def insert(connection: sqlite3.Connection, added: Rows) -> None:
-    """Append rows of one run. Raises `StorageFailed` where they leave a gap, come twice, or come
-    behind its end."""
-    if added.rows:
-        check(connection, added)
-        insert_rows(connection, added.rows)
 
 
 def _bodies(connection: sqlite3.Connection, run_id: str, after: int) -> list[bytes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import AsyncIterator
-from typing import cast
 
 import msgspec
 from starlette.requests import Request
@@ -17,12 +16,13 @@ from headrace.engine import Agent
 from headrace.errors import UsageError
 from headrace.messages import Message
 from headrace.requests import Effort
+from headrace.server.body import body_of
 from headrace.server.frame import START, FrameId, frame_id, number_of
 from headrace.server.problem import JSON, Problem
-from headrace.server.service import PROTOCOLS, Service, body_of
-from headrace.server.store import Begun, RunRow, StoredMessage
-from headrace.server.store.store import Start
-from headrace.server.stream import EventStream
+from headrace.server.protocol import PROTOCOLS
+from headrace.server.service import Service
+from headrace.server.store import Begun, RunRow, Start, StoredMessage
+from headrace.server.stream import EventStream, StreamedResponse
 
 _MAX_KEY_CHARS = 200
 
@@ -117,22 +117,20 @@ class Chat:
             (b"x-conversation-id", run.conversation_id.encode()),
             (b"x-parent-id", run.parent_id.encode()),
         ]
-        return cast(
-            "Response",
-            EventStream(
-                frames,
-                heartbeat_s=settings.heartbeat_s,
-                send_timeout_s=settings.send_timeout_s,
-                headers=headers,
-            ),
+        stream = EventStream(
+            frames,
+            heartbeat_s=settings.heartbeat_s,
+            send_timeout_s=settings.send_timeout_s,
+            headers=headers,
         )
+        return StreamedResponse(stream)
 
     async def _past(self, run: RunRow, protocol: str, after: FrameId) -> list[bytes]:
         records = await self._service.kept(run)
         if not records:
             text = "the stream is no longer kept: read the answer from its conversation"
             raise Problem(410, "expired", text, conversation_id=run.conversation_id)
-        encoding = PROTOCOLS[protocol](run)
+        encoding = PROTOCOLS[protocol](run, None)
         frames = [frame for record in records for frame in encoding.feed(record)]
         if not frames or after > number_of(frames[-1]):
             raise _unknown(run, after)

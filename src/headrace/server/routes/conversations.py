@@ -13,8 +13,9 @@ from starlette.routing import Route
 from headrace.content import TextContent
 from headrace.messages import Message
 from headrace.projections.ux import MessageEvent, to_event
+from headrace.server.body import body_of
 from headrace.server.problem import JSON, Problem
-from headrace.server.service import Service, body_of
+from headrace.server.service import Service
 from headrace.server.store import Conversation, Mark, RunLive, RunRow, StoredMessage
 
 _MAX_TITLE_CHARS = 200

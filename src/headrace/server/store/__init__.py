@@ -9,6 +9,7 @@ from headrace.server.store.store import (
     NotFound,
     RunLive,
     RunRow,
+    Start,
     Store,
     StoredMessage,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "RunLive",
     "RunRow",
     "SQLiteStore",
+    "Start",
     "Store",
     "StoredMessage",
 ]

@@ -11,8 +11,7 @@ import msgspec
 from headrace.events import Record
 from headrace.messages import Message
 from headrace.server.database import Database
-from headrace.server.log.group import rows_of
-from headrace.server.log.sqlite import insert
+from headrace.server.records import insert, rows_of
 from headrace.server.schema import migrate
 from headrace.server.store.row import (
     conversation_of,

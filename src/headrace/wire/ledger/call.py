@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Any, Literal
 
@@ -156,7 +155,7 @@ class CallQueue:
         self._max_chars = limits.max_part_chars
         self._close_prose = close_prose
         self._open: Call | None = None
-        self._waiting: deque[Call] = deque()
+        self._waiting: list[Call] = []
         self._provider_run: list[Call] = []
         self._held_chars = 0
         self.has_client_calls = False
@@ -234,7 +233,7 @@ class CallQueue:
         if self._open is not None:
             self._close(self._open, is_cut=is_cut)
         while self._waiting:
-            call = self._waiting.popleft()
+            call = self._waiting.pop(0)
             self._start(call)
             self._close(call, is_cut=is_cut)
         for call in self._provider_run:
@@ -243,6 +242,8 @@ class CallQueue:
             if call.state == "open":
                 self._close(call, is_cut=is_cut)
         self._provider_run.clear()
+        # Nothing starts any more: the output is let go of, which holds this queue.
+        self._close_prose = _nothing
 
     def _hold(self, call: Call, text: str) -> None:
         self._held_chars += len(text)
@@ -260,7 +261,7 @@ class CallQueue:
                     self._close(touched)
             return
         while self._open is None and self._waiting and self._waiting[0].is_ready:
-            call = self._waiting.popleft()
+            call = self._waiting.pop(0)
             self._start(call)
             if call.is_ended or (self._waiting and call.is_whole(self._limits.max_depth)):
                 self._close(call)
@@ -321,3 +322,7 @@ def _complaint(call: Call, *, is_cut: bool) -> str | None:
     if is_cut and not call.is_ended and (call.input == "text" or not call.raw.strip()):
         return "the stream ended before the arguments"
     return None
+
+
+def _nothing() -> None:
+    pass
