@@ -28,7 +28,14 @@ from headrace.testing import (
     turn,
     wait,
 )
-from headrace.transport import NEVER, HTTPCall, StreamBroken, Transport, open_turn
+from headrace.transport import (
+    NEVER,
+    HTTPCall,
+    RetryPolicy,
+    StreamBroken,
+    Transport,
+    open_turn,
+)
 from headrace.wire.decoder import Decoder
 from tests.grammar import check_grammar
 from tests.rehearsal.scripts import DIALECTS, MODELS
@@ -131,13 +138,15 @@ def test_a_refusal_can_be_of_any_category(dialect: str) -> None:
 def test_a_refusal_is_tried_again_by_the_policy() -> None:
     async def run() -> tuple[str, float]:
         script = scripted([refuse(503)], [error("overloaded")], "At last.")
-        message = await headrace.complete_async("vllm:m", "Why?", transport=script)
+        message = await headrace.complete_async(
+            "vllm:m", "Why?", transport=script, policy=RetryPolicy(base_s=2, jitter=0)
+        )
         assert script.opened == 3
         return message.text, asyncio.get_running_loop().time()
 
     text, seconds = run_virtual(run())
     assert text == "At last."
-    assert seconds > 0.5
+    assert seconds == pytest.approx(2 + 4)
 
 
 # --- time -------------------------------------------------------------------------

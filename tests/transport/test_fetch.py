@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.address import Address, address_from, is_public
 from headrace.errors import RequestFailed
-from headrace.transport.address import Address, address_from, is_public
 from headrace.transport.fetch import Fetched, FetchLimits, fetch
 from tests.transport.upstream import Peer, head, whole
 
@@ -122,6 +122,12 @@ def test_a_compressed_page_is_inflated(encoding: str):
     body = gzip.compress(b"hi") if encoding == "gzip" else b"hi"
     got, _ = fetched(page(body, f"Content-Encoding: {encoding}"))
     assert got.body == b"hi"
+
+
+def test_a_page_that_is_cut_inside_its_compression_is_no_page():
+    error = refused(page(gzip.compress(b"hi" * 500)[:-9], "Content-Encoding: gzip"))
+    assert (error.category, error.retryable) == ("network", True)
+    assert "was cut before its end" in str(error)
 
 
 # --- what is too much ---------------------------------------------------------------

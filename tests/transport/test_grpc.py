@@ -25,6 +25,7 @@ from headrace.transport.grpc import GRPCTransport
 from headrace.transport.retry import NEVER, RetryPolicy
 from headrace.wire.decoder import Decoder
 from tests.grammar import check_grammar
+from tests.transport.drain import drained
 from tests.transport.upstream import KEY
 from tests.wire import events_of, only
 from tests.xai import (
@@ -61,25 +62,13 @@ def run(work: Any) -> Any:
     return asyncio.run(asyncio.wait_for(work, 20))
 
 
-async def _drained(stream: Any) -> tuple[list[bytes], Any]:
-    reads: list[bytes] = []
-    try:
-        while read := await anext(stream, None):
-            reads.append(read)
-    except StreamBroken as broken:
-        return reads, broken.failure
-    finally:
-        await stream.aclose()
-    return reads, None
-
-
 def reads_of(*answers: Any, timeouts: Timeouts = SHORT, **options: Any) -> tuple[list[bytes], Any]:
     """All reads, and the failure that ended them; a `RequestFailed` is raised."""
 
     async def work() -> tuple[list[bytes], Any]:
         transport = GRPCTransport(timeouts=timeouts, **options)
         async with grpc_server(*answers) as server, transport:
-            return await _drained(await transport.open(call_to(server.url)))
+            return await drained(await transport.open(call_to(server.url)))
 
     return run(work())
 
@@ -98,7 +87,7 @@ def test_the_request_arrives_as_the_published_type_with_its_key() -> None:
         async with grpc_server(streaming([STOP])) as server, GRPCTransport() as transport:
             asked = call_to(server.url)
             asked.headers["X-Mine"] = "1"
-            await _drained(await transport.open(asked))
+            await drained(await transport.open(asked))
             return server.requests, server.metadata
 
     (request,), (metadata,) = run(work())
@@ -183,7 +172,7 @@ def test_connections_are_kept_and_belong_to_one_loop() -> None:
     async def work(transport: GRPCTransport) -> None:
         async with grpc_server(streaming([STOP])) as server:
             for _ in range(3):
-                await _drained(await transport.open(call_to(server.url)))
+                await drained(await transport.open(call_to(server.url)))
             assert len(transport._channels) == 1
 
     transport = GRPCTransport()
@@ -210,7 +199,7 @@ def test_tls_is_spoken_to_those_whom_the_roots_know(tmp_path: Path) -> None:
         async with grpc_server(streaming([STOP]), credentials=trust) as server:
             url = f"https://localhost:{server.port}{PATH}"
             async with GRPCTransport(roots=roots, timeouts=SHORT) as transport:
-                return await _drained(await transport.open(call_to(url)))
+                return await drained(await transport.open(call_to(url)))
 
     assert run(work(certificate.read_bytes())) == ([as_grpc([STOP])], None)
     with pytest.raises(RequestFailed) as caught:

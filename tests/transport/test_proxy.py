@@ -163,6 +163,7 @@ def test_errors_and_redirects_are_handed_on_and_not_followed(status: str, tmp_pa
         ("http://127.0.0.1:1/v1/x", []),
         ("203.0.113.9:443", []),
         ("/v1/x", ["Host: evil.example"]),
+        ("/v1/x", ["Host: 0.0.0.0"]),
         ("/v1/x", ["Origin: https://evil.example"]),
         ("/v1/x", ["Origin: null"]),
         ("/v1/x", ["Connection: upgrade", "Upgrade: websocket"]),

@@ -15,7 +15,17 @@ from headrace.transport import (
     StreamBroken,
 )
 from headrace.transport.http import HTTPTransport
-from tests.transport.upstream import END, KEY, Peer, answering, call_to, chunked, head, upstream
+from tests.transport.upstream import (
+    END,
+    KEY,
+    Peer,
+    answering,
+    call_to,
+    chunked,
+    halves_of,
+    head,
+    upstream,
+)
 
 CALL = call_to("http://127.0.0.1:1/v1/chat?key=QUERY-CANARY-1234")
 
@@ -198,8 +208,37 @@ def test_no_key_is_ever_written(tmp_path):
     assert request["body"]["mcp_servers"] == [{"url": "u", "authorization_token": "[secret]"}]
 
 
-def test_a_body_that_is_no_json_is_not_written(tmp_path):
-    call = HTTPCall(url="http://h/", headers={}, body=b"\xffCANARY")
+@pytest.mark.parametrize("pad_bytes", [0, 300_000])
+def test_whoever_kills_it_between_two_reads_finds_no_half_of_a_key(tmp_path, pad_bytes):
+    pad = b"." * pad_bytes
+    data = pad + f"data: {KEY}\n\n".encode() + pad
+
+    async def run(cut):
+        inner = ReplayTransport([data[:cut], data[cut:]])
+        file = tmp_path / f"{cut}.sse"
+        stream = await RecordingTransport(inner, file).open(CALL)
+        for _ in range(2):
+            await anext(stream)
+            assert halves_of(KEY, file.read_bytes()) == []
+        await stream.aclose()
+        assert len(file.read_bytes()) == len(data)
+
+    for cut in range(pad_bytes + 1, pad_bytes + len(KEY) + 6):
+        asyncio.run(run(cut))
+
+
+def test_what_ends_in_the_middle_of_a_key_ends_without_it(tmp_path):
+    for end in range(len(KEY)):
+        reads = [b"data: ", KEY[:end].encode()]
+        file = tmp_path / f"{end}.sse"
+        recorded(file, ReplayTransport([read for read in reads if read]))
+        assert halves_of(KEY, file.read_bytes()) == []
+        assert len(file.read_bytes()) == 6 + end
+
+
+@pytest.mark.parametrize("body", [b"\xffCANARY", b'"\xffCANARY"', b"[" * 100_000 + b"CANARY"])
+def test_a_body_that_is_no_json_is_not_written(tmp_path, body):
+    call = HTTPCall(url="http://h/", headers={}, body=body)
     recorded(tmp_path / "a", ReplayTransport([b"x"]), call)
     assert "CANARY" not in (tmp_path / "a.request.json").read_text()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +19,8 @@ from headrace.engine.middleware.masking.value import hide_value
 from headrace.errors import UsageError
 from headrace.transport.recording import load_recording
 from headrace.transport.tape import Shelf, Tape, TapeLimits
+from tests.transport.upstream import KEY, halves_of
 
-KEY = "sk-CANARY-5d1c0ffee5d1c0ffee"
 HEADERS = [
     ("Host", "127.0.0.1:4000"),
     ("Authorization", f"Bearer {KEY}"),
@@ -90,6 +91,43 @@ def test_a_key_that_comes_back_never_reaches_the_disk(cuts: list[int], before: b
         assert len(kept) == len(data)
         for secret in (KEY, "SECOND-CANARY", "THIRD-CANARY", "QUERY-CANARY"):
             assert secret.encode() not in kept
+
+
+@pytest.mark.parametrize("ends", ["by a kill", "by a cut"])
+def test_no_half_of_a_key_is_left_however_the_recording_ends(tmp_path: Path, ends: str) -> None:
+    data = f"data: {KEY}\n\n".encode()
+    for cut in range(1, len(data)):
+        tape = Tape(shelf(tmp_path / f"{cut}"), "POST", URL, HEADERS)
+        tape.begin(200, {})
+        tape.feed(data[:cut])
+        if ends == "by a cut":
+            tape.close()
+        assert tape.name is not None
+        kept = (tmp_path / f"{cut}" / tape.name).read_bytes()
+        assert halves_of(KEY, kept) == []
+        tape.close()
+
+
+def test_a_key_that_begins_with_another_leaves_nothing_behind(tmp_path: Path) -> None:
+    longer = f"{KEY}-and-MORE-CANARY"
+    for cut in range(1, len(longer)):
+        tape = Tape(shelf(tmp_path / f"{cut}"), "POST", URL, [*HEADERS, ("x-other", longer)])
+        tape.begin(200, {})
+        tape.feed(longer[:cut].encode())
+        tape.feed(longer[cut:].encode())
+        tape.close()
+        assert tape.name is not None
+        assert (tmp_path / f"{cut}" / tape.name).read_bytes() == b"*" * len(longer)
+
+
+def test_what_was_read_is_on_disk_before_the_next_read(tmp_path: Path) -> None:
+    tape = Tape(shelf(tmp_path), "GET", "https://h/v1/models", [])
+    tape.begin(200, {})
+    for number in range(1, 4):
+        tape.feed(b"abc")
+        assert tape.name is not None
+        assert (tmp_path / tape.name).read_bytes() == b"abc" * number
+    tape.close()
 
 
 def test_no_key_is_written_from_headers_query_or_body(tmp_path: Path) -> None:
@@ -199,6 +237,27 @@ def test_what_is_compressed_all_the_same_is_kept_plain(tmp_path: Path) -> None:
     assert written(tmp_path)["001-messages.sse"] == b"data: plain\n\n"
     damaged = recorded(shelf(tmp_path), b"\x1f\x8b nonsense", **encoding)
     assert "damaged" in damaged.ended
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_what_is_cut_inside_its_compression_is_not_whole(tmp_path: Path, encoding: str) -> None:
+    plain = b"data: plain\n\n" * 50
+    data = gzip.compress(plain) if encoding == "gzip" else zlib.compress(plain)
+    answer: dict[str, Any] = {"Content-Encoding": encoding}
+    assert recorded(shelf(tmp_path), data, **answer).ended == "whole"
+    for cut in range(1, len(data)):
+        tape = recorded(shelf(tmp_path / f"{cut}"), data[:cut], **answer)
+        assert "was cut before its end" in tape.ended
+    request = msgspec.json.decode(written(tmp_path / "9")["001-messages.sse.request.json"])
+    assert "was cut before its end" in request["answer"]["ended"]
+
+
+def test_an_end_that_is_known_is_told_before_one_that_is_found(tmp_path: Path) -> None:
+    tape = Tape(shelf(tmp_path), "POST", URL, HEADERS)
+    tape.begin(200, {"Content-Encoding": "gzip"})
+    tape.feed(gzip.compress(b"plain")[:-3])
+    tape.close("the client left")
+    assert tape.ended == "the client left"
 
 
 def test_an_empty_answer_leaves_no_file(tmp_path: Path) -> None:

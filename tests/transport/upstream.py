@@ -15,6 +15,12 @@ KEY = "sk-CANARY-5d1c0ffee5d1c0ffee"
 Answer = Callable[["Peer"], Awaitable[None]]
 
 
+def halves_of(key: str, data: bytes) -> list[str]:
+    """The pieces of a key that stand in the bytes, and are long enough to be of use."""
+    pieces = (key[at : at + 8] for at in range(len(key) - 7))
+    return [piece for piece in pieces if piece.encode() in data]
+
+
 class Peer:
     """The server's end of one connection."""
 
@@ -64,6 +70,16 @@ def answering(data: bytes) -> Answer:
 
     async def answer(peer: Peer) -> None:
         await peer.send(data)
+
+    return answer
+
+
+def holding(data: bytes) -> Answer:
+    """Send these bytes, and wait for the client to go."""
+
+    async def answer(peer: Peer) -> None:
+        await peer.send(data)
+        await peer.wait_gone()
 
     return answer
 

@@ -6,7 +6,8 @@ import http.client
 import socket
 from urllib.parse import urlsplit
 
-_NEAR = frozenset({"127.0.0.1", "localhost", "::1"})
+from headrace.address import is_loopback
+
 _WAIT_S = 2.0
 _HEALTHY = b"ok\n"
 
@@ -14,9 +15,10 @@ _HEALTHY = b"ok\n"
 def answers_health(address: str) -> bool | None:
     """Whether a Headrace server answers there; None where that is another machine."""
     parts = urlsplit(address)
-    if parts.scheme != "http" or parts.hostname not in _NEAR:
+    host = parts.hostname or ""
+    if parts.scheme != "http" or not is_loopback(host):
         return None
-    connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=_WAIT_S)
+    connection = http.client.HTTPConnection(host, parts.port or 80, timeout=_WAIT_S)
     try:
         connection.request("GET", "/healthz")
         response = connection.getresponse()

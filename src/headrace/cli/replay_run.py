@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.content import Usage, aborted
 from headrace.engine import Agent, Run
-from headrace.engine.journal import Sink
+from headrace.engine.sink import Sink
 from headrace.events import (
     Event,
     Record,

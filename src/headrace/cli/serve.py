@@ -10,8 +10,6 @@ from pathlib import Path
 
 from headrace.errors import UsageError
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
 
 def run(options: Namespace) -> int:
     """Serve until it is stopped."""
@@ -29,12 +27,12 @@ def run(options: Namespace) -> int:
 
 
 def _serve(options: Namespace) -> None:
+    from headrace.address import is_loopback
     from headrace.server.app import create_app
     from headrace.server.config import agent_from
     from headrace.server.process import listening, serve
 
-    is_near = options.host in _LOOPBACK
-    if not is_near and not options.tokens:
+    if not is_loopback(options.host) and not options.tokens:
         raise UsageError(f"{options.host} is open to others: give --tokens, or serve 127.0.0.1")
     # The agent may be a module of the user's own folder.
     sys.path.insert(0, os.getcwd())

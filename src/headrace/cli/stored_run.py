@@ -102,9 +102,9 @@ def _row(connection: sqlite3.Connection, folder: Path, name: str) -> sqlite3.Row
         raise Problem(f"an id has more characters; {_MIN_ID_CHARS} of them are enough")
     else:
         found = connection.execute(
-            "SELECT * FROM runs WHERE substr(id, 1, ?1) = ?2 OR substr(message_id, 1, ?1) = ?2"
-            " LIMIT 2",
-            (len(name), name),
+            "SELECT * FROM runs WHERE substr(id, 1, :length) = :name"
+            " OR substr(message_id, 1, :length) = :name LIMIT 2",
+            {"length": len(name), "name": name},
         )
     rows: list[sqlite3.Row] = found.fetchall()
     if len(rows) > 1:

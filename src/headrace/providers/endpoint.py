@@ -6,18 +6,17 @@ A model string is `provider:model`, such as `anthropic:claude-sonnet-4-5`.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
+from headrace.address import host_of, is_this_machine
 from headrace.errors import UsageError
 from headrace.providers.catalogue import CATALOGUE
 from headrace.providers.provider import Provider
-
-_NEAR = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|0\.0\.0\.0)(?::\d+)?", re.IGNORECASE)
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -30,6 +29,10 @@ class Endpoint(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"Endpoint({self.provider.name}:{self.model})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """What rich prints of it in a traceback with locals; msgspec's own gives all fields."""
+        return [("model", f"{self.provider.name}:{self.model}")]
 
 
 def resolve(
@@ -89,7 +92,7 @@ def _with_scheme(base: str, provider: Provider) -> str:
     if "://" in base:
         return base
     host = base.partition("/")[0]
-    is_near = _NEAR.fullmatch(host) is not None or provider.auth == "none"
+    is_near = is_this_machine(host_of(f"//{host}")) or provider.auth == "none"
     scheme = "http" if is_near else "https"
     has_port = ":" in host.rpartition("]")[2]
     port = f":{provider.default_port}" if provider.default_port and not has_port else ""

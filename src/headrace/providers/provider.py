@@ -39,3 +39,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """How its chat requests differ."""
     source: str = ""
     """Where these facts are from."""
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Whether it is the stand-in, which is said wherever it shows."""
+        return self.transport == "rehearsal"

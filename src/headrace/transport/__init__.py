@@ -8,11 +8,11 @@ from __future__ import annotations
 from headrace.transport.broken import StreamBroken
 from headrace.transport.byte_stream import ByteStream, HTTPCall, Transport
 from headrace.transport.limits import HTTPLimits, Timeouts
+from headrace.transport.open_turn import OpenTurn, open_turn, read_turn
 from headrace.transport.record import RecordingTransport
 from headrace.transport.replay import ReplayTransport
-from headrace.transport.retry import NEVER, RetryingTransport, RetryPolicy, retried
+from headrace.transport.retry import NEVER, RetryPolicy, retried
 from headrace.transport.sync import LoopThread, shared_loop
-from headrace.transport.turn import Turn, open_turn, read_turn
 
 __all__ = [
     "NEVER",
@@ -20,14 +20,13 @@ __all__ = [
     "HTTPCall",
     "HTTPLimits",
     "LoopThread",
+    "OpenTurn",
     "RecordingTransport",
     "ReplayTransport",
     "RetryPolicy",
-    "RetryingTransport",
     "StreamBroken",
     "Timeouts",
     "Transport",
-    "Turn",
     "open_turn",
     "read_turn",
     "retried",

@@ -16,11 +16,18 @@ class HTTPCall(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
     def __repr__(self) -> str:
-        return f"HTTPCall({self.url.partition('?')[0]!r}, {len(self.body)} bytes)"
+        return f"HTTPCall({_bare(self.url)!r}, {len(self.body)} bytes)"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         """What rich prints of it in a traceback with locals; msgspec's own gives all fields."""
-        return [("url", self.url.partition("?")[0]), ("bytes", len(self.body))]
+        return [("url", _bare(self.url)), ("bytes", len(self.body))]
+
+
+def _bare(url: str) -> str:
+    """Without what may be secret: the user's part, and the query."""
+    scheme, mark, rest = url.partition("?")[0].partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}{mark}{authority.rpartition('@')[2]}{slash}{path}"
 
 
 class ByteStream(Protocol):

@@ -18,10 +18,10 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.connector import Connection
 from yarl import URL
 
+from headrace.address import Address, address_from, is_public
 from headrace.content import ErrorCategory
 from headrace.errors import RequestFailed
-from headrace.transport.address import Address, address_from, is_public
-from headrace.transport.broken import StreamBroken
+from headrace.transport.broken import StreamBroken, reason_of
 from headrace.transport.inflation import ENCODINGS, Inflation
 
 Allows: TypeAlias = Callable[[Address], bool]
@@ -85,7 +85,7 @@ async def fetch(
     except StreamBroken as error:
         fetched = _failed(error.failure.category, error.failure.message)
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        fetched = visit.refusal or _failed("network", _reason(error))
+        fetched = visit.refusal or _failed("network", reason_of(error))
     # Raised here, where no error of the client is at hand to be chained.
     if isinstance(fetched, RequestFailed):
         raise fetched
@@ -195,6 +195,8 @@ class _Visit:
                 pieces.append(piece)
             if size > most:
                 return too_large
+        if inflation:
+            inflation.close()
         return b"".join(pieces)
 
 
@@ -279,9 +281,3 @@ def _is_text(media_type: str) -> bool:
 def _failed(category: ErrorCategory, told: str, status: int | None = None) -> RequestFailed:
     is_passing = category in ("network", "timeout")
     return RequestFailed(told, category=category, status=status, retryable=is_passing)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror[:200]
-    return (str(error) or type(error).__name__)[:200]

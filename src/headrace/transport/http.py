@@ -1,5 +1,5 @@
-"""HTTP: one POST, and its answer read after read. With `fetch`, the only file that knows the
-HTTP client.
+"""HTTP: one POST, and its answer read after read. With `http_line`, `proxy` and `fetch` the only
+file that knows the HTTP client.
 
 Errors of the client are never chained to ours: theirs hold the request's headers, and
 those hold the key.
@@ -16,7 +16,7 @@ import aiohttp
 
 from headrace.content import ErrorCategory
 from headrace.errors import HeadraceError, RequestFailed, UsageError
-from headrace.transport.broken import StreamBroken, broken
+from headrace.transport.broken import StreamBroken, broken, reason_of
 from headrace.transport.byte_stream import HTTPCall
 from headrace.transport.error_body import holds_error, refused, request_id_of
 from headrace.transport.inflation import ENCODINGS, Inflation
@@ -166,9 +166,10 @@ class HTTPTransport:
             case aiohttp.ClientResponseError():
                 return _failed(call, "protocol", f"its answer is no HTTP: {error.message}")
             case aiohttp.ClientConnectorError():
-                return _failed(call, "network", f"{_reason(error)}. Is the server running?")
+                told = reason_of(error, Secrets(call).clean)
+                return _failed(call, "network", f"{told}. Is the server running?")
             case _:
-                return _failed(call, "network", _reason(error))
+                return _failed(call, "network", reason_of(error, Secrets(call).clean))
 
 
 class HTTPStream:
@@ -251,8 +252,7 @@ class HTTPStream:
                 return await self._content.readany()
             except (aiohttp.ClientError, OSError, RuntimeError) as error:
                 self._break = self._told(error)
-            # The client drops what it has read when the connection breaks behind it.
-            rest = self._content._read_nowait(-1)  # pyright: ignore[reportPrivateUsage]
+            rest = unread(self._content)
             if rest and not self._is_closed:
                 return rest
         if self._is_closed:
@@ -263,7 +263,7 @@ class HTTPStream:
     def _told(self, error: Exception) -> StreamBroken:
         if isinstance(error, TimeoutError):
             return broken("timeout", f"the stream was silent for idle_s={self._idle_s:g}")
-        told = self._secrets.clean(_reason(error))
+        told = reason_of(error, self._secrets.clean)
         return broken("network", f"the connection broke before the stream had ended: {told}")
 
     def _look(self) -> None:
@@ -277,6 +277,12 @@ class HTTPStream:
             self._content.set_exception(aiohttp.SocketTimeoutError())
         else:
             self._watch = self._loop.call_later(left_s, self._look)
+
+
+def unread(content: aiohttp.StreamReader) -> bytes:
+    """What came before a connection broke. The client has no public way to it: once an error is
+    set, all that reads raise it, and drop what was read before (aiohttp 3.14)."""
+    return content._read_nowait(-1)  # pyright: ignore[reportPrivateUsage]
 
 
 _ACCEPTED = "accept-encoding"
@@ -311,13 +317,6 @@ def _failed(
         retryable = category in ("network", "timeout", "incomplete")
     text = Secrets(call).clean(f"{address_of(call.url)}: {told}")
     return RequestFailed(text, category=category, retryable=retryable)
-
-
-def _reason(error: Exception) -> str:
-    """What the system says; the client's own texts may be long."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return str(error) or type(error).__name__
 
 
 def _encoding(response: aiohttp.ClientResponse) -> str:

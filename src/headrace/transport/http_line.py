@@ -8,7 +8,7 @@ from typing import Self
 import aiohttp
 
 from headrace.errors import RequestFailed
-from headrace.transport.broken import StreamBroken, broken
+from headrace.transport.broken import StreamBroken, broken, reason_of
 from headrace.transport.line import NO_HEADERS, Reply
 
 _CONNECT_S = 10.0
@@ -67,17 +67,11 @@ async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         async for piece in response.content.iter_any():
             yield piece
     except (aiohttp.ClientError, OSError) as error:
-        gone = broken("network", f"the connection to the server broke: {_reason(error)}")
+        gone = broken("network", f"the connection to the server broke: {reason_of(error)}")
     if gone is not None:
         raise gone
 
 
 def _unreached(address: str, error: Exception) -> RequestFailed:
-    told = f"{address} cannot be reached: {_reason(error)}"
+    told = f"{address} cannot be reached: {reason_of(error)}"
     return RequestFailed(told, category="network", retryable=True)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror[:200]
-    return (str(error) or type(error).__name__)[:200]

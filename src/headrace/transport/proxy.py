@@ -8,20 +8,21 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable
-from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 from aiohttp import web
 from yarl import URL
 
+from headrace.address import host_of, is_loopback
 from headrace.errors import UsageError
+from headrace.transport.broken import reason_of
 from headrace.transport.byte_stream import HTTPCall
+from headrace.transport.http import unread
 from headrace.transport.secret import Secrets, address_of
 from headrace.transport.tape import Shelf, Tape
 
 HOST = "127.0.0.1"
-_NEAR = frozenset({"127.0.0.1", "localhost", "::1"})
 _CONNECT_S = 10.0
 # Not 0: that would wait for ever.
 _STOP_S = 0.05
@@ -114,11 +115,11 @@ class Proxy:
         asking us has another host's name, or says where it is from."""
         if not request.raw_path.startswith("/"):
             return "refused a request for another server: this is a base_url, not a proxy for all"
-        host = _host_of(f"//{request.headers.get('Host', '')}")
-        if host not in _NEAR:
+        # Not 0.0.0.0: a page of another site may ask that, and some browsers let it.
+        if not is_loopback(host_of(f"//{request.headers.get('Host', '')}")):
             return "refused a request for another host: ask 127.0.0.1"
         origin = request.headers.get("Origin")
-        if origin is not None and _host_of(origin) not in _NEAR:
+        if origin is not None and not is_loopback(host_of(origin)):
             return "refused a page of another site"
         if "Upgrade" in request.headers and "websocket" in request.headers["Upgrade"].lower():
             return "refused a WebSocket: only requests with an answer are recorded"
@@ -154,7 +155,7 @@ class Proxy:
             )
         except (aiohttp.ClientError, OSError, ValueError) as error:
             call = HTTPCall(url=url, headers=dict(request.headers), body=b"")
-            told = Secrets(call).clean(_reason(error))
+            told = reason_of(error, Secrets(call).clean)
             return f"{address_of(url)} cannot be reached: {told}"
 
     async def _answered(
@@ -202,9 +203,8 @@ async def _passed(
             read = await content.readany()
             broken = None
         except (aiohttp.ClientError, OSError) as error:
-            # The client drops what it has read when the connection breaks behind it.
-            read = content._read_nowait(-1)  # pyright: ignore[reportPrivateUsage]
-            broken = _reason(error)
+            read = unread(content)
+            broken = reason_of(error)
         if read:
             tape.feed(read)
             await out.write(read)
@@ -224,20 +224,7 @@ def _listening(port: int) -> socket.socket:
     return listener
 
 
-def _host_of(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:
-        return None
-
-
 def _problem(status: int, message: str) -> web.Response:
     error = {"type": "headrace_record", "message": f"headrace record: {message}"}
     body = msgspec.json.encode({"error": error})
     return web.Response(status=status, body=body, content_type="application/json")
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror[:200]
-    return (str(error) or type(error).__name__)[:200]

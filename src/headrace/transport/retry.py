@@ -10,7 +10,6 @@ from typing import TypeVar
 import msgspec
 
 from headrace.errors import RequestFailed
-from headrace.transport.byte_stream import ByteStream, HTTPCall, Transport
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[object]]
@@ -69,30 +68,3 @@ async def retried(
                 raise
         await sleep(wait_s)
         number += 1
-
-
-class RetryingTransport:
-    """Another transport whose `open` is tried again where that may help."""
-
-    def __init__(
-        self,
-        inner: Transport,
-        policy: RetryPolicy = DEFAULT_POLICY,
-        *,
-        sleep: Sleep = asyncio.sleep,
-        chance: Callable[[], float] = random.random,
-    ) -> None:
-        self._inner = inner
-        self._policy = policy
-        self._sleep = sleep
-        self._chance = chance
-
-    async def open(self, call: HTTPCall) -> ByteStream:
-        """Open the stream. Raises the `RequestFailed` of the last attempt."""
-        return await retried(
-            lambda: self._inner.open(call), self._policy, sleep=self._sleep, chance=self._chance
-        )
-
-    async def aclose(self) -> None:
-        """Close the transport below."""
-        await self._inner.aclose()

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+import msgspec
+
 from headrace.transport.byte_stream import HTTPCall
 from headrace.wire.failure import scrub
 from headrace.wire.json_value import as_list, as_object
@@ -17,7 +19,9 @@ SHOWN_HEADERS = frozenset(
 )
 """A header that is not named here is taken for a secret."""
 
-_HIDDEN = "[secret]"
+HIDDEN = "[secret]"
+"""What stands in the place of a secret, in a text."""
+
 # Shorter values, such as the key "none" of a local server, are words of any message.
 _MIN_SECRET_CHARS = 8
 # Fields of a request body that hold a key, such as those of an MCP server.
@@ -31,24 +35,38 @@ class Secrets:
         found = {value for value in _secrets_of(call) if len(value) >= _MIN_SECRET_CHARS}
         # The longest first: one may be a part of another.
         self._values = sorted(found, key=len, reverse=True)
+        self._encoded = sorted((value.encode() for value in found), key=len, reverse=True)
 
     @property
     def longest_bytes(self) -> int:
         """Of the longest of them; 0 where there are none."""
-        return max((len(value.encode()) for value in self._values), default=0)
+        return len(self._encoded[0]) if self._encoded else 0
 
     def hide(self, text: str) -> str:
         """The text without them, as long as it is."""
         for value in self._values:
-            text = text.replace(value, _HIDDEN)
+            text = text.replace(value, HIDDEN)
         return text
 
     def mask(self, data: bytes) -> bytes:
         """Bytes without them, of the same length."""
-        for value in self._values:
-            secret = value.encode()
+        for secret in self._encoded:
             data = data.replace(secret, b"*" * len(secret))
         return data
+
+    def mask_all(self, data: bytes) -> bytes:
+        """Bytes that end here, without them and without the beginning of one at their end."""
+        cut = len(data) - self._begun_bytes(data)
+        return self.mask(data)[:cut] + b"*" * (len(data) - cut)
+
+    def _begun_bytes(self, data: bytes) -> int:
+        """How much of the end is the beginning of a secret; less than a secret has is nothing."""
+        longest = min(len(data), self.longest_bytes - 1)
+        for size in range(longest, _MIN_SECRET_CHARS - 1, -1):
+            end = data[-size:]
+            if any(secret.startswith(end) for secret in self._encoded):
+                return size
+        return 0
 
     def clean(self, text: str) -> str:
         """Fit for an error: without them, without whatever looks like a key, and capped."""
@@ -80,9 +98,17 @@ def without_secrets(value: Any) -> Any:
     return value
 
 
+def told_body(body: bytes) -> Any:
+    """A request's body as it may be written down: of one that is no JSON, its length."""
+    try:
+        return without_secrets(msgspec.json.decode(body))
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return f"{len(body)} bytes that are no JSON"
+
+
 def _field(name: str, value: Any) -> Any:
     if isinstance(value, str) and _SECRET_FIELD.search(name):
-        return _HIDDEN
+        return HIDDEN
     return without_secrets(value)
 
 

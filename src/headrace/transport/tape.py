@@ -16,13 +16,13 @@ from headrace.errors import UsageError
 from headrace.transport.broken import StreamBroken
 from headrace.transport.byte_stream import HTTPCall
 from headrace.transport.inflation import ENCODINGS, Inflation
-from headrace.transport.recording import READS_ENDING, REQUEST_ENDING, Recording
-from headrace.transport.secret import Secrets, address_of, shown_headers, without_secrets
+from headrace.transport.masked_file import MaskedFile
+from headrace.transport.secret import HIDDEN, Secrets, address_of, shown_headers, told_body
 
 Hide = Callable[[Any], Any]
 """Takes what looks like a key out of a JSON value."""
 
-_HIDDEN = "[secret]"
+_WHOLE = "whole"
 # They say nothing about who asks; what they hold is a word of many an answer.
 _HARMLESS = frozenset(
     "host connection keep-alive transfer-encoding te trailer upgrade expect content-length"
@@ -85,13 +85,13 @@ class Shelf:
         """What was written, in order."""
         self._last = max(taken, default=0)
 
-    def open(self, name: str, ending: str) -> tuple[str, BinaryIO]:
+    def open(self, name: str, ending: str) -> tuple[Path, BinaryIO]:
         """The next file."""
         self._last += 1
-        file = f"{self._last:03}-{name}{ending}"
-        out = (self.folder / file).open("xb")
-        self.names.append(file)
-        return file, out
+        path = self.folder / f"{self._last:03}-{name}{ending}"
+        out = path.open("xb")
+        self.names.append(path.name)
+        return path, out
 
 
 class Tape:
@@ -114,16 +114,11 @@ class Tape:
         self._url = url
         self._call = _call(url, headers)
         self._secrets = Secrets(self._call)
-        self._hold_bytes = max(self._secrets.longest_bytes - 1, 0)
         self._body = bytearray()
         self._body_bytes = 0
         self._answer: dict[str, str] = {}
         self._inflation: Inflation | None = None
-        self._out: BinaryIO | None = None
-        self._held = b""
-        self._written = 0
-        self._lens: list[int] = []
-        self._ms: list[float] = []
+        self._file: MaskedFile | None = None
         self._trouble = ""
         self._started_s = self._last_s = shelf.clock()
 
@@ -148,74 +143,71 @@ class Tape:
 
     def feed(self, data: bytes) -> None:
         """One read of the answer."""
-        now_s = self._shelf.clock()
-        pause_ms = round((now_s - self._last_s) * 1000, 3)
-        self._last_s = now_s
+        self._last_s = self._shelf.clock()
         self.reads += 1
         self.bytes += len(data)
         if self._trouble:
             return
         try:
-            self._write(self._plain(data), pause_ms)
+            self._write(self._plain(data))
         except StreamBroken as error:
             self._trouble = str(error)
         except OSError as error:
-            self._trouble = f"cannot be written: {error.strerror or error}"
+            self._trouble = _unwritten(error)
 
-    def close(self, ended: str = "whole") -> None:
+    def close(self, ended: str = _WHOLE) -> None:
         """The exchange is over, however it ended; a second time is nothing."""
         if self.ended:
             return
-        self.ended = self._trouble or ended
-        if self._out is None:
+        self.ended = self._trouble or self._end(ended)
+        if self._file is None:
             return
         try:
-            with self._out as out:
-                out.write(self._held)
-            self._beside(READS_ENDING, msgspec.json.encode(Recording(self._lens, self._ms)))
-            self._beside(REQUEST_ENDING, self._request())
+            self._file.close()
+            self._file.tell(self._request())
         except OSError as error:
-            self.ended = f"cannot be written: {error.strerror or error}"
+            self.ended = _unwritten(error)
 
     def _plain(self, data: bytes) -> bytes:
         return data if self._inflation is None else b"".join(self._inflation.feed(data))
 
-    def _write(self, data: bytes, pause_ms: float) -> None:
+    def _end(self, ended: str) -> str:
+        """What looks whole from outside may be cut inside its compression."""
+        if self._inflation is None or ended != _WHOLE:
+            return ended
+        try:
+            self._inflation.close()
+        except StreamBroken as error:
+            return str(error)
+        return ended
+
+    def _write(self, data: bytes) -> None:
         self._trouble = self._full(len(data))
         if self._trouble:
             return
-        out = self._out or self._opened(data)
-        self._written += len(data)
-        self._lens.append(len(data))
-        self._ms.append(pause_ms)
-        masked = self._secrets.mask(self._held + data)
-        # A key may come in two reads: what could be the beginning of one waits.
-        cut = max(len(masked) - self._hold_bytes, 0)
-        out.write(masked[:cut])
-        self._held = masked[cut:]
+        file = self._file or self._opened(data)
+        file.feed(data, self._last_s)
 
     def _full(self, size: int) -> str:
         """What keeps more from being written, if something does."""
-        limits = self._shelf.limits
-        if self._written + size > limits.max_answer_bytes:
+        limits, file = self._shelf.limits, self._file
+        if (file.bytes if file else 0) + size > limits.max_answer_bytes:
             return f"cut at max_answer_bytes={limits.max_answer_bytes}"
-        if len(self._lens) >= limits.max_reads:
+        if (file.reads if file else 0) >= limits.max_reads:
             return f"cut at max_reads={limits.max_reads}"
-        if self._out is None and len(self._shelf.names) >= limits.max_tapes:
+        if file is None and len(self._shelf.names) >= limits.max_tapes:
             return f"not kept: there are max_tapes={limits.max_tapes} of them"
         return ""
 
-    def _opened(self, start: bytes) -> BinaryIO:
-        self.name, out = self._shelf.open(_name(self.path), _ending(self._answer, start))
-        self._out = out
+    def _opened(self, start: bytes) -> MaskedFile:
+        path, out = self._shelf.open(_name(self.path), _ending(self._answer, start))
+        self.name = path.name
+        file = self._file = MaskedFile(path, out, self._secrets, self._started_s)
         # At once: whoever kills us keeps the bytes with what was asked for them.
-        self._beside(REQUEST_ENDING, self._request())
-        return out
+        file.tell(self._request())
+        return file
 
-    def _beside(self, ending: str, data: bytes) -> None:
-        (self._shelf.folder / f"{self.name}{ending}").write_bytes(data)
-
-    def _request(self) -> bytes:
+    def _request(self) -> Any:
         told: dict[str, Any] = {
             "method": self.method,
             "url": address_of(self._url),
@@ -228,18 +220,16 @@ class Tape:
                 "ended": self.ended or "the recording was stopped",
             },
         }
-        written = msgspec.json.format(msgspec.json.encode(self._shelf.hide(told)), indent=2)
-        return self._secrets.hide(written.decode()).encode()
+        return self._shelf.hide(told)
 
     def _told_body(self) -> Any:
         if self._body_bytes != len(self._body):
             return f"{self._body_bytes} bytes, more than max_request_bytes"
-        if not self._body:
-            return None
-        try:
-            return without_secrets(msgspec.json.decode(bytes(self._body)))
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            return f"{len(self._body)} bytes that are no JSON"
+        return told_body(bytes(self._body)) if self._body else None
+
+
+def _unwritten(error: OSError) -> str:
+    return f"cannot be written: {error.strerror or error}"
 
 
 def _call(url: str, headers: Sequence[tuple[str, str]]) -> HTTPCall:
@@ -271,7 +261,7 @@ def _number(file: str) -> int:
 
 def _query(url: str) -> dict[str, str]:
     return {
-        name: value if _is_shown(name) else _HIDDEN
+        name: value if _is_shown(name) else HIDDEN
         for name, value in parse_qsl(urlsplit(url).query, keep_blank_values=True)
     }
 

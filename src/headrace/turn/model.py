@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.errors import UsageError
-from headrace.providers import Endpoint, Provider, resolve
+from headrace.providers import CATALOGUE, Endpoint, Provider, resolve
 from headrace.requests import Request
 from headrace.transport.byte_stream import HTTPCall, Transport
 from headrace.turn.encoding import call_for
@@ -88,6 +88,19 @@ def model_for(
     if transport is not None:
         return Model(endpoint, transport)
     return Model(endpoint, _transport_for(endpoint.provider), owns_transport=True)
+
+
+def name_of(model: str | Model) -> str:
+    """`provider:model`, also of what is only named."""
+    return model if isinstance(model, str) else model.name
+
+
+def is_rehearsal(model: str | Model) -> bool:
+    """Whether it is the stand-in, by its provider; what no provider is named for is not."""
+    if isinstance(model, Model):
+        return model.endpoint.provider.is_rehearsal
+    provider = CATALOGUE.get(model.partition(":")[0])
+    return provider is not None and provider.is_rehearsal
 
 
 def _transport_for(provider: Provider) -> Transport:

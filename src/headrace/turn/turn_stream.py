@@ -9,13 +9,13 @@ from typing import Self, cast
 from headrace.content import Failure, FinishReason, Usage
 from headrace.errors import UsageError
 from headrace.events import Record, Stamp, TurnEvent, TurnFailed, TurnFinished
+from headrace.events.stamp import wall_clock
 from headrace.messages import Message, fold
 from headrace.transport.byte_stream import HTTPCall, Transport
+from headrace.transport.open_turn import OpenTurn, open_turn
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.sync import LoopThread, shared_loop
-from headrace.transport.turn import Turn, open_turn
 from headrace.wire.decoder import Decoder
-from headrace.wire.skin import wall_clock
 
 
 class TurnStream:
@@ -41,7 +41,7 @@ class TurnStream:
         self._transport = transport
         self._policy = policy
         self._owns_transport = owns_transport
-        self._turn: Turn | None = None
+        self._turn: OpenTurn | None = None
         self._stamp = Stamp(wall_clock())
         self._records: list[Record] = []
         self._handed = 0

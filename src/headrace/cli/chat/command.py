@@ -75,11 +75,15 @@ class Choice:
 
     def served(self) -> ServedModel:
         """The agent, as a server would tell of it."""
+        from headrace.turn.model import is_rehearsal, name_of
+
         agent = self.agent()
-        model = agent.model if isinstance(agent.model, str) else agent.model.name
-        is_rehearsal = model.startswith("rehearsal:")
-        tools = tuple(agent.tools.names)
-        return ServedModel(name="default", model=model, tools=tools, is_rehearsal=is_rehearsal)
+        return ServedModel(
+            name="default",
+            model=name_of(agent.model),
+            tools=tuple(agent.tools.names),
+            is_rehearsal=is_rehearsal(agent.model),
+        )
 
     def choose(self, name: str) -> None:
         """Another model for the same agent."""

@@ -26,7 +26,7 @@ async def read_turn(stream: ByteStream, decoder: Decoder) -> AsyncGenerator[list
     Nothing raises for what the network or the provider does. The stream is closed at the
     end, and when the generator is closed: whoever stops early calls `aclose()`.
     """
-    turn = Turn(stream, decoder)
+    turn = OpenTurn(stream, decoder)
     try:
         while events := await turn.next():
             yield events
@@ -42,7 +42,7 @@ async def open_turn(
     *,
     sleep: Sleep = asyncio.sleep,
     chance: Callable[[], float] = random.random,
-) -> Turn:
+) -> OpenTurn:
     """A turn whose first events have come. Up to there a failure is a `RequestFailed`, and
     retryable ones are tried again; after it, a failure is the last event.
 
@@ -52,14 +52,14 @@ async def open_turn(
 
     clean = Secrets(call).clean
 
-    async def attempt() -> Turn:
+    async def attempt() -> OpenTurn:
         stream = await transport.open(call)
-        return await _begun(Turn(stream, new_decoder(), clean=clean))
+        return await _begun(OpenTurn(stream, new_decoder(), clean=clean))
 
     return await retried(attempt, policy, sleep=sleep, chance=chance)
 
 
-class Turn:
+class OpenTurn:
     """A turn that is being read. Iterate over it, or ask for `next()`, and close it."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Turn:
         self._is_closed = False
         self._waiting: list[TurnEvent] = []
 
-    def __aiter__(self) -> Turn:
+    def __aiter__(self) -> OpenTurn:
         return self
 
     async def __anext__(self) -> list[TurnEvent]:
@@ -199,7 +199,7 @@ class Turn:
         return self._ended()
 
 
-async def _begun(turn: Turn) -> Turn:
+async def _begun(turn: OpenTurn) -> OpenTurn:
     try:
         await turn.begin()
         failure = turn.refusal

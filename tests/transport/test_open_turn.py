@@ -7,7 +7,7 @@ import gzip
 import random
 import time
 import tracemalloc
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
@@ -16,10 +16,10 @@ from headrace.errors import RequestFailed
 from headrace.events.turn import TurnFailed, TurnFinished, TurnStarted
 from headrace.transport import (
     HTTPLimits,
+    OpenTurn,
     ReplayTransport,
     RetryPolicy,
     Timeouts,
-    Turn,
     open_turn,
     read_turn,
 )
@@ -29,7 +29,16 @@ from headrace.wire.decoder import Decoder
 from headrace.wire.limits import Limits
 from tests.grammar import check_grammar
 from tests.transport.stream import STREAMS
-from tests.transport.upstream import END, Peer, answering, call_to, chunked, head, upstream
+from tests.transport.upstream import (
+    END,
+    Peer,
+    answering,
+    call_to,
+    chunked,
+    head,
+    holding,
+    upstream,
+)
 from tests.wire import chunk, events_of, kinds, sse
 
 SHORT = Timeouts(connect_s=0.2, first_event_s=0.3, idle_s=0.2)
@@ -232,44 +241,38 @@ def test_a_gzip_bomb_ends_at_a_named_limit_and_is_never_in_memory(record_propert
 # --- the end --------------------------------------------------------------------------
 
 
-def test_after_the_terminal_event_nothing_is_read_and_the_connection_is_closed():
-    async def answer(peer: Peer) -> None:
-        await peer.send(head() + chunked(CHAT.data))
-        await peer.wait_gone()
+@asynccontextmanager
+async def held(data):
+    """A stream that stays open after these bytes, and the server's end of it."""
+    async with upstream(holding(head() + chunked(data))) as server, HTTPTransport() as transport:
+        stream = await transport.open(call_to(server.url))
+        yield stream, server.peers[0]
 
+
+def test_after_the_terminal_event_nothing_is_read_and_the_connection_is_closed():
     async def run():
-        async with upstream(answer) as server, HTTPTransport() as transport:
-            stream = await transport.open(call_to(server.url))
+        async with held(CHAT.data) as (stream, peer):
             events = [e async for read in read_turn(stream, Decoder("chat")) for e in read]
             assert isinstance(events[-1], TurnFinished)
-            await asyncio.wait_for(server.peers[0].gone.wait(), 10)
+            await asyncio.wait_for(peer.gone.wait(), 10)
 
     asyncio.run(run())
 
 
 def test_stopping_early_closes_the_connection():
-    async def answer(peer: Peer) -> None:
-        await peer.send(head() + chunked(FIRST))
-        await peer.wait_gone()
-
     async def run():
-        async with upstream(answer) as server, HTTPTransport() as transport:
-            stream = await transport.open(call_to(server.url))
+        async with held(FIRST) as (stream, peer):
             async with aclosing(read_turn(stream, Decoder("chat"))) as turn:
                 assert kinds(await anext(turn))[0] == "TurnStarted"
-            await asyncio.wait_for(server.peers[0].gone.wait(), 10)
+            await asyncio.wait_for(peer.gone.wait(), 10)
 
     asyncio.run(run())
 
 
 def test_a_turn_that_is_closed_while_it_is_read_ends_without_a_failure():
-    async def answer(peer: Peer) -> None:
-        await peer.send(head() + chunked(FIRST))
-        await peer.wait_gone()
-
     async def run():
-        async with upstream(answer) as server, HTTPTransport() as transport:
-            turn = Turn(await transport.open(call_to(server.url)), Decoder("chat"))
+        async with held(FIRST) as (stream, _):
+            turn = OpenTurn(stream, Decoder("chat"))
             assert kinds(await turn.next())[0] == "TurnStarted"
             reading = asyncio.ensure_future(turn.next())
             await asyncio.sleep(0.02)
@@ -282,24 +285,20 @@ def test_a_turn_that_is_closed_while_it_is_read_ends_without_a_failure():
 
 
 def test_cancelling_a_reader_closes_the_connection():
-    async def answer(peer: Peer) -> None:
-        await peer.send(head() + chunked(FIRST))
-        await peer.wait_gone()
-
     async def run():
-        async with upstream(answer) as server, HTTPTransport() as transport:
-            stream = await transport.open(call_to(server.url))
+        async with held(FIRST) as (stream, peer):
+            has_begun = asyncio.Event()
 
             async def read():
                 async for _ in read_turn(stream, Decoder("chat")):
-                    pass
+                    has_begun.set()
 
             reading = asyncio.ensure_future(read())
-            await asyncio.sleep(0.05)
+            await has_begun.wait()
             reading.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await reading
-            await asyncio.wait_for(server.peers[0].gone.wait(), 10)
+            await asyncio.wait_for(peer.gone.wait(), 10)
 
     asyncio.run(run())
 

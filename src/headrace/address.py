@@ -1,10 +1,18 @@
-"""Which addresses of the network are everybody's. A list of what is allowed, not of what is
-forbidden: forms that are forgotten stay outside."""
+"""Which addresses of the network are everybody's, and which are this machine's. Lists of what is
+allowed, not of what is forbidden: forms that are forgotten stay outside."""
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -25,6 +33,9 @@ _SPECIAL = [
 ]  # fmt: skip
 _GLOBAL = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
+_LOOPBACK = IPv4Network("127.0.0.0/8")
+_LOOPBACK_6 = IPv6Address("::1")
+_ANY = (IPv4Address("0.0.0.0"), IPv6Address("::"))
 
 
 def is_public(address: Address) -> bool:
@@ -53,3 +64,27 @@ def address_from(text: str) -> Address | None:
         return ip_address(text)
     except ValueError:
         return None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server that listens there, or that is asked by this
+    name. Not so 0.0.0.0: who listens there is open to all."""
+    if host.lower() == "localhost":
+        return True
+    address = address_from(host)
+    return address == _LOOPBACK_6 or (isinstance(address, IPv4Address) and address in _LOOPBACK)
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether who connects there stays on this machine, so that nothing need be encrypted: 0.0.0.0
+    too, which a server often tells for its address."""
+    return is_loopback(host) or address_from(host) in _ANY
+
+
+def host_of(url: str) -> str:
+    """The host of a URL, in lower case and without brackets; empty where there is none. For a host
+    with a port alone, put `//` before it."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
