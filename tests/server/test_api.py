@@ -59,6 +59,60 @@ def test_the_document_names_every_route_and_no_other(client: TestClient) -> None
     assert told == there
 
 
+def operations(client: TestClient) -> dict[str, Any]:
+    """What the document tells, by verb and path."""
+    return {
+        f"{verb.upper()} {path}": operation
+        for path, verbs in client.get("/openapi.json").json()["paths"].items()
+        for verb, operation in verbs.items()
+    }
+
+
+def test_the_document_tells_that_every_request_may_be_refused_or_fail(client: TestClient) -> None:
+    for name, operation in operations(client).items():
+        answers = operation["responses"]
+        assert {*answers} > {"4XX", "5XX"}, name
+        for status in ("4XX", "5XX"):
+            told = answers[status]["content"]["application/json"]["schema"]
+            assert told == {"$ref": "#/components/schemas/Error"}
+
+
+def test_the_document_tells_every_media_type_that_is_answered(client: TestClient) -> None:
+    asked = client.post("/api/chat", json={"message": "One?"})
+    one = f"/api/conversations/{asked.headers['x-conversation-id']}"
+    event = f"/api/chat/{asked.headers['x-event-id']}"
+    there = {
+        "POST /api/chat": [asked],
+        "GET /api/chat/{event_id}/stream": [client.get(f"{event}/stream")],
+        "POST /api/chat/{event_id}/cancel": [client.post(f"{event}/cancel")],
+        "GET /api/conversations": [client.get("/api/conversations")],
+        "GET /api/models": [client.get("/api/models")],
+        "GET /api/conversations/{conversation_id}": [client.get(one)],
+        "PATCH /api/conversations/{conversation_id}": [client.patch(one, json={"title": "x"})],
+        "GET /api/conversations/{conversation_id}/export": [
+            client.get(f"{one}/export?format={form}") for form in ("json", "markdown")
+        ],
+    }
+    told = operations(client)
+    assert {*there, "DELETE /api/conversations/{conversation_id}"} == {*told}
+    for name, answers in there.items():
+        kinds = {answer.headers["content-type"].partition(";")[0] for answer in answers}
+        assert kinds == {*told[name]["responses"]["200"]["content"]}, name
+
+
+def test_the_document_tells_every_header_that_a_request_may_bring(client: TestClient) -> None:
+    told = {
+        (name, parameter["name"])
+        for name, operation in operations(client).items()
+        for parameter in operation["parameters"]
+        if parameter["in"] == "header"
+    }
+    assert told == {
+        ("POST /api/chat", "Idempotency-Key"),
+        ("GET /api/chat/{event_id}/stream", "Last-Event-ID"),
+    }
+
+
 def test_a_conversation_goes_on_and_the_model_is_told_all_of_it(client: TestClient) -> None:
     _, conversation_id = ask(client, "One?")
     ask(client, "Two?", conversation_id=conversation_id)
@@ -252,6 +306,7 @@ def test_records_are_forgotten_in_time_and_the_answer_stays(client: TestClient) 
     assert client.portal is not None
     service(client).clock = lambda: 10**15
     assert client.portal.call(service(client).expire) == 1
+    assert client.portal.call(service(client).expire) == 0
     gone = client.get(f"/api/chat/{event_id}/stream")
     assert gone.status_code == 410
     assert gone.json()["error"]["conversation_id"] == conversation_id

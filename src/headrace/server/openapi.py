@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.server.routes.chat import Ask
+from headrace.server.routes.chat import MAX_KEY_CHARS, Ask
 from headrace.server.routes.conversations import Change, LiveEvent, ShownMessage
 from headrace.server.routes.models import ServedModel
 from headrace.server.store import Conversation, StoredMessage
@@ -40,7 +40,9 @@ def openapi(version: str, prefix: str = "") -> dict[str, Any]:
     protocol = _query("protocol", "the vocabulary of the frames")
     one = "/api/conversations/{conversation_id}"
     paths = {
-        "/api/chat": {"post": _operation("Ask, and watch the answer", _stream(), ask, [protocol])},
+        "/api/chat": {
+            "post": _operation("Ask, and watch the answer", _stream(), ask, [protocol, _key()])
+        },
         "/api/chat/{event_id}/stream": {
             "get": _operation(
                 "Go on behind the last frame seen",
@@ -76,7 +78,7 @@ def openapi(version: str, prefix: str = "") -> dict[str, Any]:
         f"{one}/export": {
             "get": _operation(
                 "Export",
-                _json(exported),
+                {**_json(exported), "text/markdown": {"schema": {"type": "string"}}},
                 None,
                 [_path("conversation_id"), _query("format", "json or markdown")],
             )
@@ -110,7 +112,10 @@ def _operation(
 
 def _errors() -> dict[str, Any]:
     error = _json({"$ref": "#/components/schemas/Error"})
-    return {"4XX": {"description": "what is wrong, and what to do", "content": error}}
+    return {
+        "4XX": {"description": "what is wrong, and what to do", "content": error},
+        "5XX": {"description": "what broke here, or when to come back", "content": error},
+    }
 
 
 def _object(**properties: dict[str, Any]) -> dict[str, Any]:
@@ -140,6 +145,11 @@ def _path(name: str) -> dict[str, Any]:
 
 def _query(name: str, what: str) -> dict[str, Any]:
     return {"name": name, "in": "query", "description": what, "schema": _ID}
+
+
+def _key() -> dict[str, Any]:
+    length = {"minLength": 1, "maxLength": MAX_KEY_CHARS}
+    return {"name": "Idempotency-Key", "in": "header", "schema": {**_ID, **length}}
 
 
 def _header(name: str) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from starlette.responses import Response
 
 
 class Problem(Exception):
-    """An answer with a status of 4xx; `code` is for programs, the message for people. One with
-    `retry_after_s` says when to come back."""
+    """A refusal: an answer with a status of 4xx, or of 503 where the server cannot do it now.
+    `code` is for programs, the message for people. One with `retry_after_s` says when to come
+    back."""
 
     def __init__(self, status: int, code: str, message: str, **more: Any) -> None:
         super().__init__(message)

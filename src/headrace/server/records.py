@@ -14,7 +14,7 @@ Row: TypeAlias = tuple[str, int, bytes]
 CLOSED: Final = -1
 """The number of the last record, where nothing may follow it."""
 MAX_ROWS: Final = 64
-"""In one statement. SQLite allows 32,766 parameters; a statement of each length is kept prepared."""
+"""In one statement: SQLite allows 32,766 parameters, and keeps one of each length prepared."""
 
 
 class Rows(NamedTuple):

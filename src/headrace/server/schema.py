@@ -75,6 +75,25 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     CREATE VIRTUAL TABLE titles USING fts5 (text, conversation_id UNINDEXED, owner UNINDEXED);
     INSERT INTO titles (text, conversation_id, owner) SELECT title, id, owner FROM conversations;
     """,
+    # What is found by words can only be looked up by its row: anything else is a walk through all
+    # of it. `UPDATE … FROM` would need SQLite 3.33.
+    """
+    ALTER TABLE conversations ADD COLUMN title_row INTEGER;
+    ALTER TABLE messages ADD COLUMN words_row INTEGER;
+    CREATE TEMP TABLE places (id TEXT PRIMARY KEY, place INTEGER);
+    INSERT INTO temp.places SELECT conversation_id, rowid FROM titles;
+    UPDATE conversations SET title_row = (SELECT place FROM places WHERE id = conversations.id);
+    DELETE FROM temp.places;
+    INSERT INTO temp.places SELECT message_id, rowid FROM words;
+    UPDATE messages SET words_row = (SELECT place FROM places WHERE id = messages.id);
+    DROP TABLE temp.places;
+
+    CREATE INDEX runs_of ON runs (conversation_id);
+    ALTER TABLE runs ADD COLUMN is_logged INTEGER NOT NULL DEFAULT 1;
+    UPDATE runs SET is_logged = 0
+        WHERE state = 'closed' AND NOT EXISTS (SELECT 1 FROM records WHERE run_id = runs.id);
+    CREATE INDEX logged_runs ON runs (closed_ms) WHERE is_logged = 1 AND closed_ms IS NOT NULL;
+    """,
 )
 
 

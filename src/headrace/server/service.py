@@ -28,6 +28,8 @@ from headrace.server.token import LOCAL, Tokens
 
 _TIDY_S = 3600.0
 _MEND_S = 5.0
+# Runs, in one transaction: those that go on wait for it.
+_EXPIRED_AT_ONCE = 16
 _logger = logging.getLogger("headrace.server")
 
 
@@ -104,8 +106,10 @@ class Service:
         """Forget the records of runs that ended long ago. Returns how many runs."""
         before_ms = self.clock() - int(self.settings.keep_logs_s * 1000)
         old = await self.store.closed_runs(before_ms)
-        if old:
-            await self.log.delete(old)
+        for start in range(0, len(old), _EXPIRED_AT_ONCE):
+            some = old[start : start + _EXPIRED_AT_ONCE]
+            await self.log.delete(some)
+            await self.store.mark_expired(some)
         return len(old)
 
     async def close(self) -> None:

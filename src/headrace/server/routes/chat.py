@@ -24,7 +24,7 @@ from headrace.server.service import Service
 from headrace.server.store import Begun, RunRow, Start, StoredMessage
 from headrace.server.stream import EventStream, StreamedResponse
 
-_MAX_KEY_CHARS = 200
+MAX_KEY_CHARS = 200
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -171,8 +171,8 @@ def _protocol(request: Request) -> str:
 
 def _key(request: Request) -> str | None:
     key = request.headers.get("idempotency-key")
-    if key is not None and not 0 < len(key) <= _MAX_KEY_CHARS:
-        raise Problem(400, "bad_key", f"an Idempotency-Key has 1 to {_MAX_KEY_CHARS} characters")
+    if key is not None and not 0 < len(key) <= MAX_KEY_CHARS:
+        raise Problem(400, "bad_key", f"an Idempotency-Key has 1 to {MAX_KEY_CHARS} characters")
     return key
 
 

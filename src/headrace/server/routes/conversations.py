@@ -10,8 +10,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from headrace.content import TextContent
-from headrace.messages import Message
 from headrace.projections.ux import MessageEvent, to_event
 from headrace.server.body import body_of
 from headrace.server.problem import JSON, Problem
@@ -195,7 +193,7 @@ def _shown(stored: StoredMessage) -> ShownMessage:
         parent_id=stored.parent_id,
         role=message.role,
         created_at=message.created_at_ms,
-        text="" if is_answer else _text(message),
+        text="" if is_answer else message.text,
         event=to_event(message, event_id=stored.id) if is_answer else None,
     )
 
@@ -212,11 +210,5 @@ def _markdown(conversation: Conversation, messages: list[StoredMessage]) -> str:
     parts = [f"# {conversation.title or 'Conversation'}"]
     for stored in messages:
         who = "Assistant" if stored.message.role == "assistant" else "User"
-        parts.append(f"## {who}\n\n{_text(stored.message)}")
+        parts.append(f"## {who}\n\n{stored.message.text}")
     return "\n\n".join(parts) + "\n"
-
-
-def _text(message: Message) -> str:
-    if message.role == "assistant":
-        return message.text
-    return "\n".join(part.text for part in message.content if isinstance(part, TextContent))

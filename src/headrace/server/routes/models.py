@@ -10,6 +10,7 @@ from starlette.routing import Route
 from headrace.engine import Agent
 from headrace.server.problem import JSON
 from headrace.server.service import Service
+from headrace.turn.model import is_rehearsal, name_of
 
 
 class ServedModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,11 +46,10 @@ class Models:
 
 
 def _served(name: str, agent: Agent, efforts: tuple[str, ...]) -> ServedModel:
-    model = agent.model if isinstance(agent.model, str) else agent.model.name
     return ServedModel(
         name=name,
-        model=model,
+        model=name_of(agent.model),
         tools=list(agent.tools.names),
         efforts=efforts,
-        is_rehearsal=model.startswith("rehearsal:"),
+        is_rehearsal=is_rehearsal(agent.model),
     )

@@ -6,7 +6,6 @@ import sqlite3
 
 import msgspec
 
-from headrace.content import TextContent
 from headrace.messages import Message
 from headrace.server.store.store import Conversation, NotFound, RunRow, StoredMessage
 
@@ -72,26 +71,24 @@ def run_of(row: sqlite3.Row) -> RunRow:
     )
 
 
-def words_of(message: Message) -> str:
-    return "\n".join(part.text for part in message.content if isinstance(part, TextContent))
-
-
 def index_words(
     connection: sqlite3.Connection, message_id: str, conversation_id: str, owner: str, text: str
-) -> None:
-    connection.execute(
+) -> int | None:
+    """Have them found; returns the row, by which alone they can be forgotten."""
+    return connection.execute(
         "INSERT INTO words (text, message_id, conversation_id, owner) VALUES (?, ?, ?, ?)",
         (text, message_id, conversation_id, owner),
-    )
+    ).lastrowid
 
 
 def index_title(
     connection: sqlite3.Connection, conversation_id: str, owner: str, title: str
-) -> None:
-    connection.execute(
+) -> int | None:
+    """The same of a title."""
+    return connection.execute(
         "INSERT INTO titles (text, conversation_id, owner) VALUES (?, ?, ?)",
         (title, conversation_id, owner),
-    )
+    ).lastrowid
 
 
 def touch(

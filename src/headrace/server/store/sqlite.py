@@ -17,7 +17,6 @@ from headrace.server.store.row import (
     conversation_of,
     find,
     find_message,
-    index_title,
     index_words,
     run_of,
     stored_of,
@@ -97,12 +96,18 @@ class SQLiteStore:
     async def closed_runs(self, before_ms: int) -> list[str]:
         rows = await self._database.read(
             lambda connection: connection.execute(
-                "SELECT id FROM runs WHERE state = 'closed' AND closed_ms < ? AND EXISTS"
-                " (SELECT 1 FROM records WHERE records.run_id = runs.id)",
-                (before_ms,),
+                "SELECT id FROM runs WHERE is_logged = 1 AND closed_ms < ?", (before_ms,)
             ).fetchall()
         )
         return [row["id"] for row in rows]
+
+    async def mark_expired(self, run_ids: Sequence[str]) -> None:
+        rows = [(run_id,) for run_id in run_ids]
+        await self._database.write(
+            lambda connection: connection.executemany(
+                "UPDATE runs SET is_logged = 0 WHERE id = ?", rows
+            )
+        )
 
     # -- conversations
 
@@ -140,13 +145,14 @@ class SQLiteStore:
 
     async def rename(self, owner: str, conversation_id: str, title: str) -> Conversation:
         def work(connection: sqlite3.Connection) -> sqlite3.Row:
-            find(connection, owner, conversation_id)
+            found = find(connection, owner, conversation_id)
             connection.execute(
                 "UPDATE conversations SET title = ?, is_titled = 1 WHERE id = ?",
                 (title, conversation_id),
             )
-            connection.execute("DELETE FROM titles WHERE conversation_id = ?", (conversation_id,))
-            index_title(connection, conversation_id, owner, title)
+            connection.execute(
+                "UPDATE titles SET text = ? WHERE rowid = ?", (title, found["title_row"])
+            )
             return find(connection, owner, conversation_id)
 
         return conversation_of(await self._database.write(work))
@@ -202,11 +208,11 @@ def _insert_answer(
     """The assistant's message; False where it was there."""
     if _is_committed(connection, run):
         return False
+    row = index_words(connection, run.message_id, run.conversation_id, run.owner, text)
     connection.execute(
-        "INSERT INTO messages VALUES (?, ?, ?, ?, ?, 'assistant', ?, ?)",
-        (run.message_id, run.conversation_id, run.owner, run.parent_id, run.id, at_ms, body),
+        "INSERT INTO messages VALUES (?, ?, ?, ?, ?, 'assistant', ?, ?, ?)",
+        (run.message_id, run.conversation_id, run.owner, run.parent_id, run.id, at_ms, body, row),
     )
-    index_words(connection, run.message_id, run.conversation_id, run.owner, text)
     touch(connection, run.conversation_id, run.message_id, at_ms, follows=run.parent_id)
     return True
 
@@ -217,7 +223,7 @@ def _is_committed(connection: sqlite3.Connection, run: RunRow) -> bool:
 
 
 def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) -> list[str]:
-    find(connection, owner, conversation_id)
+    found = find(connection, owner, conversation_id)
     runs = connection.execute(
         "SELECT id, state, message_id FROM runs WHERE conversation_id = ?", (conversation_id,)
     ).fetchall()
@@ -226,8 +232,12 @@ def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) ->
             raise RunLive(run["message_id"])
     ids = [run["id"] for run in runs]
     connection.executemany("DELETE FROM records WHERE run_id = ?", [(one,) for one in ids])
-    for index in ("words", "titles"):
-        connection.execute(f"DELETE FROM {index} WHERE conversation_id = ?", (conversation_id,))
+    connection.execute(
+        "DELETE FROM words WHERE rowid IN"
+        " (SELECT words_row FROM messages WHERE conversation_id = ?)",
+        (conversation_id,),
+    )
+    connection.execute("DELETE FROM titles WHERE rowid = ?", (found["title_row"],))
     connection.execute("DELETE FROM conversations WHERE id = ?", (conversation_id,))
     return ids
 

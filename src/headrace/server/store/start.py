@@ -15,7 +15,6 @@ from headrace.server.store.row import (
     index_words,
     run_of,
     touch,
-    words_of,
 )
 from headrace.server.store.store import Begun, KeyTaken, NotFound, RunLive, RunRow, Start
 
@@ -63,19 +62,19 @@ def _place(connection: sqlite3.Connection, start: Start) -> tuple[str, str | Non
         return _place_of_old(connection, start)
     if start.is_new:
         title = _title_of(start.prompt.message)
+        row = index_title(connection, start.conversation_id, start.owner, title)
         connection.execute(
-            "INSERT INTO conversations (id, owner, title, created_ms, updated_ms)"
-            " VALUES (?, ?, ?, ?, ?)",
-            (start.conversation_id, start.owner, title, start.now_ms, start.now_ms),
+            "INSERT INTO conversations (id, owner, title, created_ms, updated_ms, title_row)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (start.conversation_id, start.owner, title, start.now_ms, start.now_ms, row),
         )
-        index_title(connection, start.conversation_id, start.owner, title)
         return start.conversation_id, None
-    row = find(connection, start.owner, start.conversation_id)
+    found = find(connection, start.owner, start.conversation_id)
     if start.beside_id is not None:
         beside = find_message(connection, start.owner, start.beside_id, start.conversation_id)
         return start.conversation_id, beside["parent_id"]
     if start.parent_id is None:
-        return start.conversation_id, row["leaf_id"]
+        return start.conversation_id, found["leaf_id"]
     find_message(connection, start.owner, start.parent_id, start.conversation_id)
     return start.conversation_id, start.parent_id
 
@@ -111,8 +110,10 @@ def _insert_prompt(
         assert parent_id is not None
         touch(connection, conversation_id, parent_id, start.now_ms)
         return parent_id
+    text = prompt.message.text
+    row = index_words(connection, prompt.id, conversation_id, start.owner, text)
     connection.execute(
-        "INSERT INTO messages VALUES (?, ?, ?, ?, NULL, ?, ?, ?)",
+        "INSERT INTO messages VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
         (
             prompt.id,
             conversation_id,
@@ -121,9 +122,9 @@ def _insert_prompt(
             prompt.message.role,
             start.now_ms,
             _encode(prompt.message),
+            row,
         ),
     )
-    index_words(connection, prompt.id, conversation_id, start.owner, words_of(prompt.message))
     touch(connection, conversation_id, prompt.id, start.now_ms)
     return prompt.id
 
@@ -148,7 +149,7 @@ def _insert_run(connection: sqlite3.Connection, run: RunRow, start: Start) -> No
 
 def _title_of(message: Message) -> str:
     """The beginning of what was asked, cut at a word."""
-    text = " ".join(words_of(message).split())
+    text = " ".join(message.text.split())
     if len(text) <= _TITLE_CHARS:
         return text
     return text[:_TITLE_CHARS].rpartition(" ")[0] + " …"

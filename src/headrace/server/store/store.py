@@ -133,6 +133,10 @@ class Store(Protocol):
         """Runs that ended before this moment, and whose records may go."""
         ...
 
+    async def mark_expired(self, run_ids: Sequence[str]) -> None:
+        """The records of these are gone: they are told no more as closed."""
+        ...
+
     async def conversations(
         self, owner: str, limit: int = 100, before: Mark | None = None
     ) -> list[Conversation]:
