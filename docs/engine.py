@@ -35,7 +35,7 @@ from headrace.engine import (
     ToolCall,
     Truncate,
 )
-from headrace.engine.journal import Sink
+from headrace.engine.sink import Sink
 
 _ROOT = Path(__file__).resolve().parent.parent
 

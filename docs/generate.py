@@ -226,7 +226,6 @@ def _transport_page() -> str:
             GRPCTransport,
             transport.ReplayTransport,
             transport.RecordingTransport,
-            transport.RetryingTransport,
         )
     ]
     parts += ["## Limits and retries"]
@@ -463,7 +462,7 @@ _TURN = "What a provider said in one turn."
 _RUN = """\
 What a run adds around its turns: steps, tools, and its end. [Runs](../topics/engine.md) tells their
 order."""
-_SERVER = "What a server adds when a run is stored. It too is a word ahead of its speaker."
+_SERVER = "What a server adds when a run is stored: the last record of its log."
 _DERIVED = """\
 Computed from records whenever somebody wants them, and never part of a log. A `PhaseTracker` tells
 the first, a `StatusReader` the second: see [phases](../topics/phases.md) and

@@ -173,8 +173,7 @@ def _members(kind: type) -> list[str]:
     for name, member in vars(kind).items():
         if name == "__add__":
             lines.append(f"- `a + b`: {one_line(member)}")
-        elif name.startswith("_") or one_line(member).startswith("For `"):
-            # A neighbour's alone.
+        elif name.startswith("_"):
             continue
         elif isinstance(member, property):
             lines.append(f"- `.{name}`: {one_line(member.fget)}")

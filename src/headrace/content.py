@@ -60,7 +60,6 @@ def data_url(media: Media) -> str:
     return media.url or f"data:{media.media_type};base64,{media.data or ''}"
 
 
-
 # --- why a turn or a run ended ---------------------------------------------------
 
 FinishWord: TypeAlias = Literal[

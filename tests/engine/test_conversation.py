@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from headrace.content import JSONContent, TextContent
-from headrace.engine import Agent, Conversation, Truncate
+from headrace.content import JSONContent, TextContent, aborted
+from headrace.engine import Agent, CancelToken, Conversation, Truncate
 from headrace.errors import UsageError
 from headrace.messages import CallPart, CallResult, Message, Turn
 from headrace.rehearsal.clock import run_virtual
 from headrace.rehearsal.heard import Heard
-from headrace.rehearsal.script import call, cut, refuse, say, think, turn, usage
+from headrace.rehearsal.script import call, cut, refuse, say, stall, think, turn, usage
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.transport.retry import NEVER
 from tests.engine.play import MODELS, check_next_request
@@ -43,8 +44,7 @@ def said(text: str, role: Any = "user") -> Message:
 
 
 def texts(conversation: Conversation) -> list[str]:
-    return [m.text or "".join(str(getattr(c, "text", "")) for c in m.content)
-            for m in conversation.messages]  # fmt: skip
+    return [message.text for message in conversation.messages]
 
 
 @pytest.mark.parametrize("dialect", MODELS)
@@ -101,6 +101,30 @@ def test_an_error_in_the_block_leaves_a_history_too() -> None:
 
     run_virtual(main())
     assert [m.role for m in conversation.messages] == ["user", "assistant"] * 2
+
+
+def test_a_token_ends_the_run_and_the_history_stands() -> None:
+    conversation = Conversation(agent_of([turn(say("Par"), stall()), "Better."]))
+    token = CancelToken()
+
+    async def main() -> None:
+        asyncio.get_running_loop().call_later(2, token.cancel, "closing time")
+        async with conversation.run("Go.", token=token) as run:
+            result = await run.wait()
+        assert result.finish == aborted("cancelled", "closing time")
+        assert texts(conversation) == ["Go.", "Par"]
+        assert (await conversation.complete_async("Again.")).text == "Better."
+
+    run_virtual(main())
+    check_next_request(conversation.messages, "chat")
+
+
+def test_what_can_be_asked_of_a_conversation_is_no_business_of_its_runs() -> None:
+    told = {name for name in dir(Conversation) if not name.startswith("_")}
+    assert told == {
+        "complete", "complete_async", "messages", "pin", "pinned", "restore", "run", "snapshot",
+        "unpin",
+    }  # fmt: skip
 
 
 def test_there_is_one_run_at_a_time() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -110,3 +112,20 @@ def test_a_cancelled_run_is_in_the_log_record_for_record(after: int) -> None:
     run = play(log, script(), cancel_after=after)
     check_run(run, "chat")
     assert log.records == run.records
+
+
+def test_a_run_that_was_cancelled_while_the_provider_was_silent_holds_nothing() -> None:
+    async def main() -> weakref.ref[Run]:
+        transport = ScriptedTransport([turn(say("a b c"), stall())])
+        run = agent_for("chat", transport, Bench()).run("Go.", sink=PromptLog())
+        async with run:
+            await asyncio.sleep(1)
+            run.cancel("enough")
+        return weakref.ref(run)
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert run_virtual(main(), leftover=[])() is None
+    finally:
+        gc.enable()

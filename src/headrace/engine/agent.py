@@ -8,13 +8,14 @@ from typing import Any
 
 from headrace.engine.cancellation import CancelToken
 from headrace.engine.compaction import Compactor
-from headrace.engine.journal import Sink
 from headrace.engine.limits import DEFAULT_RUN_LIMITS, RunLimits
 from headrace.engine.middleware.chain import Chain
 from headrace.engine.middleware.middleware import Middleware, checked
 from headrace.engine.plan import Plan
 from headrace.engine.run import Result, Run
+from headrace.engine.sink import Sink
 from headrace.engine.tools import Tool, Toolset
+from headrace.events.stamp import wall_clock
 from headrace.messages import Message
 from headrace.requests import Request, options_from
 from headrace.transport.byte_stream import Transport
@@ -22,7 +23,6 @@ from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.turn.face import Input, messages_of
 from headrace.turn.model import Model, SharedTransport, model_for
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.skin import wall_clock
 
 
 class Agent:

@@ -4,46 +4,19 @@ kept, handed over and observed, in this order."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
+from headrace.engine.afloat import Afloat
+from headrace.engine.book import Book
 from headrace.engine.middleware.chain import Chain, MiddlewareFailed
 from headrace.engine.middleware.guard import Guard
 from headrace.engine.middleware.middleware import RunView
-from headrace.engine.outbox import Outbox
+from headrace.engine.sink import PromptSink, Sink, SinkFailed
 from headrace.engine.terminate import Terminate
 from headrace.errors import HeadraceError
 from headrace.events import Event, Record, RunFailed, RunFinished, Stamp
-from headrace.messages import Assembler
 from headrace.wire.failure import scrub
-
-
-class SinkFailed(HeadraceError):
-    """The log could not take a record; the run ends as `storage`."""
-
-
-class Sink(Protocol):
-    """A log. A record is shown to nobody before it is there."""
-
-    async def append(self, records: Sequence[Record]) -> None:
-        """Keep these, in order."""
-        ...
-
-
-@runtime_checkable
-class PromptSink(Sink, Protocol):
-    """A log that can be handed records without a wait for each. It is used so where nobody
-    else has to be asked about them; what it has not kept yet is still shown to nobody."""
-
-    def put(self, records: Sequence[Record], done: Callable[[Exception | None], None]) -> None:
-        """Keep these behind what was put before, and call `done` in the event loop, in the
-        order of the puts. Once some could not be kept, none after them may be."""
-        ...
-
-
-# How far the log may be behind before a run waits for it.
-_MAX_AFLOAT = 256
 
 
 class Journal:
@@ -52,23 +25,21 @@ class Journal:
     def __init__(
         self, view: RunView, chain: Chain, clock: Callable[[], float], sink: Sink | None
     ) -> None:
-        self.records: list[Record] = []
-        self.assembler = Assembler()
-        self.outbox = Outbox()
-        self.keeps_records = True
-        """Whether `records` has all; else the latest alone."""
+        self.book = Book(view, chain)
+        self.records = self.book.records
+        self.assembler = self.book.assembler
+        self.outbox = self.book.outbox
         self._view = view
         self._chain = chain
         self._stamp = Stamp(clock)
         self._sink = sink
         self._guard = Guard() if chain.rewriters else None
-        has_nobody = self._guard is None and not chain.observers
-        self._prompt = sink if has_nobody and isinstance(sink, PromptSink) else None
+        self._afloat: Afloat | None = None
+        if self._guard is None and not chain.observers and isinstance(sink, PromptSink):
+            self._afloat = Afloat(sink, self._stamp, view, self.book)
         is_free = self._guard is None and sink is None and chain.is_plain
-        self.is_immediate = is_free or self._prompt is not None
+        self.is_immediate = is_free or self._afloat is not None
         """Whether nothing has to be waited for: `put` may be used."""
-        self.on_broken: Callable[[], None] | None = None
-        """Called when a log to which `put` has written fails."""
         # The way of nearly every event: looked up once, not four times for each.
         self._stamp_one = self._stamp.one
         self._keep_one = self.records.append
@@ -84,11 +55,6 @@ class Journal:
         self._unmade: list[Event] = []
         self._logging = 0
         self._is_withholding = False
-        # Of `put` with a log: how many records it has not kept yet, why it failed, and who
-        # waits for it.
-        self._afloat = 0
-        self._broken: SinkFailed | None = None
-        self._landing: asyncio.Future[None] | None = None
 
     @property
     def is_over(self) -> bool:
@@ -101,10 +67,10 @@ class Journal:
         """Write at once, where `is_immediate`. Returns whether the reader, or the log, is far
         behind: then wait until it `has_room`. Raises what middleware raises, after the events
         have been written."""
-        if self._prompt is not None:
-            return self._put_afloat(self._prompt, events)
-        if len(events) != 1 or not self.keeps_records:
-            return self._kept(self._stamp.feed(events, step=self._view.step))
+        if self._afloat is not None:
+            return self._afloat.put(events)
+        if len(events) != 1 or not self.book.keeps_records:
+            return self.book.add(self._stamp.feed(events, step=self._view.step))
         # One event a read is the rule: the short way for it.
         record = self._stamp_one(events[0], self._view.step)
         self._keep_one(record)
@@ -132,24 +98,32 @@ class Journal:
 
     async def has_room(self) -> None:
         """Wait until more may be `put`. Raises `SinkFailed` where the log has failed."""
-        if self._afloat > _MAX_AFLOAT or self._broken is not None:
-            await self.landed()
+        if self._afloat is not None and self._afloat.is_behind:
+            await self._afloat.landed()
         await self.outbox.has_room()
 
     async def landed(self) -> None:
         """Wait until the log has all that was `put`. Raises `SinkFailed` where it has not."""
-        while self._afloat:
-            self._landing = asyncio.get_running_loop().create_future()
-            await self._landing
-        broken, self._broken = self._broken, None
-        if broken is not None:
-            raise broken
+        if self._afloat is not None:
+            await self._afloat.landed()
+
+    @contextmanager
+    def watched(self, on_broken: Callable[[], None]) -> Generator[None, None, None]:
+        """Call somebody when a log to which `put` has written fails."""
+        if self._afloat is not None:
+            self._afloat.on_broken = on_broken
+        try:
+            yield
+        finally:
+            # Whoever is called may hold the journal: it must not hold itself.
+            if self._afloat is not None:
+                self._afloat.on_broken = None
 
     async def settle(self, within_s: float) -> None:
         """Wait for a write that goes on. One that takes too long is given up: middleware and
         the log are not asked any more, so that the run can end."""
-        if self._afloat:
-            await self._settle_afloat(within_s)
+        if self._afloat is not None:
+            await self._afloat.settle(within_s)
         writing, self._writing = self._writing, None
         if writing is None or writing.done():
             return
@@ -158,19 +132,11 @@ class Journal:
             writing.cancel()
             self._give_up()
 
-    async def _settle_afloat(self, within_s: float) -> None:
-        try:
-            async with asyncio.timeout(within_s):
-                await self.landed()
-        except SinkFailed:
-            pass  # told by the run's end
-        except TimeoutError:
-            self._sink_lost()
-
     def _give_up(self) -> None:
         """Nobody is asked any more. What rewriters had made of the batch is written, and of
         the rest the bones; what hangs in the log was never shown."""
         self._sink, self._chain, self._observers = None, Chain(()), ()
+        self.book.silence()
         self.is_immediate = self._guard is None and not self._logging
         if self._logging:
             self._stamp.take_back(self._logging)
@@ -178,10 +144,10 @@ class Journal:
         elif self._guard is not None:
             made, self._made = self._made, []
             rest, self._unmade = self._unmade, []
-            self._kept(self._stamp.feed(made, step=self._view.step))
+            self.book.add(self._stamp.feed(made, step=self._view.step))
             self._is_withholding = True
             events = [legal for event in rest for legal in self._withheld(event)]
-            self._kept(self._stamp.feed(events, step=self._view.step))
+            self.book.add(self._stamp.feed(events, step=self._view.step))
 
     def _withheld(self, event: Event) -> list[Event]:
         """An event that nobody rewrites any more: its bones, and nothing that may be secret."""
@@ -201,10 +167,7 @@ class Journal:
 
     def write_last(self, event: RunFinished | RunFailed) -> None:
         """The last resort: the end goes to those who watch, past everything that failed."""
-        record = self._stamp.one(event, self._view.step)
-        self._keep([record])
-        self.assembler.feed(record)
-        self.outbox.put_one(record)
+        self.book.add_last(self._stamp.one(event, self._view.step))
 
     # -- the way of an event
 
@@ -229,7 +192,7 @@ class Journal:
             self._logging = len(records)
             await self._append(self._sink, records)
             self._logging = 0
-        self._kept(records)
+        self.book.add(records)
         if not self._chain.is_plain:
             await self._chain.observe(self._view, records)
 
@@ -241,55 +204,6 @@ class Journal:
             self._stamp.take_back(len(records))
             why = scrub(f"{type(error).__name__}: {error}")
             raise SinkFailed(f"the log failed: {why}") from error
-
-    def _put_afloat(self, sink: PromptSink, events: Sequence[Event]) -> bool:
-        if self._is_unlogged:
-            ends = [e for e in events if isinstance(e, RunFinished | RunFailed)]
-            self._kept(self._stamp.feed(ends, step=self._view.step))
-            return True
-        records = self._stamp.feed(events, step=self._view.step)
-        self._afloat += len(records)
-        sink.put(records, partial(self._land, records))
-        return self._afloat > _MAX_AFLOAT or self.outbox.is_full
-
-    def _land(self, records: list[Record], error: Exception | None) -> None:
-        """The log has these, or never will."""
-        if self._is_unlogged:
-            return
-        if error is None:
-            self._afloat -= len(records)
-            self._kept(records)
-        else:
-            self._sink_lost()
-            why = scrub(f"{type(error).__name__}: {error}")
-            self._broken = SinkFailed(f"the log failed: {why}")
-            if self.on_broken is not None:
-                self.on_broken()
-        landing = self._landing
-        if landing is not None and not self._afloat and not landing.done():
-            landing.set_result(None)
-
-    def _sink_lost(self) -> None:
-        """What the log has not kept by now was never shown."""
-        self._is_unlogged = True
-        self._stamp.take_back(self._afloat)
-        self._afloat = 0
-
-    def _kept(self, records: list[Record]) -> bool:
-        self._keep(records)
-        feed = self.assembler.feed
-        for record in records:
-            feed(record)
-        is_full = self.outbox.put(records)
-        if self._chain.is_plain and self._chain.observers:
-            self._chain.notify_all(self._view, records)
-        return is_full
-
-    def _keep(self, records: list[Record]) -> None:
-        if not self.keeps_records and records:
-            self.records.clear()
-            records = records[-1:]
-        self.records += records
 
     async def _rewritten(
         self, events: Sequence[Event], guard: Guard

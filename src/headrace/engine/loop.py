@@ -16,10 +16,11 @@ from headrace.content import (
     Usage,
     aborted,
 )
-from headrace.engine.journal import Journal, SinkFailed
+from headrace.engine.journal import Journal
 from headrace.engine.middleware.chain import MiddlewareFailed
 from headrace.engine.middleware.middleware import RunView
 from headrace.engine.plan import Plan
+from headrace.engine.sink import SinkFailed
 from headrace.engine.terminate import Terminate
 from headrace.engine.workshop import Workshop, unanswered
 from headrace.errors import HeadraceError, RequestFailed
@@ -45,8 +46,7 @@ from headrace.events import (
 )
 from headrace.messages import CallPart, Message, Turn
 from headrace.requests import Request
-from headrace.transport.turn import Turn as OpenTurn
-from headrace.transport.turn import open_turn
+from headrace.transport.open_turn import OpenTurn, open_turn
 from headrace.wire.decoder import Decoder
 
 End = RunFinished | RunFailed
@@ -64,8 +64,8 @@ class RunBroken(HeadraceError):
 
 
 class Loop:
-    """One run. `begin()` and `play()` write it into the journal from `RunStarted` to the last
-    `StepFinished` and returns how it ends; `abort()` does what is left to do when `play()`
+    """One run. `begin()` writes `RunStarted` into the journal, `play()` all from there to the last
+    `StepFinished`, and returns how the run ends; `abort()` does what is left to do when `play()`
     was stopped. The terminal record is written by `finish()`."""
 
     def __init__(
@@ -220,12 +220,11 @@ class Loop:
                 await journal.write(events)
             return
         # A log that fails while the provider is silent ends the turn, not its next word.
-        journal.on_broken = lambda: self._leave(turn)
-        # Once something was said, nothing but writing is to be done for an event.
-        while await turn.drain(journal.put if self._has_spoken else self._put_first):
-            await journal.has_room()
-        await journal.landed()
-        journal.on_broken = None
+        with journal.watched(lambda: self._leave(turn)):
+            # Once something was said, nothing but writing is to be done for an event.
+            while await turn.drain(journal.put if self._has_spoken else self._put_first):
+                await journal.has_room()
+            await journal.landed()
 
     def _leave(self, turn: OpenTurn) -> None:
         self._leaving = asyncio.ensure_future(turn.aclose())

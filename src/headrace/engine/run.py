@@ -12,10 +12,11 @@ import msgspec
 
 from headrace.content import Failure, FinishReason, Usage, aborted
 from headrace.engine.cancellation import CancelToken
-from headrace.engine.journal import Journal, Sink, SinkFailed
+from headrace.engine.journal import Journal
 from headrace.engine.loop import End, Loop, RunBroken
 from headrace.engine.middleware.middleware import RunView
 from headrace.engine.plan import Plan
+from headrace.engine.sink import Sink, SinkFailed
 from headrace.engine.terminate import Terminate
 from headrace.errors import HeadraceError, UsageError
 from headrace.events import Record, RunFailed, RunFinished
@@ -128,7 +129,7 @@ class Run:
         keeps none but the latest then. `take` must not raise. Before the run is entered."""
         if self._task is not None:
             raise UsageError("say who takes the records before you enter the run")
-        self._journal.keeps_records = False
+        self._journal.book.keeps_records = False
         self._journal.outbox.take = take
 
     # -- not waiting: the same, on a loop of its own thread

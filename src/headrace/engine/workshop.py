@@ -16,9 +16,9 @@ from headrace.engine.tools.result import shortened
 from headrace.errors import HeadraceError
 from headrace.events import ToolProgress, ToolResult, ToolStarted
 from headrace.messages import CallPart
+from headrace.messages.entry import NOT_RUN, why_not_run
 from headrace.wire.failure import scrub
 
-NOT_RUN = "The call was not run: the run ended before it."
 STOPPED = "The call was stopped: the run ended before its result was known."
 
 
@@ -87,7 +87,7 @@ class Workshop:
     async def _begin(self, part: CallPart) -> None:
         tool = self._tools.get(part.name)
         if part.error is not None:
-            self._results[part.call_id] = failure(f"The arguments are malformed: {part.error}")
+            self._results[part.call_id] = failure(why_not_run(part))
         elif part.ended_ms is None:
             self._results[part.call_id] = failure("The arguments were never whole.")
         elif tool is None:
@@ -219,5 +219,4 @@ def _told(call_id: str, result: ToolReturn) -> ToolResult:
 
 def unanswered(call: CallPart) -> ToolResult:
     """The answer to a call that nothing will run."""
-    words = NOT_RUN if call.error is None else f"The arguments are malformed: {call.error}"
-    return _told(call.call_id, failure(words))
+    return _told(call.call_id, failure(why_not_run(call)))

@@ -33,8 +33,10 @@ from headrace.events.run import (
 )
 from headrace.events.stamp import Stamp
 from headrace.events.turn import (
+    DELTA_TYPES,
     CallInput,
     CitationAdded,
+    DeltaEvent,
     Executor,
     JSONObject,
     MediaProduced,
@@ -67,6 +69,8 @@ from headrace.events.turn import (
 __all__ = [
     "CallInput",
     "CitationAdded",
+    "DELTA_TYPES",
+    "DeltaEvent",
     "DerivedEvent",
     "EVENT_TYPES",
     "Event",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 
 from headrace.events.record import Event, Record
@@ -14,9 +15,9 @@ class Stamp:
     that goes back is held at the latest time it told.
     """
 
-    def __init__(self, clock: Callable[[], float], *, first_seq: int = 1) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._seq = first_seq - 1
+        self._seq = 0
         self._at_ms = 0
 
     def feed(
@@ -45,6 +46,9 @@ class Stamp:
         """The latest so many records were not kept: their numbers are free again."""
         self._seq -= count
 
-    def _now_ms(self) -> int:
-        self._at_ms = max(self._at_ms, int(self._clock()))
-        return self._at_ms
+
+def wall_clock() -> Callable[[], float]:
+    """Milliseconds since the epoch that never go back: wall time now, monotonic from here."""
+    # Whole numbers, and the function bound: it is asked for every read.
+    now_ns, offset_ns = time.monotonic_ns, time.time_ns() - time.monotonic_ns()
+    return lambda: (now_ns() + offset_ns) // 1_000_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from headrace.content import Content, ErrorCategory, FinishReason, Usage
 from headrace.events.base import BaseEvent
@@ -218,10 +218,11 @@ class TurnFailed(BaseEvent, frozen=True, kw_only=True, gc=False):
     skipped_frames: int = 0
 
 
+DeltaEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallArgsDelta
+"""More of an open part."""
+DELTA_TYPES: frozenset[type[DeltaEvent]] = frozenset(get_args(DeltaEvent))
 TurnEvent: TypeAlias = (
-    TextDelta
-    | ReasoningDelta
-    | ToolCallArgsDelta
+    DeltaEvent
     | TurnStarted
     | OutputStarted
     | OutputFinished

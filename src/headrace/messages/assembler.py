@@ -158,7 +158,6 @@ _STARTS: dict[type, Callable[..., Part]] = {
     events.MediaProduced: MediaPart,
     events.OpaqueItem: OpaquePart,
 }
-_DELTAS = frozenset({events.TextDelta, events.ReasoningDelta, events.ToolCallArgsDelta})
 _ATOMIC = (events.ReasoningRedacted, events.ToolOutput, events.MediaProduced, events.OpaqueItem)
 
 
@@ -178,7 +177,7 @@ class Assembler:
         """Take the next record."""
         event = record.event
         kind = type(event)
-        if kind in _DELTAS:
+        if kind in events.DELTA_TYPES:
             # By far the most; a match statement takes three times as long.
             part = self.parts[event.part]  # type: ignore[union-attr,index]
             part.text.append(event.text)  # type: ignore[union-attr]

@@ -26,7 +26,8 @@ from headrace.messages.message import (
     Turn,
 )
 
-NOT_RUN = "The call was not run: the turn was interrupted before its result was known."
+NOT_RUN = "The call was not run: the run ended before it."
+"""The answer to a call that nobody has answered."""
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -126,5 +127,10 @@ def _answers(parts: tuple[Part, ...], results: tuple[CallResult, ...]) -> Iterat
 
 
 def _unanswered(call: CallPart) -> CallResult:
-    text = NOT_RUN if call.error is None else f"The arguments are malformed: {call.error}"
-    return CallResult(call_id=call.call_id, content=(TextContent(text),), is_error=True)
+    content = (TextContent(why_not_run(call)),)
+    return CallResult(call_id=call.call_id, content=content, is_error=True)
+
+
+def why_not_run(call: CallPart) -> str:
+    """What the model is told of a call that nothing has run."""
+    return NOT_RUN if call.error is None else f"The arguments are malformed: {call.error}"

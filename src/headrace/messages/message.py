@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from headrace.content import Content, Failure, FinishReason, Usage
+from headrace.content import Content, Failure, FinishReason, TextContent, Usage
 from headrace.events import CallInput, Executor, JSONObject, ReasoningKind, SealKind
 
 
@@ -212,7 +212,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """The text of all turns."""
+        """What was said: the text of all turns, or of the content, a line for each piece."""
+        if self.content:
+            return "\n".join(part.text for part in self.content if isinstance(part, TextContent))
         return "".join(turn.text for turn in self.turns)
 
     @property

@@ -9,27 +9,33 @@ import msgspec
 
 from headrace.phases.languages import ENGLISH, language_of
 from headrace.phases.phrase import shortened
+from headrace.phases.tool_kind import ToolKind, tool_kind
 from headrace.wire.json_value import as_list, as_object, as_text
 
 _PHRASES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
     (re.compile(pattern), phrase)
     for pattern, phrase in (
-        (r"\b(?:x|twitter) (?:keyword |semantic |user )?search", "Searching X"),
-        (r"\b(?:file|collections?|attachment|document|vector\w*) search", "Searching files"),
+        (r"\b(?:document|vector\w*) search", "Searching files"),
         (r"\b(?:web|browser|internet|google|bing|news)\b.*\bsearch", "Searching the web"),
         (r"\bsearch.*\b(?:web|internet)|^(?:live )?search$", "Searching the web"),
         (r"\bsearch\b", "Searching"),
         (r"\b(?:web|browser|url|page)\b.*\b(?:fetch|open|find|visit|read)", "Reading a page"),
         (r"\b(?:fetch|open|visit|browse)\b.*\b(?:url|page|web)|^fetch$", "Reading a page"),
-        (r"\bcode (?:interpreter|execution)|\b(?:run|execute) (?:code|python)", "Running code"),
-        (r"^python$", "Running code"),
+        (r"\b(?:run|execute) (?:code|python)|^python$", "Running code"),
         (r"\b(?:shell|bash|terminal|computer)\b", "Working in a shell"),
-        (r"\bimages? (?:gen|creat)|\b(?:generate|create|draw) (?:an? )?image", "Drawing"),
+        (r"\bimages? creat|\b(?:generate|create|draw) (?:an? )?image", "Drawing"),
         (r"\bartifact", "Making an artifact"),
         (r"\bcalculat(?:or|e)\b", "Calculating"),
         (r"\bmemory\b", "Looking into memory"),
     )
 )
+_OF_KIND: Final[dict[ToolKind | None, str]] = {
+    "web_search": "Searching the web",
+    "file_search": "Searching files",
+    "code_interpreter": "Running code",
+    "image_generation": "Drawing",
+}
+_SEARCH_OF_X = re.compile(r"\b(?:x|twitter) (?:keyword |semantic |user )?search")
 # Arguments that say what a tool is after.
 _TOPICS = (
     "query", "q", "queries", "search_query", "keywords", "question", "url", "path", "title",
@@ -45,8 +51,7 @@ MIN_TOPIC_CHARS = 20
 def tool_phrase(name: str, args: Any = None) -> str:
     """A phrase for a call, with what it is after where the arguments tell it."""
     words = " ".join(_WORDS.findall(name[:_MAX_NAME_CHARS].replace("_", " "))).lower()
-    known = next((phrase for pattern, phrase in _PHRASES if pattern.search(words)), None)
-    phrase = known or (
+    phrase = _known(name, words) or (
         f"Using {words}" if words and len(name) <= _MAX_NAME_CHARS else "Using a tool"
     )
     topic = _topic(args)
@@ -56,6 +61,14 @@ def tool_phrase(name: str, args: Any = None) -> str:
     language = msgspec.structs.replace(language_of(topic), max_chars=max(room, MIN_TOPIC_CHARS))
     topic = shortened(topic, language)
     return f"{phrase}: {topic}" if topic else phrase
+
+
+def _known(name: str, words: str) -> str | None:
+    if _SEARCH_OF_X.search(words):
+        return "Searching X"
+    # Also for tools of ours, which are named like those of providers.
+    of_kind = _OF_KIND.get(tool_kind(name))
+    return of_kind or next((said for pattern, said in _PHRASES if pattern.search(words)), None)
 
 
 def _topic(args: Any) -> str:

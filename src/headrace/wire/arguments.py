@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from headrace.errors import LimitExceeded
-from headrace.wire.payload import NotJSON, parse
+from headrace.wire.payload import NotJSON, mended, parse
 
 _MARKS = re.compile(r'\\.?|["{}\[\]]', re.DOTALL)
 
@@ -18,12 +18,19 @@ class MalformedArguments(ValueError):
 def parse_arguments(raw: str, max_depth: int) -> Any:
     """The value. Nothing, blanks and `null` are `{}`."""
     try:
-        value = parse(raw.encode("utf-8", "replace"), max_depth) if raw.strip() else None
+        value = parse(_bytes(raw), max_depth) if raw.strip() else None
     except LimitExceeded as error:
         raise MalformedArguments(f"nested deeper than {error.limit}={error.allowed}") from None
     except NotJSON as error:
         raise MalformedArguments(str(error)) from None
     return {} if value is None else value
+
+
+def _bytes(raw: str) -> bytes:
+    try:
+        return raw.encode()
+    except UnicodeEncodeError:
+        return mended(raw).encode()
 
 
 class Extent:

@@ -108,7 +108,7 @@ class Decoder:
         except WireError as error:
             self._break(error)
         made = self._made
-        if len(made) != 1:
+        if len(made) != 1 or (ledger is not None and ledger.half_pairs is not None):
             return self._taken() if made else []
         # One event a read is the rule: the short way for it.
         event = made.pop()
@@ -168,9 +168,7 @@ class Decoder:
         return self._taken()
 
     def _taken(self) -> list[TurnEvent]:
-        made = self._made
-        events = made[:]
-        made.clear()
+        events = [] if self._ledger is None else self._ledger.take()
         if self._events is not None:
             self._events += events
         return events

@@ -20,7 +20,8 @@ from headrace.wire.json_value import as_list, as_object, as_objects, as_text
 T = TypeVar("T", bound=msgspec.Struct)
 
 _BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|([\[{])|([\]}])', re.DOTALL)
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_HALF = re.compile("[\ud800-\udfff]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 # The digits that int() takes by default; past it the value is a float, so infinite.
 _MAX_INT_DIGITS = 4_300
 
@@ -57,16 +58,40 @@ def parse(data: bytes, max_depth: int) -> Any:
     try:
         return msgspec.json.decode(data)
     except REFUSED:
-        return _parse_slowly(data)
+        return _Mending().value(_parse_slowly(data))
+
+
+def encoded(value: Any) -> str:
+    """The JSON of a value that came off the wire, halves of pairs mended."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_Mending().value(value)).decode()
+
+
+def mended(text: str) -> str:
+    """The text with its surrogate pairs as characters. Half a pair cannot be written as
+    UTF-8 again: U+FFFD, like bad bytes."""
+    if _HALF.search(text) is None:
+        return text
+    return _HALF.sub("\ufffd", _PAIR.sub(_character, text))
+
+
+def is_high(text: str) -> bool:
+    """Whether the text ends with the first half of a pair."""
+    return "\ud800" <= text[-1:] <= "\udbff"
+
+
+def _character(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 def _parse_slowly(data: bytes) -> Any:
     text = data.decode("utf-8", "replace")
     try:
-        value = json.loads(text, parse_int=_parse_int, parse_constant=_refuse)
+        return json.loads(text, parse_int=_parse_int, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise NotJSON(str(error)) from None
-    return _mended(value) if "\\u" in text else value
 
 
 def _parse_int(digits: str) -> int | float:
@@ -77,27 +102,52 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _mended(value: Any) -> Any:
-    """Half a surrogate pair cannot be written as UTF-8 again: U+FFFD, like bad bytes."""
-    if text := as_text(value):
-        return _LONE_SURROGATE.sub("\ufffd", text)
-    if entries := as_list(value):
-        return [_mended(entry) for entry in entries]
-    if fields := as_object(value):
-        return {_mended(key): _mended(entry) for key, entry in fields.items()}
-    return value
+class _Mending:
+    """Mends all texts of a value, but for halves at the edges of the fields `deltas`, whose
+    other half may be in another payload: `has_halves` tells whether there were any."""
+
+    def __init__(self, deltas: frozenset[str] = frozenset()) -> None:
+        self._deltas = deltas
+        self.has_halves = False
+
+    def value(self, value: Any) -> Any:
+        if text := as_text(value):
+            return mended(text)
+        if entries := as_list(value):
+            return [self.value(entry) for entry in entries]
+        if fields := as_object(value):
+            return {mended(name): self._field(name, entry) for name, entry in fields.items()}
+        return value
+
+    def _field(self, name: str, value: Any) -> Any:
+        text = as_text(value) if name in self._deltas else None
+        if text is None or _HALF.search(text) is None:
+            return self.value(value)
+        first = text[0] if "\udc00" <= text[0] <= "\udfff" else ""
+        last = text[-1] if is_high(text) else ""
+        self.has_halves = self.has_halves or bool(first or last)
+        return first + mended(text[len(first) : len(text) - len(last)]) + last
 
 
 class PayloadDecoder(Generic[T]):
     """Decodes one kind of payload object into its wire struct.
 
     Where every call counts, a payload of at most `shallow_bytes` goes to `decode_shallow`
-    first, and to `decode` only where that raises `REFUSED`.
+    first, and to `decode` only where that raises `REFUSED`. The fields `deltas` may begin or
+    end with half a surrogate pair; `on_halves` is called when one does.
     """
 
-    def __init__(self, kind: type[T], max_depth: int) -> None:
+    def __init__(
+        self,
+        kind: type[T],
+        max_depth: int,
+        deltas: frozenset[str] = frozenset(),
+        on_halves: Callable[[], None] | None = None,
+    ) -> None:
         self._kind = kind
         self._max_depth = max_depth
+        self._deltas = deltas if on_halves is not None else frozenset[str]()
+        self._on_halves = on_halves
         # A level takes two bytes, its brackets: a short payload is shallow uncounted. (In
         # JSON; what is none is counted when it is parsed again.)
         self.shallow_bytes = 2 * max_depth
@@ -111,11 +161,23 @@ class PayloadDecoder(Generic[T]):
         try:
             return self.decode_shallow(data)
         except REFUSED:
-            value = parse(data, self._max_depth)
+            value = self._decode_slowly(data)
         fields = as_object(value)
         if value != fields:
             raise NotJSON("a JSON object was expected")
         return lenient(fields, self._kind)
+
+    def _decode_slowly(self, data: bytes) -> Any:
+        check_depth(data, self._max_depth)
+        try:
+            # Only a field of the wrong type was refused.
+            return msgspec.json.decode(data)
+        except REFUSED:
+            mending = _Mending(self._deltas)
+            value = mending.value(_parse_slowly(data))
+        if mending.has_halves and self._on_halves is not None:
+            self._on_halves()
+        return value
 
 
 def lenient(value: dict[str, Any], kind: type[T]) -> T:

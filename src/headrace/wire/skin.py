@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
 from headrace.events import Record, Stamp
+from headrace.events.stamp import wall_clock
 from headrace.wire.decoder import Decoder
-
-
-def wall_clock() -> Callable[[], float]:
-    """Milliseconds since the epoch that never go back: wall time now, monotonic from here."""
-    # Whole numbers, and the function bound: it is asked for every read.
-    now_ns, offset_ns = time.monotonic_ns, time.time_ns() - time.monotonic_ns()
-    return lambda: (now_ns() + offset_ns) // 1_000_000
 
 
 def decode(

@@ -18,10 +18,21 @@ from hypothesis import strategies as st
 from headrace import events as ev
 from headrace.content import FileContent, JSONContent, TextContent
 from headrace.engine import Agent, JSONLinesTrace, Redaction, Run, ToolContext, ToolReturn
-from headrace.engine.middleware.middleware import RunView
+from headrace.engine.middleware.masking import Mask
+from headrace.engine.middleware.masking.value import hide_message
+from headrace.engine.middleware.middleware import Middleware, RunView
 from headrace.engine.tools import Tool
 from headrace.events import Record, encode_record
-from headrace.messages import Message
+from headrace.messages import (
+    CallPart,
+    Citation,
+    MediaPart,
+    Message,
+    ReasoningPart,
+    Seal,
+    TextPart,
+    Turn,
+)
 from headrace.rehearsal.clock import run_virtual
 from headrace.rehearsal.script import ScriptedTurn, call, cut, error, refuse, say, think, turn
 from headrace.rehearsal.transport import ScriptedTransport
@@ -30,6 +41,7 @@ from tests.engine.play import MODELS, check_run, clock
 
 SECRET = "hunter2-ünd/9"
 MARK = "[redacted]"
+SEAL = Seal("signature", "s")
 
 
 class Log:
@@ -217,6 +229,67 @@ def test_what_is_asked_is_redacted_where_that_is_wanted(tmp_path: Path) -> None:
         assert (SECRET in str(transport.requests)) is not is_wanted
 
 
+class Nudge(Middleware):
+    """Asks once to go on, with a secret."""
+
+    def __init__(self) -> None:
+        self._words = [f"Not {SECRET}, please."]
+
+    def on_turn_end(self, run: RunView, turn: Turn) -> str | None:
+        return self._words.pop() if self._words else None
+
+
+@pytest.mark.parametrize("is_wanted", [False, True])
+def test_what_a_hook_tells_the_model_is_searched_like_all_else(is_wanted: bool) -> None:
+    transport, log = ScriptedTransport(["One.", "Two."]), Log()
+    redaction = Redaction([SECRET], redacts_requests=is_wanted)
+    agent = Agent(MODELS["chat"], transport=transport, api_key="k", middleware=[Nudge(), redaction])
+
+    async def play() -> Run:
+        async with agent.run("Go.", sink=log) as run:
+            async for _ in run:
+                pass
+        return run
+
+    run = asyncio.run(play())
+    assert f"Not {MARK}, please." in str(transport.requests)
+    for what in (transport.requests, log.records, run.messages, run.result):
+        assert SECRET not in str(what)
+
+
+def test_every_word_of_a_message_is_searched() -> None:
+    place: dict[str, Any] = {"part": 0, "output": 0, "item": 0, "started_ms": 0}
+    cited = (Citation(source=SECRET, ref=SECRET, title=SECRET, quote=SECRET, raw={"a": [SECRET]}),)
+    message = Message(
+        role="assistant",
+        turns=(
+            Turn(
+                parts=(
+                    TextPart(**place, text="a", citations=cited),
+                    ReasoningPart(**place, text="a", citations=cited, seals=(SEAL,)),
+                    CallPart(**place, call_id="c", name="f", raw="{", error=f"is {SECRET}"),
+                    MediaPart(**place, media_type="image/png", url=f"https://x/?k={SECRET}"),
+                ),
+                citations=cited,
+                nudge=f"Not {SECRET}",
+            ),
+        ),
+    )
+    made = hide_message(Mask((SECRET,), (), MARK), message)
+    assert "hunter2" not in str(made)
+    (turn,) = made.turns
+    assert turn.nudge == f"Not {MARK}"
+    assert turn.citations[0].raw == {"a": [MARK]}
+    # Its text is as it was sealed.
+    assert turn.parts[1].seals == (SEAL,)
+
+
+def test_a_message_without_secrets_stays_itself() -> None:
+    cited = (Citation(title="Tides", raw={"a": ["b"]}),)
+    message = Message(role="assistant", turns=(Turn(citations=cited, nudge="Go on."),))
+    assert hide_message(Mask((SECRET,), (), MARK), message) is message
+
+
 def _answer() -> Message:
     transport = ScriptedTransport([turn(think(SECRET), say(SECRET), call("x", key=SECRET))])
     agent = Agent(MODELS["chat"], transport=transport, api_key="k")
@@ -254,6 +327,7 @@ def rewritten(*events: ev.Event, redaction: Redaction | None = None) -> list[Any
         ev.TurnFailed(category="server", message=SECRET, code=SECRET),
         ev.RunFailed(category="unknown", message=SECRET),
         ev.StepDiscarded(0, SECRET),
+        ev.StepFinished(0, f"Not {SECRET}, please."),
         ev.ReasoningFinished(0, signature=SECRET),
     ],
     ids=lambda event: type(event).__name__,

@@ -7,12 +7,10 @@ from typing import Any, cast
 import msgspec
 
 from headrace import events as ev
-from headrace.engine.middleware.told_part import Delta
 from headrace.engine.middleware.told_turn import Handler, ToldTurn
 from headrace.engine.middleware.withheld import withheld
 from headrace.events import Event, decode_event, encode_event
 
-_DELTAS = frozenset({ev.TextDelta, ev.ReasoningDelta, ev.ToolCallArgsDelta})
 # The bones of a run: they can be changed, but not left out, moved or added. Nothing that
 # comes of an opening bone stands before it, nothing that comes of a closing one after it.
 _OPENING = frozenset({ev.RunStarted, ev.StepStarted, ev.TurnStarted, ev.OutputStarted})
@@ -51,8 +49,8 @@ class Guard:
         """The legal form of what was made of one event. `last` is the latest form of it that
         a rewriter gave back: it stands for a bone that was left out. None: the original."""
         kind = type(original)
-        if kind in _DELTAS and len(rewritten) == 1 and rewritten[0] is original:
-            told = self._turn.passed(cast("Delta", original))
+        if kind in ev.DELTA_TYPES and len(rewritten) == 1 and rewritten[0] is original:
+            told = self._turn.passed(cast("ev.DeltaEvent", original))
             if told is not None:
                 return [told]
         self._turn.hear(original, rewritten)

@@ -13,6 +13,7 @@ from headrace.engine.middleware.masking import API_KEYS, MARK, Mask, MaskedText,
 from headrace.engine.middleware.masking.value import (
     changed,
     hide_arguments,
+    hide_citation,
     hide_content,
     hide_message,
     hide_value,
@@ -23,7 +24,6 @@ from headrace.events import Event
 from headrace.requests import Request
 
 Rewritten: TypeAlias = Event | list[Event] | None
-_Delta: TypeAlias = ev.TextDelta | ev.ReasoningDelta | ev.ToolCallArgsDelta
 
 
 class Redaction(Middleware):
@@ -89,6 +89,7 @@ class _Telling:
         self._values = values
         self._parts: dict[int, _Part] = {}
         self._handlers: dict[type, Callable[[Any], Rewritten]] = {
+            **dict.fromkeys(ev.DELTA_TYPES, self._delta),
             ev.TextStarted: self._text_started,
             ev.ReasoningStarted: self._reasoning_started,
             ev.ToolCallStarted: self._call_started,
@@ -112,11 +113,10 @@ class _Telling:
             ev.TurnFailed: self._turn_failed,
             ev.RunFailed: self._run_failed,
             ev.StepDiscarded: self._discarded,
+            ev.StepFinished: self._step_finished,
         }
 
     def feed(self, event: Event) -> Rewritten:
-        if isinstance(event, _Delta):
-            return self._delta(event)
         handler = self._handlers.get(type(event))
         return event if handler is None else handler(event)
 
@@ -137,7 +137,7 @@ class _Telling:
         data = hide_value(self._values, event.provider_data)
         return changed(event, name=self._values.hide(event.name), provider_data=data)
 
-    def _delta(self, event: _Delta) -> Rewritten:
+    def _delta(self, event: ev.DeltaEvent) -> Rewritten:
         part = self._parts.get(event.part)
         if part is None:
             return None
@@ -186,14 +186,7 @@ class _Telling:
         return [*told, changed(event, raw=hide(event.raw), error=error)]
 
     def _citation(self, event: ev.CitationAdded) -> Rewritten:
-        made = changed(
-            event,
-            source=hide_words(self._mask, event.source),
-            ref=hide_words(self._mask, event.ref),
-            title=hide_words(self._mask, event.title),
-            quote=hide_words(self._mask, event.quote),
-            raw=hide_value(self._mask, event.raw),
-        )
+        made = hide_citation(self._mask, event)
         part = self._parts.get(-1 if made.part is None else made.part)
         if part is None:
             return made
@@ -277,6 +270,9 @@ class _Telling:
 
     def _discarded(self, event: ev.StepDiscarded) -> Rewritten:
         return changed(event, reason=self._mask.hide(event.reason))
+
+    def _step_finished(self, event: ev.StepFinished) -> Rewritten:
+        return changed(event, nudge=hide_words(self._mask, event.nudge))
 
 
 def _told(part: _Part, number: int, text: str) -> list[Event]:

@@ -12,7 +12,6 @@ from headrace.engine.middleware.told_call import CALL_TAKEN_OUT
 from headrace.events import Event
 
 Start: TypeAlias = ev.TextStarted | ev.ReasoningStarted | ev.ToolCallStarted
-Delta: TypeAlias = ev.TextDelta | ev.ReasoningDelta | ev.ToolCallArgsDelta
 Whole: TypeAlias = ev.ReasoningRedacted | ev.ToolOutput | ev.MediaProduced | ev.OpaqueItem
 STARTS = (ev.TextStarted, ev.ReasoningStarted, ev.ToolCallStarted)
 WHOLE = (ev.ReasoningRedacted, ev.ToolOutput, ev.MediaProduced, ev.OpaqueItem)

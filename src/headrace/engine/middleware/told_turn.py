@@ -19,7 +19,6 @@ from headrace.engine.middleware.told_part import (
     START_TYPES,
     STARTS,
     WHOLE,
-    Delta,
     ToldPart,
 )
 from headrace.events import Event
@@ -33,9 +32,7 @@ class ToldTurn:
 
     def __init__(self) -> None:
         self.handlers: dict[type, Handler] = {
-            ev.TextDelta: self._delta,
-            ev.ReasoningDelta: self._delta,
-            ev.ToolCallArgsDelta: self._delta,
+            **dict.fromkeys(ev.DELTA_TYPES, self._delta),
             **dict.fromkeys(STARTS, self._started),
             **dict.fromkeys(START_OF, self._ended),
             **dict.fromkeys(WHOLE, self._whole),
@@ -91,7 +88,7 @@ class ToldTurn:
 
     # -- what the model says
 
-    def passed(self, delta: Delta) -> Event | None:
+    def passed(self, delta: ev.DeltaEvent) -> Event | None:
         """The short way for a delta that nobody changed; None where it needs a look."""
         part = self._model.get(delta.part)
         kind = type(delta)
@@ -188,7 +185,7 @@ class ToldTurn:
             return None
         return clashes
 
-    def _delta(self, event: Delta, original: Event) -> list[Event]:
+    def _delta(self, event: ev.DeltaEvent, original: Event) -> list[Event]:
         part = self._open_part(event.part)
         if part is None or type(event) is not part.delta or not event.text:
             return []

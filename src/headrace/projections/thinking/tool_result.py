@@ -49,9 +49,7 @@ def _made(call_id: str, answer: ToolAnswer, value: Any, at_ms: int) -> list[Thin
         return [_artifact(call_id, answer, value, at_ms)]
     images = [entry for entry in answer.content if isinstance(entry, ImageContent)]
     return [
-        ImageComplete(data_url(image), at_ms, call_id)
-        for image in images
-        if answer.kind == "image"
+        ImageComplete(data_url(image), at_ms, call_id) for image in images if answer.kind == "image"
     ]
 
 

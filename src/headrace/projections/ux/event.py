@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from headrace.content import data_url
 from headrace.errors import UsageError
 from headrace.messages import (
     CallPart,

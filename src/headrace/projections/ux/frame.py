@@ -3,7 +3,7 @@ a default are additions to the document, but for those that it calls optional.""
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -273,7 +273,6 @@ UXFrame: TypeAlias = (
     | MessageError
     | MessageCancelled
 )
-EndType: TypeAlias = Literal["message_final", "message_error", "message_cancelled"]
 
 _encode = msgspec.json.Encoder().encode
 _decoder: msgspec.json.Decoder[UXFrame] = msgspec.json.Decoder(UXFrame)

@@ -43,11 +43,13 @@ class JSONDialect(Generic[T]):
 
     outputs: ClassVar[OutputsKind] = "candidates"
     """What output numbers mean in this grammar, unless the decoder is told."""
+    deltas: ClassVar[frozenset[str]] = frozenset()
+    """The fields whose texts go on from frame to frame, wherever they stand."""
 
     def __init__(self, ledger: Ledger, kind: type[T], limits: Limits) -> None:
         self.ledger = ledger
         self._max_depth = limits.max_depth
-        payloads = PayloadDecoder(kind, limits.max_depth)
+        payloads = PayloadDecoder(kind, limits.max_depth, self.deltas, ledger.join_halves)
         self._decode = payloads.decode
         # For grammars whose frames come by the thousand: see `PayloadDecoder`.
         self._decode_shallow = payloads.decode_shallow

@@ -16,6 +16,7 @@ from headrace.events import (
     TurnFinished,
     TurnStarted,
 )
+from headrace.wire.ledger.half_pair import HalfPairs
 from headrace.wire.ledger.numbers import Numbers
 from headrace.wire.ledger.output import Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
@@ -53,12 +54,18 @@ class Ledger:
         self.failure: Failure | None = None
         self.service_tier: str | None = None
         self.skipped_frames = 0
+        self.half_pairs: HalfPairs | None = None
 
     def take(self) -> list[TurnEvent]:
         """The events since the last call."""
         events = self.events[:]
         self.events.clear()
-        return events
+        return events if self.half_pairs is None else self.half_pairs.feed(events)
+
+    def join_halves(self) -> None:
+        """The texts may have half a surrogate pair from now on; `take` joins them."""
+        if self.half_pairs is None:
+            self.half_pairs = HalfPairs()
 
     # -- the turn
 

@@ -10,9 +10,12 @@ import msgspec
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
 from headrace.engine.middleware.masking.mask import Mask
+from headrace.events import CitationAdded
 from headrace.messages import (
     CallPart,
     CallResult,
+    Citation,
+    MediaPart,
     Message,
     OutputPart,
     Part,
@@ -26,6 +29,7 @@ from headrace.wire.json_value import as_object
 from headrace.wire.limits import DEFAULT_LIMITS
 
 S = TypeVar("S", bound=msgspec.Struct)
+C = TypeVar("C", Citation, CitationAdded)
 
 
 def changed(struct: S, **fields: Any) -> S:
@@ -78,6 +82,18 @@ def _file(mask: Mask, file: FileContent) -> FileContent:
     return changed(made, data=b64encode(hidden.encode()).decode())
 
 
+def hide_citation(mask: Mask, cited: C) -> C:
+    """A source, as it is told or as a message keeps it."""
+    return changed(
+        cited,
+        source=hide_words(mask, cited.source),
+        ref=hide_words(mask, cited.ref),
+        title=hide_words(mask, cited.title),
+        quote=hide_words(mask, cited.quote),
+        raw=hide_value(mask, cited.raw),
+    )
+
+
 def hide_arguments(mask: Mask, raw: str, input: str) -> tuple[str, Any, str | None]:
     """The arguments of a call: as they are written, what they say, and what is wrong with
     them. A value that goes beyond one text of the JSON leaves none."""
@@ -108,29 +124,40 @@ def _turn(mask: Mask, turn: Turn) -> Turn:
         turn,
         parts=tuple(_part(mask, part) for part in turn.parts),
         results=tuple(_result(mask, result) for result in turn.results),
+        citations=_citations(mask, turn.citations),
+        nudge=hide_words(mask, turn.nudge),
     )
 
 
 def _part(mask: Mask, part: Part) -> Part:
     match part:
         case TextPart():
-            return changed(part, text=mask.hide(part.text))
+            text, citations = mask.hide(part.text), _citations(mask, part.citations)
+            return changed(part, text=text, citations=citations)
         case ReasoningPart():
-            text = mask.hide(part.text)
-            return part if text == part.text else changed(part, text=text, seals=())
+            text, citations = mask.hide(part.text), _citations(mask, part.citations)
+            seals = part.seals if text == part.text else ()
+            return changed(part, text=text, seals=seals, citations=citations)
         case CallPart():
             return _call(mask, part)
         case OutputPart():
             return changed(part, content=hide_content(mask, part.content))
+        case MediaPart():
+            return changed(part, url=hide_words(mask, part.url))
         case _:
             return part
 
 
+def _citations(mask: Mask, citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
+    return tuple(hide_citation(mask, cited) for cited in citations)
+
+
 def _call(mask: Mask, call: CallPart) -> CallPart:
     raw, args, error = hide_arguments(mask, call.raw, call.input)
+    said = hide_words(mask, call.error)
     if raw == call.raw:
-        return call
-    return changed(call, raw=raw, args=args, error=call.error or error)
+        return changed(call, error=said)
+    return changed(call, raw=raw, args=args, error=said or error)
 
 
 def _result(mask: Mask, result: CallResult) -> CallResult:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from headrace.content import JSONContent
 from headrace.events import CitationAdded
 from headrace.wire.dialects.anthropic.event import WireDelta, input_as_written
 from headrace.wire.json_value import as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
+from headrace.wire.payload import encoded
 
 _NAMED_OF_CALL = frozenset({"id", "name", "input"})
 _NAMED_OF_RESULT = frozenset({"tool_use_id", "content", "is_error"})
@@ -140,7 +139,7 @@ class Block:
         we know, an unknown delta is kept as an item of its own."""
         if not self._is_opaque:
             kind = as_text(delta.get("type")) or "unknown"
-            self._output.opaque(kind, msgspec.json.encode(delta).decode())
+            self._output.opaque(kind, encoded(delta))
             return
         self._is_changed = True
         self._merged_chars += size
@@ -167,9 +166,7 @@ class Block:
         elif self._is_opaque:
             for key, pieces in self._pieces.items():
                 self._block[key] = "".join(pieces)
-            data = (
-                msgspec.json.encode(self._block).decode() if self._is_changed else self._as_written
-            )
+            data = encoded(self._block) if self._is_changed else self._as_written
             self._output.opaque(self._kind, data, item_id=as_text(self._block.get("id")))
         else:
             self._output.end_prose(self)

@@ -57,6 +57,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
     """Reads the events of a Messages stream."""
 
     name = "anthropic"
+    deltas = frozenset({"text", "thinking", "partial_json"})
 
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(ledger, WireEvent, limits)

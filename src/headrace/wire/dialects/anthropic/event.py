@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from headrace.wire.payload import encoded
+
 JSONObject = dict[str, Any]
 
 
@@ -49,7 +51,7 @@ def block_as_written(data: bytes, block: JSONObject) -> str:
     try:
         return bytes(_decode_block(data).content_block).decode()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.json.encode(block).decode()
+        return encoded(block)
 
 
 def input_as_written(block: str) -> str:

@@ -6,12 +6,11 @@ or the id, send every call under index 0, or repeat id and name with every piece
 
 from __future__ import annotations
 
-import msgspec
-
 from headrace.events import CallInput
 from headrace.wire.dialects.chat.chunk import WireCall, WireFunction
 from headrace.wire.json_value import as_object, as_text
 from headrace.wire.ledger import Call, Output
+from headrace.wire.payload import encoded
 
 # GLM tells of its own search among the calls.
 _RUN_BY_PROVIDER = frozenset({"web_search", "retrieval"})
@@ -114,4 +113,4 @@ def _written(said: WireFunction) -> str:
     """The arguments as text; some servers send the value itself."""
     if said.arguments is None or isinstance(said.arguments, str):
         return said.arguments or said.input or ""
-    return msgspec.json.encode(said.arguments).decode()
+    return encoded(said.arguments)

@@ -16,6 +16,7 @@ from headrace.wire.dialects.chat.reasoning import feed_reasoning
 from headrace.wire.failure import scrub
 from headrace.wire.json_value import as_int, as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
+from headrace.wire.payload import encoded
 from headrace.wire.think_tags import ThinkTags
 
 _REFUSAL = ("refusal",)
@@ -178,7 +179,7 @@ class Choice:
                 for ref in as_list(entry.get("reference_ids")):
                     self._cite(CitationAdded(source="reference", ref=str(ref), raw=entry))
             case str(kind):
-                self.output.opaque(kind, msgspec.json.encode(entry).decode())
+                self.output.opaque(kind, encoded(entry))
             case _:
                 pass
 

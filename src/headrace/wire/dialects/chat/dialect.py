@@ -48,6 +48,19 @@ class ChatDialect(JSONDialect[WireChunk]):
     """Reads the chunks of a chat stream."""
 
     name = "chat"
+    deltas = frozenset(
+        {
+            "content",
+            "text",
+            "reasoning_content",
+            "reasoning",
+            "reasoning_text",
+            "summary",
+            "refusal",
+            "arguments",
+            "input",
+        }
+    )
 
     def __init__(
         self,

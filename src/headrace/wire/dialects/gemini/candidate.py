@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import msgspec
-
 from headrace.content import (
     CONTENT_FILTER,
     END_TURN,
@@ -22,6 +20,7 @@ from headrace.wire.dialects.gemini.response import WireCandidate, WirePart
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
+from headrace.wire.payload import encoded
 
 RawParts: TypeAlias = Callable[[Frame, int], list[dict[str, Any]]]
 """The parts of a candidate as they lie on the wire, asked for where one is unknown."""
@@ -76,7 +75,7 @@ class Candidate:
         if self._partial is not None:
             call, arguments = self._partial
             self._partial = None
-            self.output.args(call, _json(arguments.value)[:-1])
+            self.output.args(call, encoded(arguments.value)[:-1])
 
     # -- parts
 
@@ -111,7 +110,7 @@ class Candidate:
         """A part of a kind that we do not know; a signature alone is a part too."""
         kind = next((name for name in part if name not in ("thought", "thoughtSignature")), None)
         if kind is not None:
-            self.output.opaque(kind, _json(part))
+            self.output.opaque(kind, encoded(part))
         elif signature:
             self.output.signed_text("", signature)
 
@@ -132,7 +131,7 @@ class Candidate:
         self.output.room_for(arguments.size)
         if not said.get("willContinue"):
             self._partial = None
-            self.output.args(call, written or _json(arguments.value))
+            self.output.args(call, written or encoded(arguments.value))
             self.output.end_call(call)
 
     def _provider_call(
@@ -141,7 +140,7 @@ class Candidate:
         call = self.output.call(call_id=call_id, name=name, executor="provider")
         if signature:
             self.output.seal_call(call, "signature", signature)
-        self.output.args(call, _json(args))
+        self.output.args(call, encoded(args))
         self.output.end_call(call)
         return call.call_id or ""
 
@@ -183,7 +182,7 @@ class Candidate:
             told = {"inlineData": inline, "fileData": file}
             kept = {name: value for name, value in told.items() if value}
             sealed = {"thoughtSignature": part.thought_signature} if part.thought_signature else {}
-            self.output.opaque("thought", _json({**kept, "thought": True, **sealed}))
+            self.output.opaque("thought", encoded({**kept, "thought": True, **sealed}))
             return
         key = object()
         media_type = as_text(inline.get("mimeType")) or as_text(file.get("mimeType")) or "unknown"
@@ -221,7 +220,7 @@ class Candidate:
     def _cite(self, kind: str, page: dict[str, Any], quote: str | None, raw: Any) -> None:
         """Google counts bytes, so its places stay in `raw`."""
         ref = as_text(page.get("uri")) or as_text(page.get("url"))
-        mark = _json([kind, ref, quote, raw])
+        mark = encoded([kind, ref, quote, raw])
         if mark in self._cited:
             return
         self._cited.add(mark)
@@ -246,7 +245,3 @@ def finish_reason(word: str | int | None) -> FinishReason | None:
     if word in _FILTERS:
         return CONTENT_FILTER
     return {"STOP": END_TURN, "MAX_TOKENS": MAX_TOKENS}.get(word) or other(word)
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

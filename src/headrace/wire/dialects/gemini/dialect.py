@@ -22,6 +22,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
     the end of the bytes, are the end."""
 
     name = "gemini"
+    deltas = frozenset({"text", "stringValue"})
 
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(ledger, WireResponse, limits)

@@ -13,7 +13,7 @@ from headrace.wire.framing.frame import Frame
 from headrace.wire.json_value import as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import REFUSED
+from headrace.wire.payload import REFUSED, encoded
 from headrace.wire.think_tags import TAGS, ThinkTags
 from headrace.wire.usage import count
 
@@ -67,6 +67,7 @@ class OllamaDialect(JSONDialect[WireLine]):
     """Reads the lines of an Ollama chat. Calls come whole, as objects, often without ids."""
 
     name = "ollama"
+    deltas = frozenset({"content", "thinking"})
 
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(ledger, WireLine, limits)
@@ -154,7 +155,7 @@ class OllamaDialect(JSONDialect[WireLine]):
         if said.arguments is None or isinstance(said.arguments, str):
             output.args(call, said.arguments or "")
         else:
-            output.args(call, msgspec.json.encode(said.arguments).decode())
+            output.args(call, encoded(said.arguments))
         output.end_call(call)
 
     def _done(self, output: Output, line: WireLine, frame: Frame) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from headrace.content import Content, JSONContent, TextContent
 from headrace.events import CallInput, Executor
 from headrace.wire.dialects.responses.event import WireEvent
 from headrace.wire.dialects.responses.item import Item
 from headrace.wire.json_value import as_object, as_text
 from headrace.wire.ledger import Call, Output
+from headrace.wire.payload import encoded
 
 _NAMED = frozenset({"id", "type", "status", "call_id", "name"})
 _TEXT_FIELDS = ("code", "input")
@@ -102,7 +101,7 @@ class CallItem(Item):
     def _written(self, value: Any) -> str | None:
         if value is None or isinstance(value, str):
             return value
-        return msgspec.json.encode(value).decode()
+        return encoded(value)
 
     def _write_once(self, written: str | None) -> None:
         if written and not self.call.size and self.call.state != "closed":

@@ -39,6 +39,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
     """Reads the events of a Responses stream."""
 
     name = "responses"
+    deltas = frozenset({"delta"})
 
     def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(ledger, WireEvent, limits)

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from headrace.wire.payload import encoded
+
 JSONObject = dict[str, Any]
 
 
@@ -46,10 +48,6 @@ _decode_item = msgspec.json.Decoder(_RawItem).decode
 def item_as_written(data: bytes, item: JSONObject) -> str:
     """The JSON of a frame's item, byte for byte where the bytes allow it."""
     try:
-        return bytes(_decode_item(data).item).decode() or _encoded(item)
+        return bytes(_decode_item(data).item).decode() or encoded(item)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return _encoded(item)
-
-
-def _encoded(item: JSONObject) -> str:
-    return msgspec.json.encode(item).decode()
+        return encoded(item)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from headrace.content import JSONContent
 from headrace.events import CitationAdded
 from headrace.wire.dialects.responses.event import WireEvent
 from headrace.wire.json_value import as_int, as_object, as_objects, as_text
 from headrace.wire.ledger import Output
+from headrace.wire.payload import encoded
 
 
 class Item:
@@ -191,7 +190,7 @@ class OpaqueThing(Item):
         self.output.opaque(kind, as_written, item_id=as_text(item.get("id")))
 
     def abandon(self) -> None:
-        self.finish(self._added, msgspec.json.encode(self._added).decode())
+        self.finish(self._added, encoded(self._added))
 
 
 class ResultItem(Item):
