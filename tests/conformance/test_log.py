@@ -65,6 +65,21 @@ def test_records_come_back_in_order_from_any_number(opened: Opened) -> None:
     play(opened, body)
 
 
+def test_records_come_in_pages_of_at_least_one(opened: Opened) -> None:
+    async def body(log: Log) -> None:
+        await log.append("run", records(1, 9, text="x" * 500))
+        for max_bytes in (1, 700, 2_000, 100_000):
+            pages, last = [], 0
+            while page := await log.read("run", last, max_bytes):
+                pages.append(page)
+                last = page[-1].seq
+            assert [record for page in pages for record in page] == records(1, 9, "x" * 500)
+            # Each is of some 560 bytes; the one that is too many is the last of its page.
+            assert max(map(len, pages)) == min(9, max_bytes // 560 + 1)
+
+    play(opened, body)
+
+
 @pytest.mark.parametrize("wrong", [(1, 1), (3, 3), (3, 4), (5, 6), (9, 9)])
 def test_what_leaves_a_gap_or_comes_twice_is_refused_whole(
     opened: Opened, wrong: tuple[int, int]

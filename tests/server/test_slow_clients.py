@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import time
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,14 @@ import pytest
 from headrace.events import Record, TextDelta
 from headrace.rehearsal.script import say, turn
 from headrace.server.broadcast import MAX_KEPT_BYTES, Broadcast
-from headrace.server.frame import HEARTBEAT, START, Encoding
+from headrace.server.frame import HEARTBEAT, START, Encoding, FrameId
+from headrace.server.past import Past
 from headrace.server.stream import EventStream
+from tests.memory import resident_kb
 from tests.server.serving import Served, frames, scripted, served
 
+# 500 in `make soak`.
+CLIENTS = int(os.environ.get("HEADRACE_SOAK_CLIENTS", "40"))
 WORD = "w" * 20_000
 LONG = " ".join([WORD] * 500)
 # More than the kernel holds between a server and a client that does not read.
@@ -28,14 +33,17 @@ BESIDE = turn(say(" ".join(f"word-{n}" for n in range(60))), pace_s=0.005)
 
 
 def asks_and_never_reads(server: Served) -> socket.socket:
+    return _asks(server, "POST /api/chat", json.dumps({"message": "Go."}))
+
+
+def _asks(server: Served, request: str, body: str = "") -> socket.socket:
     host, port = server.url.removeprefix("http://").split(":")
-    body = json.dumps({"message": "Go."})
     peer = socket.socket()
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     peer.connect((host, int(port)))
     peer.setblocking(False)
     peer.sendall(
-        f"POST /api/chat HTTP/1.1\r\nhost: {host}:{port}\r\ncontent-type: application/json\r\n"
+        f"{request} HTTP/1.1\r\nhost: {host}:{port}\r\ncontent-type: application/json\r\n"
         f"content-length: {len(body)}\r\n\r\n{body}".encode()
     )
     return peer
@@ -124,6 +132,36 @@ async def until(is_so: Any, within_s: float = 15.0) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files")
+@pytest.mark.timeout(120 + CLIENTS)
+def test_t19_clients_that_never_read_take_little_hold_up_nobody_and_are_let_go(
+    tmp_path: Path, record_property: Any
+) -> None:
+    """All of them watch one long answer that is being written, and so does one that reads."""
+
+    async def main() -> None:
+        agent = scripted(turn(say(LONG), pace_s=0.01))
+        async with served(agent, tmp_path, send_timeout_s=1.0) as server:
+            # What one that reads, and the run, need for ten million characters is there already.
+            await server.ask("Warm up.", protocol="ux")
+            sockets, before_kb = open_sockets(), resident_kb()
+            async with server.open("Go.", protocol="ux") as good:
+                path = f"/api/chat/{good.headers['x-event-id']}/stream"
+                deaf = [_asks(server, f"GET {path}") for _ in range(CLIENTS)]
+                whole = await good.read()
+            most_kb = resident_kb() - before_kb
+            assert json.loads(frames(whole)[-1][1])["type"] == "message_final"
+            await until(lambda: open_sockets() <= sockets + CLIENTS, within_s=30 + CLIENTS / 10)
+            for peer in deaf:
+                peer.close()
+        told = f"{CLIENTS} clients never read an answer of 10 MB: {most_kb / 1024:.0f} MB more"
+        record_property("summary", f"T19: {told}")
+        # Where each held the answer, it would be ten times as much; the first is the machine's.
+        assert most_kb < 65_536 + 256 * CLIENTS
+
+    asyncio.run(main())
+
+
 # --- the bounds themselves -------------------------------------------------------------
 
 
@@ -144,8 +182,8 @@ def test_what_is_kept_for_slow_watchers_is_bounded_and_none_of_them_loses_a_fram
         records = told(3_000)
         whole = [frame for record in records for frame in _encoding().feed(record)]
 
-        async def past() -> list[bytes]:
-            return whole
+        def past(after: FrameId, last: FrameId) -> Past:
+            return Past(_kept([one for one in records if one.seq <= last.seq]), _encoding(), after)
 
         broadcast = Broadcast(_encoding(), past)
         slow, quick = broadcast.watch(START), broadcast.watch(START)
@@ -163,7 +201,7 @@ def test_what_is_kept_for_slow_watchers_is_bounded_and_none_of_them_loses_a_fram
 
 def test_nothing_is_kept_that_everybody_has() -> None:
     async def main() -> None:
-        async def past() -> list[bytes]:
+        def past(after: FrameId, last: FrameId) -> Past:
             raise AssertionError
 
         broadcast = Broadcast(_encoding(), past)
@@ -174,6 +212,11 @@ def test_nothing_is_kept_that_everybody_has() -> None:
         assert broadcast.kept_bytes < 16_384
 
     asyncio.run(main())
+
+
+async def _kept(records: list[Record]) -> AsyncGenerator[list[Record], None]:
+    for start in range(0, len(records), 100):
+        yield records[start : start + 100]
 
 
 def _encoding() -> Encoding:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from headrace.rehearsal.script import say, turn
+from tests.memory import resident_kb
 from tests.server.nursery import Nursery, Victim, nursery
 from tests.server.raw import Answer, head, send
 from tests.server.serving import scripted, served
@@ -90,14 +91,6 @@ def born() -> Iterator[Nursery]:
 @pytest.fixture
 def victim(born: Nursery, tmp_path: Path) -> Victim:
     return born.serve(tmp_path)
-
-
-def resident_kb(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status")
-    if not status.exists():
-        pytest.skip("no /proc here")
-    (line,) = (one for one in status.read_text().splitlines() if one.startswith("VmRSS"))
-    return int(line.split()[1])
 
 
 @pytest.mark.parametrize("kind", TOO_MUCH)

@@ -20,6 +20,7 @@ from headrace.engine import Agent
 from headrace.projections.thinking import frame as thinking_frame
 from headrace.projections.ux import frame as ux_frame
 from headrace.transport.retry import NEVER
+from tests.memory import resident_kb
 from tests.server.serving import Served, frames, served
 from tests.server.test_threats_frames import read
 from tests.transport.upstream import END, KEY, Peer, head, upstream
@@ -230,14 +231,6 @@ HOSTILE = {
     "max_skipped_frames": endless_nonsense,
     "max_part_chars of a bomb": bomb,
 }
-
-
-def resident_kb() -> int:
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return 0
-    (line,) = (one for one in status.read_text().splitlines() if one.startswith("VmRSS"))
-    return int(line.split()[1])
 
 
 @pytest.mark.parametrize("limit", HOSTILE)

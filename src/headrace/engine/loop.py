@@ -25,11 +25,11 @@ from headrace.engine.terminate import Terminate
 from headrace.engine.workshop import Workshop, unanswered
 from headrace.errors import HeadraceError, RequestFailed
 from headrace.events import (
+    DELTA_TYPES,
     Event,
     HistoryCompacted,
     MediaProduced,
     OpaqueItem,
-    ReasoningDelta,
     ReasoningRedacted,
     RunFailed,
     RunFinished,
@@ -37,8 +37,6 @@ from headrace.events import (
     StepDiscarded,
     StepFinished,
     StepStarted,
-    TextDelta,
-    ToolCallArgsDelta,
     ToolCallFinished,
     ToolOutput,
     TurnEvent,
@@ -355,9 +353,7 @@ def _says(events: list[TurnEvent]) -> bool:
 
 
 _SPOKEN = (
-    TextDelta,
-    ReasoningDelta,
-    ToolCallArgsDelta,
+    *DELTA_TYPES,
     ToolCallFinished,
     ReasoningRedacted,
     ToolOutput,

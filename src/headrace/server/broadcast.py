@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from headrace.events import Record
 from headrace.server.frame import START, Encoding, FrameId, number_of
+from headrace.server.past import Past
 from headrace.server.watch import Watch
 
-Past: TypeAlias = Callable[[], Awaitable[list[bytes]]]
-"""The frames of the run so far, made again from its log."""
+PastOf: TypeAlias = Callable[[FrameId, FrameId], Past]
+"""The frames between two of a run, the latter included, made again from its log."""
 
 MAX_KEPT_BYTES = 262_144
 """What is kept for watchers that are slow, all of them together."""
@@ -23,7 +24,7 @@ class Broadcast:
     has taken. One that is slow holds up nobody: what is gone when it comes, it gets from the
     log."""
 
-    def __init__(self, encoding: Encoding, past: Past, gone: bytes | None = None) -> None:
+    def __init__(self, encoding: Encoding, past: PastOf, gone: bytes | None = None) -> None:
         self.past = past
         self.is_closed = False
         self._encoding = encoding

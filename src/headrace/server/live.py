@@ -17,7 +17,8 @@ from headrace.server.broadcast import Broadcast
 from headrace.server.database import StorageFailed
 from headrace.server.frame import Encoding, FrameId
 from headrace.server.log import Log
-from headrace.server.protocol import Protocols, Told
+from headrace.server.past import Past, pages
+from headrace.server.protocol import Protocols
 from headrace.server.recovery import INTERRUPTED, Recovery
 from headrace.server.store import RunRow, Store
 
@@ -58,8 +59,7 @@ class LiveRun:
         if broadcast is None and self._shown:
             return self._joined(protocol, after)
         if broadcast is None:
-            # It sees all that the run folds, so the run's own message will do.
-            broadcast = self._begun(protocol, self._encoding(protocol, self._told))
+            broadcast = self._begun(protocol, self._encoding(protocol))
         return broadcast.watch(after)
 
     def has_shown(self, frame: FrameId) -> bool:
@@ -68,15 +68,11 @@ class LiveRun:
 
     async def _joined(self, protocol: str, after: FrameId) -> AsyncGenerator[list[bytes], None]:
         """The same in a protocol that nobody has watched in so far."""
-        encoding, seq = self._encoding(protocol), 0
-        newest: bytes | None = None
-        while seq < self._shown and (records := await self._log.read(self.row.id, seq)):
-            for record in records:
-                if record.seq <= self._shown:
-                    seq = record.seq
-                    for frame in encoding.feed(record):
-                        newest = frame
-        broadcast = self._broadcasts.get(protocol) or self._begun(protocol, encoding, newest)
+        encoding = self._encoding(protocol)
+        past = Past(pages(self._log, self.row.id, lambda: self._shown), encoding)
+        async for _ in past:
+            pass
+        broadcast = self._broadcasts.get(protocol) or self._begun(protocol, encoding, past.newest)
         async with aclosing(broadcast.watch(after)) as watch:
             async for frames in watch:
                 yield frames
@@ -88,17 +84,17 @@ class LiveRun:
             broadcast.close()
         return broadcast
 
-    def _encoding(self, protocol: str, told: Told | None = None) -> Encoding:
-        return self._protocols[protocol](self.row, told)
+    def _encoding(self, protocol: str) -> Encoding:
+        return self._protocols[protocol](self.row, self._told)
 
     def _told(self) -> Message:
+        """What the run itself has folded need not be folded again."""
         return self.run.message
 
-    async def _past(self, protocol: str) -> list[bytes]:
-        """All frames of what is in the log."""
-        encoding = self._encoding(protocol)
-        records = await self._log.read(self.row.id)
-        return [frame for record in records for frame in encoding.feed(record)]
+    def _past(self, protocol: str, after: FrameId, last: FrameId) -> Past:
+        """The frames between these two, the latter included."""
+        records = pages(self._log, self.row.id, lambda: last.seq)
+        return Past(records, self._encoding(protocol), after)
 
     def show(self, records: Sequence[Record]) -> None:
         """Records are in the log."""

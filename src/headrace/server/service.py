@@ -6,7 +6,8 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 
 import msgspec
 from starlette.requests import Request
@@ -18,6 +19,7 @@ from headrace.server.database import Database, StorageFailed
 from headrace.server.folder import DataFolder
 from headrace.server.live import LiveRuns
 from headrace.server.log import SQLiteLog
+from headrace.server.past import pages
 from headrace.server.problem import Problem
 from headrace.server.protocol import PROTOCOLS
 from headrace.server.recovery import UNSAVED, Recovery, missing
@@ -94,13 +96,16 @@ class Service:
         """Save the answers that could not be saved when they ended. Returns how many."""
         return await self._recovery.mend(self.room.taken)
 
-    async def kept(self, run: RunRow) -> list[Record]:
+    async def kept(self, run: RunRow) -> AsyncGenerator[list[Record], None]:
         """The records of a run that nobody works at. Where its end could not be written, it is
         told all the same: `mend` will write the like."""
-        records = await self.log.read(run.id)
-        if not run.is_live:
-            return records
-        return [*records, *missing(run, records, UNSAVED, "save_failed")]
+        if run.is_live:
+            records = await self.log.read(run.id)
+            yield [*records, *missing(run, records, UNSAVED, "save_failed")]
+            return
+        async with aclosing(pages(self.log, run.id)) as kept:
+            async for page in kept:
+                yield page
 
     async def expire(self) -> int:
         """Forget the records of runs that ended long ago. Returns how many runs."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Protocol, Self
 
 from headrace.server.frame import FrameId, number_of
+from headrace.server.past import Past
 
 
 class Watched(Protocol):
     """What is watched; see `Broadcast`."""
 
     is_closed: bool
-    past: Callable[[], Awaitable[list[bytes]]]
+    past: Callable[[FrameId, FrameId], Past]
 
     @property
     def end(self) -> int: ...
@@ -31,13 +32,14 @@ class Watched(Protocol):
 class Watch:
     """Iterate over it once, for batches of frames; `aclose()` where that ends early."""
 
-    __slots__ = ("_after", "_has_joined", "_news", "_watched", "place")
+    __slots__ = ("_after", "_has_joined", "_news", "_past", "_watched", "place")
 
     def __init__(self, watched: Watched, after: FrameId) -> None:
         self._watched = watched
         self._after: FrameId | bytes = after
         self._has_joined = False
         self._news: asyncio.Future[None] | None = None
+        self._past: Past | None = None
         self.place = watched.end
         """What is before it may be let go."""
 
@@ -47,7 +49,8 @@ class Watch:
     async def __anext__(self) -> list[bytes]:
         watched = self._watched
         while True:
-            if not self._has_joined and (missed := await self._join()):
+            if not self._has_joined and (missed := await self._missed()):
+                self._after = missed[-1]
                 return missed
             frames = watched.taken(self.place)
             if frames:
@@ -66,22 +69,27 @@ class Watch:
     async def aclose(self) -> None:
         """Let go of the place."""
         self._watched.leave(self)
+        if self._past is not None:
+            await self._past.aclose()
 
     def wake(self) -> None:
         """There is something new."""
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
 
-    async def _join(self) -> list[bytes]:
-        """Find the place. Frames that are gone come from the log, up to what is here now: from
-        then on nothing is let go that was not taken."""
+    async def _missed(self) -> list[bytes]:
+        """What comes from the log, a page at a time, up to what was here when it began: from
+        then on nothing is let go that was not taken. Nothing where the place is found."""
         watched = self._watched
-        after = self._after if isinstance(self._after, FrameId) else number_of(self._after)
-        place = watched.behind(after)
-        if place is not None:
-            self.place, self._has_joined = place, True
-            return []
-        self.place, last = watched.end, watched.last
-        missed = [frame for frame in await watched.past() if after < number_of(frame) <= last]
-        self._after, self._has_joined = last, True
-        return missed
+        if self._past is None:
+            after = self._after if isinstance(self._after, FrameId) else number_of(self._after)
+            place = watched.behind(after)
+            if place is not None:
+                self.place, self._has_joined = place, True
+                return []
+            self.place = watched.end
+            self._past = watched.past(after, watched.last)
+        if frames := await anext(self._past, None):
+            return frames
+        self._past, self._has_joined = None, True
+        return []

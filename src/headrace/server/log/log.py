@@ -32,8 +32,9 @@ class Log(Protocol):
         """The same, for a run that is written record by record."""
         ...
 
-    async def read(self, run_id: str, after: int = 0) -> list[Record]:
-        """The records with a higher number than `after`, in order."""
+    async def read(self, run_id: str, after: int = 0, max_bytes: int | None = None) -> list[Record]:
+        """The records with a higher number than `after`, in order; no more once they are so
+        large together, but one at least."""
         ...
 
     async def delete(self, run_ids: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from functools import partial
 
 from headrace.events import Record, decode_record
 from headrace.server.database import Database
@@ -27,9 +28,10 @@ class SQLiteLog:
         rows = rows_of(run_id, records)
         await self._database.write(lambda connection: insert(connection, rows))
 
-    async def read(self, run_id: str, after: int = 0) -> list[Record]:
-        """The records with a higher number than `after`, in order."""
-        bodies = await self._database.read(lambda connection: _bodies(connection, run_id, after))
+    async def read(self, run_id: str, after: int = 0, max_bytes: int | None = None) -> list[Record]:
+        """The records with a higher number than `after`, in order; no more once they are so
+        large together, but one at least."""
+        bodies = await self._database.read(partial(_bodies, run_id, after, max_bytes))
         return [decode_record(body) for body in bodies]
 
     async def delete(self, run_ids: Sequence[str]) -> None:
@@ -40,8 +42,24 @@ class SQLiteLog:
         )
 
 
-def _bodies(connection: sqlite3.Connection, run_id: str, after: int) -> list[bytes]:
+def _bodies(
+    run_id: str, after: int, max_bytes: int | None, connection: sqlite3.Connection
+) -> list[bytes]:
     rows = connection.execute(
         "SELECT body FROM records WHERE run_id = ? AND seq > ? ORDER BY seq", (run_id, after)
     )
+    if max_bytes is not None:
+        return _page(rows, max_bytes)
     return [row[0] for row in rows]
+
+
+def _page(rows: sqlite3.Cursor, max_bytes: int) -> list[bytes]:
+    bodies: list[bytes] = []
+    size = 0
+    for (body,) in rows:
+        bodies.append(body)
+        size += len(body)
+        if size >= max_bytes:
+            break
+    rows.close()
+    return bodies

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import msgspec
 from starlette.requests import Request
@@ -18,6 +19,7 @@ from headrace.messages import Message
 from headrace.requests import Effort
 from headrace.server.body import body_of
 from headrace.server.frame import START, FrameId, frame_id, number_of
+from headrace.server.past import Past
 from headrace.server.problem import JSON, Problem
 from headrace.server.protocol import PROTOCOLS
 from headrace.server.service import Service
@@ -107,7 +109,7 @@ class Chat:
         await self._service.room.settled(run.id)
         live = self._service.runs.get(run.message_id)
         if live is None:
-            frames = _at_once(await self._past(run, protocol, after))
+            frames = await self._past(run, protocol, after)
         elif live.has_shown(after):
             frames = live.watch(protocol, after)
         else:
@@ -125,16 +127,17 @@ class Chat:
         )
         return StreamedResponse(stream)
 
-    async def _past(self, run: RunRow, protocol: str, after: FrameId) -> list[bytes]:
-        records = await self._service.kept(run)
-        if not records:
+    async def _past(self, run: RunRow, protocol: str, after: FrameId) -> AsyncIterator[list[bytes]]:
+        """The frames of a run that is over. The first are looked for at once: whether there are
+        any decides what the answer is."""
+        past = Past(self._service.kept(run), PROTOCOLS[protocol](run, None), after)
+        first = await anext(past, None)
+        if past.newest is None:
             text = "the stream is no longer kept: read the answer from its conversation"
             raise Problem(410, "expired", text, conversation_id=run.conversation_id)
-        encoding = PROTOCOLS[protocol](run, None)
-        frames = [frame for record in records for frame in encoding.feed(record)]
-        if not frames or after > number_of(frames[-1]):
+        if after > number_of(past.newest):
             raise _unknown(run, after)
-        return [frame for frame in frames if number_of(frame) > after]
+        return _whole(first, past)
 
     def _check_open(self) -> None:
         if self._service.runs.is_draining or not self._service.is_ready:
@@ -157,9 +160,12 @@ def _check_asking(agent: Agent) -> None:
         raise Problem(422, "cannot_ask", str(error)) from None
 
 
-async def _at_once(frames: list[bytes]) -> AsyncIterator[list[bytes]]:
-    if frames:
-        yield frames
+async def _whole(first: list[bytes] | None, rest: Past) -> AsyncIterator[list[bytes]]:
+    async with aclosing(rest):
+        if first:
+            yield first
+        async for frames in rest:
+            yield frames
 
 
 def _protocol(request: Request) -> str:
