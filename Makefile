@@ -95,7 +95,7 @@ fuzz: setup ## Feed the decoders hostile bytes for FUZZ_SECONDS
 soak: setup ## Long forms: agents with faults, streams, kills, hostile requests, recorded pages
 	@HEADRACE_SOAK_RUNS=$(SOAK_RUNS) $(BIN)/python -m pytest tests/engine/test_machine.py -q
 	@HEADRACE_SOAK_STREAMS=$(SOAK_STREAMS) $(BIN)/python -m pytest tests/load -q -s
-	@HEADRACE_SOAK_KILLS=$(SOAK_KILLS) HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=100000 \
+	@HEADRACE_SOAK_KILLS=$(SOAK_KILLS) HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=20000 \
 	  HEADRACE_SOAK_CLIENTS=500 \
 	  $(BIN)/python -m pytest tests/server -k 'kill or requests or frames or slow_clients' -q
 	@HEADRACE_SOAK_PAGES=50 $(BIN)/python -m pytest tests/browser/test_same.py -n $(WORKERS) -q

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,6 +41,7 @@ def read(data: bytes) -> list[tuple[str, str, str]]:
     return events
 
 
+@pytest.mark.timeout(120 + EXAMPLES // 50)
 @settings(max_examples=EXAMPLES)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, TEXTS), max_size=4))
 def test_t9_a_payload_is_one_event_whatever_it_holds(frames: list[tuple[int, int, str]]) -> None:
@@ -51,6 +53,7 @@ def test_t9_a_payload_is_one_event_whatever_it_holds(frames: list[tuple[int, int
     assert read(data) == wanted
 
 
+@pytest.mark.timeout(120 + EXAMPLES // 50)
 @settings(max_examples=EXAMPLES)
 @given(st.text() | TEXTS)
 def test_t9_an_id_that_a_client_sends_is_two_numbers_or_none(text: str) -> None:
