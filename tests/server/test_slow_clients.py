@@ -223,6 +223,28 @@ def _encoding() -> Encoding:
     return Encoding(Words(), bytes)
 
 
+def test_a_client_that_is_gone_before_the_first_byte_leaves_no_watcher() -> None:
+    async def main() -> None:
+        def past(after: FrameId, last: FrameId) -> Past:
+            raise AssertionError
+
+        async def send(message: Any) -> None:
+            raise OSError("gone")
+
+        async def receive() -> Any:
+            await asyncio.sleep(60)
+
+        broadcast = Broadcast(_encoding(), past)
+        stream = EventStream(broadcast.watch(START), heartbeat_s=15, send_timeout_s=30)
+        with pytest.raises(OSError, match="gone"):
+            await stream({}, receive, send)
+        # Nobody is there for whom more would be kept.
+        broadcast.feed(told(100))
+        assert broadcast.kept_bytes < 4_096
+
+    asyncio.run(main())
+
+
 def test_no_piece_that_is_sent_is_large() -> None:
     async def main() -> None:
         sent: list[bytes] = []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -258,3 +260,39 @@ def test_a_recording_over_a_socket_has_real_pauses(tmp_path):
     listed = msgspec.json.decode((tmp_path / "a.chunks.json").read_bytes())
     assert listed["lens"] == [1, 1]
     assert 20 < listed["ms"][1] < 2000
+
+
+class Held:
+    """A stream that knows whether it was closed."""
+
+    request_id = None
+    first_event_by_s = None
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    async def open(self, call: HTTPCall) -> Held:
+        return self
+
+    def __aiter__(self) -> Held:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return b"data: x\n\n" * 10_000
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
+def test_a_full_disk_does_not_keep_the_provider_s_connection():
+    async def run() -> bool:
+        held = Held()
+        stream = await RecordingTransport(held, "/dev/full").open(CALL)
+        with pytest.raises(OSError, match="No space left"):
+            await anext(stream)
+        with suppress(OSError):
+            await stream.aclose()
+        return held.is_closed
+
+    assert asyncio.run(run())

@@ -58,7 +58,7 @@ def holding(kind: type[msgspec.Struct]) -> msgspec.Struct:
 
 def _value(field: str) -> Any:
     if field == "url":
-        return f"https://me:{CANARY}@example.com/v1/chat?key={CANARY}"
+        return f"https://me:{CANARY}/{CANARY}@example.com/v1/chat?key={CANARY}"
     if not _HOLDS_A_KEY.search(field):
         return MagicMock()
     return {"authorization": f"Bearer {CANARY}"} if "headers" in field else CANARY

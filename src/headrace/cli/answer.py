@@ -136,7 +136,8 @@ class AnswerPrinter:
     def _print_line(self, message: str, style: Style) -> None:
         self._clear()
         self._end_thought()
-        self._end_text()
+        if self._shares_screen:
+            self._end_text()
         wrap = _wrap_for(sys.stderr)
         line = wrap.feed(visible(message)) + wrap.close()
         print(self._paint(line, style), file=sys.stderr, flush=True)

@@ -47,7 +47,7 @@ class SoftWrap:
     def _part(self, part: str) -> str:
         if part == "\n":
             return self._end_line()
-        if not part.isspace():
+        if part[0] not in " \t":
             return "".join(map(self._char, part)) if not part.isascii() else self._add(part)
         shown = self._end_word()
         self._is_inside_word = False
@@ -93,7 +93,8 @@ class SoftWrap:
         if not self._is_new_line:
             return
         self._is_new_line = False
-        is_fence = word.startswith(_FENCES)
+        # Three marks and more open a block; where there are others behind them, it is inline.
+        is_fence = word.startswith(_FENCES) and word[0] not in word.lstrip(word[0])
         is_code = blank.startswith((_CODE_INDENT, "\t")) or word.startswith("|")
         self._is_verbatim = is_fence or is_code or self._is_fenced
         self._is_fenced = self._is_fenced is not is_fence

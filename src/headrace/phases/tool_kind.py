@@ -16,7 +16,7 @@ _KINDS: Final[tuple[tuple[re.Pattern[str], ToolKind], ...]] = (
     (re.compile(r"(?:^|_)(?:web|google|browser|x)(?:(?:_[a-z]+)*?_)?search"), "web_search"),
     (re.compile(r"code_(?:interpreter|execution)"), "code_interpreter"),
     (re.compile(r"(?:^|_)(?:file|collections?|attachment)_search"), "file_search"),
-    (re.compile(r"image_?gen"), "image_generation"),
+    (re.compile(r"images?_?gen"), "image_generation"),
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _OTHER = re.compile(r"[^a-z0-9]+")

@@ -35,6 +35,8 @@ _OF_KIND: Final[dict[ToolKind | None, str]] = {
     "code_interpreter": "Running code",
     "image_generation": "Drawing",
 }
+# What the tools of a server are called by: they are named after what they do, behind it.
+_OF_MCP = re.compile(r"^mcp_+", re.IGNORECASE)
 _SEARCH_OF_X = re.compile(r"\b(?:x|twitter) (?:keyword |semantic |user )?search")
 # Arguments that say what a tool is after.
 _TOPICS = (
@@ -67,7 +69,7 @@ def _known(name: str, words: str) -> str | None:
     if _SEARCH_OF_X.search(words):
         return "Searching X"
     # Also for tools of ours, which are named like those of providers.
-    of_kind = _OF_KIND.get(tool_kind(name))
+    of_kind = _OF_KIND.get(tool_kind(_OF_MCP.sub("", name)))
     return of_kind or next((said for pattern, said in _PHRASES if pattern.search(words)), None)
 
 

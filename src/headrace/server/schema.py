@@ -81,10 +81,10 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     ALTER TABLE conversations ADD COLUMN title_row INTEGER;
     ALTER TABLE messages ADD COLUMN words_row INTEGER;
     CREATE TEMP TABLE places (id TEXT PRIMARY KEY, place INTEGER);
-    INSERT INTO temp.places SELECT conversation_id, rowid FROM titles;
+    INSERT OR REPLACE INTO temp.places SELECT conversation_id, rowid FROM titles;
     UPDATE conversations SET title_row = (SELECT place FROM places WHERE id = conversations.id);
     DELETE FROM temp.places;
-    INSERT INTO temp.places SELECT message_id, rowid FROM words;
+    INSERT OR REPLACE INTO temp.places SELECT message_id, rowid FROM words;
     UPDATE messages SET words_row = (SELECT place FROM places WHERE id = messages.id);
     DROP TABLE temp.places;
 

@@ -62,14 +62,15 @@ class EventStream:
         self._is_over = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self._headers})
         sending = asyncio.current_task()
         assert sending is not None
-        leaving = asyncio.ensure_future(_left(receive))
-        leaving.add_done_callback(lambda _: self._let_go(sending))
-        self._sent_at_s = asyncio.get_running_loop().time()
-        self._look(sending, send)
+        leaving: asyncio.Task[None] | None = None
         try:
+            await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+            leaving = asyncio.ensure_future(_left(receive))
+            leaving.add_done_callback(lambda _: self._let_go(sending))
+            self._sent_at_s = asyncio.get_running_loop().time()
+            self._look(sending, send)
             await self._send_all(send)
         except asyncio.CancelledError:
             # By ourselves, or by the server that stops.
@@ -87,13 +88,14 @@ class EventStream:
             self._is_let_go = True
             sending.cancel()
 
-    async def _end(self, leaving: asyncio.Task[None]) -> None:
+    async def _end(self, leaving: asyncio.Task[None] | None) -> None:
         if self._watch is not None:
             self._watch.cancel()
         ending = [task for task in (leaving, self._beat) if task is not None]
         for task in ending:
             task.cancel()
-        await asyncio.wait(ending)
+        if ending:
+            await asyncio.wait(ending)
         close = getattr(self._frames, "aclose", None)
         if close is not None:
             await close()

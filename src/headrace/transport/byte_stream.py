@@ -25,9 +25,10 @@ class HTTPCall(msgspec.Struct, frozen=True, kw_only=True):
 
 def _bare(url: str) -> str:
     """Without what may be secret: the user's part, and the query."""
-    scheme, mark, rest = url.partition("?")[0].partition("://")
-    authority, slash, path = rest.partition("/")
-    return f"{scheme}{mark}{authority.rpartition('@')[2]}{slash}{path}"
+    before = url.partition("?")[0]
+    scheme, mark, _ = before.partition("://")
+    _, user, rest = before.rpartition("@")
+    return f"{scheme}{mark}{rest}" if user and mark else rest
 
 
 class ByteStream(Protocol):

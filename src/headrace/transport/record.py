@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,12 @@ class RecordingTransport:
         path = self._file
         if self._streams > 1:
             path = path.with_stem(f"{path.stem}-{self._streams}")
-        file = MaskedFile(path, path.open("wb"), Secrets(call), sent_s)
-        file.tell(_request(call))
+        try:
+            file = MaskedFile(path, path.open("wb"), Secrets(call), sent_s)
+            file.tell(_request(call))
+        except BaseException:
+            await stream.aclose()
+            raise
         return RecordingStream(stream, file, self._clock)
 
     async def aclose(self) -> None:
@@ -71,15 +76,19 @@ class RecordingStream:
         try:
             read = await anext(self._reads)
         except BaseException:
-            self._file.close()
+            # A disk that is full must not hide why the stream ended.
+            with suppress(OSError):
+                self._file.close()
             raise
         self._file.feed(read, self._clock())
         return read
 
     async def aclose(self) -> None:
         """Close the stream below, and write down what is known."""
-        self._file.close()
-        await self._inner.aclose()
+        try:
+            self._file.close()
+        finally:
+            await self._inner.aclose()
 
 
 def _request(call: HTTPCall) -> dict[str, Any]:

@@ -19,16 +19,20 @@ from headrace import events as ev
 from headrace.content import FileContent, JSONContent, TextContent
 from headrace.engine import Agent, JSONLinesTrace, Redaction, Run, ToolContext, ToolReturn
 from headrace.engine.middleware.masking import Mask
-from headrace.engine.middleware.masking.value import hide_message
+from headrace.engine.middleware.masking.message import MessageMask
 from headrace.engine.middleware.middleware import Middleware, RunView
 from headrace.engine.tools import Tool
 from headrace.events import Record, encode_record
 from headrace.messages import (
+    Activity,
     CallPart,
     Citation,
     MediaPart,
     Message,
+    OpaquePart,
+    OutputPart,
     ReasoningPart,
+    RedactedPart,
     Seal,
     TextPart,
     Turn,
@@ -257,6 +261,9 @@ def test_what_a_hook_tells_the_model_is_searched_like_all_else(is_wanted: bool) 
         assert SECRET not in str(what)
 
 
+WORDS = Mask((SECRET,), (), MARK)
+
+
 def test_every_word_of_a_message_is_searched() -> None:
     place: dict[str, Any] = {"part": 0, "output": 0, "item": 0, "started_ms": 0}
     cited = (Citation(source=SECRET, ref=SECRET, title=SECRET, quote=SECRET, raw={"a": [SECRET]}),)
@@ -268,14 +275,26 @@ def test_every_word_of_a_message_is_searched() -> None:
                     TextPart(**place, text="a", citations=cited),
                     ReasoningPart(**place, text="a", citations=cited, seals=(SEAL,)),
                     CallPart(**place, call_id="c", name="f", raw="{", error=f"is {SECRET}"),
+                    CallPart(
+                        **place,
+                        call_id="d",
+                        name=f"f_{SECRET}",
+                        activities=(Activity(0, SECRET, {"a": SECRET}),),
+                        provider_data={"a": SECRET},
+                        seals=(Seal(SEAL.kind, SECRET),),
+                    ),
+                    RedactedPart(**place, data=SECRET, provider_data={"a": SECRET}),
+                    OutputPart(**place, call_id="d", content=(), provider_data={"a": SECRET}),
+                    OpaquePart(**place, kind="x", data=f'{{"a": "{SECRET}"}}'),
                     MediaPart(**place, media_type="image/png", url=f"https://x/?k={SECRET}"),
                 ),
                 citations=cited,
                 nudge=f"Not {SECRET}",
+                provider_data={"a": SECRET},
             ),
         ),
     )
-    made = hide_message(Mask((SECRET,), (), MARK), message)
+    made = MessageMask(WORDS, WORDS).hide(message)
     assert "hunter2" not in str(made)
     (turn,) = made.turns
     assert turn.nudge == f"Not {MARK}"
@@ -287,7 +306,7 @@ def test_every_word_of_a_message_is_searched() -> None:
 def test_a_message_without_secrets_stays_itself() -> None:
     cited = (Citation(title="Tides", raw={"a": ["b"]}),)
     message = Message(role="assistant", turns=(Turn(citations=cited, nudge="Go on."),))
-    assert hide_message(Mask((SECRET,), (), MARK), message) is message
+    assert MessageMask(WORDS, WORDS).hide(message) is message
 
 
 def _answer() -> Message:

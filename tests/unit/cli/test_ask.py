@@ -288,6 +288,15 @@ def test_a_tool_begins_on_a_line_of_its_own() -> None:
     assert _rows(screen, 40)[:5] == rows
 
 
+def test_a_pipe_gets_the_answer_as_it_was_written(capsys: Capture) -> None:
+    answer = sse(
+        chunk(content='{"a":'), call("{}"), chunk(content="1}"), chunk("tool_calls"), "[DONE]"
+    )
+    with provider(answer) as (address, _):
+        ask("hi", address=address)
+    assert capsys.readouterr().out == '{"a":1}\n'
+
+
 def test_a_thought_after_text_begins_on_a_line_of_its_own() -> None:
     answer = sse(
         chunk(content="First."),

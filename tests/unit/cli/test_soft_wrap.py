@@ -47,3 +47,16 @@ def test_a_pipe_gets_what_it_is_given() -> None:
     assert wrap.is_inside_line
     assert wrap.feed("\n") == "\n"
     assert not wrap.is_inside_line
+
+
+def test_inline_code_at_the_start_of_a_line_is_no_fence() -> None:
+    wrap = SoftWrap(lambda: 10)
+    shown = wrap.feed("```inline``` is\none two three four") + wrap.close()
+    assert max(len(line) for line in shown.splitlines()[1:]) <= 10
+
+
+@pytest.mark.parametrize("cut", range(1, 9))
+def test_a_blank_that_does_not_break_never_does(cut: int) -> None:
+    text = "ab\u00a0cd ef"
+    wrap = SoftWrap(lambda: 5)
+    assert wrap.feed(text[:cut]) + wrap.feed(text[cut:]) + wrap.close() == "ab\u00a0cd\nef"

@@ -60,6 +60,7 @@ export class Chat {
   problem: Refused | Error | null = null;
   isOnline = true;
   #loads = 0;
+  #lists = 0;
   /** How an event ended that the store cannot tell: one that was not saved. */
   readonly unsaved = new Set<string>();
 
@@ -96,12 +97,15 @@ export class Chat {
 
   /** As many pages as there were. */
   async list(): Promise<void> {
+    const number = (this.#lists += 1);
     const found = [];
     let before: string | null = null;
     do {
       const { conversations, next }: Page = await this.api.conversations(this.search, before);
       found.push(...conversations);
       before = next;
+      // A later list, perhaps of other words, counts.
+      if (number !== this.#lists) return;
     } while (before && found.length < this.#listed);
     this.store.conversations = found;
     this.hasMore = before !== null;

@@ -10,12 +10,12 @@ import msgspec
 from headrace import events as ev
 from headrace.content import FinishReason
 from headrace.engine.middleware.masking import API_KEYS, MARK, Mask, MaskedText, SecretPattern
+from headrace.engine.middleware.masking.message import MessageMask
 from headrace.engine.middleware.masking.value import (
     changed,
     hide_arguments,
     hide_citation,
     hide_content,
-    hide_message,
     hide_value,
     hide_words,
 )
@@ -62,9 +62,10 @@ class Redaction(Middleware):
         """The request without secrets, where that is wanted."""
         if not self._redacts_requests:
             return None
+        mask = MessageMask(self._mask, self._values)
         return changed(
             request,
-            messages=tuple(hide_message(self._mask, message) for message in request.messages),
+            messages=tuple(map(mask.hide, request.messages)),
             system=hide_words(self._mask, request.system),
         )
 

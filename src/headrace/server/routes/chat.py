@@ -132,6 +132,8 @@ class Chat:
         any decides what the answer is."""
         past = Past(self._service.kept(run), PROTOCOLS[protocol](run, None), after)
         first = await anext(past, None)
+        if first is None:
+            await past.aclose()
         if past.newest is None:
             text = "the stream is no longer kept: read the answer from its conversation"
             raise Problem(410, "expired", text, conversation_id=run.conversation_id)

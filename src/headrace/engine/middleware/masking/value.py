@@ -1,4 +1,4 @@
-"""JSON values, content and whole messages without secrets. What has none stays the same object."""
+"""JSON values and content without secrets. What has none stays the same object."""
 
 from __future__ import annotations
 
@@ -11,18 +11,7 @@ import msgspec
 from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
 from headrace.engine.middleware.masking.mask import Mask
 from headrace.events import CitationAdded
-from headrace.messages import (
-    CallPart,
-    CallResult,
-    Citation,
-    MediaPart,
-    Message,
-    OutputPart,
-    Part,
-    ReasoningPart,
-    TextPart,
-    Turn,
-)
+from headrace.messages import Citation
 from headrace.requests.content import file_text
 from headrace.wire.arguments import MalformedArguments, parse_arguments
 from headrace.wire.json_value import as_object
@@ -105,60 +94,3 @@ def hide_arguments(mask: Mask, raw: str, input: str) -> tuple[str, Any, str | No
         return hidden, parse_arguments(hidden, DEFAULT_LIMITS.max_depth), None
     except MalformedArguments as error:
         return hidden, None, f"redacted arguments are no JSON: {error}"
-
-
-# --- messages -------------------------------------------------------------------------
-
-
-def hide_message(mask: Mask, message: Message) -> Message:
-    """A message of anybody's. Reasoning that has changed loses its seals."""
-    return changed(
-        message,
-        content=hide_content(mask, message.content),
-        turns=tuple(_turn(mask, turn) for turn in message.turns),
-    )
-
-
-def _turn(mask: Mask, turn: Turn) -> Turn:
-    return changed(
-        turn,
-        parts=tuple(_part(mask, part) for part in turn.parts),
-        results=tuple(_result(mask, result) for result in turn.results),
-        citations=_citations(mask, turn.citations),
-        nudge=hide_words(mask, turn.nudge),
-    )
-
-
-def _part(mask: Mask, part: Part) -> Part:
-    match part:
-        case TextPart():
-            text, citations = mask.hide(part.text), _citations(mask, part.citations)
-            return changed(part, text=text, citations=citations)
-        case ReasoningPart():
-            text, citations = mask.hide(part.text), _citations(mask, part.citations)
-            seals = part.seals if text == part.text else ()
-            return changed(part, text=text, seals=seals, citations=citations)
-        case CallPart():
-            return _call(mask, part)
-        case OutputPart():
-            return changed(part, content=hide_content(mask, part.content))
-        case MediaPart():
-            return changed(part, url=hide_words(mask, part.url))
-        case _:
-            return part
-
-
-def _citations(mask: Mask, citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
-    return tuple(hide_citation(mask, cited) for cited in citations)
-
-
-def _call(mask: Mask, call: CallPart) -> CallPart:
-    raw, args, error = hide_arguments(mask, call.raw, call.input)
-    said = hide_words(mask, call.error)
-    if raw == call.raw:
-        return changed(call, error=said)
-    return changed(call, raw=raw, args=args, error=said or error)
-
-
-def _result(mask: Mask, result: CallResult) -> CallResult:
-    return changed(result, content=hide_content(mask, result.content))
