@@ -259,16 +259,15 @@ def test_a_recording_over_a_socket_has_real_pauses(tmp_path):
     assert asyncio.run(run()) == [b"a", b"b"]
     listed = msgspec.json.decode((tmp_path / "a.chunks.json").read_bytes())
     assert listed["lens"] == [1, 1]
-    assert 20 < listed["ms"][1] < 2000
+    assert 20 < listed["ms"][1] < 60_000
 
 
 class Held:
     """A stream that knows whether it was closed."""
 
-    request_id = None
-    first_event_by_s = None
-
     def __init__(self) -> None:
+        self.request_id: str | None = None
+        self.first_event_by_s: float | None = None
         self.is_closed = False
 
     async def open(self, call: HTTPCall) -> Held:
