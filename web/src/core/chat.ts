@@ -104,8 +104,7 @@ export class Chat {
       const { conversations, next }: Page = await this.api.conversations(this.search, before);
       found.push(...conversations);
       before = next;
-      // A later list, perhaps of other words, counts.
-      if (number !== this.#lists) return;
+      if (number !== this.#lists) return; // A later one, perhaps of other words, counts.
     } while (before && found.length < this.#listed);
     this.store.conversations = found;
     this.hasMore = before !== null;
