@@ -304,7 +304,7 @@ def test_a_call_that_cannot_be_read_has_failed() -> None:
         ev.ToolCallMalformed(part=0, call_id="c1", name="f", raw="{", error="it is cut"),
     ]
     (segment,) = segments(turn.end())
-    assert (segment["args"], segment["status"], segment["error"]) == (None, "failed", "it is cut")
+    assert (segment["args"], segment["status"], segment["error"]) == ("{", "failed", "it is cut")
 
 
 def test_a_call_that_nobody_answered_is_incomplete() -> None:

@@ -157,7 +157,7 @@ class _Composer:
                 id=self._id(part),
                 call_id=part.call_id,
                 name=part.name,
-                args=part.args,
+                args=part.args if part.error is None else part.raw or None,
                 result=None,
                 status="incomplete",
                 sequence_number=0,

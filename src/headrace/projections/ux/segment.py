@@ -90,7 +90,7 @@ class ToolSegment(_OtherSegment, frozen=True, kw_only=True, tag="tool_call"):
     name: str
     """What the model calls the tool by."""
     args: Any
-    """The arguments; null where they never became whole."""
+    """The arguments; as the model wrote them where they are malformed."""
     result: Any
     """A text, a JSON value, an object with a `url`, or a list of these; null where there is
     none."""

@@ -117,9 +117,11 @@ class ToolDesk:
 
     def _malformed(self, event: ev.ToolCallMalformed) -> list[UXFrame]:
         call = self._by_part[event.part]
+        # What the model wrote stands for what it should have.
+        frames = self._updated(call, call.status, args=event.raw) if event.raw else []
         if call.has_result:
-            return []
-        frames = self._answered(call, ToolValue(error=event.error))
+            return frames
+        frames += self._answered(call, ToolValue(error=event.error))
         call.is_malformed = True
         return frames
 
