@@ -17,7 +17,7 @@ from headrace.engine import Agent, Middleware, RunView
 from headrace.events import Record
 from headrace.rehearsal.script import say, think, turn
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.transport.byte_stream import HTTPCall
+from headrace.transport.transport import HTTPCall
 
 DECODING = "decoding alone"
 ENGINE = "**Headrace**, `agent.run`, one observer"

@@ -10,12 +10,12 @@ import msgspec
 from docs import meaning, recorded
 from docs.outline import default, field_docs, field_types, table
 from headrace.content import TextContent
+from headrace.encoders import ChatRequestQuirks, Effort, Options, Request
+from headrace.encoders.chat.quirks import EFFORTS
 from headrace.errors import UsageError
 from headrace.messages import Message
 from headrace.providers import CATALOGUE, Provider
-from headrace.requests import ChatRules, Effort, Options, Request
-from headrace.requests.rules import EFFORTS
-from headrace.turn.encoding import body_for
+from headrace.turn.call import body_for
 
 # Where a grammar's knob depends on the model: one of each generation, with its name.
 _GENERATIONS = {
@@ -106,16 +106,16 @@ def _providers(by: dict[str, int]) -> str:
 
 
 def rules() -> str:
-    """The fields of `ChatRules`."""
-    docs, types = field_docs(ChatRules), field_types(ChatRules)
+    """The fields of `ChatRequestQuirks`."""
+    docs, types = field_docs(ChatRequestQuirks), field_types(ChatRequestQuirks)
     rows = [
         (
             f"`{field.name}`",
             f"`{types[field.name]}`",
             default(field),
-            docs.get(field.name) or meaning.OWN_FIELDS.get(f"ChatRules.{field.name}", ""),
+            docs.get(field.name) or meaning.OWN_FIELDS.get(f"ChatRequestQuirks.{field.name}", ""),
         )
-        for field in msgspec.structs.fields(ChatRules)
+        for field in msgspec.structs.fields(ChatRequestQuirks)
     ]
     return table(("rule", "type", "default", "meaning"), rows)
 

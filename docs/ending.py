@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from docs.outline import table
 from headrace import events as ev
 from headrace.content import TextContent
+from headrace.encoders import Request
 from headrace.engine import Agent, Middleware, Run, RunLimits, RunView, Terminate, ToolReturn
 from headrace.messages import Message
-from headrace.requests import Request
 from headrace.testing import (
     ScriptedTransport,
     call,

@@ -35,7 +35,7 @@ from headrace.engine import (
     ToolCall,
     Truncate,
 )
-from headrace.engine.sink import Sink
+from headrace.engine.journal.sink import Sink
 
 _ROOT = Path(__file__).resolve().parent.parent
 

@@ -46,16 +46,28 @@ from docs.outline import (
     table,
     written,
 )
-from headrace import content, decode, errors, events, messages, requests, transport
-from headrace.cli.colour import Paint
+from headrace import (
+    content,
+    decode,
+    encoders,
+    errors,
+    events,
+    messages,
+    outcome,
+    recording,
+    transport,
+    usage,
+)
 from headrace.cli.parser import build_parser
-from headrace.cli.table import Table
+from headrace.cli.terminal.color import Paint
+from headrace.cli.terminal.record_table import Table
 from headrace.events import Record, run, turn
-from headrace.messages import entry, message
+from headrace.messages import message
+from headrace.messages import provider_history as entry
 from headrace.providers import Provider
-from headrace.transport.grpc import GRPCTransport
+from headrace.transport.grpc.transport import GRPCTransport
 from headrace.transport.http import HTTPTransport
-from headrace.wire import failure
+from headrace.wire import error as failure
 from headrace.wire.dialects.chat import ChatQuirks
 from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS
 from headrace.wire.limits import Limits
@@ -149,11 +161,11 @@ def _example() -> str:
 def _values_page() -> str:
     parts = ["# Values", NOTE, _VALUES, "## Content", _CONTENT]
     parts += [struct(kind) for kind in get_args(content.Content)]
-    parts += ["## Reasons", struct(content.FinishReason)]
-    parts += [_meanings("word", content.FinishWord, meaning.FINISH_WORDS)]
-    parts += [_meanings("kind of an abort", content.AbortKind, meaning.ABORT_KINDS)]
-    parts += ["## Failure and usage", _CATEGORIES, struct(content.Failure)]
-    parts += [struct(content.Usage), "## Messages", struct(messages.Message)]
+    parts += ["## Reasons", struct(outcome.FinishReason)]
+    parts += [_meanings("word", outcome.FinishWord, meaning.FINISH_WORDS)]
+    parts += [_meanings("kind of an abort", outcome.AbortKind, meaning.ABORT_KINDS)]
+    parts += ["## ErrorInfo and usage", _CATEGORIES, struct(outcome.ErrorInfo)]
+    parts += [struct(usage.Usage), "## Messages", struct(messages.Message)]
     parts += [struct(messages.Turn), struct(messages.OutputEnd), struct(messages.CallResult)]
     parts += ["## Parts", _PARTS, *(struct(kind) for kind in get_args(message.Part))]
     parts += [struct(kind) for kind in (messages.Seal, messages.Citation, messages.Activity)]
@@ -195,7 +207,7 @@ def _categories() -> str:
             ", ".join(statuses.get(category, [])),
             "yes" if category in failure._RETRYABLE else "",
         )
-        for category in get_args(content.ErrorCategory)
+        for category in get_args(outcome.ErrorCategory)
     ]
     return table(("category", "meaning", "HTTP status", "worth a retry"), rows)
 
@@ -204,16 +216,16 @@ def _asking_page() -> str:
     parts = ["# Asking", NOTE, _ASKING, "## Functions"]
     parts += [function(f) for f in (headrace.stream, headrace.complete, headrace.complete_async)]
     parts += [interface(headrace.TurnStream, is_made=False), "## Options and tools", _OPTIONS]
-    parts += [struct(kind) for kind in (requests.Options, requests.OutputSchema, requests.Tool)]
-    parts += [_words(("Effort", requests.Effort)), "## Requests", _REQUESTS]
-    parts += [struct(requests.Request), struct(requests.ChatRules), _encoders()]
+    parts += [struct(kind) for kind in (encoders.Options, encoders.OutputSchema, encoders.Tool)]
+    parts += [_words(("Effort", encoders.Effort)), "## Requests", _REQUESTS]
+    parts += [struct(encoders.Request), struct(encoders.ChatRequestQuirks), _encoders()]
     parts += ["## Providers", _PROVIDER, struct(Provider)]
     return _page(parts)
 
 
 def _encoders() -> str:
-    names = [name for name in requests.__all__ if name.startswith("encode_")]
-    rows = [(f"`{name}`", one_line(getattr(requests, name))) for name in names]
+    names = [name for name in encoders.__all__ if name.startswith("encode_")]
+    rows = [(f"`{name}`", one_line(getattr(encoders, name))) for name in names]
     return table(("encoder", "gives"), rows)
 
 
@@ -224,8 +236,8 @@ def _transport_page() -> str:
         for kind in (
             HTTPTransport,
             GRPCTransport,
-            transport.ReplayTransport,
-            transport.RecordingTransport,
+            recording.ReplayTransport,
+            recording.RecordingTransport,
         )
     ]
     parts += ["## Limits and retries"]
@@ -501,14 +513,14 @@ Options are passed to `stream` by name. One that a provider does not have is ref
 `UsageError`, never dropped. What an effort becomes is told in
 [ask a model](../howto/ask-a-model.md#effort)."""
 _REQUESTS = """\
-What `stream` builds for you. The encoders of `headrace.requests` turn it into a provider's JSON
+What `stream` builds for you. The encoders of `headrace.encoders` turn it into a provider's JSON
 without asking anybody: they neither read nor wait."""
 _PROVIDER = """\
 A row of the catalogue, `headrace.providers.CATALOGUE`. [Providers](../providers.md) lists them."""
 _TRANSPORT = """\
 How a call goes out and its reads come back. All of it is in `headrace.transport`, but for two:
 `HTTPTransport` is in `headrace.transport.http` and needs the extra `http`, `GRPCTransport` is in
-`headrace.transport.grpc` and needs the extra `xai`. Nothing here knows a dialect."""
+`headrace.transport.grpc.transport` and needs the extra `xai`. Nothing here knows a dialect."""
 _SEAM = """\
 What a transport of your own must offer. Pass it as `transport=`."""
 _PROVIDERS = """\

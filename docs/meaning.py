@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.content import AbortKind, ErrorCategory, FinishWord
-from headrace.phases.status import StatusSource
+from headrace.outcome import AbortKind, ErrorCategory, FinishWord
 from headrace.phases.tracker import NoticeName
+from headrace.status.reader import StatusSource
 
 FINISH_WORDS: dict[FinishWord, str] = {
     "end_turn": "The model said all it wanted to say.",
@@ -73,7 +73,7 @@ OWN_FIELDS: dict[str, str] = {
     "ArtifactComplete.artifactCode": "What was made.",
     "ArtifactComplete.artifactTitle": "Its title, where the tool gave one.",
     "ArtifactComplete.artifactType": "What kind of thing it is, where the tool said so.",
-    "ChatRules.has_seed": "Whether `seed` is understood.",
+    "ChatRequestQuirks.has_seed": "Whether `seed` is understood.",
     "ChunkChoice.delta": "The text.",
     "ChunkChoice.finish_reason": "Always null: `text_end` tells it.",
     "ChunkChoice.index": "Always 0.",

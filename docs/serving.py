@@ -12,17 +12,17 @@ import msgspec
 from docs import meaning
 from docs.outline import default, field_docs, field_types, function, struct, table
 from docs.refusal import MEANINGS, Refusal, refusals
-from headrace.cli import serve
+from headrace.cli.commands.serve import command as serve
 from headrace.cli.parser import build_parser
+from headrace.recording.exchange_recorder import TapeLimits
+from headrace.server.agent_config import AgentFile
 from headrace.server.app import create_app
-from headrace.server.config import AgentFile
-from headrace.server.openapi import openapi
-from headrace.server.routes.chat import Ask
-from headrace.server.routes.conversations import Change, LiveEvent, ShownMessage
-from headrace.server.routes.models import ServedModel
+from headrace.server.http.openapi import openapi
+from headrace.server.http.routes.chat import Ask
+from headrace.server.http.routes.conversations import Change, LiveEvent, ShownMessage
+from headrace.server.http.routes.models import ServedModel
 from headrace.server.settings import Settings
-from headrace.server.store import Conversation, StoredMessage
-from headrace.transport.tape import TapeLimits
+from headrace.server.storage.store import Conversation, StoredMessage
 
 SENT = (Ask, Change)
 ANSWERED = (Conversation, ShownMessage, LiveEvent, StoredMessage, ServedModel)

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace import events as ev
-from headrace.cli.timeline_svg import timeline_svg
-from headrace.content import END_TURN, TextContent, Usage
+from headrace.cli.timeline.svg import timeline_svg
+from headrace.content import TextContent
 from headrace.events import Event, Record
-from headrace.phases.timeline import timeline
+from headrace.outcome import END_TURN
+from headrace.timeline.timeline import timeline
+from headrace.usage import Usage
 
 _WORD, _ARGS = "stream ", '"why"'
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from docs.outline import function, interface, struct, table
-from headrace.engine.tools import Tool, ToolContext, ToolReturn, failure
-from headrace.engine.tools.builtin import (
+from headrace.tools import Tool, ToolContext, ToolReturn, failure
+from headrace.tools.builtin import (
     Note,
     NotePad,
     clock_tool,
@@ -15,7 +15,7 @@ from headrace.transport.fetch import FetchLimits
 
 _INTRO = """\
 Functions that a model may call. [Add a tool](../howto/add-a-tool.md) tells how; the names are in
-`headrace.engine.tools`, those of the tools that come along in `headrace.engine.tools.builtin`."""
+`headrace.tools`, those of the tools that come along in `headrace.tools.builtin`."""
 _TOOL = "`tool` is the same as a decorator: `@tool`, or `@tool(timeout_s=10)`."
 
 

@@ -9,9 +9,9 @@ from typing import get_args
 import msgspec
 
 from docs.outline import field_docs, field_types, one_line, table
-from headrace.cli.colour import Paint
-from headrace.cli.frame_printer import FrameRows
-from headrace.cli.vocabulary import UX
+from headrace.cli.commands.decode.frame_printer import FrameRows
+from headrace.cli.commands.decode.protocol import UX
+from headrace.cli.terminal.color import Paint
 from headrace.events import Record
 from headrace.projections.ux import UXProjection, segment
 from headrace.projections.ux.frame import UXFrame

@@ -15,15 +15,20 @@ import msgspec
 from docs import meaning, thinking, timeline
 from docs.outline import function, interface, one_line, struct, table
 from headrace import phases
-from headrace.cli.colour import Paint
-from headrace.cli.frame_printer import FrameRows
-from headrace.cli.timeline_text import timeline_lines
-from headrace.cli.vocabulary import THINKING
+from headrace import timeline as timelines
+from headrace.cli.commands.decode.frame_printer import FrameRows
+from headrace.cli.commands.decode.protocol import THINKING
+from headrace.cli.terminal.color import Paint
+from headrace.cli.timeline.text import timeline_lines
 from headrace.events import Record
-from headrace.phases import languages, span, status, thought, tracker
-from headrace.phases.stats import OutputStats, output_status
+from headrace.phases import tracker
+from headrace.phases.output_stats import OutputStats, output_status
 from headrace.projections import thinking as frames_package
 from headrace.projections.thinking import ThinkingProjection, frame, projection
+from headrace.status import languages
+from headrace.status import reader as status
+from headrace.status import reasoning_part as thought
+from headrace.timeline import span
 
 Struct = type[msgspec.Struct]
 # What the command line assumes of a pipe.
@@ -152,7 +157,7 @@ def notices() -> str:
 
 def drawn() -> str:
     """The stream of the picture, as the terminal shows it."""
-    lines = timeline_lines(phases.timeline(timeline.records()), _DRAWING_COLUMNS, Paint(False))
+    lines = timeline_lines(timelines.timeline(timeline.records()), _DRAWING_COLUMNS, Paint(False))
     return "\n".join(["```text", *lines, "```", ""])
 
 

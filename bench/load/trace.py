@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.load.mark import now_ns
 from headrace.events import ReasoningDelta, Record, TextDelta
-from headrace.server.log import SQLiteLog, Tail
+from headrace.server.storage.log import SQLiteLog, Tail
 
 _EVERY = 8
 _MARK = re.compile(r"@(\d+)@")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace import content, errors, events, messages
-    from headrace.content import Failure, FinishReason, Usage
+    from headrace.encoders import Options, Tool
     from headrace.engine import Agent, Conversation, Middleware, tool
     from headrace.errors import (
         HeadraceError,
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     )
     from headrace.events import Record, decode_record, encode_record
     from headrace.messages import Message, fold, fold_candidates, history
-    from headrace.requests import Options, Tool
+    from headrace.outcome import ErrorInfo, FinishReason
     from headrace.turn import TurnStream, complete, complete_async, stream
+    from headrace.usage import Usage
+    from headrace.wire.decode import decode, decode_async
     from headrace.wire.decoder import Decoder
     from headrace.wire.dialects.chat import ChatQuirks
     from headrace.wire.limits import Limits
-    from headrace.wire.skin import decode, decode_async
 
     __version__: str
 
@@ -35,25 +36,25 @@ _HOMES = {
     "ChatQuirks": "headrace.wire.dialects.chat",
     "Conversation": "headrace.engine",
     "Decoder": "headrace.wire.decoder",
-    "Failure": "headrace.content",
-    "FinishReason": "headrace.content",
+    "ErrorInfo": "headrace.outcome",
+    "FinishReason": "headrace.outcome",
     "HeadraceError": "headrace.errors",
     "LimitExceeded": "headrace.errors",
     "Limits": "headrace.wire.limits",
     "Message": "headrace.messages",
     "Middleware": "headrace.engine",
-    "Options": "headrace.requests",
+    "Options": "headrace.encoders",
     "Record": "headrace.events",
     "RequestFailed": "headrace.errors",
-    "Tool": "headrace.requests",
+    "Tool": "headrace.encoders",
     "TurnStream": "headrace.turn",
-    "Usage": "headrace.content",
+    "Usage": "headrace.usage",
     "UsageError": "headrace.errors",
     "WireError": "headrace.errors",
     "complete": "headrace.turn",
     "complete_async": "headrace.turn",
-    "decode": "headrace.wire.skin",
-    "decode_async": "headrace.wire.skin",
+    "decode": "headrace.wire.decode",
+    "decode_async": "headrace.wire.decode",
     "decode_record": "headrace.events",
     "encode_record": "headrace.events",
     "fold": "headrace.messages",
@@ -69,7 +70,7 @@ __all__ = [
     "ChatQuirks",
     "Conversation",
     "Decoder",
-    "Failure",
+    "ErrorInfo",
     "FinishReason",
     "HeadraceError",
     "LimitExceeded",

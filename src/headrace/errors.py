@@ -5,6 +5,8 @@
     ├── RequestFailed       no stream began: status, category, retryable, request id
     ├── WireError           the bytes break the format
     │   └── LimitExceeded   a named limit was passed
+    ├── InputError          a file or a stored run that was named cannot be read
+    ├── Terminate           raised by hooks and tools to end a run
     └── StreamBroken        a stream broke off (headrace.transport): one terminal event tells it
 
 Before the first event a failure is an exception; after it, it is one terminal
@@ -16,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headrace.content import ErrorCategory
+    from headrace.outcome import ErrorCategory
 
 
 class HeadraceError(Exception):
@@ -61,3 +63,18 @@ class LimitExceeded(WireError):
         super().__init__(f"the stream passes {limit}={allowed}")
         self.limit = limit
         self.allowed = allowed
+
+
+class InputError(HeadraceError):
+    """A file or a stored run that was named cannot be read. The message follows its name."""
+
+
+class Terminate(HeadraceError):
+    """Raise this in a hook or a tool to end the run.
+
+    The run finishes as `aborted(terminated)` with `reason`, and every open call gets a result.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import uvicorn
 
 from headrace.engine import Agent
-from headrace.engine.tools.builtin import default_tools
 from headrace.rehearsal.model import answer
 from headrace.rehearsal.script import Line, ScriptedTurn, wait
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server.app import create_app
 from headrace.server.process import listening
+from headrace.tools.builtin import default_tools
 from headrace.transport.retry import NEVER
 
 T = TypeVar("T")

@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from headrace.engine import Agent, RunLimits
+from headrace.recording.replay import ReplayTransport
 from headrace.rehearsal.script import say, think, turn
-from headrace.transport.replay import ReplayTransport
 from headrace.transport.retry import NEVER
 from tests.browser.stage import Stage
 from tests.browser.talk import Talk, script

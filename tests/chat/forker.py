@@ -9,13 +9,13 @@ import sys
 import termios
 from typing import Any, NoReturn
 
-from headrace.cli.chat import app_line, command, plain_face, terminal_face
+from headrace.cli.commands.chat import command, plain_display, terminal_display
 from headrace.cli.main import main
+from headrace.client import http, in_process
 from headrace.server import app
-from headrace.transport import http_line
 from tests.chat import stage
 
-IMPORTED = (app, app_line, command, http_line, plain_face, stage, terminal_face)
+IMPORTED = (app, in_process, command, http, plain_display, stage, terminal_display)
 """What every chat would import by itself."""
 
 

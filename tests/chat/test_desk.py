@@ -11,15 +11,15 @@ from urllib.parse import parse_qsl
 import msgspec
 import pytest
 
-from headrace.cli.chat.desk import Ask, Desk, Refused, ServedModel
+from headrace.client.client import Ask, Desk, Refused, ServedModel
+from headrace.client.connection import NO_HEADERS, Line, Reply
 from headrace.errors import RequestFailed
 from headrace.projections.ux import UXFrame, encode_frame
 from headrace.projections.ux.frame import MessageFinal, MessageStarted, TextPiece
 from headrace.projections.ux.segment import MessageEvent
-from headrace.server.folder import FolderHeld
+from headrace.server.storage.data_folder import FolderHeld
 from headrace.testing import run_virtual
-from headrace.transport.broken import broken
-from headrace.transport.line import NO_HEADERS, Line, Reply
+from headrace.transport.stream_error import broken
 
 _EVENT = MessageEvent(id="m", role="assistant", run_id=None, created_at=0, segments=(), usage=None)
 _FRAMES: list[UXFrame] = [

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.cli.chat.draft import Cue, Draft, Ended, Folded, Made, Paused, Says, TakenBack, Used
-from headrace.cli.chat.step import Other, Thought, Tool
+from headrace.cli.commands.chat.answer_state import (
+    Cue,
+    Draft,
+    Ended,
+    Folded,
+    Made,
+    Paused,
+    Says,
+    TakenBack,
+    Used,
+)
+from headrace.cli.commands.chat.step import Other, Thought, Tool
 from headrace.projections.ux import UXFrame
 from headrace.projections.ux import frame as fr
 from headrace.projections.ux.segment import (

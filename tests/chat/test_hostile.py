@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.chat.prose import Prose
-from headrace.cli.chat.row import Painter
-from headrace.cli.chat.safe_text import one_line, safe
-from headrace.cli.chat.splitter import Splitter
+from headrace.cli.commands.chat.markdown import Prose
+from headrace.cli.commands.chat.markdown_splitter import Splitter
+from headrace.cli.terminal.row import Painter
+from headrace.cli.terminal.safe_text import one_line, safe
 from tests.chat.conftest import STAGE, Theatre
 from tests.chat.stage import HOSTILE
 from tests.chat.test_plain import _ENVIRONMENT, _command

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from headrace.server.folder import DataFolder
+from headrace.server.storage.data_folder import DataFolder
 from tests.chat.conftest import STAGE, Theatre
 from tests.chat.terminal import CTRL_C, CTRL_D
 from tests.chat.test_plain import _ENVIRONMENT, _piped

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from headrace.cli.chat.region import Region, reflows
-from headrace.cli.chat.row import Painter, Row
+from headrace.cli.terminal.region import Region, reflows
+from headrace.cli.terminal.row import Painter, Row
 
 
 class _Screen(io.StringIO):

@@ -8,21 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.chat.advice import ABORTS, ENDS, FAILURES, advice_of
-from headrace.cli.chat.desk import Listed
-from headrace.cli.chat.interrupt import Interrupts
-from headrace.cli.chat.slash import EFFORTS, SLASHES, Order, completions, order_from
-from headrace.cli.chat.step import Step, Thought, Tool
-from headrace.cli.chat.transcript import listed
-from headrace.cli.chat.wording import count, duration, elapsed, shown_briefly, summary
-from headrace.content import Failure, FinishReason
+from headrace.cli.commands.chat.advice import ABORTS, ENDS, FAILURES, advice_of
+from headrace.cli.commands.chat.interrupt import Interrupts
+from headrace.cli.commands.chat.slash_command import (
+    EFFORTS,
+    SLASHES,
+    Order,
+    completions,
+    order_from,
+)
+from headrace.cli.commands.chat.step import Step, Thought, Tool
+from headrace.cli.commands.chat.transcript import listed
+from headrace.cli.commands.chat.wording import count, duration, elapsed, shown_briefly, summary
+from headrace.client.client import Listed
+from headrace.encoders.chat.quirks import EFFORTS as KNOWN_EFFORTS
+from headrace.outcome import ErrorInfo, FinishReason
 from headrace.projections.ux import MessageEvent
-from headrace.requests.rules import EFFORTS as KNOWN_EFFORTS
 
 _PAGE = Path(__file__).parents[2] / "web" / "src" / "core" / "advice.ts"
 
 
-def _event(error: Failure | None = None, finish: FinishReason | None = None) -> MessageEvent:
+def _event(error: ErrorInfo | None = None, finish: FinishReason | None = None) -> MessageEvent:
     return MessageEvent(
         id="m", role="assistant", run_id=None, created_at=0, segments=(), usage=None,
         error=error, finish=finish,
@@ -42,7 +48,7 @@ def test_what_happened_is_said_in_the_words_of_the_page(
 
 
 def test_every_end_that_is_none_of_its_own_is_told() -> None:
-    failed = advice_of(_event(Failure("overloaded", "Too\x1b[31m many")), is_unsaved=False)
+    failed = advice_of(_event(ErrorInfo("overloaded", "Too\x1b[31m many")), is_unsaved=False)
     assert failed is not None
     assert (failed.is_error, failed.detail, failed.command) == (True, "Too many", "/retry")
     unsaved = advice_of(_event(), is_unsaved=True)

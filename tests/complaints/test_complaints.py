@@ -12,15 +12,15 @@ import msgspec
 from headrace import Message, Tool
 from headrace import events as ev
 from headrace.content import TextContent
-from headrace.messages import CallResult, Prompt, ReasoningPart, TextPart, history
-from headrace.providers import CATALOGUE
-from headrace.requests import (
+from headrace.encoders import (
     Request,
     encode_anthropic,
     encode_chat,
     encode_gemini,
     encode_responses,
 )
+from headrace.messages import CallResult, Prompt, ReasoningPart, TextPart, history
+from headrace.providers import CATALOGUE
 from tests.wire import chunk, events_of, kinds, message_of, only, sse
 
 ASKED = Message(role="user", content=(TextContent("Weather?"),))

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from headrace import events as ev
-from headrace.content import FinishReason, Usage
 from headrace.events import Record
-from headrace.server.database import Database, StorageFailed
-from headrace.server.log import Log, SQLiteLog
-from headrace.server.store import SQLiteStore
+from headrace.outcome import FinishReason
+from headrace.server.storage.database import Database, StorageFailed
+from headrace.server.storage.log import Log, SQLiteLog
+from headrace.server.storage.store import SQLiteStore
+from headrace.usage import Usage
 
 Opened = Callable[[], Any]
 """A log on the same data, as often as it is called; as a context."""

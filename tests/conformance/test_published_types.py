@@ -17,14 +17,8 @@ from google.protobuf import json_format
 from xai_sdk.chat import BaseChat, Response
 from xai_sdk.proto import chat_pb2
 
-from headrace.content import (
-    TOOL_USE,
-    Content,
-    FileContent,
-    ImageContent,
-    JSONContent,
-    TextContent,
-)
+from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
+from headrace.encoders import Effort, Request, Tool, options_from
 from headrace.errors import UsageError
 from headrace.events import Record, ToolResult, TurnEvent
 from headrace.messages import (
@@ -39,9 +33,9 @@ from headrace.messages import (
     fold,
 )
 from headrace.messages import history as entries_of
+from headrace.outcome import TOOL_USE
 from headrace.providers import CATALOGUE, Provider
-from headrace.requests import Effort, Request, Tool, options_from
-from headrace.turn.encoding import body_for
+from headrace.turn.call import body_for
 from tests import xai
 from tests.corpus import recorded
 from tests.published import accepts

@@ -14,9 +14,9 @@ import pytest
 from headrace.content import TextContent
 from headrace.events import Record, RunClosed, RunFailed
 from headrace.messages import Message, TextPart, Turn
-from headrace.server.database import Database, StorageFailed
-from headrace.server.log import Log, SQLiteLog
-from headrace.server.store import (
+from headrace.server.storage.database import Database, StorageFailed
+from headrace.server.storage.log import Log, SQLiteLog
+from headrace.server.storage.store import (
     KeyTaken,
     Mark,
     NotFound,
@@ -26,7 +26,7 @@ from headrace.server.store import (
     Store,
     StoredMessage,
 )
-from headrace.server.store.store import Start
+from headrace.server.storage.store.store import Start
 
 Opened = Callable[[], Any]
 """A store with its log on the same data, as often as it is called; as a context."""

@@ -7,7 +7,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from headrace.cli.result import result_row
+from headrace.cli.commands.decode.result import result_row
 from headrace.events import Record, TurnEvent
 from headrace.messages import fold, fold_candidates
 from tests.shared import shared, shared_rows

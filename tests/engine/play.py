@@ -11,17 +11,17 @@ import msgspec
 
 from headrace import events as ev
 from headrace.content import TextContent
+from headrace.encoders import Request
 from headrace.engine import Agent, Run, RunLimits
 from headrace.engine.limits import DEFAULT_RUN_LIMITS
-from headrace.engine.tools import ToolContext
 from headrace.events import Record
 from headrace.messages import CallPart, Message, fold
 from headrace.rehearsal.script import ScriptedTurn, call, redacted, say, think, turn
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.requests import Request
-from headrace.transport.broken import broken
-from headrace.transport.byte_stream import HTTPCall
+from headrace.tools import ToolContext
 from headrace.transport.retry import NEVER
+from headrace.transport.stream_error import broken
+from headrace.transport.transport import HTTPCall
 from headrace.turn.model import model_for
 from tests.grammar import check_grammar
 from tests.published import accepts

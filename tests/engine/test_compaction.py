@@ -10,19 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace import events as ev
-from headrace.content import (
-    END_TURN,
-    TOOL_USE,
-    UNKNOWN_USAGE,
-    FileContent,
-    ImageContent,
-    JSONContent,
-    TextContent,
-    Usage,
-)
+from headrace.content import FileContent, ImageContent, JSONContent, TextContent
 from headrace.engine import Agent, Run, Summarize, Truncate
-from headrace.engine.exchange import tokens_of
-from headrace.engine.summary import HEAD
+from headrace.engine.history.history_window import tokens_of
+from headrace.engine.conversation.summary import HEAD
 from headrace.errors import UsageError
 from headrace.messages import (
     CallPart,
@@ -34,11 +25,13 @@ from headrace.messages import (
     TextPart,
     Turn,
 )
+from headrace.outcome import END_TURN, TOOL_USE
 from headrace.rehearsal.clock import run_virtual
 from headrace.rehearsal.heard import Heard
 from headrace.rehearsal.script import call, refuse, turn
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.transport.retry import NEVER
+from headrace.usage import UNKNOWN_USAGE, Usage
 from tests.engine.play import MODELS, check_next_request, check_run, clock
 
 NUMBERS: dict[str, Any] = {"part": 0, "output": 0, "item": 0, "started_ms": 0, "ended_ms": 1}

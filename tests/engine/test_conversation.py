@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from headrace.content import JSONContent, TextContent, aborted
+from headrace.content import JSONContent, TextContent
 from headrace.engine import Agent, CancelToken, Conversation, Truncate
 from headrace.errors import UsageError
 from headrace.messages import CallPart, CallResult, Message, Turn
+from headrace.outcome import aborted
 from headrace.rehearsal.clock import run_virtual
 from headrace.rehearsal.heard import Heard
 from headrace.rehearsal.script import call, cut, refuse, say, stall, think, turn, usage

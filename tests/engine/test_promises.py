@@ -12,15 +12,7 @@ import msgspec
 import pytest
 
 from headrace import events as ev
-from headrace.content import (
-    CONTENT_FILTER,
-    END_TURN,
-    MAX_TOKENS,
-    STOP_SEQUENCE,
-    TOOL_USE,
-    TextContent,
-    aborted,
-)
+from headrace.content import TextContent
 from headrace.engine import (
     Agent,
     Allow,
@@ -38,6 +30,7 @@ from headrace.engine import (
 from headrace.errors import UsageError
 from headrace.events import Record
 from headrace.messages import CallPart, Message, ReasoningPart, RedactedPart, fold
+from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, STOP_SEQUENCE, TOOL_USE, aborted
 from headrace.testing import (
     ScriptedTransport,
     call,

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from headrace.content import aborted
 from headrace.engine import Run, RunLimits
 from headrace.events import Record
 from headrace.messages import fold
+from headrace.outcome import aborted
 from headrace.rehearsal.script import call, say, stall, think, turn
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.testing import run_virtual

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from headrace.content import END_TURN
 from headrace.events import (
     Event,
     OutputFinished,
@@ -20,7 +19,8 @@ from headrace.events import (
     TurnFinished,
     TurnStarted,
 )
-from headrace.phases import StatusReader
+from headrace.outcome import END_TURN
+from headrace.status import StatusReader
 from tests.phases.excerpts import Excerpt, Status
 
 # From here on a phrase may be cut at a word; see the rules in `excerpts`.

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from headrace import events as ev
-from headrace.content import END_TURN, FinishReason, TextContent, Usage
+from headrace.content import TextContent
+from headrace.outcome import END_TURN, FinishReason
+from headrace.usage import Usage
 
 UNKNOWN = Usage()
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from headrace.events import ReasoningDelta, Record
-from headrace.phases import StatusReader
-from headrace.wire.skin import decode
+from headrace.status import StatusReader
+from headrace.wire.decode import decode
 from tests.corpus.recorded import FRAMINGS, read, rows
 from tests.phases.evaluation import Score
 from tests.phases.excerpts import EXCERPTS

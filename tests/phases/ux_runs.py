@@ -7,16 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from headrace import events as ev
-from headrace.content import (
-    END_TURN,
-    FinishReason,
-    ImageContent,
-    JSONContent,
-    TextContent,
-    Usage,
-    aborted,
-)
+from headrace.content import ImageContent, JSONContent, TextContent
 from headrace.events import Record
+from headrace.outcome import END_TURN, FinishReason, aborted
+from headrace.usage import Usage
 
 PIECES = st.sampled_from(
     ["a", "word ", " ", "\n", "[STATUS: reading]", "[STATUS:", "[", " x]", "`", "```\n",

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from headrace import events as ev
 from headrace.events import Record
 from headrace.phases import PhaseTracker
-from headrace.phases.lane import lanes
-from headrace.phases.timeline import timeline
 from headrace.projections.thinking import ThinkingProjection
-from headrace.wire.skin import decode
+from headrace.timeline.lane import lanes
+from headrace.timeline.timeline import timeline
+from headrace.wire.decode import decode
 from tests.grammar import check_grammar
 from tests.phases.order import check_frames, check_notices
 from tests.xai import as_grpc, call, chunk, output

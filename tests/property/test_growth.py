@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.wire.decoder import Decoder
-from headrace.wire.payload import parse
+from headrace.wire.json.payload import parse
 from tests.wire import chunk, single_bytes, sse
 
 SHORT = 300
@@ -37,7 +37,7 @@ class Work:
 
 def work(reads: list[bytes], dialect: str, monkeypatch: pytest.MonkeyPatch) -> Work:
     done = Work()
-    monkeypatch.setattr("headrace.wire.arguments.parse", done.parse)
+    monkeypatch.setattr("headrace.wire.call_arguments.parse", done.parse)
     decoder = Decoder(dialect)
     before = sys.gettrace()
     sys.settrace(done.trace)

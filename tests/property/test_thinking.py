@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace import events as ev
-from headrace.content import aborted
 from headrace.events import Record
+from headrace.outcome import aborted
 from headrace.phases import Notice, PhaseTracker
 from headrace.projections.thinking import ThinkingFrame, ThinkingProjection, frame_type
-from headrace.wire.skin import decode
+from headrace.wire.decode import decode
 from tests.authored import Stream, anthropic_streams, chat_streams
 from tests.corpus.recorded import FRAMINGS, read, rows
 from tests.phases.order import check_frames, check_notices

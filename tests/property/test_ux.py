@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace import events as ev
-from headrace.content import aborted
 from headrace.engine import RunLimits
 from headrace.events import Record
 from headrace.messages import fold
+from headrace.outcome import aborted
 from headrace.projections.ux import (
     MessageEvent,
     UXFrame,
@@ -24,7 +24,7 @@ from headrace.projections.ux import (
     to_event,
 )
 from headrace.testing import ScriptedTransport, run_virtual
-from headrace.wire.skin import decode
+from headrace.wire.decode import decode
 from tests.authored import Stream, anthropic_streams, chat_streams
 from tests.corpus.recorded import FRAMINGS, read, rows
 from tests.engine.play import RUNS, Bench, agent_for, clock

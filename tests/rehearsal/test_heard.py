@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from headrace.content import TextContent
+from headrace.encoders import Options, Request, Tool
 from headrace.events import JSONObject
 from headrace.messages import CallResult, Message
 from headrace.providers import CATALOGUE
 from headrace.rehearsal.heard import Heard, HeardMessage, heard_from
 from headrace.rehearsal.script import call, say, think, turn
-from headrace.requests import Options, Request, Tool
-from headrace.turn.encoding import body_for
+from headrace.turn.call import body_for
 from tests.rehearsal.scripts import DIALECTS, bytes_of
 from tests.wire import events_of, message_of
 

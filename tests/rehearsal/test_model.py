@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import headrace
 from headrace import Message, RequestFailed
 from headrace.content import TextContent
+from headrace.encoders import Tool
 from headrace.messages import CallResult
 from headrace.rehearsal import model
 from headrace.rehearsal.heard import Heard, HeardMessage, HeardResult, HeardTool
@@ -28,7 +29,6 @@ from headrace.rehearsal.script import (
     Think,
     Wait,
 )
-from headrace.requests import Tool
 from headrace.testing import run_virtual
 from headrace.transport import NEVER
 from tests.rehearsal.scripts import DIALECTS, MODELS, text_of

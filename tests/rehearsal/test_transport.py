@@ -28,14 +28,8 @@ from headrace.testing import (
     turn,
     wait,
 )
-from headrace.transport import (
-    NEVER,
-    HTTPCall,
-    RetryPolicy,
-    StreamBroken,
-    Transport,
-    open_turn,
-)
+from headrace.transport import NEVER, HTTPCall, RetryPolicy, StreamBroken, Transport
+from headrace.turn.open_turn import open_turn
 from headrace.wire.decoder import Decoder
 from tests.grammar import check_grammar
 from tests.rehearsal.scripts import DIALECTS, MODELS

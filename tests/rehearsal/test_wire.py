@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace import events as ev
-from headrace.content import MAX_TOKENS, PAUSED
 from headrace.errors import UsageError
 from headrace.messages import Message, OpaquePart, ReasoningPart, RedactedPart
+from headrace.outcome import MAX_TOKENS, PAUSED
 from headrace.rehearsal.script import (
     ScriptedTurn,
     call,

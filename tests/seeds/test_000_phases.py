@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from headrace import events as ev
-from headrace.content import END_TURN, TOOL_USE
 from headrace.events import Record, Stamp
+from headrace.outcome import END_TURN, TOOL_USE
 from headrace.phases import (
     Consumer,
     Notice,
@@ -25,8 +25,9 @@ from headrace.phases import (
     consume_async,
     output_status,
 )
-from headrace.transport import HTTPCall, open_turn
-from headrace.transport.grpc import GRPCTransport
+from headrace.transport import HTTPCall
+from headrace.transport.grpc.transport import GRPCTransport
+from headrace.turn.open_turn import open_turn
 from headrace.wire.decoder import Decoder
 from tests.wire import events_of
 from tests.xai import as_grpc, chunk, grpc_server, output, seed_trace, two_candidates

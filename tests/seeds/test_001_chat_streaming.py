@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from headrace import events as ev
-from headrace.content import END_TURN, TOOL_USE
+from headrace.outcome import END_TURN, TOOL_USE
 from headrace.wire.decoder import Decoder
 from tests.wire import chunk, events_of, kinds, only, sse
 

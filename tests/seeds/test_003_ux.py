@@ -19,9 +19,9 @@ import msgspec
 import pytest
 
 from headrace import events as ev
-from headrace.content import Failure, aborted
 from headrace.events import Record, Stamp
 from headrace.messages import fold
+from headrace.outcome import ErrorInfo, aborted
 from headrace.projections.ux import UXProjection, encode_frame, fold_frames, to_event
 from headrace.testing import ScriptedTransport, call, run_virtual, say, think, turn
 from headrace.wire.decoder import Decoder
@@ -128,7 +128,7 @@ def records_of(*payloads: Any, dialect: str, fails: bool = False) -> list[Record
     records = [
         record for one in payloads for record in stamp.feed(decoder.feed(sse(one, done=False)))
     ]
-    end = decoder.fail(Failure("network", "gone")) if fails else decoder.close()
+    end = decoder.fail(ErrorInfo("network", "gone")) if fails else decoder.close()
     return records + stamp.feed(end)
 
 

@@ -16,14 +16,15 @@ import msgspec
 import pytest
 
 from headrace import events as ev
-from headrace.content import Failure, JSONContent
+from headrace.content import JSONContent
 from headrace.events import Stamp
+from headrace.outcome import ErrorInfo
 from headrace.projections.thinking import ThinkingProjection, encode_frame
 from headrace.wire.decoder import Decoder
 from tests.wire import chunk, sse
 
 CLOCK_STEP_MS = 700
-TIMEOUT = Failure("timeout", "nothing came for 30 s")
+TIMEOUT = ErrorInfo("timeout", "nothing came for 30 s")
 
 
 def thinking(text: str) -> dict[str, Any]:

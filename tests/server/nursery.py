@@ -20,10 +20,10 @@ from typing import Any
 from headrace.events import RunFailed, RunFinished
 from headrace.rehearsal.script import say, think, turn
 from headrace.server.app import create_app
-from headrace.server.log import SQLiteLog
-from headrace.server.log.group import GroupTail
 from headrace.server.process import listening, serve
-from headrace.server.store import SQLiteStore
+from headrace.server.storage.log import SQLiteLog
+from headrace.server.storage.log.group import GroupTail
+from headrace.server.storage.store import SQLiteStore
 from tests.server.serving import scripted
 
 _WAIT_S = 60.0

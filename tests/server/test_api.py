@@ -11,8 +11,8 @@ import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from headrace.encoders.chat.quirks import EFFORTS
 from headrace.rehearsal.script import say, think, turn
-from headrace.requests.rules import EFFORTS
 from headrace.server.app import create_app
 from tests.server.serving import scripted
 

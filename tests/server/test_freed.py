@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from headrace.engine.tools.builtin import calculator
 from headrace.rehearsal.script import call, say, think, turn
+from headrace.tools.builtin import calculator
 from tests.server.serving import Served, scripted, served
 
 _RUNS = 6

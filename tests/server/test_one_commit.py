@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from headrace.engine.tools import tool
 from headrace.events import Record
 from headrace.rehearsal.script import call, cut, error, refuse, say, think, turn
+from headrace.tools import tool
 from tests.server.nursery import nursery
 from tests.server.serving import Served, frames, scripted, served
 from tests.server.test_kill import Client

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from headrace.content import FinishReason, TextContent
+from headrace.content import TextContent
 from headrace.events import (
     OutputStarted,
     Record,
@@ -26,12 +26,13 @@ from headrace.events import (
     TurnStarted,
 )
 from headrace.messages import Message, fold
-from headrace.server.database import Database
-from headrace.server.log import SQLiteLog
-from headrace.server.recovery import Recovery
-from headrace.server.store import RunRow, SQLiteStore, StoredMessage
-from headrace.server.store.sqlite import _encode, _insert_answer
-from headrace.server.store.store import Start
+from headrace.outcome import FinishReason
+from headrace.server.runs.recovery import Recovery
+from headrace.server.storage.database import Database
+from headrace.server.storage.log import SQLiteLog
+from headrace.server.storage.store import RunRow, SQLiteStore, StoredMessage
+from headrace.server.storage.store.sqlite import _encode, _insert_answer
+from headrace.server.storage.store.store import Start
 
 RUN = [
     Record(1, 10, RunStarted("run_1", "test", None)),

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from headrace.encoders.chat.quirks import EFFORTS
 from headrace.engine import Agent
 from headrace.rehearsal.script import say, turn
-from headrace.requests.rules import EFFORTS
-from headrace.server.room import Bucket
+from headrace.server.runs.quota import Bucket
 from tests.server.serving import Served, scripted, served
 from tests.server.users import User, client_of, document, tokened
 

@@ -16,10 +16,10 @@ import pytest
 
 from headrace.events import Record, TextDelta
 from headrace.rehearsal.script import say, turn
-from headrace.server.broadcast import MAX_KEPT_BYTES, Broadcast
-from headrace.server.frame import HEARTBEAT, START, Encoding, FrameId
-from headrace.server.past import Past
-from headrace.server.stream import EventStream
+from headrace.server.http.event_stream import EventStream
+from headrace.server.runs.broadcast import MAX_KEPT_BYTES, Broadcast
+from headrace.server.runs.stored_frames import Past
+from headrace.server.sse import HEARTBEAT, START, Encoding, FrameId
 from tests.memory import resident_kb
 from tests.server.serving import Served, frames, scripted, served
 

@@ -14,8 +14,8 @@ import pytest
 
 from headrace.engine import Run
 from headrace.rehearsal.script import say, think, turn
+from headrace.server.http.routes import conversations
 from headrace.server.protocol import PROTOCOLS
-from headrace.server.routes import conversations
 from tests.server.serving import Served, frames, scripted, served
 
 THOUGHT = " ".join(f"thought-{n}" for n in range(120))

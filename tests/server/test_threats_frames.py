@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.server.frame import FrameId, frame_id, sse
+from headrace.server.sse import FrameId, frame_id, sse
 
 EXAMPLES = int(os.environ.get("HEADRACE_SOAK_FRAMES", "500"))
 HOSTILE = st.sampled_from(

@@ -133,7 +133,7 @@ async def gap(victim: Victim) -> float:
 def test_a_body_that_never_comes_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.server.body.BODY_S", 0.1)
+    monkeypatch.setattr("headrace.server.http.body.BODY_S", 0.1)
 
     async def main() -> None:
         async with served(scripted(turn(say("Hi."))), tmp_path) as server:

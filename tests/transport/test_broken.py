@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headrace.transport import HTTPCall
-from headrace.transport.broken import reason_of
-from headrace.transport.secret import Secrets
+from headrace.transport.call_secrets import Secrets
+from headrace.transport.stream_error import reason_of
 from tests.transport.upstream import KEY, call_to, halves_of
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from headrace.errors import RequestFailed
-from headrace.transport.error_body import holds_error, refused
+from headrace.transport.error_response import holds_error, refused
 from headrace.transport.http import HTTPTransport
 from tests.transport.upstream import KEY, answering, call_to, upstream, whole
 

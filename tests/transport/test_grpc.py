@@ -18,11 +18,13 @@ import pytest
 import headrace
 from headrace import events as ev
 from headrace.cli.main import main
-from headrace.content import END_TURN, TextContent
+from headrace.content import TextContent
 from headrace.errors import HeadraceError, RequestFailed, UsageError
-from headrace.transport import HTTPCall, StreamBroken, Timeouts, open_turn, read_turn
-from headrace.transport.grpc import GRPCTransport
+from headrace.outcome import END_TURN
+from headrace.transport import HTTPCall, StreamBroken, Timeouts
+from headrace.transport.grpc.transport import GRPCTransport
 from headrace.transport.retry import NEVER, RetryPolicy
+from headrace.turn.open_turn import open_turn, read_turn
 from headrace.wire.decoder import Decoder
 from tests.grammar import check_grammar
 from tests.transport.drain import drained

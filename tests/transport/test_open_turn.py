@@ -11,20 +11,14 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from headrace.content import Failure
 from headrace.errors import RequestFailed
 from headrace.events.turn import TurnFailed, TurnFinished, TurnStarted
-from headrace.transport import (
-    HTTPLimits,
-    OpenTurn,
-    ReplayTransport,
-    RetryPolicy,
-    Timeouts,
-    open_turn,
-    read_turn,
-)
+from headrace.outcome import ErrorInfo
+from headrace.recording import ReplayTransport
+from headrace.transport import HTTPLimits, RetryPolicy, Timeouts
 from headrace.transport.http import HTTPTransport
 from headrace.transport.limits import DEFAULT_HTTP_LIMITS
+from headrace.turn.open_turn import OpenTurn, open_turn, read_turn
 from headrace.wire.decoder import Decoder
 from headrace.wire.limits import Limits
 from tests.grammar import check_grammar
@@ -92,7 +86,7 @@ def test_a_break_at_any_byte_ends_with_the_reason_of_the_break(name):
     for cut in range(len(authored.data)):
         decoder = Decoder(authored.dialect, framing=authored.framing)
         events = decoder.feed(authored.data[:cut])
-        events += decoder.fail(Failure("network", "gone", retryable=True))
+        events += decoder.fail(ErrorInfo("network", "gone", retryable=True))
         check_grammar(events)
         if authored.told not in authored.data[:cut]:
             assert isinstance(events[-1], TurnFailed)

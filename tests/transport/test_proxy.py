@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from headrace.errors import UsageError
-from headrace.transport.proxy import Proxy
-from headrace.transport.recording import load_recording
-from headrace.transport.tape import Shelf, Tape
+from headrace.recording.exchange_recorder import Shelf, Tape
+from headrace.recording.file import load_recording
+from headrace.recording.proxy import Proxy
 from tests.transport.upstream import (
     END,
     KEY,

@@ -10,12 +10,8 @@ import msgspec
 import pytest
 
 from headrace.errors import UsageError
-from headrace.transport import (
-    HTTPCall,
-    RecordingTransport,
-    ReplayTransport,
-    StreamBroken,
-)
+from headrace.recording import RecordingTransport, ReplayTransport
+from headrace.transport import HTTPCall, StreamBroken
 from headrace.transport.http import HTTPTransport
 from tests.transport.upstream import (
     END,

@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.transport import HTTPCall, HTTPLimits, Timeouts, read_turn
+from headrace.transport import HTTPCall, HTTPLimits, Timeouts
+from headrace.transport.call_secrets import Secrets, address_of
 from headrace.transport.http import HTTPTransport
-from headrace.transport.secret import Secrets, address_of
+from headrace.turn.open_turn import read_turn
 from headrace.wire.decoder import Decoder
 from tests.transport.upstream import (
     END,

@@ -13,9 +13,10 @@ import traceback
 import pytest
 
 from headrace.errors import UsageError
-from headrace.transport import LoopThread, read_turn, shared_loop
+from headrace.transport import LoopThread, shared_loop
 from headrace.transport.http import HTTPTransport
-from headrace.transport.sync import MAX_READS_AHEAD
+from headrace.transport.loop_thread import MAX_READS_AHEAD
+from headrace.turn.open_turn import read_turn
 from headrace.wire.decoder import Decoder
 from tests.transport.stream import STREAMS
 from tests.transport.upstream import Peer, call_to, chunked, head, upstream

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.engine.middleware.masking import API_KEYS, Mask
-from headrace.engine.middleware.masking.value import hide_value
+from headrace.engine.middleware.redaction.values import hide_value
 from headrace.errors import UsageError
-from headrace.transport.recording import load_recording
-from headrace.transport.tape import Shelf, Tape, TapeLimits
+from headrace.recording.exchange_recorder import Shelf, Tape, TapeLimits
+from headrace.recording.file import load_recording
+from headrace.secrets import API_KEYS, Mask
 from tests.transport.upstream import KEY, halves_of
 
 HEADERS = [

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from headrace.content import (
-    END_TURN,
-    Content,
-    FileContent,
-    FinishReason,
-    ImageContent,
-    JSONContent,
-    TextContent,
-    Usage,
-    aborted,
-    other,
-)
+from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
+from headrace.outcome import END_TURN, FinishReason, aborted, other
+from headrace.usage import Usage
 
 
 def test_unknown_counts_stay_unknown_when_added() -> None:

@@ -19,17 +19,17 @@ from docs.engine import hooks_of
 from docs.grammar import GRAMMAR
 from docs.serving import ANSWERED, SENT
 from docs.watching import frame_structs, type_of
-from headrace import ChatQuirks, Limits, content, engine, errors, phases, testing
+from headrace import ChatQuirks, Limits, content, engine, errors, outcome, phases, testing, timeline
 from headrace import events as ev
-from headrace.cli.decode import run as run_decode
+from headrace.cli.commands.decode.command import run as run_decode
 from headrace.cli.parser import build_parser
-from headrace.phases.status import StatusSource
+from headrace.encoders import ChatRequestQuirks, Options, OutputSchema, Request, Tool
+from headrace.encoders.chat.quirks import EFFORTS
 from headrace.phases.tracker import CompletionMode, NoticeName
 from headrace.projections import thinking
 from headrace.providers import CATALOGUE, Provider
-from headrace.requests import ChatRules, Options, OutputSchema, Request, Tool
-from headrace.requests.rules import EFFORTS
-from headrace.server.config import AgentFile
+from headrace.server.agent_config import AgentFile
+from headrace.status.reader import StatusSource
 from headrace.transport import HTTPCall, HTTPLimits, RetryPolicy, Timeouts
 from headrace.wire.detection import DIALECTS
 from headrace.wire.framing import FRAMINGS
@@ -185,9 +185,9 @@ def test_every_error_quirk_and_limit_is_told() -> None:
 
 
 def test_every_word_has_its_meaning_and_no_other_does() -> None:
-    assert set(meaning.FINISH_WORDS) == set(get_args(content.FinishWord))
-    assert set(meaning.ABORT_KINDS) == set(get_args(content.AbortKind))
-    assert set(meaning.ERROR_CATEGORIES) == content.ERROR_CATEGORIES
+    assert set(meaning.FINISH_WORDS) == set(get_args(outcome.FinishWord))
+    assert set(meaning.ABORT_KINDS) == set(get_args(outcome.AbortKind))
+    assert set(meaning.ERROR_CATEGORIES) == outcome.ERROR_CATEGORIES
 
 
 def test_every_dialect_and_framing_is_told() -> None:
@@ -214,7 +214,10 @@ def test_every_command_is_told_in_the_readme() -> None:
 @pytest.mark.parametrize(
     ("page", "kind"),
     [
-        *(("asking", kind) for kind in (ChatRules, Options, OutputSchema, Provider, Request, Tool)),
+        *(
+            ("asking", kind)
+            for kind in (ChatRequestQuirks, Options, OutputSchema, Provider, Request, Tool)
+        ),
         *(("transport", kind) for kind in (HTTPCall, HTTPLimits, RetryPolicy, Timeouts)),
     ],
 )
@@ -228,7 +231,7 @@ def test_every_field_of_what_is_asked_is_told_with_its_meaning(page: str, kind: 
 
 WATCHING: list[Any] = [
     *(phases.Notice, phases.OutputContext, phases.OutputStats, phases.Consumer),
-    *(phases.Timeline, phases.Span),
+    *(timeline.Timeline, timeline.Span),
     *frame_structs(),
 ]
 
@@ -348,7 +351,7 @@ def test_the_figures_of_status_phrases_are_fresh(language: str, title: str) -> N
 
 def test_every_rule_stands_where_providers_are_added() -> None:
     page = (generate.DOCS / "howto" / "add-a-provider.md").read_text("utf-8")
-    for field in ChatRules.__struct_fields__:
+    for field in ChatRequestQuirks.__struct_fields__:
         assert f"| `{field}` |" in page
 
 
@@ -367,7 +370,7 @@ def test_every_effort_of_every_provider_is_told() -> None:
 
 
 def test_every_meaning_of_a_field_is_used() -> None:
-    kinds: list[Any] = [ChatRules, Options, OutputSchema, Provider, Request, Tool]
+    kinds: list[Any] = [ChatRequestQuirks, Options, OutputSchema, Provider, Request, Tool]
     kinds += [HTTPCall, HTTPLimits, RetryPolicy, Timeouts, *WATCHING]
     kinds += [kind for _, kind in RUNNING]
     kinds += [AgentFile, *SENT, *ANSWERED]

@@ -23,11 +23,11 @@ from docs import generate, meaning
 from docs.refusal import MEANINGS, refusals
 from docs.serving import ANSWERED, SENT, serve_options
 from headrace import Agent
-from headrace.cli.chat.slash import SLASHES
+from headrace.cli.commands.chat.slash_command import SLASHES
 from headrace.cli.parser import build_parser
+from headrace.server.agent_config import AgentFile
 from headrace.server.app import create_app
-from headrace.server.config import AgentFile
-from headrace.server.openapi import openapi
+from headrace.server.http.openapi import openapi
 from headrace.server.settings import Settings
 
 SOURCES = Path(headrace.__file__).parent

@@ -11,7 +11,7 @@ import pytest
 
 from docs import generate
 from docs import ux as told
-from headrace.cli.decode import run as run_decode
+from headrace.cli.commands.decode.command import run as run_decode
 from headrace.cli.parser import build_parser
 from headrace.projections import ux
 from headrace.projections.ux.frame import UXFrame

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from headrace import events as ev
-from headrace.content import END_TURN, TextContent, Usage, aborted
+from headrace.content import TextContent
 from headrace.events import (
     EVENT_TYPES,
     Record,
@@ -19,6 +19,8 @@ from headrace.events import (
     encode_event,
     encode_record,
 )
+from headrace.outcome import END_TURN, aborted
+from headrace.usage import Usage
 
 NUMBERS: dict[str, Any] = {"part": 1, "output": 0, "item": 2, "item_id": "i"}
 EXAMPLES: list[Any] = [

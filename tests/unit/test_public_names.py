@@ -10,7 +10,7 @@ import pytest
 import headrace
 
 NAMES = """
-Agent ChatQuirks Conversation Decoder Failure FinishReason HeadraceError LimitExceeded Limits
+Agent ChatQuirks Conversation Decoder ErrorInfo FinishReason HeadraceError LimitExceeded Limits
 Message Middleware Options Record RequestFailed Tool TurnStream Usage UsageError WireError
 __version__ complete complete_async content decode decode_async decode_record encode_record
 errors events fold fold_candidates history messages stream tool

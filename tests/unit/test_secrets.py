@@ -67,7 +67,7 @@ def _value(field: str) -> Any:
 def test_those_that_hold_keys_are_found() -> None:
     assert {
         "headrace.providers.endpoint.Endpoint",
-        "headrace.transport.byte_stream.HTTPCall",
+        "headrace.transport.transport.HTTPCall",
     } <= HOLDERS.keys()
     assert HOLDERS.keys() >= NO_SECRETS
 

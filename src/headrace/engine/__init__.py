@@ -2,11 +2,11 @@
 
 from headrace.engine.agent import Agent
 from headrace.engine.cancellation import CancelToken
-from headrace.engine.compaction import Compactor, Truncate
-from headrace.engine.conversation import Conversation
+from headrace.engine.conversation.conversation import Conversation
+from headrace.engine.conversation.summary import Summarize
+from headrace.engine.history.compaction import Compactor, Truncate
 from headrace.engine.limits import RunLimits
 from headrace.engine.middleware.budget import Budget
-from headrace.engine.middleware.masking import API_KEYS, EMAIL, SecretPattern
 from headrace.engine.middleware.middleware import (
     Allow,
     Decision,
@@ -15,12 +15,12 @@ from headrace.engine.middleware.middleware import (
     RunView,
     ToolCall,
 )
-from headrace.engine.middleware.redaction import Redaction
+from headrace.engine.middleware.redaction.redaction import Redaction
 from headrace.engine.middleware.tracing import JSONLinesTrace, RunSummary
 from headrace.engine.run import Result, Run
-from headrace.engine.summary import Summarize
-from headrace.engine.terminate import Terminate
-from headrace.engine.tools import Tool, ToolContext, ToolReturn, tool
+from headrace.errors import Terminate
+from headrace.secrets import API_KEYS, EMAIL, SecretPattern
+from headrace.tools import Tool, ToolContext, ToolReturn, tool
 
 __all__ = [
     "API_KEYS",

@@ -6,21 +6,21 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from headrace.encoders import Request, options_from
 from headrace.engine.cancellation import CancelToken
-from headrace.engine.compaction import Compactor
+from headrace.engine.history.compaction import Compactor
+from headrace.engine.journal.sink import Sink
 from headrace.engine.limits import DEFAULT_RUN_LIMITS, RunLimits
 from headrace.engine.middleware.chain import Chain
 from headrace.engine.middleware.middleware import Middleware, checked
-from headrace.engine.plan import Plan
 from headrace.engine.run import Result, Run
-from headrace.engine.sink import Sink
-from headrace.engine.tools import Tool, Toolset
+from headrace.engine.run_config import Plan
 from headrace.events.stamp import wall_clock
 from headrace.messages import Message
-from headrace.requests import Request, options_from
-from headrace.transport.byte_stream import Transport
+from headrace.tools import Tool, Toolset
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
-from headrace.turn.face import Input, messages_of
+from headrace.transport.transport import Transport
+from headrace.turn.api import Input, messages_of
 from headrace.turn.model import Model, SharedTransport, model_for
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -29,7 +29,7 @@ class Agent:
     """What stays the same from run to run. It keeps nothing of its runs: they may go on side
     by side, and a conversation is kept by a `Conversation`, or by you.
 
-    `options` are those of `headrace.requests.Options`, such as `effort="high"`. A model
+    `options` are those of `headrace.encoders.Options`, such as `effort="high"`. A model
     string makes a connection for each run, unless a `transport` is given.
     """
 

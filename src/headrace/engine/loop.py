@@ -9,21 +9,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 
 import msgspec
 
-from headrace.content import (
-    ErrorCategory,
-    Failure,
-    FinishReason,
-    Usage,
-    aborted,
-)
-from headrace.engine.journal import Journal
+from headrace.encoders import Request
+from headrace.engine.journal.journal import Journal
+from headrace.engine.journal.sink import SinkFailed
 from headrace.engine.middleware.chain import MiddlewareFailed
 from headrace.engine.middleware.middleware import RunView
-from headrace.engine.plan import Plan
-from headrace.engine.sink import SinkFailed
-from headrace.engine.terminate import Terminate
-from headrace.engine.workshop import Workshop, unanswered
-from headrace.errors import HeadraceError, RequestFailed
+from headrace.engine.run_config import Plan
+from headrace.engine.tool_runner import ToolRunner, unanswered
+from headrace.errors import HeadraceError, RequestFailed, Terminate
 from headrace.events import (
     DELTA_TYPES,
     Event,
@@ -43,8 +36,9 @@ from headrace.events import (
     TurnFailed,
 )
 from headrace.messages import CallPart, Message, Turn
-from headrace.requests import Request
-from headrace.transport.open_turn import OpenTurn, open_turn
+from headrace.outcome import ErrorCategory, ErrorInfo, FinishReason, aborted
+from headrace.turn.open_turn import OpenTurn, open_turn
+from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
 End = RunFinished | RunFailed
@@ -80,7 +74,7 @@ class Loop:
         self._compaction: HistoryCompacted | None = None
         self._has_spoken = False
         self._turn: OpenTurn | None = None
-        self._workshop: Workshop | None = None
+        self._workshop: ToolRunner | None = None
         self._leaving: asyncio.Task[None] | None = None
         self._is_in_step = False
         self._next_item = 0
@@ -157,7 +151,7 @@ class Loop:
         return finish if self._nudge is None else None
 
     async def _work(self, calls: list[CallPart]) -> FinishReason | None:
-        shop = Workshop(self._view, self._chain, self._plan.tools, self._limits)
+        shop = ToolRunner(self._view, self._chain, self._plan.tools, self._limits)
         self._workshop = shop
         async for event in shop.events(calls):
             await self._journal.write([event])
@@ -322,7 +316,7 @@ class Loop:
 
     async def _abort_turn(self, turn: OpenTurn | None, why: str) -> None:
         if turn is not None:
-            await self._quietly(turn.decoder.fail(Failure("interrupted", why)))
+            await self._quietly(turn.decoder.fail(ErrorInfo("interrupted", why)))
 
     async def _end_step(self) -> None:
         if self._is_in_step:

@@ -10,20 +10,20 @@ from typing import Self
 
 import msgspec
 
-from headrace.content import Failure, FinishReason, Usage, aborted
 from headrace.engine.cancellation import CancelToken
-from headrace.engine.journal import Journal
+from headrace.engine.journal.journal import Journal
+from headrace.engine.journal.sink import Sink, SinkFailed
 from headrace.engine.loop import End, Loop, RunBroken
 from headrace.engine.middleware.middleware import RunView
-from headrace.engine.plan import Plan
-from headrace.engine.sink import Sink, SinkFailed
-from headrace.engine.terminate import Terminate
-from headrace.errors import HeadraceError, UsageError
+from headrace.engine.run_config import Plan
+from headrace.errors import HeadraceError, Terminate, UsageError
 from headrace.events import Record, RunFailed, RunFinished
 from headrace.messages import Message
-from headrace.transport.sync import LoopThread, shared_loop
-from headrace.unhindered import unhindered
-from headrace.wire.failure import scrub
+from headrace.outcome import ErrorInfo, FinishReason, aborted
+from headrace.secrets.scrub import scrub
+from headrace.shield import unhindered
+from headrace.transport.loop_thread import LoopThread, shared_loop
+from headrace.usage import Usage
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     message: Message
     finish: FinishReason | None = None
-    error: Failure | None = None
+    error: ErrorInfo | None = None
     usage: Usage = Usage()
 
     @property

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from headrace.content import Content, ErrorCategory, FinishReason, Usage
+from headrace.content import Content
 from headrace.events.base import BaseEvent
+from headrace.outcome import ErrorCategory, FinishReason
+from headrace.usage import Usage
 
 PhaseStatus: TypeAlias = Literal["init", "pending", "complete"]
 

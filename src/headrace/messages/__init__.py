@@ -2,7 +2,6 @@
 is sent next time (`history`)."""
 
 from headrace.messages.assembler import Assembler, fold, fold_candidates
-from headrace.messages.entry import Entry, Prompt, Reply, Results, history
 from headrace.messages.message import (
     Activity,
     CallPart,
@@ -20,6 +19,7 @@ from headrace.messages.message import (
     TextPart,
     Turn,
 )
+from headrace.messages.provider_history import Entry, Prompt, Reply, Results, history
 
 __all__ = [
     "Activity",

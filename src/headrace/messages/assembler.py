@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from headrace import events
-from headrace.content import Failure, FinishReason, Usage
 from headrace.events import Record
 from headrace.messages.message import (
     Activity,
@@ -31,6 +30,8 @@ from headrace.messages.message import (
     TextPart,
     Turn,
 )
+from headrace.outcome import ErrorInfo, FinishReason
+from headrace.usage import Usage
 
 
 def fold(records: Iterable[Record], *, path: tuple[str, ...] = ()) -> Message:
@@ -221,7 +222,7 @@ class Assembler:
         self._turn_ended(event.reason, None, event.usage)
 
     def _turn_failed(self, event: events.TurnFailed, record: Record) -> None:
-        error = Failure(
+        error = ErrorInfo(
             event.category, event.message, event.code, event.retryable, event.retry_after_s
         )
         self.turns[-1].fields.update(
@@ -229,7 +230,9 @@ class Assembler:
         )
         self._turn_ended(None, error, event.usage)
 
-    def _turn_ended(self, finish: FinishReason | None, error: Failure | None, usage: Usage) -> None:
+    def _turn_ended(
+        self, finish: FinishReason | None, error: ErrorInfo | None, usage: Usage
+    ) -> None:
         """Without a run around it the turn's end is the message's; the usage adds up
         until the run's own total comes."""
         self.usage = self.usage + usage
@@ -308,7 +311,7 @@ class Assembler:
         self.fields.update(finish=event.reason, usage=event.usage)
 
     def _run_failed(self, event: events.RunFailed, record: Record) -> None:
-        self.fields.update(error=Failure(event.category, event.message), usage=event.usage)
+        self.fields.update(error=ErrorInfo(event.category, event.message), usage=event.usage)
 
 
 # One table for all: with methods bound to each, an assembler would be four times its size.

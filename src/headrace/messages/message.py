@@ -6,8 +6,10 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from headrace.content import Content, Failure, FinishReason, TextContent, Usage
+from headrace.content import Content, TextContent
 from headrace.events import CallInput, Executor, JSONObject, ReasoningKind, SealKind
+from headrace.outcome import ErrorInfo, FinishReason
+from headrace.usage import Usage
 
 
 class Seal(msgspec.Struct, frozen=True, gc=False):
@@ -172,7 +174,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     citations: tuple[Citation, ...] = ()
     """Sources of the response as a whole."""
     finish: FinishReason | None = None
-    error: Failure | None = None
+    error: ErrorInfo | None = None
     usage: Usage = Usage()
     service_tier: str | None = None
     skipped_frames: int = 0
@@ -207,7 +209,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     content: tuple[Content, ...] = ()
     turns: tuple[Turn, ...] = ()
     finish: FinishReason | None = None
-    error: Failure | None = None
+    error: ErrorInfo | None = None
     usage: Usage = Usage()
 
     @property

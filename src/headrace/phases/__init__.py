@@ -1,11 +1,10 @@
-"""What a model is doing, told from its records: phases, status phrases and timelines. Derived,
-never logged; nothing here changes what the records say."""
+"""Phase tracking: whether each output of a stream is reasoning, writing text or complete.
 
-from headrace.phases.consumer import Consumer, consume, consume_async
-from headrace.phases.span import Span
-from headrace.phases.stats import OutputStats, output_status
-from headrace.phases.status import StatusReader
-from headrace.phases.timeline import Timeline, TimelineReader, timeline
+Phases are derived from records and are never logged.
+"""
+
+from headrace.phases.callbacks import Consumer, consume, consume_async
+from headrace.phases.output_stats import OutputStats, output_status
 from headrace.phases.tracker import Notice, OutputContext, PhaseTracker
 
 __all__ = [
@@ -14,12 +13,7 @@ __all__ = [
     "OutputContext",
     "OutputStats",
     "PhaseTracker",
-    "Span",
-    "StatusReader",
-    "Timeline",
-    "TimelineReader",
     "consume",
     "consume_async",
     "output_status",
-    "timeline",
 ]

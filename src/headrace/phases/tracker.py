@@ -29,7 +29,7 @@ from headrace.events import (
     TurnFinished,
     TurnStarted,
 )
-from headrace.phases.stats import OutputStats, output_status
+from headrace.phases.output_stats import OutputStats, output_status
 
 CompletionMode: TypeAlias = Literal["transition", "phase"]
 NoticeName: TypeAlias = Literal[

@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from headrace.content import ErrorCategory
 from headrace.events import (
     RunClosed,
     RunFailed,
@@ -20,6 +19,7 @@ from headrace.events import (
     TurnFinished,
     TurnStarted,
 )
+from headrace.outcome import ErrorCategory
 
 Terminal: TypeAlias = TurnFinished | TurnFailed | RunFinished | RunFailed
 GOES_ON = (TurnStarted, StepStarted, StepDiscarded, StepFinished, ToolStarted, ToolResult)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from headrace.encoders.chat.quirks import ChatRequestQuirks
 from headrace.providers.provider import Provider
-from headrace.requests.rules import ChatRules
 from headrace.wire.dialects.chat import ChatQuirks
 
 _CHAT = "/chat/completions"
@@ -30,7 +30,9 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("OPENAI_API_KEY",),
         base_url_variable="OPENAI_BASE_URL",
-        rules=ChatRules(max_tokens_field="max_completion_tokens", effort="reasoning_effort"),
+        rules=ChatRequestQuirks(
+            max_tokens_field="max_completion_tokens", effort="reasoning_effort"
+        ),
         source="https://platform.openai.com/docs/api-reference/chat",
     ),
     Provider(
@@ -53,7 +55,9 @@ _ROWS: tuple[Provider, ...] = (
         key_variables=("AZURE_OPENAI_API_KEY",),
         base_url_variable="AZURE_OPENAI_BASE_URL",
         auth="api-key",
-        rules=ChatRules(max_tokens_field="max_completion_tokens", effort="reasoning_effort"),
+        rules=ChatRequestQuirks(
+            max_tokens_field="max_completion_tokens", effort="reasoning_effort"
+        ),
         source="https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle",
     ),
     Provider(
@@ -95,7 +99,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.deepseek.com",
         path=_CHAT,
         key_variables=("DEEPSEEK_API_KEY",),
-        rules=ChatRules(
+        rules=ChatRequestQuirks(
             replays="reasoning_content",
             blank_reasoning="",
             effort="thinking_effort",
@@ -111,7 +115,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.z.ai/api/paas/v4",
         path=_CHAT,
         key_variables=("ZAI_API_KEY", "ZHIPUAI_API_KEY"),
-        rules=ChatRules(
+        rules=ChatRequestQuirks(
             replays="reasoning_content",
             blank_reasoning="",
             effort="thinking",
@@ -128,7 +132,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("DASHSCOPE_API_KEY",),
         base_url_variable="DASHSCOPE_BASE_URL",
-        rules=ChatRules(replays="reasoning_content", effort="enable_thinking"),
+        rules=ChatRequestQuirks(replays="reasoning_content", effort="enable_thinking"),
         source="https://www.alibabacloud.com/help/en/model-studio/deep-thinking",
     ),
     Provider(
@@ -139,7 +143,9 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("MOONSHOT_API_KEY",),
         # A blank, since Kimi takes an empty text for a missing one.
-        rules=ChatRules(replays="reasoning_content", blank_reasoning=" ", effort="thinking"),
+        rules=ChatRequestQuirks(
+            replays="reasoning_content", blank_reasoning=" ", effort="thinking"
+        ),
         source="https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model",
     ),
     Provider(
@@ -149,7 +155,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.mistral.ai/v1",
         path=_CHAT,
         key_variables=("MISTRAL_API_KEY",),
-        rules=ChatRules(
+        rules=ChatRequestQuirks(
             replays="thinking_parts",
             effort="reasoning_effort",
             call_id_pattern="[A-Za-z0-9]{9}",
@@ -165,7 +171,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.groq.com/openai/v1",
         path=_CHAT,
         key_variables=("GROQ_API_KEY",),
-        rules=ChatRules(
+        rules=ChatRequestQuirks(
             max_tokens_field="max_completion_tokens",
             replays="reasoning",
             effort="reasoning_effort",
@@ -180,7 +186,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://openrouter.ai/api/v1",
         path=_CHAT,
         key_variables=("OPENROUTER_API_KEY",),
-        rules=ChatRules(replays="reasoning_details", effort="reasoning"),
+        rules=ChatRequestQuirks(replays="reasoning_details", effort="reasoning"),
         source="https://openrouter.ai/docs/use-cases/reasoning-tokens",
     ),
     Provider(
@@ -190,7 +196,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.together.xyz/v1",
         path=_CHAT,
         key_variables=("TOGETHER_API_KEY",),
-        rules=ChatRules(replays="reasoning", effort="reasoning_effort"),
+        rules=ChatRequestQuirks(replays="reasoning", effort="reasoning_effort"),
         source="https://docs.together.ai/docs/reasoning-overview",
     ),
     Provider(
@@ -200,7 +206,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.fireworks.ai/inference/v1",
         path=_CHAT,
         key_variables=("FIREWORKS_API_KEY",),
-        rules=ChatRules(replays="reasoning_content", effort="reasoning_effort"),
+        rules=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         source="https://docs.fireworks.ai/guides/reasoning",
     ),
     Provider(
@@ -210,7 +216,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.cerebras.ai/v1",
         path=_CHAT,
         key_variables=("CEREBRAS_API_KEY",),
-        rules=ChatRules(
+        rules=ChatRequestQuirks(
             max_tokens_field="max_completion_tokens",
             replays="reasoning",
             effort="reasoning_effort",
@@ -225,7 +231,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.perplexity.ai",
         path=_CHAT,
         key_variables=("PERPLEXITY_API_KEY",),
-        rules=ChatRules(
+        rules=ChatRequestQuirks(
             effort="reasoning_effort",
             efforts=("minimal", "low", "medium", "high"),
             asks_for_usage=False,
@@ -240,7 +246,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://router.huggingface.co/v1",
         path=_CHAT,
         key_variables=("HF_TOKEN",),
-        rules=ChatRules(replays="reasoning_content", effort="reasoning_effort"),
+        rules=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         source="https://huggingface.co/docs/inference-providers/tasks/chat-completion",
     ),
     Provider(
@@ -259,7 +265,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.x.ai/v1",
         path=_CHAT,
         key_variables=("XAI_API_KEY",),
-        rules=ChatRules(effort="reasoning_effort", efforts=("low", "high")),
+        rules=ChatRequestQuirks(effort="reasoning_effort", efforts=("low", "high")),
         source="https://docs.x.ai/docs/guides/reasoning",
     ),
     Provider(
@@ -293,7 +299,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         base_url_variable="LMSTUDIO_BASE_URL",
         auth="none",
-        rules=ChatRules(replays="reasoning_content"),
+        rules=ChatRequestQuirks(replays="reasoning_content"),
         source="https://lmstudio.ai/docs/developer/openai-compat",
     ),
     Provider(
@@ -304,7 +310,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         base_url_variable="VLLM_BASE_URL",
         auth="none",
-        rules=ChatRules(replays="reasoning", effort="chat_template_kwargs"),
+        rules=ChatRequestQuirks(replays="reasoning", effort="chat_template_kwargs"),
         source="https://docs.vllm.ai/en/latest/features/reasoning_outputs.html",
     ),
     Provider(
@@ -315,7 +321,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         base_url_variable="LLAMACPP_BASE_URL",
         auth="none",
-        rules=ChatRules(replays="reasoning_content", effort="chat_template_kwargs"),
+        rules=ChatRequestQuirks(replays="reasoning_content", effort="chat_template_kwargs"),
         source="https://github.com/ggml-org/llama.cpp/tree/master/tools/server",
     ),
     Provider(
@@ -327,7 +333,7 @@ _ROWS: tuple[Provider, ...] = (
         key_variables=("COMPATIBLE_API_KEY",),
         base_url_variable="COMPATIBLE_BASE_URL",
         quirks=ChatQuirks(),
-        rules=ChatRules(replays="reasoning_content", effort="reasoning_effort"),
+        rules=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         source="https://platform.openai.com/docs/api-reference/chat",
     ),
     Provider(
@@ -338,7 +344,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         transport="rehearsal",
         auth="none",
-        rules=ChatRules(replays="reasoning_content", effort="reasoning_effort"),
+        rules=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         source="https://platform.openai.com/docs/api-reference/chat",
     ),
 )

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from headrace.requests.rules import DEFAULT_RULES, ChatRules
+from headrace.encoders.chat.quirks import DEFAULT_RULES, ChatRequestQuirks
 from headrace.wire.dialects.chat import DEFAULT_QUIRKS, ChatQuirks
 
 Auth: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "none"]
@@ -35,7 +35,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     quirks: ChatQuirks = DEFAULT_QUIRKS
     """How its chat streams differ; other grammars have no quirks."""
-    rules: ChatRules = DEFAULT_RULES
+    rules: ChatRequestQuirks = DEFAULT_RULES
     """How its chat requests differ."""
     source: str = ""
     """Where these facts are from."""

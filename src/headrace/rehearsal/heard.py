@@ -1,6 +1,6 @@
 """What a model hears: a request body, read back into words, tools and results.
 
-The bodies are those of `headrace.requests`, or of anybody else who speaks the dialect.
+The bodies are those of `headrace.encoders`, or of anybody else who speaks the dialect.
 What is not there, or is not what it should be, is left out.
 """
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from headrace.wire.json_value import as_list, as_object, as_objects, as_text
+from headrace.wire.json.value import as_list, as_object, as_objects, as_text
 
 JSONObject: TypeAlias = dict[str, Any]
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]

@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from headrace.content import ErrorCategory, Usage
 from headrace.errors import UsageError
+from headrace.outcome import ErrorCategory
+from headrace.usage import Usage
 
 # A word with the blanks behind it; a JSON token or so with its comma or colon.
 _WORD = re.compile(r"\s*\S+\s*|\s+")

@@ -8,7 +8,7 @@ import msgspec
 
 from headrace.rehearsal.heard import Heard, HeardTool
 from headrace.rehearsal.reading import Reading
-from headrace.wire.json_value import as_list, as_object, as_text
+from headrace.wire.json.value import as_list, as_object, as_text
 
 Kind: TypeAlias = Literal["calculator", "clock", "notepad"]
 # By these names tools are known; any other is left alone.

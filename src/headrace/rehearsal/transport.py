@@ -13,11 +13,11 @@ from headrace.rehearsal.heard import Heard, heard_from
 from headrace.rehearsal.script import Line, Refuse, ScriptedTurn, Wait, turn
 from headrace.rehearsal.wire import DIALECTS, Occasion, Pause, Silence, Step, steps_of
 from headrace.rehearsal.wire.words import anthropic_error, openai_error
-from headrace.transport.broken import broken
-from headrace.transport.byte_stream import HTTPCall
-from headrace.transport.error_body import refused
+from headrace.transport.error_response import refused
 from headrace.transport.retry import Sleep
-from headrace.wire.json_value import as_object
+from headrace.transport.stream_error import broken
+from headrace.transport.transport import HTTPCall
+from headrace.wire.json.value import as_object
 
 Written: TypeAlias = ScriptedTurn | Sequence[Line | str] | str
 """A turn, its lines, or just what it says."""

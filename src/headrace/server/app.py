@@ -15,14 +15,14 @@ from starlette.routing import Route
 
 from headrace import __version__
 from headrace.engine import Agent
-from headrace.server.gate import Gate
+from headrace.server.http.openapi import openapi
+from headrace.server.http.routes.chat import Chat
+from headrace.server.http.routes.conversations import Conversations
+from headrace.server.http.routes.models import Models
+from headrace.server.http.security import Gate
+from headrace.server.http.static_ui import page_routes
+from headrace.server.http_error import JSON, refused
 from headrace.server.metrics import metrics
-from headrace.server.openapi import openapi
-from headrace.server.page import page_routes
-from headrace.server.problem import JSON, refused
-from headrace.server.routes.chat import Chat
-from headrace.server.routes.conversations import Conversations
-from headrace.server.routes.models import Models
 from headrace.server.service import Service
 from headrace.server.settings import Settings
 

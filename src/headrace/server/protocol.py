@@ -9,8 +9,8 @@ from headrace.messages import Message
 from headrace.projections import thinking, ux
 from headrace.projections.thinking import ThinkingProjection
 from headrace.projections.ux import UXProjection
-from headrace.server.frame import Encoding
-from headrace.server.store import RunRow
+from headrace.server.sse import Encoding
+from headrace.server.storage.store import RunRow
 
 Told: TypeAlias = Callable[[], Message]
 """The message of a run that goes on, as far as it is told."""

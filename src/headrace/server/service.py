@@ -12,21 +12,21 @@ from contextlib import aclosing
 import msgspec
 from starlette.requests import Request
 
+from headrace.encoders import Effort
 from headrace.engine import Agent
 from headrace.events import Record
-from headrace.requests import Effort
-from headrace.server.database import Database, StorageFailed
-from headrace.server.folder import DataFolder
-from headrace.server.live import LiveRuns
-from headrace.server.log import SQLiteLog
-from headrace.server.past import pages
-from headrace.server.problem import Problem
+from headrace.server.http_error import Problem
 from headrace.server.protocol import PROTOCOLS
-from headrace.server.recovery import UNSAVED, Recovery, missing
-from headrace.server.room import Room
+from headrace.server.runs.live_runs import LiveRuns
+from headrace.server.runs.quota import Room
+from headrace.server.runs.recovery import UNSAVED, Recovery, missing
+from headrace.server.runs.stored_frames import pages
 from headrace.server.settings import Settings
-from headrace.server.store import RunRow, SQLiteStore
-from headrace.server.token import LOCAL, Tokens
+from headrace.server.storage.access_tokens import LOCAL, Tokens
+from headrace.server.storage.data_folder import DataFolder
+from headrace.server.storage.database import Database, StorageFailed
+from headrace.server.storage.log import SQLiteLog
+from headrace.server.storage.store import RunRow, SQLiteStore
 
 _TIDY_S = 3600.0
 _MEND_S = 5.0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from headrace.requests import Effort
-from headrace.requests.rules import EFFORTS
+from headrace.encoders import Effort
+from headrace.encoders.chat.quirks import EFFORTS
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

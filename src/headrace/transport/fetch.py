@@ -19,10 +19,10 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from headrace.address import Address, address_from, is_public
-from headrace.content import ErrorCategory
 from headrace.errors import RequestFailed
-from headrace.transport.broken import StreamBroken, reason_of
-from headrace.transport.inflation import ENCODINGS, Inflation
+from headrace.outcome import ErrorCategory
+from headrace.transport.decompression import ENCODINGS, Inflation
+from headrace.transport.stream_error import StreamBroken, reason_of
 
 Allows: TypeAlias = Callable[[Address], bool]
 Lookup: TypeAlias = Callable[[str, int], Awaitable[list[str]]]

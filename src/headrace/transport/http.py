@@ -14,19 +14,19 @@ from typing import Self, TypeVar
 
 import aiohttp
 
-from headrace.content import ErrorCategory
 from headrace.errors import HeadraceError, RequestFailed, UsageError
-from headrace.transport.broken import StreamBroken, broken, reason_of
-from headrace.transport.byte_stream import HTTPCall
-from headrace.transport.error_body import holds_error, refused, request_id_of
-from headrace.transport.inflation import ENCODINGS, Inflation
+from headrace.outcome import ErrorCategory
+from headrace.transport.call_secrets import Secrets, address_of
+from headrace.transport.decompression import ENCODINGS, Inflation
+from headrace.transport.error_response import holds_error, refused, request_id_of
 from headrace.transport.limits import (
     DEFAULT_HTTP_LIMITS,
     DEFAULT_TIMEOUTS,
     HTTPLimits,
     Timeouts,
 )
-from headrace.transport.secret import Secrets, address_of
+from headrace.transport.stream_error import StreamBroken, broken, reason_of
+from headrace.transport.transport import HTTPCall
 
 T = TypeVar("T")
 

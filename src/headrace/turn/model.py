@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from headrace.encoders import Request
 from headrace.errors import UsageError
 from headrace.providers import CATALOGUE, Endpoint, Provider, resolve
-from headrace.requests import Request
-from headrace.transport.byte_stream import HTTPCall, Transport
-from headrace.turn.encoding import call_for
+from headrace.transport.transport import HTTPCall, Transport
+from headrace.turn.call import call_for
 from headrace.wire.decoder import Decoder
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -120,7 +120,7 @@ def _http_transport() -> Transport:
 
 
 def _grpc_transport() -> Transport:
-    from headrace.transport.grpc import GRPCTransport
+    from headrace.transport.grpc.transport import GRPCTransport
 
     return GRPCTransport()
 

@@ -6,15 +6,16 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
 from typing import Self, cast
 
-from headrace.content import Failure, FinishReason, Usage
 from headrace.errors import UsageError
 from headrace.events import Record, Stamp, TurnEvent, TurnFailed, TurnFinished
 from headrace.events.stamp import wall_clock
 from headrace.messages import Message, fold
-from headrace.transport.byte_stream import HTTPCall, Transport
-from headrace.transport.open_turn import OpenTurn, open_turn
+from headrace.outcome import ErrorInfo, FinishReason
+from headrace.transport.loop_thread import LoopThread, shared_loop
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
-from headrace.transport.sync import LoopThread, shared_loop
+from headrace.transport.transport import HTTPCall, Transport
+from headrace.turn.open_turn import OpenTurn, open_turn
+from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
 
@@ -160,7 +161,7 @@ class TurnStream:
         return last.reason if isinstance(last, TurnFinished) else None
 
     @property
-    def failure(self) -> Failure | None:
+    def failure(self) -> ErrorInfo | None:
         """What broke the turn, if something did."""
         return self.message.error if isinstance(self._last(), TurnFailed) else None
 

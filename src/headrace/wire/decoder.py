@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.content import Failure, FinishReason, Usage
 from headrace.errors import LimitExceeded, UsageError, WireError
 from headrace.events import OutputsKind, Record, TurnEvent
 from headrace.messages import Message, fold
+from headrace.outcome import ErrorInfo, FinishReason
+from headrace.usage import Usage
 from headrace.wire.detection import DIALECTS, ONLY_DIALECTS, detect
 from headrace.wire.dialects.chat import DEFAULT_QUIRKS, ChatDialect, ChatQuirks
 from headrace.wire.dialects.dialect import Dialect
@@ -158,7 +159,7 @@ class Decoder:
             self._break(error)
         return self._taken()
 
-    def fail(self, failure: Failure) -> list[TurnEvent]:
+    def fail(self, failure: ErrorInfo) -> list[TurnEvent]:
         """The bytes broke off for a reason that they do not tell, such as the network:
         close what is open and say it. Nothing, where the turn has ended already."""
         if self._is_closed or self._is_broken:
@@ -235,9 +236,9 @@ class Decoder:
         """The bytes break the format: one terminal event says so."""
         self._is_broken = True
         self._room = -1
-        self._give_up(Failure("protocol", str(error)))
+        self._give_up(ErrorInfo("protocol", str(error)))
 
-    def _give_up(self, failure: Failure) -> None:
+    def _give_up(self, failure: ErrorInfo) -> None:
         try:
             self._spoken().fail(failure)
         except WireError:
@@ -273,7 +274,7 @@ class Decoder:
         return None if self._dialect is None else self._dialect.ledger.finish_reason
 
     @property
-    def failure(self) -> Failure | None:
+    def failure(self) -> ErrorInfo | None:
         """What broke the turn, if something did."""
         return None if self._dialect is None else self._dialect.ledger.failure
 

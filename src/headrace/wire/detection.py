@@ -11,8 +11,8 @@ from headrace.wire.dialects.ollama import OllamaDialect
 from headrace.wire.dialects.responses import ResponsesDialect
 from headrace.wire.dialects.xai import XAIDialect
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_object
-from headrace.wire.payload import NotJSON, parse
+from headrace.wire.json.payload import NotJSON, parse
+from headrace.wire.json.value import as_object
 
 _AnyDialect: TypeAlias = (
     type[ChatDialect]

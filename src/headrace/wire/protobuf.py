@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from headrace.errors import LimitExceeded
-from headrace.wire.json_value import as_list, as_object
+from headrace.wire.json.value import as_list, as_object
 
 T = TypeVar("T", bound=msgspec.Struct)
 

@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 import msgspec
 
 from headrace import events as ev
-from headrace.content import END_TURN, TextContent
+from headrace.content import TextContent
 from headrace.engine.middleware.guard import Guard
 from headrace.events import Event, Record
 from headrace.messages import Message, fold
+from headrace.outcome import END_TURN
 from tests.engine.play import check_order
 
 Rewrite: TypeAlias = Callable[[Any], Any]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headrace import events as ev
-from headrace.content import Usage
+from headrace.encoders import Request
 from headrace.engine import Agent, Budget, Run, RunView, Terminate
 from headrace.engine.middleware.middleware import Deny, ToolCall
 from headrace.errors import UsageError
@@ -15,7 +15,7 @@ from headrace.messages import Message
 from headrace.rehearsal.clock import run_virtual
 from headrace.rehearsal.script import call, say, turn, usage
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.requests import Request
+from headrace.usage import Usage
 from tests.engine.play import MODELS, check_run, clock
 
 

@@ -8,10 +8,12 @@ import msgspec
 import pytest
 
 from headrace import events as ev
-from headrace.content import END_TURN, TextContent, Usage, aborted, other
+from headrace.content import TextContent
 from headrace.engine.middleware.guard import Guard
 from headrace.engine.middleware.withheld import WITHHELD
 from headrace.events import Event
+from headrace.outcome import END_TURN, aborted, other
+from headrace.usage import Usage
 from tests.engine.middleware.guarded import (
     TALK,
     Rewrite,

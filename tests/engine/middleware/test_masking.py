@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.engine.middleware.masking import API_KEYS, EMAIL, MARK, Mask, SecretPattern
-from headrace.engine.middleware.masking.mask import MaskedText
 from headrace.errors import UsageError
+from headrace.secrets import API_KEYS, EMAIL, MARK, Mask, SecretPattern
+from headrace.secrets.mask import MaskedText
 
 SECRETS = st.lists(st.text("ab", min_size=4, max_size=7), min_size=1, max_size=4)
 SIZES = st.lists(st.integers(1, 9), max_size=40)

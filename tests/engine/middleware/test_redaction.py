@@ -18,10 +18,8 @@ from hypothesis import strategies as st
 from headrace import events as ev
 from headrace.content import FileContent, JSONContent, TextContent
 from headrace.engine import Agent, JSONLinesTrace, Redaction, Run, ToolContext, ToolReturn
-from headrace.engine.middleware.masking import Mask
-from headrace.engine.middleware.masking.message import MessageMask
 from headrace.engine.middleware.middleware import Middleware, RunView
-from headrace.engine.tools import Tool
+from headrace.engine.middleware.redaction.messages import MessageMask
 from headrace.events import Record, encode_record
 from headrace.messages import (
     Activity,
@@ -40,6 +38,8 @@ from headrace.messages import (
 from headrace.rehearsal.clock import run_virtual
 from headrace.rehearsal.script import ScriptedTurn, call, cut, error, refuse, say, think, turn
 from headrace.rehearsal.transport import ScriptedTransport
+from headrace.secrets import Mask
+from headrace.tools import Tool
 from headrace.transport.retry import NEVER
 from tests.engine.play import MODELS, check_run, clock
 

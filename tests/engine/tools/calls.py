@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from headrace.content import JSONContent, TextContent
-from headrace.engine.tools import Tool, ToolContext, ToolReturn
+from headrace.tools import Tool, ToolContext, ToolReturn
 
 
 def called(function: Callable[..., Any] | Tool, args: Any = None, **given: Any) -> ToolReturn:

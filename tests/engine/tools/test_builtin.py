@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.engine.tools import Tool
-from headrace.engine.tools.builtin import NotePad, calculator, clock_tool, default_tools
-from headrace.engine.tools.builtin.page import Page
+from headrace.tools import Tool
+from headrace.tools.builtin import NotePad, calculator, clock_tool, default_tools
+from headrace.tools.builtin.page import Page
 from tests.engine.tools.calls import called, complaint, told, value
 
 

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from headrace.engine.tools.docstring import read_docstring
+from headrace.tools.docstring import read_docstring
 
 GOOGLE = """Find a place.
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from headrace.engine import Agent, RunLimits, Terminate
-from headrace.engine.tools import Tool, ToolContext, ToolReturn, tool
-from headrace.engine.tools.context import MAX_REPORT_CHARS, MAX_REPORTS
 from headrace.events import ToolProgress, ToolResult
 from headrace.testing import ScriptedTransport, call, run_virtual, say, turn
+from headrace.tools import Tool, ToolContext, ToolReturn, tool
+from headrace.tools.context import MAX_REPORT_CHARS, MAX_REPORTS
 from tests.engine.tools.calls import called, complaint, told, value
 
 who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
@@ -187,7 +187,7 @@ def test_a_coroutine_cleans_up_before_the_cancellation_is_over():
 def test_a_process_ends_although_a_tool_does_not():
     code = """
 import asyncio, time
-from headrace.engine.tools import Tool, ToolContext
+from headrace.tools import Tool, ToolContext
 def stuck(): time.sleep(600)
 async def main():
     task = asyncio.create_task(Tool(stuck).execute({}, ToolContext(closing_s=0.1)))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from headrace.engine.tools import ToolContext, ToolReturn
-from headrace.engine.tools.builtin import default_tools, fetch_tool
 from headrace.errors import UsageError
+from headrace.tools import ToolContext, ToolReturn
+from headrace.tools.builtin import default_tools, fetch_tool
 from tests.engine.tools.calls import complaint, told
 from tests.transport.test_fetch import only_here, page, site
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
-from headrace.engine.tools import ToolReturn
-from headrace.engine.tools.result import MAX_DATA_CHARS, shortened, tool_return
+from headrace.tools import ToolReturn
+from headrace.tools.result import MAX_DATA_CHARS, shortened, tool_return
 from tests.engine.tools.calls import called, complaint, told, value
 
 PICTURE = ImageContent(media_type="image/png", data="aGk=")

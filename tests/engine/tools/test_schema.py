@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
-from headrace.engine.tools import Tool, ToolContext, tool
 from headrace.errors import UsageError
+from headrace.tools import Tool, ToolContext, tool
 from tests.engine.tools.calls import called, complaint, told, value
 
 
@@ -182,7 +182,7 @@ def test_a_strict_schema_requires_everything_and_has_no_defaults():
 
 def test_pydantic_is_not_imported_for_types_of_others():
     code = (
-        "import sys; from headrace.engine.tools import Tool\n"
+        "import sys; from headrace.tools import Tool\n"
         "def f(a: int, b: list[str] | None = None): pass\n"
         "Tool(f); assert 'pydantic' not in sys.modules and 'aiohttp' not in sys.modules"
     )

@@ -20,10 +20,10 @@ from typing import Any
 import pyte
 import pytest
 
-from headrace.cli.answer import closing_line
 from headrace.cli.main import main
-from headrace.content import Usage
+from headrace.cli.terminal.answer import closing_line
 from headrace.events import TurnFinished, decode_record
+from headrace.usage import Usage
 from tests.unit.cli.server import provider
 from tests.unit.cli.stream import call, chunk, sse
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from headrace.cli.colour import Paint, Style, wants_colour
+from headrace.cli.terminal.color import Paint, Style, wants_colour
 
 
 class _Terminal(io.StringIO):

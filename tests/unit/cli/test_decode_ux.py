@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from headrace.cli.colour import Paint
-from headrace.cli.frame_printer import FrameRows
+from headrace.cli.commands.decode.frame_printer import FrameRows
+from headrace.cli.commands.decode.protocol import UX
 from headrace.cli.main import main
-from headrace.cli.vocabulary import UX
+from headrace.cli.terminal.color import Paint
 from headrace.projections.ux import UXFrame
 from headrace.projections.ux import frame as fr
 from tests.unit.cli.stream import FAILED, HELLO, THINK

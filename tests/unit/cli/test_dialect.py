@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.cli.dialect import recognise
-from headrace.cli.problem import Problem
-from headrace.cli.read import Read
+from headrace.cli.sources.dialect_guess import recognise
+from headrace.cli.sources.reads import Read
+from headrace.errors import InputError
 from tests.unit.cli.stream import ANTHROPIC, FAILED, FOREIGN_STREAM, HELLO, chunk, sse
 
 DONE = "[DONE]"
@@ -62,17 +62,17 @@ def test_a_lonely_error_of_a_known_shape_names_its_dialect() -> None:
     ],
 )
 def test_a_stream_of_nobody_is_a_problem_that_lists_the_dialects(data: bytes) -> None:
-    with pytest.raises(Problem, match="--dialect: chat, anthropic, responses"):
+    with pytest.raises(InputError, match="--dialect: chat, anthropic, responses"):
         _recognised(data)
 
 
 def test_a_framing_that_does_not_fit_is_said() -> None:
-    with pytest.raises(Problem, match="another --framing"):
+    with pytest.raises(InputError, match="another --framing"):
         _recognised(HELLO, "json-array")
 
 
 def test_an_empty_stream_is_said_to_be_empty() -> None:
-    with pytest.raises(Problem, match="empty"):
+    with pytest.raises(InputError, match="empty"):
         _recognised(b"")
 
 

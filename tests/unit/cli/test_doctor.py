@@ -17,14 +17,18 @@ from typing import Any, NamedTuple
 import pytest
 
 import headrace
-from headrace.cli import doctor_data, doctor_machine, doctor_package, doctor_port, holder
-from headrace.cli.doctor_machine import clock_finding
-from headrace.cli.doctor_package import extras_of, numbers
+from headrace.cli.commands.doctor import data as doctor_data
+from headrace.cli.commands.doctor import folder_lock as holder
+from headrace.cli.commands.doctor import machine as doctor_machine
+from headrace.cli.commands.doctor import package as doctor_package
+from headrace.cli.commands.doctor import port as doctor_port
+from headrace.cli.commands.doctor.machine import clock_finding
+from headrace.cli.commands.doctor.package import extras_of, numbers
 from headrace.cli.main import main
 from headrace.cli.parser import build_parser
 from headrace.providers import CATALOGUE
-from headrace.server.folder import DataFolder
-from headrace.server.schema import MIGRATIONS
+from headrace.server.storage.data_folder import DataFolder
+from headrace.server.storage.migrations import MIGRATIONS
 from tests.server.serving import scripted, served
 from tests.unit.cli.folder import TURNS, change, kept
 

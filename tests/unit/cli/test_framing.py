@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.cli.framing import framing_by_name, framing_by_start, is_stream_name
-from headrace.cli.problem import Problem
+from headrace.cli.sources.framing_guess import (
+    framing_by_name,
+    framing_by_start,
+    is_stream_name,
+)
+from headrace.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -29,12 +33,12 @@ def test_the_ending_tells(name: str, framing: str | None) -> None:
 
 @pytest.mark.parametrize("name", ["a.eventstream", "a.nul"])
 def test_what_we_do_not_read_yet_is_said(name: str) -> None:
-    with pytest.raises(Problem, match="not supported yet"):
+    with pytest.raises(InputError, match="not supported yet"):
         framing_by_name(name)
 
 
 def test_a_list_of_reads_is_no_stream() -> None:
-    with pytest.raises(Problem, match="give the stream itself"):
+    with pytest.raises(InputError, match="give the stream itself"):
         framing_by_name("a.sse.chunks.json")
 
 
@@ -63,12 +67,12 @@ def test_the_first_bytes_tell_however_they_come(start: bytes, framing: str) -> N
 
 
 def test_unknown_bytes_are_a_problem_that_lists_the_framings() -> None:
-    with pytest.raises(Problem, match="--framing: sse, ndjson"):
+    with pytest.raises(InputError, match="--framing: sse, ndjson"):
         framing_by_start(iter([b"<html>"]))
 
 
 def test_nothing_is_said_to_be_empty() -> None:
-    with pytest.raises(Problem, match="empty"):
+    with pytest.raises(InputError, match="empty"):
         framing_by_start(iter([b" \n"]))
 
 

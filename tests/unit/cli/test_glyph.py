@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.glyph import fitted, padded, visible, wrapped
+from headrace.cli.terminal.fitted_text import fitted, padded, visible, wrapped
 
 
 @pytest.mark.parametrize(

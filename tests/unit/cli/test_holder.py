@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import headrace
-from headrace.cli.holder import holding
-from headrace.server.folder import DataFolder
+from headrace.cli.commands.doctor.folder_lock import holding
+from headrace.server.storage.data_folder import DataFolder
 
 
 def test_a_folder_that_is_held_tells_by_whom(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 import pytest
 
 from headrace.cli.main import main
+from headrace.recording.file import READS_ENDING
 from headrace.rehearsal.script import call, say, think, turn
-from headrace.transport.recording import READS_ENDING
 from tests.server.serving import scripted, served
 from tests.unit.cli.folder import change, kept, run_of, weather
 from tests.unit.cli.stream import HELLO, THINK

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import headrace
-from headrace.cli import decode
+from headrace.cli.commands.decode import command as decode
 from headrace.cli.main import main
 from tests.unit.cli.stream import HELLO, chunk, sse
 

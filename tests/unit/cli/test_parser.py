@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.cli.commands.decode.protocol import VOCABULARIES
 from headrace.cli.main import main
 from headrace.cli.option import DIALECT_NAMES, FRAMING_NAMES, VOCABULARY_NAMES
-from headrace.cli.vocabulary import VOCABULARIES
 from headrace.wire.detection import DIALECTS
 from headrace.wire.framing import FRAMINGS
 

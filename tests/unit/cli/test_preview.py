@@ -7,17 +7,11 @@ from typing import get_args
 import pytest
 
 from headrace import events
-from headrace.cli.colour import Style
-from headrace.cli.preview import preview, usage_words
-from headrace.content import (
-    END_TURN,
-    FileContent,
-    ImageContent,
-    JSONContent,
-    TextContent,
-    Usage,
-    other,
-)
+from headrace.cli.terminal.color import Style
+from headrace.cli.terminal.event_text import preview, usage_words
+from headrace.content import FileContent, ImageContent, JSONContent, TextContent
+from headrace.outcome import END_TURN, other
+from headrace.usage import Usage
 
 USAGE = Usage(
     input_tokens=1200, cached_input_tokens=1000, output_tokens=7, reasoning_tokens=3, cost=0.5

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from headrace.cli import progress
-from headrace.cli.progress import Progress
+from headrace.cli.terminal import progress
+from headrace.cli.terminal.progress import Progress
 
 
 def _as_terminal(monkeypatch: pytest.MonkeyPatch, *, err: bool, out: bool) -> None:

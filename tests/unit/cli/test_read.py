@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from headrace.cli.read import (
+from headrace.cli.sources.reads import (
     Read,
     ReadClock,
     arriving,
@@ -12,7 +12,7 @@ from headrace.cli.read import (
     paced,
     recorded,
 )
-from headrace.transport.recording import Recording
+from headrace.recording.file import Recording
 
 
 def test_a_large_file_comes_in_pieces() -> None:

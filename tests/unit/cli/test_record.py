@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.cli.commands.record.command import _split
 from headrace.cli.main import main
-from headrace.cli.record import _split
 from tests.shared import SHARED
 from tests.unit.cli.server import provider
 from tests.unit.cli.stream import chunk, sse

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.cli.commands.replay.run import ReplayAgent, whole_run
 from headrace.cli.main import main
-from headrace.cli.replay_run import ReplayAgent, whole_run
-from headrace.content import END_TURN
 from headrace.events import (
     Record,
     RunClosed,
@@ -31,9 +30,10 @@ from headrace.events import (
     TurnStarted,
 )
 from headrace.messages import fold
+from headrace.outcome import END_TURN
+from headrace.recording.file import READS_ENDING
 from headrace.rehearsal.script import call, say, turn
-from headrace.transport.recording import READS_ENDING
-from headrace.wire.skin import decode
+from headrace.wire.decode import decode
 from tests.shared import SHARED
 from tests.unit.cli.folder import change, kept, run_of
 from tests.unit.cli.stream import FAILED, HELLO, THINK
@@ -88,7 +88,7 @@ def test_it_takes_its_recorded_time_or_a_share_of_it(
     speed: str, seconds: float, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     time = VirtualTime()
-    monkeypatch.setattr("headrace.cli.replay.time", time)
+    monkeypatch.setattr("headrace.cli.commands.replay.command.time", time)
     file = recorded(tmp_path, HELLO, cuts=4, pause_ms=100)
     assert main(["replay", "--speed", speed, str(file)]) == 0
     assert capsys.readouterr().out == "Hello\n"

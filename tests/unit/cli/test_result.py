@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headrace import decode
-from headrace.cli.result import result_row
+from headrace.cli.commands.decode.result import result_row
 from headrace.messages import fold, fold_candidates
 from tests.unit.cli.stream import ANTHROPIC, FAILED, HELLO, THINK, call, chunk, sse
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.cli.commands.serve.command import _prefix
 from headrace.cli.main import main
-from headrace.cli.serve import _prefix
 
 Capture = pytest.CaptureFixture[str]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.cli.soft_wrap import SoftWrap
+from headrace.cli.terminal.soft_wrap import SoftWrap
 
 ROWS = [
     ("between words", "one two three four", "one two\nthree four"),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.problem import Problem
-from headrace.cli.source import Wanted, find_sources, open_source
+from headrace.cli.sources.source import Wanted, find_sources, open_source
+from headrace.errors import InputError
 from tests.unit.cli.stream import HELLO
 
 
@@ -38,7 +38,7 @@ def test_names_stay_as_given_and_in_order(tmp_path: Path) -> None:
 def test_a_folder_without_streams_is_a_problem(tmp_path: Path) -> None:
     _tree(tmp_path, "notes.md")
     (name,) = find_sources([str(tmp_path)])
-    with pytest.raises(Problem, match="no recorded streams"), open_source(name, Wanted()):
+    with pytest.raises(InputError, match="no recorded streams"), open_source(name, Wanted()):
         pass
 
 

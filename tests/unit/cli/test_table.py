@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.cli.colour import Paint
-from headrace.cli.table import Table
-from headrace.content import END_TURN
+from headrace.cli.terminal.color import Paint
+from headrace.cli.terminal.record_table import Table
 from headrace.events import (
     Event,
     Record,
@@ -14,6 +13,7 @@ from headrace.events import (
     TurnFinished,
     UnknownEvent,
 )
+from headrace.outcome import END_TURN
 
 PLAIN = Table(60, Paint(False))
 

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace import events as ev
-from headrace.cli.colour import Paint
-from headrace.cli.line import plain_signs
 from headrace.cli.main import main
-from headrace.cli.timeline_layout import (
+from headrace.cli.terminal.color import Paint
+from headrace.cli.terminal.lines import plain_signs
+from headrace.cli.timeline.layout import (
     MAX_LANES,
     Scale,
     count_words,
@@ -29,13 +29,14 @@ from headrace.cli.timeline_layout import (
     tick_words,
     ticks,
 )
-from headrace.cli.timeline_printer import TimelinePrinter
-from headrace.cli.timeline_svg import WIDTH, timeline_svg
-from headrace.cli.timeline_text import timeline_lines
-from headrace.content import END_TURN, Usage
+from headrace.cli.timeline.printer import TimelinePrinter
+from headrace.cli.timeline.svg import WIDTH, timeline_svg
+from headrace.cli.timeline.text import timeline_lines
 from headrace.events import Event, Record
-from headrace.phases.span import Span
-from headrace.phases.timeline import Timeline, timeline
+from headrace.outcome import END_TURN
+from headrace.timeline.span import Span
+from headrace.timeline.timeline import Timeline, timeline
+from headrace.usage import Usage
 from tests.authored import anthropic_streams, chat_streams
 from tests.corpus import recorded
 from tests.unit.cli.stream import HELLO, THINK

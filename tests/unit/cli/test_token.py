@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from headrace.cli.main import main
-from headrace.server.database import Database
-from headrace.server.token import Tokens
+from headrace.server.storage.access_tokens import Tokens
+from headrace.server.storage.database import Database
 
 Capture = pytest.CaptureFixture[str]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace import events as ev
-from headrace.content import END_TURN, MAX_TOKENS, TOOL_USE, Failure, TextContent, Usage
+from headrace.content import TextContent
 from headrace.events import Event, Record, UnknownEvent
 from headrace.messages import (
     CallPart,
@@ -15,6 +15,8 @@ from headrace.messages import (
     fold,
     fold_candidates,
 )
+from headrace.outcome import END_TURN, MAX_TOKENS, TOOL_USE, ErrorInfo
+from headrace.usage import Usage
 
 
 def records(*events: Event, step: int = 0, first: int = 1) -> list[Record]:
@@ -124,7 +126,7 @@ def test_a_failed_turn_keeps_what_came_and_says_what_broke() -> None:
     )
     assert message.text == "half"
     assert message.finish is None
-    assert message.error == Failure("incomplete", "cut", retryable=True)
+    assert message.error == ErrorInfo("incomplete", "cut", retryable=True)
 
 
 def test_a_run_is_one_message_with_its_results_in_call_order() -> None:

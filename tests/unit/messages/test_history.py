@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.content import (
-    END_TURN,
-    MAX_TOKENS,
-    TOOL_USE,
-    Failure,
-    FinishReason,
-    TextContent,
-    aborted,
-)
+from headrace.content import TextContent
 from headrace.messages import (
     CallPart,
     CallResult,
@@ -29,8 +21,9 @@ from headrace.messages import (
     Turn,
     history,
 )
+from headrace.outcome import END_TURN, MAX_TOKENS, TOOL_USE, ErrorInfo, FinishReason, aborted
 
-CUT = Failure("incomplete", "cut")
+CUT = ErrorInfo("incomplete", "cut")
 
 
 def numbers(part: int) -> dict[str, Any]:
@@ -54,7 +47,7 @@ def said(
     *parts: Part,
     results: tuple[CallResult, ...] = (),
     finish: FinishReason | None = END_TURN,
-    error: Failure | None = None,
+    error: ErrorInfo | None = None,
 ) -> Message:
     turn = Turn(parts=parts, results=results, finish=finish, error=error, dialect="anthropic")
     return Message(role="assistant", turns=(turn,))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.phases.marker import MAX_MARKER_CHARS, MarkerReader
+from headrace.status.marker import MAX_MARKER_CHARS, MarkerReader
 
 PIECES = st.sampled_from(
     ["[STATUS: reading]", "[STATUS:", "[", "]", " ", "\n", "[S", "TATUS: x]", "word",

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from headrace.content import Failure, TextContent, Usage
+from headrace.content import TextContent
 from headrace.messages import (
     Activity,
     CallPart,
@@ -20,9 +20,11 @@ from headrace.messages import (
     Turn,
     fold,
 )
-from headrace.phases.message_timeline import message_timeline
-from headrace.phases.timeline import Timeline, timeline
-from headrace.wire.skin import decode
+from headrace.outcome import ErrorInfo
+from headrace.timeline.from_message import message_timeline
+from headrace.timeline.timeline import Timeline, timeline
+from headrace.usage import Usage
+from headrace.wire.decode import decode
 from tests.authored import anthropic_streams, chat_streams
 from tests.unit.cli.stream import HELLO, THINK
 
@@ -100,7 +102,7 @@ def test_every_kind_of_part_and_end_is_told() -> None:
         MediaPart(part=4, **place, media_type="image/png"),
         OpaquePart(part=5, **place, kind="box", data="{}"),
     )
-    error = Failure("server", "gone")
+    error = ErrorInfo("server", "gone")
     turn = Turn(dialect="chat", parts=parts, error=error)
     message = Message(role="assistant", turns=(turn,), error=error, usage=Usage(output_tokens=3))
     told = message_timeline(message)

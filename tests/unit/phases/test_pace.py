@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.content import Usage
-from headrace.phases.pace import Pace, pace
-from headrace.phases.span import Span, SpanKind
-from headrace.phases.timeline import Timeline
+from headrace.timeline.pace import Pace, pace
+from headrace.timeline.span import Span, SpanKind
+from headrace.timeline.timeline import Timeline
+from headrace.usage import Usage
 
 
 def span(kind: SpanKind, start_ms: int, end_ms: int, path: tuple[str, ...] = ()) -> Span:

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from headrace.content import END_TURN, TOOL_USE
+from headrace.outcome import END_TURN, TOOL_USE
 from headrace.phases import OutputStats, output_status
 
 # finished, reasoning, content, call, reasoning last → reasoning, content

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace import events as ev
-from headrace.content import END_TURN, MAX_TOKENS, TOOL_USE
-from headrace.phases import StatusReader
-from headrace.phases.sentence import SentenceReader
-from headrace.phases.status import COOLDOWN_MS
-from headrace.phases.tool_status import tool_phrase
+from headrace.outcome import END_TURN, MAX_TOKENS, TOOL_USE
+from headrace.status import StatusReader
+from headrace.status.reader import COOLDOWN_MS
+from headrace.status.sentence import SentenceReader
+from headrace.status.tool_phrase import tool_phrase
 from tests.phases.excerpts import EXCERPTS
 from tests.phases.records import Turn, records
 

@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace import events as ev
-from headrace.content import END_TURN, TOOL_USE, Failure, TextContent, Usage, aborted
+from headrace.content import TextContent
 from headrace.events import Event, Record, UnknownEvent
-from headrace.phases.lane import lanes
-from headrace.phases.pulse import MAX_BINS
-from headrace.phases.span import Span
-from headrace.phases.timeline import Gap, Timeline, TimelineReader, timeline
+from headrace.outcome import END_TURN, TOOL_USE, ErrorInfo, aborted
+from headrace.timeline.lane import lanes
+from headrace.timeline.pulse import MAX_BINS
+from headrace.timeline.span import Span
+from headrace.timeline.timeline import Gap, Timeline, TimelineReader, timeline
+from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 from tests.authored import anthropic_streams, chat_streams
 from tests.wire import events_of
@@ -272,7 +274,7 @@ def test_gaps_are_a_second_and_a_tenth_of_the_whole_unless_told() -> None:
     ("last", "finish", "error"),
     [
         (ev.TurnFinished(reason=END_TURN), END_TURN, None),
-        (ev.TurnFailed(category="server", message="no"), None, Failure("server", "no")),
+        (ev.TurnFailed(category="server", message="no"), None, ErrorInfo("server", "no")),
         (UnknownEvent("odd", b"{}"), None, None),
     ],
 )
@@ -293,7 +295,7 @@ def test_a_run_ends_with_its_own_word_and_usage() -> None:
     ended = timeline(records([*begun, (9, ev.RunFinished(aborted("cancelled")))]))
     assert (ended.finish, ended.usage) == (aborted("cancelled"), USED)
     failed = timeline(records([*begun, (9, ev.RunFailed(category="network", message="gone"))]))
-    assert failed.error == Failure("network", "gone")
+    assert failed.error == ErrorInfo("network", "gone")
 
 
 USED = Usage(input_tokens=1, output_tokens=2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.phases.tool_kind import tool_kind
+from headrace.status.tool_kind import tool_kind
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from headrace import events as ev
-from headrace.content import END_TURN, TOOL_USE, Usage, aborted
 from headrace.errors import UsageError
+from headrace.outcome import END_TURN, TOOL_USE, aborted
 from headrace.phases import Notice, PhaseTracker
+from headrace.usage import Usage
 from tests.phases.records import Turn, records
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from docs.thinking import DOCUMENT, FIRST, LAST, ORDER, picture
 from docs.watching import frame_structs, type_of
 from headrace import events as ev
-from headrace.content import END_TURN, TOOL_USE, ImageContent, JSONContent, TextContent, aborted
+from headrace.content import ImageContent, JSONContent, TextContent
+from headrace.outcome import END_TURN, TOOL_USE, aborted
 from headrace.projections.thinking import ThinkingFrame, ThinkingProjection, frame_type
 from tests.authored import Stream, anthropic_streams, chat_streams
 from tests.corpus.recorded import FRAMINGS, read, rows

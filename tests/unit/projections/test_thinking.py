@@ -8,19 +8,11 @@ import msgspec
 import pytest
 
 from headrace import events as ev
-from headrace.content import (
-    END_TURN,
-    MAX_TOKENS,
-    TOOL_USE,
-    FileContent,
-    ImageContent,
-    JSONContent,
-    TextContent,
-    Usage,
-    aborted,
-)
+from headrace.content import FileContent, ImageContent, JSONContent, TextContent
 from headrace.errors import UsageError
+from headrace.outcome import END_TURN, MAX_TOKENS, TOOL_USE, aborted
 from headrace.projections.thinking import ThinkingProjection, encode_frame
+from headrace.usage import Usage
 from tests.phases.records import Turn, records
 
 

@@ -8,17 +8,10 @@ import msgspec
 import pytest
 
 from headrace import events as ev
-from headrace.content import (
-    END_TURN,
-    TOOL_USE,
-    ImageContent,
-    JSONContent,
-    TextContent,
-    Usage,
-    aborted,
-)
+from headrace.content import ImageContent, JSONContent, TextContent
 from headrace.errors import UsageError
 from headrace.messages import Message, fold
+from headrace.outcome import END_TURN, TOOL_USE, aborted
 from headrace.projections.ux import (
     UXProjection,
     decode_frame,
@@ -27,6 +20,7 @@ from headrace.projections.ux import (
     to_event,
 )
 from headrace.projections.ux.tool_kind import kind_of
+from headrace.usage import Usage
 from tests.phases.records import Turn, records
 from tests.phases.ux_order import check_ux
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import END_TURN, Content, FinishReason, TextContent
+from headrace.content import Content, TextContent
+from headrace.encoders import Options, Request
 from headrace.messages import (
     CallPart,
     CallResult,
@@ -21,7 +22,7 @@ from headrace.messages import (
     TextPart,
     Turn,
 )
-from headrace.requests import Options, Request
+from headrace.outcome import END_TURN, FinishReason
 
 
 def _numbers(part: int, item: int | None) -> dict[str, Any]:

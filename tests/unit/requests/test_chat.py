@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
+from headrace.encoders import ChatRequestQuirks, OutputSchema, Tool, encode_chat
 from headrace.errors import UsageError
 from headrace.messages import Message
-from headrace.requests import ChatRules, OutputSchema, Tool, encode_chat
 from tests.unit.requests.conversation import (
     asked,
     call,
@@ -30,12 +30,12 @@ LOOK = Tool(name="look", description="Looks.", parameters=SCHEMA)
 PNG = ImageContent(media_type="image/png", data="AAAA")
 
 
-def messages(*given: Message, rules: ChatRules | None = None, **more: Any) -> list[Any]:
-    body = encode_chat(request(*given, **more), rules or ChatRules())
+def messages(*given: Message, rules: ChatRequestQuirks | None = None, **more: Any) -> list[Any]:
+    body = encode_chat(request(*given, **more), rules or ChatRequestQuirks())
     return plain(body)["messages"]
 
 
-def replied(*parts: Any, rules: ChatRules | None = None, **more: Any) -> dict[str, Any]:
+def replied(*parts: Any, rules: ChatRequestQuirks | None = None, **more: Any) -> dict[str, Any]:
     return messages(asked("hi"), said(*parts, **more), rules=rules)[1]
 
 
@@ -57,7 +57,7 @@ def test_every_option_has_its_place() -> None:
             tools=(LOOK,),
             system="Be brief.",
         ),
-        ChatRules(effort="reasoning_effort", max_tokens_field="max_completion_tokens"),
+        ChatRequestQuirks(effort="reasoning_effort", max_tokens_field="max_completion_tokens"),
     )
     assert body == {
         "model": "m-1",
@@ -105,7 +105,7 @@ def test_every_option_has_its_place() -> None:
 def test_the_effort_turns_the_providers_own_knob(
     knob: Any, effort: Any, expected: dict[str, Any]
 ) -> None:
-    body = encode_chat(request(effort=effort), ChatRules(effort=knob))
+    body = encode_chat(request(effort=effort), ChatRequestQuirks(effort=knob))
     assert expected.items() <= body.items()
 
 
@@ -114,28 +114,28 @@ def test_the_effort_turns_the_providers_own_knob(
     [("minimal", "low"), ("low", "low"), ("medium", "low"), ("high", "high"), ("max", "high")],
 )
 def test_an_effort_that_the_provider_lacks_is_the_next_lower(effort: Any, word: str) -> None:
-    rules = ChatRules(effort="reasoning_effort", efforts=("low", "high"))
+    rules = ChatRequestQuirks(effort="reasoning_effort", efforts=("low", "high"))
     assert encode_chat(request(effort=effort), rules)["reasoning_effort"] == word
 
 
 @pytest.mark.parametrize(
     ("rules", "option"),
     [
-        (ChatRules(), {"effort": "low"}),
-        (ChatRules(effort="reasoning_effort", efforts=("low",)), {"effort": "none"}),
-        (ChatRules(has_seed=False), {"seed": 1}),
-        (ChatRules(has_output_schema=False), {"output": OutputSchema(schema=SCHEMA)}),
+        (ChatRequestQuirks(), {"effort": "low"}),
+        (ChatRequestQuirks(effort="reasoning_effort", efforts=("low",)), {"effort": "none"}),
+        (ChatRequestQuirks(has_seed=False), {"seed": 1}),
+        (ChatRequestQuirks(has_output_schema=False), {"output": OutputSchema(schema=SCHEMA)}),
     ],
 )
 def test_an_option_that_the_provider_lacks_is_an_error(
-    rules: ChatRules, option: dict[str, Any]
+    rules: ChatRequestQuirks, option: dict[str, Any]
 ) -> None:
     with pytest.raises(UsageError, match="leave"):
         encode_chat(request(**option), rules)
 
 
 def test_usage_is_asked_for_only_where_it_is_understood() -> None:
-    assert "stream_options" not in encode_chat(request(), ChatRules(asks_for_usage=False))
+    assert "stream_options" not in encode_chat(request(), ChatRequestQuirks(asks_for_usage=False))
 
 
 def test_a_strict_tool_says_so() -> None:
@@ -271,7 +271,7 @@ def test_an_id_that_comes_again_in_a_conversation_is_another() -> None:
 
 
 def test_mistral_has_a_pattern_of_its_own() -> None:
-    rules = ChatRules(call_id_pattern="[A-Za-z0-9]{9}")
+    rules = ChatRequestQuirks(call_id_pattern="[A-Za-z0-9]{9}")
     tool_call = replied(call(0, "toolu_01ABC"), rules=rules, dialect="anthropic")["tool_calls"][0]
     assert len(tool_call["id"]) == 9
     kept = replied(call(0, "abcDEF123"), rules=rules, dialect="anthropic")["tool_calls"][0]
@@ -283,10 +283,10 @@ def test_mistral_has_a_pattern_of_its_own() -> None:
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_plain_reasoning_goes_back_in_the_providers_field(field: Any) -> None:
-    rules = ChatRules(replays=field)
+    rules = ChatRequestQuirks(replays=field)
     message = replied(thought(0, "hm, "), thought(1, "yes"), text(2, "Yes."), rules=rules)
     assert message == {"role": "assistant", "content": "Yes.", field: "hm, yes"}
-    assert replied(thought(0, "hm"), text(1, "Yes."), rules=ChatRules()).keys() == {
+    assert replied(thought(0, "hm"), text(1, "Yes."), rules=ChatRequestQuirks()).keys() == {
         "role",
         "content",
     }
@@ -294,7 +294,7 @@ def test_plain_reasoning_goes_back_in_the_providers_field(field: Any) -> None:
 
 @pytest.mark.parametrize("elsewhere", [{"dialect": "gemini"}, {"provider": "q"}, {"model": "n"}])
 def test_reasoning_of_another_is_left_out_and_the_rest_stays(elsewhere: dict[str, Any]) -> None:
-    rules = ChatRules(replays="reasoning_content")
+    rules = ChatRequestQuirks(replays="reasoning_content")
     message = replied(thought(0, "hm"), text(1, "Yes."), call(2), rules=rules, **elsewhere)
     assert message["content"] == "Yes."
     assert len(message["tool_calls"]) == 1
@@ -303,7 +303,7 @@ def test_reasoning_of_another_is_left_out_and_the_rest_stays(elsewhere: dict[str
 
 @pytest.mark.parametrize("blank", ["", " "])
 def test_a_call_without_reasoning_has_a_blank_where_one_is_demanded(blank: str) -> None:
-    rules = ChatRules(replays="reasoning_content", blank_reasoning=blank)
+    rules = ChatRequestQuirks(replays="reasoning_content", blank_reasoning=blank)
     assert replied(call(0), rules=rules)["reasoning_content"] == blank
     assert replied(call(0), rules=rules, dialect="gemini")["reasoning_content"] == blank
     assert replied(thought(0, "hm"), call(1), rules=rules)["reasoning_content"] == "hm"
@@ -318,7 +318,7 @@ def test_details_go_back_one_by_one_in_their_order() -> None:
         thought(2, "in short", kind="summary", provider_data={"index": 2}),
         text(3, "Yes."),
     )
-    message = replied(*parts, rules=ChatRules(replays="reasoning_details"))
+    message = replied(*parts, rules=ChatRequestQuirks(replays="reasoning_details"))
     assert message["reasoning_details"] == [
         {"type": "reasoning.text", "text": "hm", "signature": "S1", **facts, "id": "r1"},
         {
@@ -333,14 +333,14 @@ def test_details_go_back_one_by_one_in_their_order() -> None:
 
 def test_where_no_details_came_the_words_go_back() -> None:
     message = replied(
-        thought(0, "hm"), text(1, "Yes."), rules=ChatRules(replays="reasoning_details")
+        thought(0, "hm"), text(1, "Yes."), rules=ChatRequestQuirks(replays="reasoning_details")
     )
     assert message == {"role": "assistant", "content": "Yes.", "reasoning": "hm"}
 
 
 def test_thoughts_stand_among_the_content_where_they_stood() -> None:
     parts = (thought(0, "a"), text(1, "b"), thought(2, "c"), text(3, "d"))
-    message = replied(*parts, rules=ChatRules(replays="thinking_parts"))
+    message = replied(*parts, rules=ChatRequestQuirks(replays="thinking_parts"))
     kinds = [entry["type"] for entry in message["content"]]
     assert kinds == ["thinking", "text", "thinking", "text"]
     assert message["content"][0] == {
@@ -350,7 +350,7 @@ def test_thoughts_stand_among_the_content_where_they_stood() -> None:
 
 
 def test_an_opaque_seal_goes_back_beside_the_words() -> None:
-    rules = ChatRules(replays="reasoning_text")
+    rules = ChatRequestQuirks(replays="reasoning_text")
     message = replied(thought(0, "hm", signature="S"), text(1, "Yes."), rules=rules)
     assert (message["reasoning_text"], message["reasoning_opaque"]) == ("hm", "S")
     sealed = replied(thought(0, "", signature="S"), text(1, "Yes."), rules=rules)

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
+from headrace.encoders import OutputSchema, Tool, encode_gemini
+from headrace.encoders.gemini import NO_SIGNATURE
 from headrace.errors import UsageError
 from headrace.messages import Message
-from headrace.requests import OutputSchema, Tool, encode_gemini
-from headrace.requests.gemini import NO_SIGNATURE
 from tests.unit.requests.conversation import (
     asked,
     call,

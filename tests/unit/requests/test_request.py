@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.encoders import Options, OutputSchema, Tool, options_from
+from headrace.encoders.model_family import family, generation, is_since
 from headrace.errors import UsageError
-from headrace.requests import Options, OutputSchema, Tool, options_from
-from headrace.requests.model import family, generation, is_since
 from tests.unit.requests.conversation import request
 
 LOOK = Tool(name="look")

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
+from headrace.encoders import OutputSchema, Tool, encode_responses
 from headrace.errors import UsageError
 from headrace.messages import Message
-from headrace.requests import OutputSchema, Tool, encode_responses
 from tests.unit.requests.conversation import (
     asked,
     call,

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
+from headrace.encoders import Effort, OutputSchema, Tool, encode_xai
 from headrace.messages import Activity, Message, Seal
-from headrace.requests import Effort, OutputSchema, Tool, encode_xai
 from tests.published import accepts
 from tests.unit.requests.conversation import (
     asked,

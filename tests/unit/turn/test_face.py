@@ -13,7 +13,8 @@ import headrace
 from headrace import Message, Tool, UsageError
 from headrace import events as ev
 from headrace.content import ImageContent, TextContent
-from headrace.transport import HTTPCall, ReplayTransport
+from headrace.recording import ReplayTransport
+from headrace.transport import HTTPCall
 from tests.wire import chunk, sse
 
 ANSWER = sse(

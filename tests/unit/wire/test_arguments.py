@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.wire.arguments import Extent, MalformedArguments, parse_arguments
+from headrace.wire.call_arguments import Extent, MalformedArguments, parse_arguments
 
 
 @given(

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headrace import ChatQuirks, Decoder, Failure, Limits, UsageError, decode, decode_async
+from headrace import ChatQuirks, Decoder, ErrorInfo, Limits, UsageError, decode, decode_async
 from headrace import events as ev
-from headrace.content import END_TURN, Usage
+from headrace.outcome import END_TURN
+from headrace.usage import Usage
 from tests.wire import chunk, events_of, kinds, message_of, only, sse
 
 HELLO = sse(chunk({"content": "hello"}, usage={"prompt_tokens": 2}), chunk({}, finish="stop"))
@@ -99,10 +100,10 @@ def test_quirks_do_no_harm_to_a_stream_of_another_dialect() -> None:
 def test_a_turn_can_be_failed_from_outside_once() -> None:
     decoder = Decoder()
     events = decoder.feed(HELLO[:-40])
-    events += decoder.fail(Failure("network", "connection reset", retryable=True))
+    events += decoder.fail(ErrorInfo("network", "connection reset", retryable=True))
     assert only(events, ev.TurnFailed)[0].message == "connection reset"
     assert message_of(events).text == "hello"
-    assert decoder.fail(Failure("network", "again")) == []
+    assert decoder.fail(ErrorInfo("network", "again")) == []
     assert decoder.close() == []
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from headrace.content import ERROR_CATEGORIES
-from headrace.wire.failure import MAX_MESSAGE_CHARS, categorise, failure_from, scrub
+from headrace.outcome import ERROR_CATEGORIES
+from headrace.secrets.scrub import MAX_MESSAGE_CHARS, scrub
+from headrace.wire.error import categorise, failure_from
 
 
 @pytest.mark.parametrize(

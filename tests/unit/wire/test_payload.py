@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from headrace.errors import LimitExceeded
-from headrace.wire.payload import NotJSON, PayloadDecoder, check_depth, parse
+from headrace.wire.json.payload import NotJSON, PayloadDecoder, check_depth, parse
 
 
 class Inner(msgspec.Struct):

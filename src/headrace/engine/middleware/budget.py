@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import Usage
+from headrace.encoders import Request
 from headrace.engine.middleware.middleware import Deny, Middleware, RunView, ToolCall
-from headrace.engine.terminate import Terminate
-from headrace.errors import UsageError
-from headrace.requests import Request
+from headrace.errors import Terminate, UsageError
+from headrace.usage import Usage
 
 _HINT = (
     "The call was not run: it has been made {} times with the same arguments, and more of it "

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from headrace.encoders import Request
 from headrace.engine.middleware.middleware import (
     Allow,
     Deny,
@@ -16,13 +17,11 @@ from headrace.engine.middleware.middleware import (
     RunView,
     ToolCall,
 )
-from headrace.engine.terminate import Terminate
-from headrace.engine.tools import ToolReturn
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, Terminate
 from headrace.events import Event, Record, RunFailed, RunFinished
 from headrace.messages import Turn
-from headrace.requests import Request
-from headrace.wire.failure import scrub
+from headrace.secrets.scrub import scrub
+from headrace.tools import ToolReturn
 
 
 class MiddlewareFailed(HeadraceError):

@@ -7,11 +7,11 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from headrace.engine.tools.result import ToolReturn
+from headrace.encoders import Request
 from headrace.errors import UsageError
 from headrace.events import Event, Record, RunFailed, RunFinished
 from headrace.messages import Message, Turn
-from headrace.requests import Request
+from headrace.tools.result import ToolReturn
 
 T = TypeVar("T")
 Answer: TypeAlias = Awaitable[T] | T

@@ -8,7 +8,7 @@ import msgspec
 
 from headrace import events as ev
 from headrace.events import Event
-from headrace.wire.arguments import parse_arguments
+from headrace.wire.call_arguments import parse_arguments
 from headrace.wire.limits import DEFAULT_LIMITS
 
 CALL_TAKEN_OUT = "middleware left out the end of the call"

@@ -8,7 +8,6 @@ from typing import IO, Any
 
 import msgspec
 
-from headrace.content import Usage
 from headrace.engine.middleware.middleware import Middleware, RunView
 from headrace.events import (
     ReasoningDelta,
@@ -23,6 +22,7 @@ from headrace.events import (
     TurnFinished,
     encode_record,
 )
+from headrace.usage import Usage
 
 # A batch is written when it is this large or this old, and where something ends.
 _MAX_BATCH_BYTES = 64 * 1024

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from headrace import events as ev
-from headrace.content import FinishReason, TextContent
+from headrace.content import TextContent
 from headrace.events import Event
+from headrace.outcome import FinishReason
 
 WITHHELD = "[withheld: a rewriter failed]"
 

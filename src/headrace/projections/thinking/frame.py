@@ -6,8 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from headrace.content import Usage
 from headrace.events import JSONObject
+from headrace.usage import Usage
 
 StatusWord: TypeAlias = Literal["title", "glm_marker", "natural_language", "tool"]
 

@@ -35,10 +35,7 @@ from headrace.events import (
     TurnFinished,
     TurnStarted,
 )
-from headrace.phases.status import StatusReader
-from headrace.phases.thought import Thought
 from headrace.projections.ending import GOES_ON, Terminal, ending
-from headrace.projections.thinking.call_book import CallBook
 from headrace.projections.thinking.frame import (
     END_OF_FRAMES,
     Cancelled,
@@ -59,6 +56,9 @@ from headrace.projections.thinking.frame import (
     ThinkingFrame,
     ThinkingStart,
 )
+from headrace.projections.thinking.tool_calls import CallBook
+from headrace.status.reader import StatusReader
+from headrace.status.reasoning_part import Thought
 
 TextShape: TypeAlias = Literal["text_delta", "openai"]
 _SOURCES: dict[str, StatusWord] = {

@@ -2,8 +2,8 @@
 becomes."""
 
 from headrace.projections.ux.event import to_event
-from headrace.projections.ux.fold import FrameFold, fold_frames
 from headrace.projections.ux.frame import UXFrame, decode_frame, encode_frame, frame_type
+from headrace.projections.ux.frame_fold import FrameFold, fold_frames
 from headrace.projections.ux.projection import UXProjection
 from headrace.projections.ux.segment import MessageEvent, Segment
 from headrace.projections.ux.tool_kind import TOOL_FRAME_TYPES

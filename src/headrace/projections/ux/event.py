@@ -23,8 +23,14 @@ from headrace.messages import (
     TextPart,
     Turn,
 )
-from headrace.phases.marker import MarkerReader
-from headrace.projections.ux.draft import (
+from headrace.projections.ux.segment import (
+    MediaSegment,
+    MessageEvent,
+    OpaqueSegment,
+    PartType,
+    TextSegment,
+)
+from headrace.projections.ux.segment_builder import (
     Draft,
     EntryDraft,
     ReasoningDraft,
@@ -33,15 +39,9 @@ from headrace.projections.ux.draft import (
     WholeDraft,
     segments,
 )
-from headrace.projections.ux.segment import (
-    MediaSegment,
-    MessageEvent,
-    OpaqueSegment,
-    PartType,
-    TextSegment,
-)
 from headrace.projections.ux.tool_kind import ANY_TOOL, kind_of
 from headrace.projections.ux.tool_value import ToolValue, tool_value
+from headrace.status.marker import MarkerReader
 
 
 def to_event(message: Message, *, event_id: str) -> MessageEvent:

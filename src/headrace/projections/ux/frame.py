@@ -9,7 +9,6 @@ import msgspec
 
 from headrace.events import Executor
 from headrace.messages import Citation
-from headrace.phases.status import StatusSource
 from headrace.projections.ux.segment import (
     MediaSegment,
     MessageEvent,
@@ -17,6 +16,7 @@ from headrace.projections.ux.segment import (
     PartType,
     TextSegment,
 )
+from headrace.status.reader import StatusSource
 
 
 class MessageStarted(msgspec.Struct, frozen=True, tag="message_started", gc=False):

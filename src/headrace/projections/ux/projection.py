@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from headrace import events as ev
-from headrace.content import Usage
 from headrace.events import Record
 from headrace.messages import Assembler, Citation, Message
-from headrace.phases.status import StatusReader
 from headrace.projections.ending import GOES_ON, Terminal, ending
 from headrace.projections.ux import frame as fr
 from headrace.projections.ux.event import (
@@ -22,9 +20,11 @@ from headrace.projections.ux.event import (
     to_event,
 )
 from headrace.projections.ux.frame import UXFrame
-from headrace.projections.ux.live import LivePart, LiveReasoning, LiveSegment, LiveText
+from headrace.projections.ux.live_segment import LivePart, LiveReasoning, LiveSegment, LiveText
 from headrace.projections.ux.segment import PartType
-from headrace.projections.ux.tool_desk import ToolDesk
+from headrace.projections.ux.tool_calls import ToolDesk
+from headrace.status.reader import StatusReader
+from headrace.usage import Usage
 
 _Start: TypeAlias = ev.ReasoningStarted | ev.ReasoningRedacted
 _PLACES = ("source", "ref", "title", "quote", "start", "end")

@@ -6,9 +6,10 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from headrace.content import Failure, FinishReason, Usage
 from headrace.events import Executor
 from headrace.messages import Citation
+from headrace.outcome import ErrorInfo, FinishReason
+from headrace.usage import Usage
 
 PartType: TypeAlias = Literal["summary_text", "reasoning_text", "redacted"]
 ToolStatus: TypeAlias = Literal["completed", "failed", "incomplete"]
@@ -185,7 +186,7 @@ class MessageEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """What it cost; null where that is not known."""
     finish: FinishReason | None = None
     """Why it ended, where it did not fail."""
-    error: Failure | None = None
+    error: ErrorInfo | None = None
     """What broke it."""
     citations: tuple[Citation, ...] = ()
     """Sources of the message as a whole."""

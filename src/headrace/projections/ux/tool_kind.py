@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 
 from headrace.events import Executor, JSONObject
-from headrace.phases import tool_kind as kinds
 from headrace.projections.ux import frame as fr
 from headrace.projections.ux import segment as sg
+from headrace.status import tool_kind as kinds
 
 
 class ToolKind(msgspec.Struct, frozen=True):

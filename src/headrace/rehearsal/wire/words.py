@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.content import ErrorCategory
+from headrace.outcome import ErrorCategory
 
 CHAT_REASONS = {
     "end_turn": "stop",

@@ -8,7 +8,6 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from headrace.content import Usage
 from headrace.rehearsal.script import (
     Call,
     Cut,
@@ -27,6 +26,7 @@ from headrace.rehearsal.script import (
     Wait,
 )
 from headrace.rehearsal.wire.step import Break, Occasion, Pause, Silence, Step
+from headrace.usage import Usage
 
 T = TypeVar("T")
 _SPOKEN = (Think, Say, Call, Redacted, Finish)

@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 
-from headrace.content import Failure
 from headrace.events import OutputsKind
-from headrace.wire.failure import failure_from
+from headrace.outcome import ErrorInfo
+from headrace.wire.error import failure_from
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_object
+from headrace.wire.json.payload import NotJSON, PayloadDecoder, parse
+from headrace.wire.json.value import as_object
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import Limits
-from headrace.wire.payload import NotJSON, PayloadDecoder, parse
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -32,7 +32,7 @@ class Dialect(Protocol):
         """The bytes have ended: state what is still held back, and the end."""
         ...
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: ErrorInfo) -> None:
         """The turn breaks: state what is still held back, and the failure."""
         ...
 
@@ -59,7 +59,7 @@ class JSONDialect(Generic[T]):
         """End of bytes."""
         self._end(has_terminator=False)
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: ErrorInfo) -> None:
         """The turn breaks."""
         self._release()
         self.ledger.fail(failure)

@@ -19,8 +19,8 @@ from headrace.events import (
     ToolCallStarted,
     TurnEvent,
 )
-from headrace.wire.arguments import Extent, MalformedArguments, parse_arguments
-from headrace.wire.ledger.numbers import Numbers
+from headrace.wire.call_arguments import Extent, MalformedArguments, parse_arguments
+from headrace.wire.ledger.counter import Numbers
 from headrace.wire.limits import Limits
 
 _MAX_FRAGMENTS = 1_024

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.content import UNKNOWN_USAGE, Failure, FinishReason, Usage, other
 from headrace.errors import LimitExceeded
 from headrace.events import (
     CitationAdded,
@@ -16,9 +15,11 @@ from headrace.events import (
     TurnFinished,
     TurnStarted,
 )
-from headrace.wire.ledger.half_pair import HalfPairs
-from headrace.wire.ledger.numbers import Numbers
+from headrace.outcome import ErrorInfo, FinishReason, other
+from headrace.usage import UNKNOWN_USAGE, Usage
+from headrace.wire.ledger.counter import Numbers
 from headrace.wire.ledger.output import Output
+from headrace.wire.ledger.surrogate import HalfPairs
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 
 # Odds and ends of a response that are kept by name; a peer cannot make it more.
@@ -51,7 +52,7 @@ class Ledger:
         self._usage: Usage = UNKNOWN_USAGE
         self._usage_source: Callable[[], Usage] | None = None
         self.finish_reason: FinishReason | None = None
-        self.failure: Failure | None = None
+        self.failure: ErrorInfo | None = None
         self.service_tier: str | None = None
         self.skipped_frames = 0
         self.half_pairs: HalfPairs | None = None
@@ -154,7 +155,7 @@ class Ledger:
             self._finish(self._last_told())
         elif not has_terminator:
             self.fail(
-                Failure(
+                ErrorInfo(
                     "incomplete",
                     "the stream was cut before the provider said how it ends",
                     retryable=True,
@@ -162,7 +163,7 @@ class Ledger:
             )
         elif self.skipped_frames:
             self.fail(
-                Failure(
+                ErrorInfo(
                     "protocol",
                     f"the stream gave no finish reason, and {self.skipped_frames} of its frames"
                     " could not be read",
@@ -171,7 +172,7 @@ class Ledger:
         else:
             self._finish(None)
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: ErrorInfo) -> None:
         """The turn broke: close everything, and say so."""
         if self.is_finished:
             return

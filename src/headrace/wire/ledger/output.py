@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from headrace.content import CONTENT_FILTER, END_TURN, TOOL_USE, Content, FinishReason
+from headrace.content import Content
 from headrace.errors import LimitExceeded, WireError
 from headrace.events import (
     CallInput,
@@ -28,8 +28,9 @@ from headrace.events import (
     ToolOutput,
     TurnEvent,
 )
+from headrace.outcome import CONTENT_FILTER, END_TURN, TOOL_USE, FinishReason
 from headrace.wire.ledger.call import Call, CallQueue
-from headrace.wire.ledger.numbers import Numbers
+from headrace.wire.ledger.counter import Numbers
 from headrace.wire.limits import Limits
 
 _NONE = object()

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from headrace import events as ev
-from headrace.content import JSONContent, Usage
+from headrace.content import JSONContent
 from headrace.messages import CallPart, ReasoningPart
+from headrace.usage import Usage
 from tests.grammar import check_grammar
 from tests.wire import events_of, kinds, message_of, only, sse
 

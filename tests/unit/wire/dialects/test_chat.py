@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from headrace import events as ev
-from headrace.content import Usage
 from headrace.messages import CallPart, ReasoningPart, RedactedPart, TextPart
+from headrace.usage import Usage
 from headrace.wire.dialects.chat import ChatQuirks
 from tests.grammar import check_grammar
 from tests.wire import chunk, events_of, message_of, only, sse

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from headrace import events as ev
-from headrace.content import Usage
 from headrace.messages import CallPart, MediaPart, ReasoningPart, TextPart
+from headrace.usage import Usage
 from tests.grammar import check_grammar
 from tests.wire import events_of, message_of, only
 

@@ -8,8 +8,9 @@ import pytest
 
 from headrace import Limits
 from headrace import events as ev
-from headrace.content import JSONContent, TextContent, Usage
+from headrace.content import JSONContent, TextContent
 from headrace.messages import CallPart, MediaPart, OpaquePart, OutputPart, ReasoningPart, TextPart
+from headrace.usage import Usage
 from tests.grammar import check_grammar
 from tests.wire import events_of, kinds, message_of, only, sse
 

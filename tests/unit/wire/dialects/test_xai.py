@@ -12,19 +12,19 @@ from xai_sdk.proto import chat_pb2, sample_pb2
 
 from headrace import ChatQuirks
 from headrace import events as ev
-from headrace.content import (
+from headrace.content import TextContent
+from headrace.events import Record
+from headrace.messages import fold_candidates
+from headrace.outcome import (
     CONTEXT_FULL,
     END_TURN,
     MAX_TOKENS,
     TIME_LIMIT,
     TOOL_USE,
     FinishReason,
-    TextContent,
-    Usage,
     other,
 )
-from headrace.events import Record
-from headrace.messages import fold_candidates
+from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 from headrace.wire.framing.grpc import prefixed
 from headrace.wire.limits import Limits

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from headrace import events as ev
-from headrace.content import CONTENT_FILTER, END_TURN, MAX_TOKENS, TOOL_USE, Failure, Usage, other
 from headrace.errors import LimitExceeded, WireError
-from headrace.wire.arguments import parse_arguments
+from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, TOOL_USE, ErrorInfo, other
+from headrace.usage import Usage
+from headrace.wire.call_arguments import parse_arguments
 from headrace.wire.ledger import Call, Ledger, Output
 from headrace.wire.ledger import call as call_module
 from headrace.wire.limits import Limits
@@ -314,7 +315,7 @@ def test_a_start_without_arguments_is_malformed_where_the_stream_was_cut(
 ) -> None:
     """Never `{}`: nobody knows what the model would have written."""
     begin(output, "a")
-    ledger.fail(Failure("incomplete", "cut"))
+    ledger.fail(ErrorInfo("incomplete", "cut"))
     assert "ended before" in only(ledger.take(), ev.ToolCallMalformed)[0].error
 
 
@@ -421,7 +422,7 @@ def test_the_turn_ends_as_its_last_assistant_output() -> None:
 def test_nothing_comes_after_the_end(ledger: Ledger, output: Output) -> None:
     ended(ledger)
     ledger.end(has_terminator=True)
-    ledger.fail(Failure("unknown", "late"))
+    ledger.fail(ErrorInfo("unknown", "late"))
     assert ledger.take() == []
 
 
@@ -476,7 +477,7 @@ def test_every_limit_is_named(limit: str, act: Any) -> None:
     ledger = Ledger("test", limits=small)
     with pytest.raises(LimitExceeded, match=limit) as caught:
         act(ledger.output(0))
-    ledger.fail(Failure("protocol", str(caught.value)))
+    ledger.fail(ErrorInfo("protocol", str(caught.value)))
     check_grammar(ledger.take())
 
 

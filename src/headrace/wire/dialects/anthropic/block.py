@@ -7,9 +7,9 @@ from typing import Any
 from headrace.content import JSONContent
 from headrace.events import CitationAdded
 from headrace.wire.dialects.anthropic.event import WireDelta, input_as_written
-from headrace.wire.json_value import as_list, as_object, as_objects, as_text
+from headrace.wire.json.payload import encoded
+from headrace.wire.json.value import as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
-from headrace.wire.payload import encoded
 
 _NAMED_OF_CALL = frozenset({"id", "name", "input"})
 _NAMED_OF_RESULT = frozenset({"tool_use_id", "content", "is_error"})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.content import (
+from headrace.errors import LimitExceeded
+from headrace.outcome import (
     CONTENT_FILTER,
     CONTEXT_FULL,
     END_TURN,
@@ -15,17 +16,16 @@ from headrace.content import (
     FinishReason,
     other,
 )
-from headrace.errors import LimitExceeded
 from headrace.wire.dialects.anthropic.block import Block
 from headrace.wire.dialects.anthropic.event import WireEvent, block_as_written
 from headrace.wire.dialects.anthropic.usage import AnthropicUsage
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.failure import failure_from
+from headrace.wire.error import failure_from
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_object, as_objects, as_text
+from headrace.wire.json.payload import REFUSED
+from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import REFUSED
 
 _FINISH_WORDS: dict[str, FinishReason] = {
     "end_turn": END_TURN,

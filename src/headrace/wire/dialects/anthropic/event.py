@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.wire.payload import encoded
+from headrace.wire.json.payload import encoded
 
 JSONObject = dict[str, Any]
 

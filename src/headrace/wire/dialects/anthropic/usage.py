@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.content import Usage
-from headrace.wire.json_value import as_object, as_text
-from headrace.wire.usage import amount, count
+from headrace.usage import Usage
+from headrace.wire.json.number import amount, count
+from headrace.wire.json.value import as_object, as_text
 
 _EXTRAS = ("server_tool_use", "iterations", "inference_geo", "speed")
 _KEPT = frozenset(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from headrace.events import CallInput
 from headrace.wire.dialects.chat.chunk import WireCall, WireFunction
-from headrace.wire.json_value import as_object, as_text
+from headrace.wire.json.payload import encoded
+from headrace.wire.json.value import as_object, as_text
 from headrace.wire.ledger import Call, Output
-from headrace.wire.payload import encoded
 
 # GLM tells of its own search among the calls.
 _RUN_BY_PROVIDER = frozenset({"web_search", "retrieval"})

@@ -7,16 +7,17 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import Failure, JSONContent, TextContent, other
+from headrace.content import JSONContent, TextContent
 from headrace.events import CitationAdded
+from headrace.outcome import ErrorInfo, other
+from headrace.secrets.scrub import scrub
 from headrace.wire.dialects.chat.calls import ChatCalls
 from headrace.wire.dialects.chat.chunk import PlainDelta, WireCall, WireChoice, WireDelta
 from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS, ChatQuirks
 from headrace.wire.dialects.chat.reasoning import feed_reasoning
-from headrace.wire.failure import scrub
-from headrace.wire.json_value import as_int, as_list, as_object, as_objects, as_text
+from headrace.wire.json.payload import encoded
+from headrace.wire.json.value import as_int, as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
-from headrace.wire.payload import encoded
 from headrace.wire.think_tags import ThinkTags
 
 _REFUSAL = ("refusal",)
@@ -96,7 +97,7 @@ class Choice:
             # A legacy text completion; beside a delta it is a copy.
             self._content(choice.text, None)
 
-    def end(self, reason: object) -> Failure | None:
+    def end(self, reason: object) -> ErrorInfo | None:
         """The finish reason, a word or an object with one; a failure where it is one."""
         word = as_text(reason) or as_text(as_object(reason).get("type"))
         if word is None or word == "null":
@@ -104,7 +105,7 @@ class Choice:
         category = FAILURE_WORDS.get(word.lower())
         if category is not None:
             message = f"the provider ended the output with {scrub(word)!r}"
-            return Failure(category, message, code=scrub(word), retryable=True)
+            return ErrorInfo(category, message, code=scrub(word), retryable=True)
         self.output.finish(FINISH_WORDS.get(word.lower()) or other(word), word)
         return None
 

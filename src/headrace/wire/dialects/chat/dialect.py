@@ -6,19 +6,19 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import Failure
 from headrace.events import CitationAdded
+from headrace.outcome import ErrorInfo
 from headrace.wire.dialects.chat.choice import Choice
 from headrace.wire.dialects.chat.chunk import PlainChunk, WireChoice, WireChunk, WireHead
 from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from headrace.wire.dialects.chat.usage import chat_usage
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.failure import failure_from
+from headrace.wire.error import failure_from
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_int, as_list, as_object, as_objects, as_text
+from headrace.wire.json.payload import REFUSED, PayloadDecoder
+from headrace.wire.json.value import as_int, as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import REFUSED, PayloadDecoder
 
 # What has its own place in the vocabulary, and padding against traffic analysis.
 _NOT_KEPT = frozenset(
@@ -77,7 +77,7 @@ class ChatDialect(JSONDialect[WireChunk]):
         self._is_introduced = False
         self._plain_tries = 0
         self._decode_plain = msgspec.json.Decoder(PlainChunk).decode
-        self._failure: Failure | None = None
+        self._failure: ErrorInfo | None = None
         self._model: str | None = None
         self._response_id: str | None = None
         self._provider: str | None = None

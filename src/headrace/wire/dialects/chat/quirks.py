@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from headrace.content import (
+from headrace.outcome import (
     CONTENT_FILTER,
     CONTEXT_FULL,
     END_TURN,

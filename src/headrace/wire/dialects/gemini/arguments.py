@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import Any
 
-from headrace.wire.json_value import as_list, as_object, as_objects, as_text
+from headrace.wire.json.value import as_list, as_object, as_objects, as_text
 
 _STEP = re.compile(
     r"\.([^.\[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]"

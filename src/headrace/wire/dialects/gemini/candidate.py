@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from headrace.content import (
-    CONTENT_FILTER,
-    END_TURN,
-    MAX_TOKENS,
-    FinishReason,
-    JSONContent,
-    TextContent,
-    other,
-)
+from headrace.content import JSONContent, TextContent
 from headrace.events import CitationAdded
+from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other
 from headrace.wire.dialects.gemini.arguments import PartialArguments
 from headrace.wire.dialects.gemini.response import WireCandidate, WirePart
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_list, as_object, as_objects, as_text
+from headrace.wire.json.payload import encoded
+from headrace.wire.json.value import as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
-from headrace.wire.payload import encoded
 
 RawParts: TypeAlias = Callable[[Frame, int], list[dict[str, Any]]]
 """The parts of a candidate as they lie on the wire, asked for where one is unknown."""

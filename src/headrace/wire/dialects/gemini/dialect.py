@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.content import CONTENT_FILTER
+from headrace.outcome import CONTENT_FILTER
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.gemini.candidate import Candidate
 from headrace.wire.dialects.gemini.response import WireCandidate, WireResponse
 from headrace.wire.dialects.gemini.usage import GeminiUsage
-from headrace.wire.failure import failure_from
+from headrace.wire.error import failure_from
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_object, as_objects, as_text
+from headrace.wire.json.payload import REFUSED
+from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import REFUSED
 
 
 class GeminiDialect(JSONDialect[WireResponse]):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.content import Usage
+from headrace.usage import Usage
 from headrace.wire.dialects.gemini.response import WireUsage
-from headrace.wire.json_value import as_text
-from headrace.wire.usage import count
+from headrace.wire.json.number import count
+from headrace.wire.json.value import as_text
 
 
 class GeminiUsage:

@@ -6,16 +6,17 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import END_TURN, MAX_TOKENS, Usage, other
+from headrace.outcome import END_TURN, MAX_TOKENS, other
+from headrace.usage import Usage
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.failure import failure_from
+from headrace.wire.error import failure_from
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_text
+from headrace.wire.json.number import count
+from headrace.wire.json.payload import REFUSED, encoded
+from headrace.wire.json.value import as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import REFUSED, encoded
 from headrace.wire.think_tags import TAGS, ThinkTags
-from headrace.wire.usage import count
 
 _NOT_KEPT = frozenset({"model", "message", "done", "done_reason", "error"})
 

@@ -8,9 +8,9 @@ from headrace.content import Content, JSONContent, TextContent
 from headrace.events import CallInput, Executor
 from headrace.wire.dialects.responses.event import WireEvent
 from headrace.wire.dialects.responses.item import Item
-from headrace.wire.json_value import as_object, as_text
+from headrace.wire.json.payload import encoded
+from headrace.wire.json.value import as_object, as_text
 from headrace.wire.ledger import Call, Output
-from headrace.wire.payload import encoded
 
 _NAMED = frozenset({"id", "type", "status", "call_id", "name"})
 _TEXT_FIELDS = ("code", "input")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.content import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other
 from headrace.errors import LimitExceeded
+from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.responses.call_item import CallItem, ProviderCallItem
 from headrace.wire.dialects.responses.event import WireEvent, item_as_written
@@ -18,9 +18,9 @@ from headrace.wire.dialects.responses.item import (
     ResultItem,
 )
 from headrace.wire.dialects.responses.usage import responses_usage
-from headrace.wire.failure import failure_from
+from headrace.wire.error import failure_from
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_object, as_objects, as_text
+from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
 

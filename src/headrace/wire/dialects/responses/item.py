@@ -11,9 +11,9 @@ from typing import Any
 from headrace.content import JSONContent
 from headrace.events import CitationAdded
 from headrace.wire.dialects.responses.event import WireEvent
-from headrace.wire.json_value import as_int, as_object, as_objects, as_text
+from headrace.wire.json.payload import encoded
+from headrace.wire.json.value import as_int, as_object, as_objects, as_text
 from headrace.wire.ledger import Output
-from headrace.wire.payload import encoded
 
 
 class Item:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.content import Usage
-from headrace.wire.json_value import as_object
-from headrace.wire.usage import amount, count, first_count
+from headrace.usage import Usage
+from headrace.wire.json.number import amount, count, first_count
+from headrace.wire.json.value import as_object
 
 
 def responses_usage(report: dict[str, Any]) -> Usage:

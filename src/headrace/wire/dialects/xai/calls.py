@@ -7,9 +7,9 @@ from collections.abc import Hashable
 from typing import Any
 
 from headrace.events import Executor
-from headrace.wire.arguments import MalformedArguments, parse_arguments
+from headrace.wire.call_arguments import MalformedArguments, parse_arguments
 from headrace.wire.dialects.xai.chunk import WireCall
-from headrace.wire.json_value import as_list, as_object
+from headrace.wire.json.value import as_list, as_object
 from headrace.wire.ledger import Call, Output
 
 _CLIENT_TYPES = (None, "TOOL_CALL_TYPE_INVALID", "TOOL_CALL_TYPE_CLIENT_SIDE_TOOL")

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from headrace.content import Failure
 from headrace.events import OutputsKind
+from headrace.outcome import ErrorInfo
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.xai import schema
 from headrace.wire.dialects.xai.calls import XAICalls
@@ -15,12 +15,12 @@ from headrace.wire.dialects.xai.chunk import WireChunk, WireOutput
 from headrace.wire.dialects.xai.citation import XAISources
 from headrace.wire.dialects.xai.output import NO_REASON, XAIOutput, XAIToolOutput
 from headrace.wire.dialects.xai.usage import XAIUsage
-from headrace.wire.failure import failure_from
+from headrace.wire.error import failure_from
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json_value import as_object, as_objects, as_text
+from headrace.wire.json.payload import NotJSON, parse
+from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_LIMITS, Limits
-from headrace.wire.payload import NotJSON, parse
 from headrace.wire.protobuf import ProtobufReader, Unreadable, read_json
 
 _ROLES = {
@@ -192,7 +192,7 @@ class XAIDialect(JSONDialect[WireChunk]):
         self._outputs[number] = output
         return output
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: ErrorInfo) -> None:
         """The turn breaks."""
         self._is_failing = True
         super().fail(failure)

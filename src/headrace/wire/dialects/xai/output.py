@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from headrace.content import (
+from headrace.content import TextContent
+from headrace.events import JSONObject
+from headrace.outcome import (
     CONTEXT_FULL,
     END_TURN,
     MAX_TOKENS,
     TIME_LIMIT,
     TOOL_USE,
     FinishReason,
-    TextContent,
     other,
 )
-from headrace.events import JSONObject
 from headrace.wire.dialects.xai.calls import XAICalls, end_of
 from headrace.wire.dialects.xai.chunk import WireCall, WireDelta
 from headrace.wire.dialects.xai.citation import TextPlaces, XAISources

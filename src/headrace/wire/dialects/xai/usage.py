@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.content import UNKNOWN_USAGE, Usage
+from headrace.usage import UNKNOWN_USAGE, Usage
 from headrace.wire.dialects.xai.chunk import WireUsage
-from headrace.wire.usage import count
+from headrace.wire.json.number import count
 
 # What xAI's own client says of `cost_in_usd_ticks`.
 _USD_PER_TICK = 1e-10

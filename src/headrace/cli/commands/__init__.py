@@ -1,0 +1,1 @@
+"""The commands of `headrace`, one folder per command."""

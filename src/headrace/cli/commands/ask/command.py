@@ -1,0 +1,104 @@
+"""`headrace ask`: one question, one answer, as it streams."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+
+from headrace.cli.commands.ask.attachment import attachment
+from headrace.cli.terminal.answer import AnswerPrinter
+from headrace.content import Content, TextContent
+from headrace.errors import InputError, RequestFailed, UsageError
+from headrace.events import encode_record
+from headrace.turn import TurnStream, stream
+
+_EXIT_INTERRUPTED = 130
+
+
+def run(options: Namespace) -> int:
+    """Ask; the exit code tells whether a whole answer came."""
+    try:
+        turn = _turn(options)
+    except (UsageError, InputError) as error:
+        print(f"headrace ask: {error}", file=sys.stderr)
+        return 2
+    printer = AnswerPrinter(options.color, shows_reasoning=not options.hide_reasoning)
+    try:
+        return _answer(turn, printer, is_json=options.json)
+    except UsageError as error:
+        printer.complain(str(error))
+        return 2
+    except RequestFailed as error:
+        printer.complain(_refusal(options.model, error))
+        return 1
+    except KeyboardInterrupt:
+        printer.close(turn.usage)
+        printer.complain("interrupted; this is what had come")
+        return _EXIT_INTERRUPTED
+
+
+def _turn(options: Namespace) -> TurnStream:
+    options.model = options.model or os.environ.get("HEADRACE_MODEL")
+    if not options.model:
+        raise UsageError(
+            "whom? Name a model with -m provider:model, or set HEADRACE_MODEL;"
+            " headrace providers lists the providers"
+        )
+    given = {"effort": options.effort, "max_tokens": options.max_tokens}
+    given["temperature"] = options.temperature
+    return stream(
+        options.model,
+        _question(options),
+        system=options.system,
+        base_url=options.base_url,
+        record=options.record,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+
+
+def _question(options: Namespace) -> list[str | Content]:
+    """The files, what is piped in, and the words, in that order."""
+    content: list[str | Content] = [attachment(name) for name in options.file]
+    if sys.stdin is not None and not sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+        piped = sys.stdin.buffer.read().decode("utf-8", "replace")
+        content += [TextContent(piped)] if piped.strip() else []
+    words = " ".join(options.words)
+    content += [words] if words else []
+    if not content:
+        raise UsageError("there is no question: give it as words, pipe it in, or attach a file")
+    return content
+
+
+def _answer(turn: TurnStream, printer: AnswerPrinter, *, is_json: bool) -> int:
+    with turn:
+        for event in turn:
+            if not is_json:
+                printer.feed(event)
+                continue
+            for record in turn.new_records():
+                sys.stdout.write(encode_record(record).decode() + "\n")
+            sys.stdout.flush()
+    if is_json:
+        return 1 if turn.failure else 0
+    printer.close(turn.usage)
+    if turn.failure is not None:
+        printer.complain(f"{turn.failure.category}: {turn.failure.message}")
+        return 1
+    if turn.finish is not None and turn.finish.word not in ("end_turn", "tool_use"):
+        printer.complain(f"the answer ended with {turn.finish}")
+    return 0
+
+
+def _refusal(model: str, error: RequestFailed) -> str:
+    """What was refused, and what to do about it."""
+    hints = {
+        "auth": "; is the key right? headrace providers shows where it is looked for",
+        "not_found": "; is the model's name right?",
+        "rate_limit": "; wait, or ask another provider",
+        "context_overflow": "; ask with less",
+    }
+    where = f" (request {error.request_id})" if error.request_id else ""
+    hint = hints.get(error.category, "")
+    said = str(error).rstrip(".") if hint else str(error)
+    return f"{model}: {error.category}: {said}{hint}{where}"

@@ -1,0 +1,5 @@
+"""`headrace chat`: a conversation in the terminal."""
+
+from headrace.cli.commands.chat.command import run
+
+__all__ = ["run"]

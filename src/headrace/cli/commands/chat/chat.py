@@ -1,0 +1,321 @@
+"""A chat: reads, asks, shows, and does what commands say. It knows neither the terminal nor
+where the answers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Protocol
+
+from headrace.cli.commands.chat.advice import advice_of
+from headrace.cli.commands.chat.display import Face
+from headrace.cli.commands.chat.interrupt import Interrupts
+from headrace.cli.commands.chat.slash_command import EFFORTS, Order, help_rows, order_from
+from headrace.cli.commands.chat.step import Thought, Tool, stored_steps
+from headrace.cli.commands.chat.transcript import LISTED_AT_ONCE, listed, markdown, sources
+from headrace.cli.commands.chat.watcher import LEFT, Leave, Watcher
+from headrace.cli.commands.chat.wording import count, duration
+from headrace.cli.terminal.safe_text import one_line, safe
+from headrace.client.client import Answer, Ask, Desk, Listed, Refused, ServedModel
+from headrace.errors import HeadraceError
+from headrace.projections.ux import MessageEvent
+from headrace.projections.ux.frame import EndFrame, MessageError
+
+
+class Models(Protocol):
+    """Who answers, where a chat answers by itself."""
+
+    def choose(self, name: str) -> None:
+        """Another one. Raises `UsageError` where there is none of that name."""
+        ...
+
+
+class Chat:
+    """One chat, over any number of conversations."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        face: Face,
+        models: Models,
+        interrupts: Interrupts,
+        watcher: Watcher,
+    ) -> None:
+        self._desk = desk
+        self._face = face
+        self._models = models
+        self._interrupts = interrupts
+        self._watcher = watcher
+        self.effort: str | None = None
+        self._model: str | None = None
+        self._conversation_id: str | None = None
+        self._leaf_id: str | None = None
+        self._question_id: str | None = None
+        self._event: MessageEvent | None = None
+        self.has_failed = False
+        """Whether something was not answered, or not done."""
+
+    # -- reading
+
+    async def talk(self) -> int:
+        """Until somebody leaves, or the input ends."""
+        try:
+            while True:
+                await self.take(await self._read())
+        except Leave as leave:
+            return leave.code
+        except EOFError:
+            return 0
+
+    async def _read(self) -> str:
+        while True:
+            try:
+                text = await self._face.read()
+            except KeyboardInterrupt:
+                if self._interrupts.press(is_idle=True):
+                    raise Leave(LEFT) from None
+                self._face.note("Ctrl-C again leaves; so does /quit.")
+                continue
+            self._interrupts.reset()
+            if text.strip():
+                return text
+
+    async def take(self, text: str) -> None:
+        """A message, or a command. What cannot be done is said, and the chat goes on."""
+        order = order_from(text)
+        try:
+            if order is None:
+                await self.ask(text)
+            else:
+                await self._obey(order)
+        except (HeadraceError, OSError) as error:
+            self.has_failed = True
+            self._face.complain(_told(error))
+
+    # -- asking
+
+    async def ask(self, text: str) -> None:
+        """Ask, and show the answer."""
+        await self._answer(
+            self._desk.asked(
+                Ask(
+                    message=text,
+                    conversation_id=self._conversation_id,
+                    parent_id=self._leaf_id,
+                    model=self._model,
+                    effort=self.effort,
+                )
+            )
+        )
+
+    async def _retry(self, argument: str) -> None:
+        if self._question_id is None:
+            self._face.note("There is nothing to answer again yet.")
+            return
+        again = Ask(
+            parent_id=self._question_id, model=self._model, effort=self.effort, is_branch=True
+        )
+        await self._answer(self._desk.asked(again))
+
+    async def _answer(self, asked: AbstractAsyncContextManager[Answer]) -> None:
+        end = await self._watcher.watch(asked, self._face.answer(), self._begin)
+        if end is None:
+            self._face.note("Stopped before it was asked.")
+        else:
+            self._tell_end(end)
+
+    def _begin(self, answer: Answer) -> None:
+        self._conversation_id = answer.conversation_id
+        self._question_id = answer.question_id
+        self._leaf_id = answer.event_id
+
+    def _tell_end(self, end: EndFrame) -> None:
+        event = self._event = end.event
+        is_unsaved = isinstance(end, MessageError) and event.error is None
+        if is_unsaved:
+            self._leaf_id = self._question_id
+        advice = advice_of(event, is_unsaved=is_unsaved)
+        if not event.segments and advice is None:
+            self._face.note("The model answered with nothing.")
+        if found := sources(event):
+            self._face.note("\n".join(found))
+        if advice is not None:
+            self.has_failed = self.has_failed or advice.is_error
+            self._face.advise(advice)
+        elif cost := _cost(event):
+            self._face.foot(cost)
+
+    # -- commands
+
+    async def _obey(self, order: Order) -> None:
+        acts: dict[str, Callable[[str], Awaitable[None]]] = {
+            "help": self._help,
+            "model": self._choose,
+            "effort": self._think,
+            "reasoning": self._reasoning,
+            "tools": self._tools,
+            "retry": self._retry,
+            "new": self._new,
+            "list": self._list,
+            "open": self._open,
+            "save": self._save,
+            "quit": self._quit,
+            "exit": self._quit,
+        }
+        act = acts.get(order.name)
+        if act is None:
+            self._face.complain(f"There is no /{order.name}. /help lists what there is.")
+            return
+        await act(order.argument)
+
+    async def _help(self, argument: str) -> None:
+        self._face.table(help_rows())
+
+    async def _quit(self, argument: str) -> None:
+        raise Leave(0)
+
+    async def _choose(self, argument: str) -> None:
+        if argument:
+            await self.choose(argument)
+        models = await self._desk.models()
+        current = self.current(models)
+        self._face.show([model_line(one, is_current=one is current) for one in models])
+
+    async def choose(self, name: str) -> None:
+        """Let another one answer: by its name where a server has several, else by
+        provider:model, where the answers are made here."""
+        models = await self._desk.models()
+        if self._desk.address:
+            found = [one for one in models if name in (one.name, one.model)]
+            if not found:
+                known = ", ".join(one.name for one in models)
+                raise Refused(422, "unknown_model", f"{self._desk.address} has no {name}: {known}")
+            self._model = found[0].name
+        else:
+            self._models.choose(name)
+
+    def current(self, models: tuple[ServedModel, ...]) -> ServedModel:
+        """Who answers."""
+        return next((one for one in models if one.name == self._model), models[0])
+
+    async def _think(self, argument: str) -> None:
+        if argument and argument not in ("auto", *EFFORTS):
+            self._face.complain(f"There is no effort {argument}: {', '.join(EFFORTS)}, or auto.")
+            return
+        if argument:
+            self.effort = None if argument == "auto" else argument
+        self._face.note(f"Effort: {self.effort or 'as the model has it'}.")
+
+    async def _reasoning(self, argument: str) -> None:
+        if argument in ("on", "off"):
+            self._face.shows_reasoning = argument == "on"
+            self._face.note(f"Reasoning is {'shown' if argument == 'on' else 'not shown'} live.")
+            return
+        steps = [] if self._event is None else stored_steps(self._event.segments)
+        thoughts = [step for step in steps if not isinstance(step, Tool)]
+        if not any(isinstance(step, Thought) and step.text for step in thoughts):
+            self._face.note("There is no reasoning to show.")
+            return
+        self._face.steps(thoughts)
+
+    async def _tools(self, argument: str) -> None:
+        models = await self._desk.models()
+        names = self.current(models).tools
+        told = f"The model may use {', '.join(names)}." if names else "The model has no tools."
+        self._face.note(told)
+        steps = [] if self._event is None else stored_steps(self._event.segments)
+        self._face.steps([step for step in steps if isinstance(step, Tool)])
+
+    # -- conversations
+
+    async def _new(self, argument: str) -> None:
+        self._conversation_id = self._leaf_id = self._question_id = self._event = None
+        self._face.note("A new conversation.")
+
+    async def _list(self, argument: str) -> None:
+        first = _number(argument or "1")
+        if first is None:
+            self._face.complain(f"{argument} is no number: /list 21 begins at the 21st.")
+            return
+        # One more tells whether there are more.
+        found = await self._desk.conversations(first + LISTED_AT_ONCE)
+        if self._has(found, first):
+            self._face.show(listed(found, first, self._conversation_id))
+
+    async def _open(self, argument: str) -> None:
+        await self.open(argument)
+
+    async def open(self, wanted: str) -> None:
+        """Go on with a conversation: a number of the list, an id, or empty for the newest."""
+        number = _number(wanted or "1")
+        if number is None:
+            await self._show(wanted)
+            return
+        found = await self._desk.conversations(max(number, 1))
+        if self._has(found, number):
+            await self._show(found[number - 1].id)
+
+    def _has(self, found: Sequence[Listed], number: int) -> bool:
+        if not found:
+            self._face.note("There are no conversations yet.")
+        elif not 0 < number <= len(found):
+            self._face.complain(f"There is no number {number}: /list shows what there is.")
+        return 0 < number <= len(found)
+
+    async def _show(self, conversation_id: str) -> None:
+        whole = await self._desk.conversation(conversation_id)
+        branch = whole.branch
+        questions = [one for one in branch if one.role == "user"]
+        answer = branch[-1] if branch and branch[-1].event is not None else None
+        self._conversation_id = conversation_id
+        self._question_id = questions[-1].id if questions else None
+        self._leaf_id = branch[-1].id if branch else None
+        self._event = answer.event if answer is not None else None
+        self._face.note(f"{safe(whole.conversation.title)} · {count(len(branch), 'message')}")
+        self._face.remember([one.text for one in questions])
+        if questions:
+            self._face.past(questions[-1].text, self._event)
+        live = [one for one in whole.live if one.parent_id == self._leaf_id]
+        if live:
+            await self._answer(self._desk.watched(live[-1].event_id))
+
+    async def _save(self, argument: str) -> None:
+        if not argument:
+            self._face.complain("Where to? /save FILE")
+        elif self._conversation_id is None:
+            self._face.note("There is nothing to save yet.")
+        else:
+            whole = await self._desk.conversation(self._conversation_id)
+            path = Path(argument).expanduser()
+            # What is there already is somebody's.
+            with path.open("x", encoding="utf-8") as file:
+                file.write(markdown(whole))
+            self._face.note(f"Saved to {path}.")
+
+
+def model_line(model: ServedModel, *, is_current: bool) -> str:
+    """`* rehearsal:demo`, and that it is a stand-in where it is one."""
+    name = model.model if model.name == "default" else f"{model.name}: {model.model}"
+    stand_in = " · a stand-in, no language model" if model.is_rehearsal else ""
+    return f"{'*' if is_current else ' '} {one_line(name)}{stand_in}"
+
+
+def _number(text: str) -> int | None:
+    """A number of the list; None where it is something else, such as an id."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, OSError):
+        name = error.filename or ""
+        return f"{name}: {error.strerror}" if name else str(error.strerror or error)
+    return str(error)
+
+
+def _cost(event: MessageEvent) -> str:
+    usage = event.usage
+    tokens = None if usage is None else usage.total_tokens or usage.output_tokens
+    told = [count(tokens, "token")] if tokens else []
+    told += [duration(event.duration_ms)] if event.duration_ms is not None else []
+    return " · ".join(told)

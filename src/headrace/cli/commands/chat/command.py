@@ -1,0 +1,187 @@
+"""`headrace chat` itself: what it is given, and what it ends with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from headrace.cli.commands.chat.chat import Chat, model_line
+from headrace.cli.commands.chat.display import Face
+from headrace.cli.commands.chat.input_lines import InputLines
+from headrace.cli.commands.chat.interrupt import Interrupts
+from headrace.cli.commands.chat.slash_command import completions
+from headrace.cli.commands.chat.watcher import Watcher
+from headrace.cli.data_folder import data_folder
+from headrace.cli.terminal.color import is_terminal
+from headrace.client.client import Desk, ServedModel
+from headrace.client.target import Exchange, token_from
+from headrace.errors import HeadraceError, UsageError
+
+if TYPE_CHECKING:
+    from headrace.engine import Agent
+
+_TERMINATED = 143
+_EXTRAS = ("rich", "prompt_toolkit", "starlette", "aiohttp")
+
+
+def run(options: Namespace) -> int:
+    """Talk; the exit code tells whether everything was answered."""
+    try:
+        return asyncio.run(_talk(options))
+    except (HeadraceError, OSError) as error:
+        print(f"headrace chat: {error}", file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:
+        name = (error.name or "").split(".")[0]
+        if name not in _EXTRAS:
+            raise
+        todo = "install headrace[chat]" + (", or use --plain" if name in _EXTRAS[:2] else "")
+        print(f"headrace chat: {name} is missing: {todo}", file=sys.stderr)
+        return 1
+
+
+class _Complaint(logging.Handler):
+    """What the server's own code has to say, where no screen is spoiled by it."""
+
+    def __init__(self, face: Face) -> None:
+        super().__init__(logging.WARNING)
+        self._face = face
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._face.complain(record.getMessage())
+
+
+class Choice:
+    """The agent that answers where no server does: made when it is first needed."""
+
+    def __init__(self, where: str | None, model: str | None) -> None:
+        self._where = where
+        self.model = model
+        self._agent: Agent | None = None
+
+    def agent(self) -> Agent:
+        """The agent. Raises `UsageError` where it cannot be made."""
+        if self._agent is None:
+            self._agent = self._made(self.model)
+        return self._agent
+
+    def served(self) -> ServedModel:
+        """The agent, as a server would tell of it."""
+        from headrace.turn.model import is_rehearsal, name_of
+
+        agent = self.agent()
+        return ServedModel(
+            name="default",
+            model=name_of(agent.model),
+            tools=tuple(agent.tools.names),
+            is_rehearsal=is_rehearsal(agent.model),
+        )
+
+    def choose(self, name: str) -> None:
+        """Another model for the same agent."""
+        self._agent = self._made(name)
+
+    def _made(self, model: str | None) -> Agent:
+        from headrace.server.agent_config import agent_from
+
+        # The agent may be a module of the user's own folder.
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())
+        is_module = self._where is not None and not self._where.endswith(".toml")
+        is_default = model is not None and model == os.environ.get("HEADRACE_MODEL")
+        agent = agent_from(self._where, None if is_module and is_default else model)
+        # What can never be asked, such as a model without a key, is said before anything is.
+        agent.run("")
+        return agent
+
+
+async def _talk(options: Namespace) -> int:
+    is_piped = not sys.stdin.isatty()
+    is_alive = not options.plain and not is_piped and is_terminal(sys.stdout)
+    choice = Choice(options.agent, options.model or os.environ.get("HEADRACE_MODEL"))
+    exchange = Exchange(data_folder(options.data), choice.agent)
+    desk = Desk(exchange, choice.served, token_from(options.token_file))
+    face, interrupt = _face(options, is_alive=is_alive)
+    silence: Callable[[], AbstractContextManager[None]] = nullcontext
+    if is_alive:
+        from headrace.cli.commands.chat.terminal_display import silent_keyboard
+
+        silence = silent_keyboard
+    interrupts = Interrupts(time.monotonic)
+    watcher = Watcher(interrupts, silence)
+    chat = Chat(desk, face, choice, interrupts, watcher)
+    exchange.waits = watcher.waits
+    _listen(watcher, interrupt)
+    logging.getLogger("headrace").addHandler(_Complaint(face))
+    try:
+        code = await _begun(chat, desk, face, options, is_quiet=is_piped)
+        # Who looks at a terminal has seen what failed; a script has not.
+        return 1 if is_piped and chat.has_failed and not code else code
+    except asyncio.CancelledError:
+        return _TERMINATED
+
+
+def _face(options: Namespace, *, is_alive: bool) -> tuple[Face, Callable[[], None]]:
+    """The face, and how it is told of Ctrl-C while it reads."""
+    if is_alive:
+        from headrace.cli.commands.chat.terminal_display import TerminalFace
+
+        shows = options.reasoning is not False
+        return TerminalFace(_completes, shows_reasoning=shows), lambda: None
+    from headrace.cli.commands.chat.plain_display import PlainFace
+
+    lines = InputLines(is_whole=options.once)
+    return PlainFace(lines, shows_reasoning=options.reasoning is True), lines.interrupt
+
+
+def _completes(line: str) -> list[tuple[str, str]]:
+    from headrace.providers import CATALOGUE
+
+    return list(completions(line, [f"{name}:" for name in CATALOGUE]))
+
+
+def _listen(watcher: Watcher, interrupt: Callable[[], None]) -> None:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def pressed() -> None:
+        watcher.interrupt()
+        interrupt()
+
+    loop.add_signal_handler(signal.SIGINT, pressed)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, task.cancel)
+
+
+async def _begun(chat: Chat, desk: Desk, face: Face, options: Namespace, *, is_quiet: bool) -> int:
+    models = await desk.models()
+    if desk.address and (options.agent or options.model):
+        await _chosen(chat, desk, options)
+    chat.effort = options.effort
+    if not is_quiet:
+        told = model_line(chat.current(models), is_current=False).strip()
+        where = (
+            f"\nThe server at {desk.address} answers, and has the conversations."
+            if desk.address
+            else ""
+        )
+        face.note(f"Headrace · {told}{where}\n/help lists the commands · {face.hint}")
+    if options.resume or options.conversation:
+        await chat.open(options.conversation or "")
+    return await chat.talk()
+
+
+async def _chosen(chat: Chat, desk: Desk, options: Namespace) -> None:
+    """A server answers with what it has."""
+    if options.agent:
+        told = f"{desk.address} has the folder, and answers with its own agent"
+        raise UsageError(f"{told}: leave --agent out, or choose another folder with --data")
+    await chat.choose(options.model)

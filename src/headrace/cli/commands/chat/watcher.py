@@ -1,0 +1,149 @@
+"""The watcher: shows an answer while it comes, stops it at Ctrl-C, and leaves at the second."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+)
+
+from headrace.cli.commands.chat.display import REFRESH_S, AnswerView
+from headrace.cli.commands.chat.interrupt import Interrupts
+from headrace.client.client import END_FRAMES, Answer
+from headrace.projections.ux.frame import EndFrame
+
+LEFT = 130
+"""The exit code after Ctrl-C."""
+_STOPPING = "Stopping"
+
+
+class Leave(Exception):
+    """The person has had enough; `code` is what the program ends with."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Watcher:
+    """Watches one answer at a time. `silence` keeps the keyboard quiet meanwhile."""
+
+    def __init__(
+        self, interrupts: Interrupts, silence: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._interrupts = interrupts
+        self._silence = silence
+        self._watch: _Watch | None = None
+
+    def interrupt(self) -> None:
+        """Ctrl-C came."""
+        if self._watch is not None:
+            self._watch.stop(is_final=self._interrupts.press(is_idle=False))
+
+    def waits(self, told: str) -> None:
+        """Something keeps the answer from beginning."""
+        if self._watch is not None:
+            self._watch.wait(told)
+
+    async def watch(
+        self,
+        asked: AbstractAsyncContextManager[Answer],
+        view: AnswerView,
+        begun: Callable[[Answer], None],
+    ) -> EndFrame | None:
+        """The last frame; None where it was stopped before it was asked. The first Ctrl-C asks
+        the answer to stop: what had come is kept, and its last frame tells so. Raises `Leave`
+        at the second."""
+        watch = self._watch = _Watch(asked, view, begun)
+        try:
+            with self._silence():
+                async with _ticking(view):
+                    return await watch.task
+        except asyncio.CancelledError:
+            if not watch.is_stopped:
+                raise
+            if watch.is_left:
+                raise Leave(LEFT) from None
+            return None
+        finally:
+            self._watch = None
+            await _cancelled(watch.task)
+            view.close()
+
+
+class _Watch:
+    """One answer that is watched."""
+
+    def __init__(
+        self,
+        asked: AbstractAsyncContextManager[Answer],
+        view: AnswerView,
+        begun: Callable[[Answer], None],
+    ) -> None:
+        self._view = view
+        self._begun = begun
+        self._stop = asyncio.Event()
+        self._is_waiting = False
+        self.is_left = False
+        self.task = asyncio.create_task(self._shown(asked), name="answer")
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stop.is_set()
+
+    def stop(self, *, is_final: bool) -> None:
+        self.is_left = is_final
+        self._stop.set()
+        self._view.say(_STOPPING)
+        # What is on its way is stopped when it has begun; it could not be stopped otherwise.
+        if is_final or self._is_waiting:
+            self.task.cancel()
+
+    def wait(self, told: str) -> None:
+        self._is_waiting = True
+        self._view.say(told)
+
+    async def _shown(self, asked: AbstractAsyncContextManager[Answer]) -> EndFrame:
+        async with asked as answer:
+            self._is_waiting = False
+            self._begun(answer)
+            if not self.is_stopped:
+                self._view.say("")
+            stopping = asyncio.create_task(self._stopped(answer), name="stop")
+            try:
+                async for frames in answer.frames():
+                    self._view.feed(frames)
+                    last = frames[-1]
+                    if isinstance(last, END_FRAMES):
+                        return last
+            finally:
+                await _cancelled(stopping)
+        raise AssertionError("a stream ends with a last frame, or raises")
+
+    async def _stopped(self, answer: Answer) -> None:
+        await self._stop.wait()
+        await answer.cancel()
+
+
+@asynccontextmanager
+async def _ticking(view: AnswerView) -> AsyncGenerator[None, None]:
+    """Draws again and again, while an answer comes."""
+    task = asyncio.create_task(_tick(view), name="tick")
+    try:
+        yield
+    finally:
+        await _cancelled(task)
+
+
+async def _tick(view: AnswerView) -> None:
+    while True:
+        view.tick()
+        await asyncio.sleep(REFRESH_S)
+
+
+async def _cancelled(task: asyncio.Task[object]) -> None:
+    task.cancel()
+    await asyncio.wait({task})

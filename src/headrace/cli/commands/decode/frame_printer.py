@@ -1,0 +1,126 @@
+"""`--as …`: the frames of another vocabulary, as rows or as they go over the wire."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from headrace.cli.commands.decode.protocol import Frame, Projection, Vocabulary
+from headrace.cli.terminal.color import Paint, Style
+from headrace.cli.terminal.fitted_text import fitted
+from headrace.events import Record
+
+_TIME_COLUMNS = len("   0.000  ")
+_MIN_COLUMNS = 20
+
+
+class Show(Protocol):
+    """How one frame is written."""
+
+    def begin(self, file: str, framing: str) -> list[str]:
+        """The lines above the frames of a file."""
+        ...
+
+    def line(self, frame: Frame, at_ms: int, file: str) -> str:
+        """One frame; no line end."""
+        ...
+
+
+class FramePrinter:
+    """Frames at once, file after file."""
+
+    def __init__(self, vocabulary: Vocabulary, show: Show) -> None:
+        self._vocabulary = vocabulary
+        self._show = show
+        self._file = ""
+        self._at_ms = 0
+        self._projection: Projection = vocabulary.project()
+
+    def begin(self, file: str, framing: str) -> None:
+        self._file, self._at_ms = file, 0
+        self._projection = self._vocabulary.project()
+        for line in self._show.begin(file, framing):
+            _write(line)
+
+    def feed(self, record: Record) -> None:
+        self._at_ms = record.at_ms
+        self._print(self._projection.feed(record))
+
+    def close(self) -> None:
+        self._print(self._projection.close())
+
+    def _print(self, frames: list[Any]) -> None:
+        for frame in frames:
+            _write(self._show.line(frame, self._at_ms, self._file))
+
+
+class FrameRows:
+    """A row a frame: when, what, and what it says."""
+
+    def __init__(
+        self, vocabulary: Vocabulary, columns: int, paint: Paint, *, is_several: bool
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._columns = columns
+        self._is_several = is_several
+        self._files = 0
+        self._paint = paint
+
+    def begin(self, file: str, framing: str) -> list[str]:
+        header = self._paint(f"{'time s':>8}  frame", Style.DIM)
+        gap = [""] if self._files else []
+        self._files += 1
+        if not self._is_several:
+            return [header]
+        heading = fitted(f"── {file} ({framing})", self._columns)
+        return [*gap, self._paint(heading, Style.BOLD), header]
+
+    def line(self, frame: Frame, at_ms: int, file: str) -> str:
+        vocabulary = self._vocabulary
+        kind = vocabulary.frame_type(frame)
+        name = f"{kind:<{vocabulary.name_columns}}"
+        width = max(self._columns - _TIME_COLUMNS - len(name) - 2, _MIN_COLUMNS)
+        words = fitted(_words(frame, vocabulary), width)
+        left = self._paint(f"{at_ms / 1000:8.3f}", Style.DIM)
+        said = f"{name}  {words}".rstrip()
+        return f"{left}  {self._paint(said, vocabulary.styles.get(kind, Style.PLAIN))}"
+
+
+class FrameLines:
+    """A line a frame: its payload, which names its file where there are several."""
+
+    def __init__(self, vocabulary: Vocabulary, *, is_several: bool) -> None:
+        self._encode = vocabulary.encode_frame
+        self._is_several = is_several
+
+    def begin(self, file: str, framing: str) -> list[str]:
+        return []
+
+    def line(self, frame: Frame, at_ms: int, file: str) -> str:
+        payload = self._encode(frame)
+        if not self._is_several:
+            return payload.decode()
+        is_json = payload.startswith(b"{")
+        value = msgspec.Raw(payload) if is_json else payload.decode()
+        return msgspec.json.encode({"file": file, "frame": value}).decode()
+
+
+def _words(frame: Frame, vocabulary: Vocabulary) -> str:
+    fields: dict[str, Any] = msgspec.to_builtins(frame)
+    said = [str(fields.pop(name)) for name in vocabulary.said if name in fields]
+    for name in ("type", *vocabulary.hidden):
+        fields.pop(name, None)
+    facts = [f"{name} {_short(value)}" for name, value in fields.items()]
+    return " · ".join([*said, *facts])
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _write(line: str) -> None:
+    write: Callable[[bytes], object] = sys.stdout.buffer.write
+    write(line.encode() + b"\n")

@@ -1,0 +1,165 @@
+"""Printers: the records of each file, in the format that was asked for.
+
+Each has `begin` for a file, `feed` for a record of it and `close` for its end. JSON is UTF-8
+whatever the terminal speaks, so all of them write bytes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from headrace.cli.commands.decode.result import result_row
+from headrace.cli.terminal.color import Paint, wants_colour
+from headrace.cli.terminal.record_table import Table
+from headrace.cli.terminal.width import terminal_columns
+from headrace.events import Record, encode_record
+from headrace.messages import Message, fold, fold_candidates
+
+_PIPE_COLUMNS = 100
+
+Write = Callable[[bytes], object]
+
+
+class Printer(Protocol):
+    """What shows one file after another."""
+
+    def begin(self, file: str, framing: str) -> None:
+        """A file begins; it is known to be a stream."""
+        ...
+
+    def feed(self, record: Record) -> None:
+        """Its next record."""
+        ...
+
+    def close(self) -> None:
+        """The file has ended."""
+        ...
+
+
+class TablePrinter:
+    """A row a record, at once."""
+
+    def __init__(self, write: Write, table: Table, *, is_several: bool) -> None:
+        self._write = write
+        self._table = table
+        self._is_several = is_several
+        self._files = 0
+
+    def begin(self, file: str, framing: str) -> None:
+        if self._is_several:
+            self._print(("\n" if self._files else "") + self._table.heading(file, framing))
+        self._print(self._table.header())
+        self._files += 1
+
+    def feed(self, record: Record) -> None:
+        self._print(self._table.row(record))
+
+    def close(self) -> None:
+        pass
+
+    def _print(self, line: str) -> None:
+        self._write(line.encode() + b"\n")
+
+
+class EventsPrinter:
+    """A JSON line a record, at once; one that names its file where there are several."""
+
+    def __init__(self, write: Write, *, is_several: bool) -> None:
+        self._write = write
+        self._is_several = is_several
+        self._file = ""
+
+    def begin(self, file: str, framing: str) -> None:
+        self._file = file
+
+    def feed(self, record: Record) -> None:
+        line = encode_record(record)
+        if self._is_several:
+            line = msgspec.json.encode({"file": self._file, "record": msgspec.Raw(line)})
+        self._write(line + b"\n")
+
+    def close(self) -> None:
+        pass
+
+
+class FoldPrinter:
+    """Keeps the records of a file until it has ended, and shows what they fold to."""
+
+    def __init__(self, write: Write, show: Callable[[str, list[Record]], bytes]) -> None:
+        self._write = write
+        self._show = show
+        self._file = ""
+        self._records: list[Record] = []
+
+    def begin(self, file: str, framing: str) -> None:
+        self._file, self._records = file, []
+
+    def feed(self, record: Record) -> None:
+        self._records.append(record)
+
+    def close(self) -> None:
+        self._write(self._show(self._file, self._records) + b"\n")
+
+
+def printer_for(form: str, color: str, *, is_several: bool, svg: str | None = None) -> Printer:
+    """The printer of a format, to standard output; a picture goes to the file `svg`."""
+    write = sys.stdout.buffer.write
+    match form:
+        case "table":
+            paint = Paint(wants_colour(color, sys.stdout))
+            return TablePrinter(
+                write,
+                Table(terminal_columns(sys.stdout, _PIPE_COLUMNS), paint),
+                is_several=is_several,
+            )
+        case "events":
+            return EventsPrinter(write, is_several=is_several)
+        case "message":
+            return FoldPrinter(write, _message_line if is_several else _pretty_message)
+        case "timeline":
+            return _timeline_printer(color, is_several=is_several, svg=svg)
+        case _:
+            return FoldPrinter(write, _result_line)
+
+
+def frame_printer(name: str, form: str, color: str, *, is_several: bool) -> Printer:
+    """The printer of `--as name`: rows, or the frames' payloads."""
+    from headrace.cli.commands.decode.frame_printer import FrameLines, FramePrinter, FrameRows
+    from headrace.cli.commands.decode.protocol import VOCABULARIES
+
+    vocabulary = VOCABULARIES[name]
+    if form == "events":
+        return FramePrinter(vocabulary, FrameLines(vocabulary, is_several=is_several))
+    paint = Paint(wants_colour(color, sys.stdout))
+    rows = FrameRows(
+        vocabulary, terminal_columns(sys.stdout, _PIPE_COLUMNS), paint, is_several=is_several
+    )
+    return FramePrinter(vocabulary, rows)
+
+
+def _timeline_printer(color: str, *, is_several: bool, svg: str | None) -> Printer:
+    from headrace.cli.timeline.printer import PicturePrinter, TimelinePrinter
+
+    if svg is not None:
+        return PicturePrinter(svg)
+    paint = Paint(wants_colour(color, sys.stdout))
+    columns = terminal_columns(sys.stdout)
+    return TimelinePrinter(sys.stdout, columns, paint, is_several=is_several)
+
+
+def _message_line(file: str, records: list[Record]) -> bytes:
+    row: dict[str, str | Message] = {"file": file, "message": fold(records)}
+    return msgspec.json.encode(row)
+
+
+def _pretty_message(file: str, records: list[Record]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(fold(records)), indent=2)
+
+
+def _result_line(file: str, records: list[Record]) -> bytes:
+    row: dict[str, Any] = result_row(file, fold(records), fold_candidates(records))
+    return msgspec.json.encode(row)

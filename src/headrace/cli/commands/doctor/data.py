@@ -1,0 +1,155 @@
+"""The data folder: is it there, can it be used, who holds it, and is what it holds whole. It is
+only read, so a server that holds it goes on."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from headrace.cli.commands.doctor.finding import Finding
+from headrace.cli.commands.doctor.folder_lock import Holding, holding
+from headrace.cli.commands.doctor.health_probe import answers_health
+from headrace.cli.commands.doctor.machine import free_bytes, may_write
+from headrace.errors import InputError
+from headrace.server.storage.data_file import DATABASE, read_only
+from headrace.server.storage.migrations import MIGRATIONS
+
+_LITTLE_BYTES, _TOO_LITTLE_BYTES = 1_000_000_000, 50_000_000
+_CHECK_S = 20.0
+
+
+def data_findings(folder: Path) -> Iterator[Finding]:
+    """All that can be said of a folder."""
+    yield _folder(folder)
+    yield _space(folder)
+    if not folder.is_dir():
+        return
+    held = holding(folder)
+    if held is not None:
+        yield _server(held)
+    if (folder / DATABASE).is_file():
+        yield from _database(folder, is_held=held is not None)
+
+
+def _folder(folder: Path) -> Finding:
+    if folder.exists() and not folder.is_dir():
+        return Finding("data", "broken", f"{folder} is no folder", "name another with --data")
+    if not folder.exists():
+        told = f"{folder} is not there yet: the first `headrace serve` makes it"
+        parent = next(path for path in folder.absolute().parents if path.exists())
+        if not may_write(parent):
+            mend = f"{parent} cannot be written to: name another folder with --data"
+            return Finding("data", "broken", told, mend)
+        return Finding("data", "note", told)
+    if not may_write(folder):
+        mend = f"make it yours: chown -R {_user()} {folder}, or name another with --data"
+        return Finding("data", "broken", f"{folder} cannot be written to", mend)
+    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        told = f"{folder} can be read by other users of this machine"
+        return Finding("data", "doubtful", told, f"chmod 700 {folder}")
+    return Finding("data", "fine", str(folder))
+
+
+def _user() -> str:
+    return os.environ.get("USER") or str(os.getuid())
+
+
+def _space(folder: Path) -> Finding:
+    free = free_bytes(folder)
+    if free is None:
+        return Finding("space", "doubtful", "how much is free cannot be told")
+    told = f"{_size_words(free)} free"
+    if free < _TOO_LITTLE_BYTES:
+        return Finding("space", "broken", told, "make room: answers cannot be kept without")
+    if free < _LITTLE_BYTES:
+        return Finding("space", "doubtful", told, "make room soon")
+    return Finding("space", "fine", told)
+
+
+def _size_words(size: int) -> str:
+    for unit, number in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= number:
+            return f"{size / number:,.1f} {unit}"
+    return f"{size} bytes"
+
+
+def _server(held: Holding) -> Finding:
+    who = f"process {held.pid}" if held.pid else "a process that does not say who it is"
+    if not held.address:
+        # A chat holds the folder without listening anywhere.
+        return Finding("server", "note", f"{who} holds the folder, and serves no address")
+    told = f"{who} serves the folder at {held.address}"
+    match answers_health(held.address):
+        case True:
+            return Finding("server", "fine", f"{told} and answers")
+        case False:
+            mend = f"look at its output; if it hangs, stop it: kill {held.pid}"
+            return Finding("server", "broken", f"{told} and does not answer", mend)
+        case None:
+            return Finding("server", "note", f"{told}: no address of this machine, not asked")
+
+
+# --- the database --------------------------------------------------------------------
+
+
+def _database(folder: Path, *, is_held: bool) -> Iterator[Finding]:
+    try:
+        with read_only(folder) as connection:
+            yield _schema(connection, folder)
+            yield _whole(connection, folder)
+            yield from _open_runs(connection, is_held=is_held)
+    except InputError as problem:
+        yield Finding("database", "broken", str(problem), _RESTORE.format(folder))
+
+
+_RESTORE = "restore {0} from a copy, or move it away and begin anew"
+
+
+def _schema(connection: sqlite3.Connection, folder: Path) -> Finding:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    size = _size_words((folder / DATABASE).stat().st_size)
+    told = f"{size} · version {version} · {str(mode).upper()}"
+    if version > len(MIGRATIONS):
+        mend = f"this Headrace knows version {len(MIGRATIONS)}: update it"
+        return Finding("database", "broken", told, mend)
+    if version < len(MIGRATIONS):
+        return Finding("database", "note", told, "the next `headrace serve` brings it up to date")
+    return Finding("database", "fine", told)
+
+
+def _whole(connection: sqlite3.Connection, folder: Path) -> Finding:
+    """A look at every page, but not for ever: a read holds nobody up, but takes its time."""
+    until_s = time.monotonic() + _CHECK_S
+    connection.set_progress_handler(lambda: int(time.monotonic() > until_s), 100_000)
+    try:
+        rows = connection.execute("PRAGMA quick_check(3)").fetchall()
+    except sqlite3.OperationalError as error:
+        if "interrupt" not in str(error):
+            raise
+        told = f"too large to be checked in {_CHECK_S:.0f} s"
+        return Finding(
+            "integrity", "note", told, f"sqlite3 {folder / DATABASE} 'PRAGMA quick_check'"
+        )
+    finally:
+        connection.set_progress_handler(None, 0)
+    told = " ".join("; ".join(str(row[0]) for row in rows).split())
+    if told == "ok":
+        return Finding("integrity", "fine", "every page was looked at")
+    return Finding("integrity", "broken", told, _RESTORE.format(folder / DATABASE))
+
+
+def _open_runs(connection: sqlite3.Connection, *, is_held: bool) -> Iterator[Finding]:
+    (live,) = connection.execute("SELECT count(*) FROM runs WHERE state = 'live'").fetchone()
+    if not live:
+        return
+    what = f"{live} answer{'s' * (live != 1)}"
+    if is_held:
+        yield Finding("answers", "note", f"{what} being written")
+    else:
+        told = f"{what} broke off when a server was killed"
+        yield Finding("answers", "note", told, "the next `headrace serve` keeps what had come")

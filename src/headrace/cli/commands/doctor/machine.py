@@ -1,0 +1,99 @@
+"""What the machine can do: SQLite, the terminal, the clock."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import TextIO
+
+from headrace.cli.commands.doctor.finding import Finding
+
+# Headrace did not exist before: a clock that says so is wrong, and no certificate will hold.
+_NOT_BEFORE_S = 1_735_689_600
+
+
+def machine_findings(out: TextIO, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """All of them."""
+    yield _sqlite()
+    yield _terminal(out, environ)
+    yield clock_finding(time.time())
+
+
+def _sqlite() -> Finding:
+    lacks = [name for name, has in (("WAL", _has_wal()), ("FTS5", _has_fts5())) if not has]
+    told = f"{sqlite3.sqlite_version} · WAL · FTS5"
+    if lacks:
+        told = f"{sqlite3.sqlite_version} without {' and '.join(lacks)}"
+        return Finding("sqlite", "broken", told, "install a Python whose sqlite3 has them")
+    return Finding("sqlite", "fine", told)
+
+
+def _has_wal() -> bool:
+    with tempfile.TemporaryDirectory(prefix="headrace-doctor-") as folder:
+        try:
+            with closing(sqlite3.connect(Path(folder) / "try.db")) as connection:
+                (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.Error:
+            return False
+    return str(mode).lower() == "wal"
+
+
+def _has_fts5() -> bool:
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute("CREATE VIRTUAL TABLE words USING fts5 (text)")
+    except sqlite3.Error:
+        return False
+    return True
+
+
+def _terminal(out: TextIO, environ: Mapping[str, str]) -> Finding:
+    encoding = (out.encoding or "ascii").lower()
+    facts = [f"{shutil.get_terminal_size().columns} columns" if out.isatty() else "a pipe"]
+    facts += [environ.get("TERM") or "TERM is not set", _colours(out, environ), encoding]
+    told = " · ".join(facts)
+    if encoding.replace("-", "") not in ("utf8", "utf8sig"):
+        mend = "set LANG=C.UTF-8 or PYTHONUTF8=1: signs and other scripts come out as ?"
+        return Finding("terminal", "doubtful", told, mend)
+    return Finding("terminal", "fine", told)
+
+
+def _colours(out: TextIO, environ: Mapping[str, str]) -> str:
+    if not out.isatty() or environ.get("TERM") == "dumb":
+        return "no colours"
+    if environ.get("NO_COLOR"):
+        return "no colours (NO_COLOR)"
+    is_rich = environ.get("COLORTERM", "") in ("truecolor", "24bit")
+    return "all colours" if is_rich else "colours"
+
+
+def clock_finding(now_s: float) -> Finding:
+    """Whether the clock can be right."""
+    now = datetime.fromtimestamp(now_s).astimezone()
+    told = f"{now:%Y-%m-%d %H:%M:%S %Z}"
+    if now_s < _NOT_BEFORE_S:
+        mend = "set the clock: with this one no certificate of a provider holds"
+        return Finding("clock", "broken", f"{told} cannot be", mend)
+    return Finding("clock", "fine", told)
+
+
+def free_bytes(path: Path) -> int | None:
+    """What is free where this path is, or would be."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    try:
+        return shutil.disk_usage(path).free
+    except OSError:
+        return None
+
+
+def may_write(path: Path) -> bool:
+    """Whether a folder can be written to."""
+    return os.access(path, os.W_OK | os.X_OK)

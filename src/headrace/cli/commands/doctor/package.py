@@ -1,0 +1,144 @@
+"""What is installed, and which keys are there. Keys are never shown."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from platform import python_implementation, python_version
+
+import headrace
+from headrace.cli.commands.doctor.finding import Finding
+from headrace.providers import CATALOGUE, find_key
+
+_MIN_PYTHON = (3, 11)
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:[^;]*?>=\s*([0-9.]+))?")
+_EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
+
+
+def package_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Versions, extras, the page, keys."""
+    yield _python()
+    yield _headrace()
+    yield from _extras()
+    yield _page()
+    yield from _keys(environ)
+
+
+def _python() -> Finding:
+    told = f"{python_version()} ({python_implementation()})"
+    if sys.version_info[:2] < _MIN_PYTHON:
+        return Finding("python", "broken", told, "Headrace needs Python 3.11 or later")
+    return Finding("python", "fine", told)
+
+
+def _headrace() -> Finding:
+    return Finding("headrace", "fine", f"{headrace.__version__} · msgspec {_version('msgspec')}")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+# --- extras ------------------------------------------------------------------------
+
+
+def _extras() -> Iterator[Finding]:
+    """One row for those that are there, and one for each that is not whole."""
+    needs = extras_of(_requirements())
+    whole = [extra for extra, wants in needs.items() if not any(map(_lack, wants.items()))]
+    if whole:
+        yield Finding("extras", "fine", ", ".join(whole))
+    for extra, wants in needs.items():
+        lacks = [lack for want in wants.items() if (lack := _lack(want))]
+        if lacks:
+            is_old = any("older" in lack for lack in lacks)
+            mend = f"pip install --upgrade 'headrace[{extra}]'"
+            told = f"{extra}: {', '.join(lacks)}"
+            yield Finding("extras", "broken" if is_old else "note", told, mend)
+
+
+def _requirements() -> list[str]:
+    try:
+        return metadata.requires("headrace") or []
+    except metadata.PackageNotFoundError:
+        return []
+
+
+def extras_of(requirements: list[str]) -> dict[str, dict[str, str]]:
+    """The packages of each extra, with the least version that will do."""
+    found: dict[str, dict[str, str]] = {}
+    for line in requirements:
+        extra, wanted = _EXTRA.search(line), _REQUIREMENT.match(line)
+        if extra is not None and wanted is not None:
+            found.setdefault(extra[1], {})[wanted[1]] = wanted[2] or ""
+    return found
+
+
+def _lack(want: tuple[str, str]) -> str | None:
+    name, least = want
+    version = _version(name)
+    if version is None:
+        return f"{name} is missing"
+    if numbers(version) < numbers(least):
+        return f"{name} {version} is older than {least}"
+    return None
+
+
+def numbers(version: str) -> list[int]:
+    """The leading numbers of a version, to compare."""
+    return [int(part) for part in re.findall(r"\d+", re.split(r"[^0-9.]", version)[0])]
+
+
+# --- the page and the keys -----------------------------------------------------------
+
+
+def _page() -> Finding:
+    # Where the server looks for it; importing that would need what may be missing.
+    index = Path(headrace.__file__).parent / "server" / "static" / "index.html"
+    if index.is_file():
+        return Finding("page", "fine", "the web UI is built")
+    mend = "run `make web` in a clone, or install a wheel: it carries the page"
+    return Finding("page", "doubtful", "the web UI is not built: the server has no page", mend)
+
+
+def _keys(environ: Mapping[str, str]) -> Iterator[Finding]:
+    wanting = [provider for provider in CATALOGUE.values() if provider.key_variables]
+    ready = [provider.name for provider in wanting if find_key(provider, environ) is not None]
+    if ready:
+        others = len(wanting) - len(ready)
+        told = f"set for {', '.join(ready)}" + f"; not for {others} others" * bool(others)
+        yield Finding("keys", "fine", told)
+    else:
+        mend = "headrace providers tells the variables; rehearsal:demo needs none"
+        yield Finding("keys", "note", "none is set", mend)
+    # Several providers may look for the same key.
+    variables = dict.fromkeys(name for provider in wanting for name in provider.key_variables)
+    yield from (_odd_key(name) for name in variables if _is_odd(environ.get(name, "")))
+    yield from _model(environ)
+
+
+def _is_odd(key: str) -> bool:
+    return bool(key) and (key != key.strip() or not key.isascii() or not key.isprintable())
+
+
+def _odd_key(variable: str) -> Finding:
+    told = f"{variable} has blanks, line breaks or other characters that no key has"
+    return Finding("keys", "broken", told, f"set {variable} again, to the key alone")
+
+
+def _model(environ: Mapping[str, str]) -> Iterator[Finding]:
+    model = environ.get("HEADRACE_MODEL")
+    if not model:
+        return
+    name, colon, rest = model.partition(":")
+    if name in CATALOGUE and colon and rest:
+        yield Finding("model", "fine", f"HEADRACE_MODEL is {model}")
+        return
+    mend = "it is provider:model; headrace providers lists the providers"
+    yield Finding("model", "broken", f"HEADRACE_MODEL is {model}, which names no provider", mend)

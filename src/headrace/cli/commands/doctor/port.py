@@ -1,0 +1,77 @@
+"""The port that a server would take: is it free, and if not, who has it."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from headrace.cli.commands.doctor.finding import Finding
+from headrace.cli.commands.doctor.folder_lock import holding
+from headrace.cli.commands.doctor.health_probe import answers_health, is_listening
+
+_HOST = "127.0.0.1"
+_TABLE = Path("/proc/net/tcp")
+_LISTENS = "0A"
+
+
+def port_finding(port: int, folder: Path) -> Finding:
+    """Whether `headrace serve` could take it. That a server has it is as it should be."""
+    if not 0 < port < 65_536:
+        return Finding("port", "broken", f"{port} is no port", "ports go from 1 to 65535")
+    if not is_listening(port):
+        return _unheard(port)
+    held = holding(folder)
+    if held is not None and held.address.endswith(f":{port}"):
+        return Finding("port", "fine", f"{port} is the server's that holds the data folder")
+    other = f"headrace serve --port {port + 1 if port < 65_535 else 8700} takes another"
+    if answers_health(f"http://{_HOST}:{port}"):
+        told = f"{port} is taken by a Headrace server with another data folder"
+        return Finding("port", "doubtful", told, f"stop that one, or: {other}")
+    return Finding("port", "broken", f"{port} is taken by {_who(port)}", f"stop it, or: {other}")
+
+
+def _unheard(port: int) -> Finding:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((_HOST, port))
+        except OSError as error:
+            mend = "take another: headrace serve --port 0"
+            told = f"{port} cannot be had: {error.strerror}"
+            return Finding("port", "broken", told, mend)
+    return Finding("port", "fine", f"{port} is free")
+
+
+def _who(port: int) -> str:
+    """The process, where the system tells."""
+    inode = _inode(port)
+    if inode is not None:
+        for process in Path("/proc").glob("[0-9]*"):
+            if _has_socket(process, inode):
+                return f"{_name(process)} (process {process.name})"
+    return "another program"
+
+
+def _inode(port: int) -> str | None:
+    try:
+        rows = [line.split() for line in _TABLE.read_text().splitlines()[1:]]
+    except OSError:
+        return None
+    ending = f":{port:04X}"
+    return next((row[9] for row in rows if row[1].endswith(ending) and row[3] == _LISTENS), None)
+
+
+def _has_socket(process: Path, inode: str) -> bool:
+    try:
+        return any(
+            str(link.readlink()) == f"socket:[{inode}]" for link in (process / "fd").iterdir()
+        )
+    except OSError:
+        return False
+
+
+def _name(process: Path) -> str:
+    try:
+        return (process / "comm").read_text().strip() or "a program"
+    except OSError:
+        return "a program"

@@ -1,0 +1,116 @@
+"""`headrace inspect`: where the time of a run or a recorded stream went."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from datetime import datetime
+from pathlib import Path
+
+from headrace.cli.sources.playback import Recital, open_recital
+from headrace.cli.sources.source import STDIN, Wanted
+from headrace.cli.terminal.color import Paint, Style, wants_colour
+from headrace.cli.terminal.fitted_text import fitted, visible, wrapped
+from headrace.cli.terminal.lines import print_lines
+from headrace.cli.terminal.width import terminal_columns
+from headrace.cli.timeline.layout import duration_words
+from headrace.cli.timeline.printer import print_timeline, write_picture
+from headrace.errors import InputError
+from headrace.recording.file import load_recording
+from headrace.server.storage.stored_run import StoredRun
+from headrace.timeline.timeline import Timeline, timeline
+
+_QUESTION_LINES = 2
+
+
+def run(options: Namespace) -> int:
+    """Draw it; the exit code is 1 where there is nothing to draw."""
+    wanted = Wanted(options.framing, options.dialect, options.rate)
+    try:
+        with open_recital(options.what, options.data, wanted) as recital:
+            _show(recital, options)
+    except InputError as problem:
+        return _complain(f"{options.what}: {problem}")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _complain(f"{options.what}: {error.strerror or error}")
+    return 0
+
+
+def _complain(message: str) -> int:
+    print(f"headrace inspect: {visible(message)}", file=sys.stderr)
+    return 1
+
+
+def _show(recital: Recital, options: Namespace) -> None:
+    told = _timeline(recital)
+    if options.json:
+        _print_json(recital, told)
+    elif options.svg is not None:
+        write_picture(told, options.svg)
+    else:
+        paint = Paint(wants_colour(options.color, sys.stdout))
+        columns = terminal_columns(sys.stdout)
+        about = _about_file(recital.name, paint)
+        if recital.run is not None:
+            about = _about_run(recital.run, columns, paint)
+        print_lines(*about)
+        print_timeline(told, sys.stdout, columns, paint)
+
+
+def _timeline(recital: Recital) -> Timeline:
+    """From the records; where they are gone, from the times that the message keeps."""
+    run = recital.run
+    if run is None or run.records:
+        return timeline(recital.records)
+    if run.message is None:
+        raise InputError("it has neither records nor a message: nothing is known of it")
+    from headrace.timeline.from_message import message_timeline
+
+    return message_timeline(run.message)
+
+
+def _about_file(name: str, paint: Paint) -> list[str]:
+    """What lies before the first read, where the times of a file begin."""
+    if name == STDIN:
+        return []
+    wait_ms = (load_recording(Path(name)).ms or [0.0])[0]
+    if not wait_ms:
+        return []
+    return [paint(f"the first read came after {duration_words(round(wait_ms))}", Style.DIM), ""]
+
+
+def _about_run(run: StoredRun, columns: int, paint: Paint) -> list[str]:
+    """Which run it is, for somebody with many of them."""
+    began = datetime.fromtimestamp(run.created_ms / 1000).astimezone()
+    lines = [paint(fitted(run.id, columns), Style.DIM)]
+    lines.append(paint(fitted(f"{began:%Y-%m-%d %H:%M:%S %Z}", columns), Style.DIM))
+    if run.question:
+        lines += wrapped(f"“{run.question}”", columns, _QUESTION_LINES)
+    return [*lines, *_remarks(run, columns, paint), ""]
+
+
+def _remarks(run: StoredRun, columns: int, paint: Paint) -> list[str]:
+    told: list[str] = []
+    if run.is_live:
+        told.append("the run goes on: this is what its log has so far")
+    elif not run.records:
+        told.append("its records have expired: these are the times that its message keeps")
+    return [paint(line, Style.YELLOW) for words in told for line in wrapped(words, columns, 3)]
+
+
+def _print_json(recital: Recital, told: Timeline) -> None:
+    import msgspec
+
+    from headrace.timeline.pace import pace
+
+    row = {
+        "name": recital.name,
+        "has_records": recital.run is None or bool(recital.run.records),
+        "duration_ms": told.duration_ms,
+        "tokens_per_s": pace(told),
+        "gaps": told.gaps(),
+        "timeline": told,
+    }
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(row), indent=2) + b"\n")

@@ -1,0 +1,155 @@
+"""`headrace record`: a recording proxy for one provider's address, on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from headrace.cli.terminal.fitted_text import visible, wrapped
+from headrace.cli.terminal.lines import print_lines
+from headrace.cli.terminal.width import terminal_columns
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from headrace.recording.exchange_recorder import Shelf, Tape
+
+
+class Upstream(NamedTuple):
+    """Where requests go: the address, the path of its base, and what is known of it."""
+
+    origin: str
+    path: str
+    title: str
+    model: str | None = None
+    variable: str | None = None
+
+
+def run(options: Namespace) -> int:
+    """Record until it is stopped."""
+    try:
+        upstream = _upstream(options)
+        shelf = _shelf(Path(options.out))
+        asyncio.run(_record(upstream, shelf, options.port))
+    except UsageError as error:
+        print(f"headrace record: {error}", file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "aiohttp":
+            raise
+        print("headrace record: aiohttp is missing: install headrace[http]", file=sys.stderr)
+        return 1
+    _sum_up(shelf)
+    return 0
+
+
+# --- where it goes ---------------------------------------------------------------
+
+
+def _upstream(options: Namespace) -> Upstream:
+    if options.upstream is not None:
+        return _split(options.upstream, title="")
+    from headrace.providers import CATALOGUE
+
+    provider = CATALOGUE.get(options.provider)
+    if provider is None:
+        raise UsageError(f"no provider {options.provider!r}: headrace providers lists them")
+    if provider.transport != "http":
+        raise UsageError(f"{provider.title} is not reached over HTTP: it cannot be recorded so")
+    base = provider.base_url or os.environ.get(provider.base_url_variable or "")
+    if not base:
+        raise UsageError(f"{provider.title} has no address of its own: give it with --upstream")
+    found = _split(base, title=provider.title)
+    return found._replace(model=f"{provider.name}:MODEL", variable=provider.base_url_variable)
+
+
+def _split(address: str, title: str) -> Upstream:
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"an upstream is an http or https address, not {address!r}")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise UsageError("an upstream has no user, query or fragment: keys come with the requests")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    origin = f"{parts.scheme}://{host}{'' if port is None else f':{port}'}"
+    return Upstream(origin, parts.path.rstrip("/"), title)
+
+
+def _shelf(folder: Path) -> Shelf:
+    from headrace.engine.middleware.redaction.values import hide_value
+    from headrace.recording.exchange_recorder import Shelf
+    from headrace.secrets import API_KEYS, Mask
+
+    mask = Mask(patterns=API_KEYS)
+    return Shelf(folder, hide=lambda value: hide_value(mask, value))
+
+
+# --- while it records ------------------------------------------------------------
+
+
+async def _record(upstream: Upstream, shelf: Shelf, port: int) -> None:
+    from headrace.recording.proxy import HOST, Proxy
+
+    proxy = Proxy(upstream.origin, shelf, told=_tell, complained=_complain)
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    try:
+        bound = await proxy.start(port)
+        _print_start(upstream, shelf, f"http://{HOST}:{bound}{upstream.path}")
+        await stopping.wait()
+    finally:
+        await proxy.aclose()
+
+
+def _print_start(upstream: Upstream, shelf: Shelf, base_url: str) -> None:
+    name = f"{upstream.title} at " if upstream.title else ""
+    lines = [f"Recording {name}{upstream.origin} into {visible(str(shelf.folder))}"]
+    lines.append(f"base_url: {base_url}")
+    if upstream.variable is not None:
+        lines.append(f"  export {upstream.variable}={base_url}")
+    if upstream.model is not None:
+        lines.append(f"  headrace ask -m {upstream.model} --base-url {base_url} …")
+    print_lines(*lines, "stop with Ctrl-C")
+
+
+def _tell(tape: Tape) -> None:
+    name = tape.name or "nothing kept"
+    facts = [f"{tape.method} {visible(tape.path)}", str(tape.status), f"{tape.took_s:.1f} s"]
+    facts.append(f"{tape.bytes:,} bytes in {tape.reads:,} reads")
+    if tape.ended != "whole":
+        facts.append(visible(tape.ended))
+    line = " · ".join([name, *facts])
+    if len(line) <= terminal_columns(sys.stdout):
+        print_lines(line)
+    else:
+        print_lines(name, *_indented(" · ".join(facts)))
+
+
+def _indented(words: str) -> list[str]:
+    return [f"  {line}" for line in wrapped(words, max(terminal_columns(sys.stdout) - 2, 20), 8)]
+
+
+def _complain(message: str) -> None:
+    print(f"headrace record: {visible(message)}", file=sys.stderr, flush=True)
+
+
+def _sum_up(shelf: Shelf) -> None:
+    if not shelf.names:
+        print_lines("", "nothing was recorded: did the requests go to the base_url?")
+        return
+    many = f"{len(shelf.names)} answers" if len(shelf.names) > 1 else "1 answer"
+    print_lines(
+        "",
+        f"{many} in {visible(str(shelf.folder))}; keys are not in them, what was asked is",
+        f"look at the last: headrace decode {visible(str(shelf.folder / shelf.names[-1]))}",
+    )

@@ -1,0 +1,93 @@
+"""The printer of a replay: an answer as `headrace ask` shows it, and the tools of a run."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from headrace import events as ev
+from headrace.cli.terminal.answer import AnswerPrinter
+from headrace.cli.terminal.color import Paint, Style, wants_colour
+from headrace.cli.terminal.event_text import preview
+from headrace.cli.terminal.fitted_text import fitted
+from headrace.cli.terminal.width import terminal_columns
+from headrace.events import Record
+from headrace.usage import Usage
+
+_FINE = ("end_turn", "tool_use")
+
+
+class ReplayPrinter(AnswerPrinter):
+    """Prints records. Those of nested runs are not shown: they belong to a tool."""
+
+    def __init__(self, color: str, *, shows_reasoning: bool) -> None:
+        super().__init__(color, shows_reasoning=shows_reasoning)
+        self._look = Paint(wants_colour(color, sys.stderr))
+        self._names: dict[str, str] = {}
+        self._is_run = False
+        self._usage = Usage()
+        self._problem = ""
+
+    def play(self, record: Record) -> None:
+        """One record."""
+        if record.path:
+            return
+        event = record.event
+        match event:
+            case ev.ToolCallFinished() | ev.ToolCallMalformed():
+                self._names[event.call_id] = event.name
+                self._line(f"the model calls {preview(event)[1]}", Style.BOLD)
+            case ev.ToolResult() | ev.ToolOutput():
+                self._result(event)
+            case ev.StepDiscarded(reason=reason):
+                self._line(f"taken back, and tried again: {reason}", Style.YELLOW)
+            case ev.RunStarted():
+                self._is_run = True
+            case ev.TurnFinished() | ev.TurnFailed() | ev.RunFinished() | ev.RunFailed():
+                self._note_end(event)
+            case ev.StepStarted() | ev.TextStarted():
+                # Texts that do not belong together do not stand on one line.
+                self._end_text()
+            case _ if isinstance(event, _SHOWN):
+                self.feed(event)
+            case _:
+                pass
+
+    def finish(self) -> None:
+        """All has been played: say what it took, and how it ended."""
+        self.close(self._usage)
+        if self._problem:
+            self.complain(self._problem)
+
+    def _result(self, event: ev.ToolResult | ev.ToolOutput) -> None:
+        name = self._names.get(event.call_id, "tool")
+        words = preview(ev.ToolOutput(**_OUTPUT, call_id="", content=event.content))[1]
+        if event.is_error:
+            self._line(f"{name} failed: {words}", Style.RED)
+        else:
+            self._line(f"{name} gave {words}", Style.BOLD)
+
+    def _line(self, words: str, style: Style) -> None:
+        """One line, however long what it says is."""
+        self._clear()
+        self._end_thought()
+        if self._shares_screen:
+            self._end_text()
+        shown = fitted(words, terminal_columns(sys.stderr))
+        print(self._look(shown, style), file=sys.stderr, flush=True)
+
+    def _note_end(
+        self, event: ev.TurnFinished | ev.TurnFailed | ev.RunFinished | ev.RunFailed
+    ) -> None:
+        is_turn = isinstance(event, ev.TurnFinished | ev.TurnFailed)
+        if is_turn and self._is_run:
+            return
+        self._usage = event.usage
+        if isinstance(event, ev.TurnFailed | ev.RunFailed):
+            self._problem = f"{event.category}: {event.message}"
+        elif event.reason.word not in _FINE:
+            self._problem = f"the answer ended with {event.reason}"
+
+
+_SHOWN = (ev.TextDelta, ev.ReasoningDelta, ev.ReasoningFinished, ev.TextFinished)
+_OUTPUT: dict[str, Any] = {"part": 0, "output": 0, "item": 0}

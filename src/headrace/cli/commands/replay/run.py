@@ -1,0 +1,199 @@
+"""A run that is played from records: to the server it is a run like any other, and nobody is
+asked anything."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Self, cast
+
+import msgspec
+
+from headrace.engine import Agent, Run
+from headrace.engine.journal.sink import Sink
+from headrace.events import (
+    Event,
+    Record,
+    RunClosed,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StepFinished,
+    StepStarted,
+    TurnFailed,
+    TurnFinished,
+)
+from headrace.messages import Message, fold
+from headrace.outcome import aborted
+from headrace.usage import Usage
+
+_END = RunFinished | RunFailed
+_CUT = RunFailed(category="incomplete", message="the run had not ended when this was taken")
+
+
+class ReplayAgent(Agent):
+    """Answers whatever it is asked with the same records, at their times. It waits for
+    `curtain`, so that nothing is missed by who comes late."""
+
+    def __init__(
+        self, name: str, records: Sequence[Record], speed: float | None, curtain: asyncio.Event
+    ) -> None:
+        super().__init__(f"replay:{name}")
+        self._records = whole_run(records)
+        self._speed = speed
+        self._curtain = curtain
+
+    def run(self, input: Any, history: Sequence[Message] = (), **options: Any) -> Run:
+        """A run to enter."""
+        run_id, sink = options.get("run_id") or "", options.get("sink")
+        return cast("Run", ReplayRun(self._records, run_id, self._speed, self._curtain, sink))
+
+
+class ReplayRun:
+    """What the server wants of a run."""
+
+    def __init__(
+        self,
+        records: Sequence[Record],
+        run_id: str,
+        speed: float | None,
+        curtain: asyncio.Event,
+        sink: Sink | None,
+    ) -> None:
+        self.records: list[Record] = []
+        self._script = records
+        self._run_id = run_id
+        self._speed = speed
+        self._curtain = curtain
+        self._sink = sink
+        self._take: Callable[[list[Record]], None] = lambda records: None
+        self._task: asyncio.Task[None] | None = None
+        self._stop: _Stop | None = None
+
+    def hand_to(self, take: Callable[[list[Record]], None]) -> None:
+        """Who gets the records as they are played."""
+        self._take = take
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._play(), name="replay")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.cancel("the caller left the run")
+        await self.wait()
+
+    async def wait(self) -> None:
+        """Until it has been played, or was stopped."""
+        assert self._task is not None
+        await asyncio.wait({self._task})
+
+    def cancel(self, detail: str = "cancelled") -> None:
+        """End it where it is."""
+        self._end(RunFinished(aborted("cancelled", detail)))
+
+    def interrupt(self, why: str) -> None:
+        """End it as failed."""
+        self._end(RunFailed(category="interrupted", message=why))
+
+    @property
+    def message(self) -> Message:
+        """The answer as far as it was played."""
+        return fold(self.records)
+
+    def _end(self, event: RunFinished | RunFailed) -> None:
+        if self._task is not None and not self._task.done() and self._stop is None:
+            self._stop = event
+            self._task.cancel()
+
+    async def _play(self) -> None:
+        try:
+            await self._curtain.wait()
+            await self._play_all()
+        except asyncio.CancelledError:
+            if self._stop is None or _is_over(self.records):
+                raise
+            last = self.records[-1] if self.records else Record(0, _now_ms(), _CUT)
+            await self._write([Record(last.seq + 1, last.at_ms, self._stop)])
+
+    async def _play_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        records = _moved(self._script, self._run_id, _now_ms())
+        started_s, first_ms = loop.time(), records[0].at_ms
+        for at_ms, batch in groupby(records, attrgetter("at_ms")):
+            if self._speed is not None:
+                due_s = started_s + (at_ms - first_ms) / 1000 / self._speed
+                await asyncio.sleep(max(due_s - loop.time(), 0.0))
+            await self._write(list(batch))
+
+    async def _write(self, batch: list[Record]) -> None:
+        # Shielded: what is half written when it is stopped is written all the same.
+        await asyncio.shield(self._kept(batch))
+
+    async def _kept(self, batch: list[Record]) -> None:
+        if self._sink is not None:
+            await self._sink.append(batch)
+        self.records += batch
+        self._take(batch)
+
+
+_Stop = RunFinished | RunFailed
+
+
+def whole_run(records: Sequence[Record]) -> list[Record]:
+    """The records as those of a whole run: a stream alone is one step of it, what the server
+    adds is taken away, and one that goes on still has an end."""
+    kept = [record for record in records if not isinstance(record.event, RunClosed)]
+    if not kept:
+        return _numbered([(0, _CUT, (), 0)])
+    if not isinstance(kept[0].event, RunStarted):
+        return _numbered(_as_step(kept))
+    rows = [(record.at_ms, record.event, record.path, record.step) for record in kept]
+    if not _is_over(kept):
+        rows.append((kept[-1].at_ms, _CUT, (), kept[-1].step))
+    return _numbered(rows)
+
+
+def _is_over(records: Sequence[Record]) -> bool:
+    return any(isinstance(record.event, _END) and not record.path for record in records)
+
+
+_Row = tuple[int, Any, tuple[str, ...], int]
+
+
+def _as_step(records: Sequence[Record]) -> list[_Row]:
+    first, last = records[0].at_ms, records[-1].at_ms
+    rows: list[_Row] = [(first, RunStarted(""), (), 0), (first, StepStarted(0), (), 0)]
+    rows += [(record.at_ms, record.event, (), 0) for record in records]
+    return [*rows, (last, StepFinished(0), (), 0), (last, _end_of(records[-1].event), (), 0)]
+
+
+def _end_of(event: Any) -> Event:
+    match event:
+        case TurnFinished():
+            return RunFinished(event.reason, event.usage)
+        case TurnFailed():
+            return RunFailed(category=event.category, message=event.message, usage=event.usage)
+        case _:
+            return RunFailed(category="incomplete", message=_CUT.message, usage=Usage())
+
+
+def _numbered(rows: Sequence[_Row]) -> list[Record]:
+    return [Record(seq, *row) for seq, row in enumerate(rows, 1)]
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def _moved(records: Sequence[Record], run_id: str, now_ms: int) -> list[Record]:
+    """The same run, now and under another id; how long everything took stays."""
+    by_ms = now_ms - records[0].at_ms
+    moved = [msgspec.structs.replace(record, at_ms=record.at_ms + by_ms) for record in records]
+    first = moved[0].event
+    if isinstance(first, RunStarted):
+        started = msgspec.structs.replace(first, run_id=run_id)
+        moved[0] = msgspec.structs.replace(moved[0], event=started)
+    return moved

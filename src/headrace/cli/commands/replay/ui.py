@@ -1,0 +1,135 @@
+"""`headrace replay --page`: the page shows a replay as a conversation. Everything is kept in a
+folder of its own, which is gone afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import uuid
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.cli.sources.playback import Recital
+from headrace.cli.terminal.fitted_text import visible
+from headrace.cli.terminal.lines import print_lines
+from headrace.content import TextContent
+from headrace.errors import UsageError
+from headrace.messages import Message
+
+if TYPE_CHECKING:
+    from headrace.engine import Agent
+    from headrace.server.service import Service
+    from headrace.server.storage.store import RunRow
+    from headrace.server.storage.store.store import Start
+
+_HOST = "127.0.0.1"
+
+
+def show_page(recital: Recital, speed: float | None, port: int) -> int:
+    """Serve until it is stopped."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="headrace-replay-") as folder:
+            asyncio.run(_serve(recital, speed, port, Path(folder)))
+    except UsageError as error:
+        print(f"headrace replay: {error}", file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("starlette", "uvicorn"):
+            raise
+        print(
+            f"headrace replay: {error.name} is missing: install headrace[server]", file=sys.stderr
+        )
+        return 1
+    return 0
+
+
+async def _serve(recital: Recital, speed: float | None, port: int, folder: Path) -> None:
+    from headrace.cli.commands.replay.run import ReplayAgent
+    from headrace.server.app import create_app
+    from headrace.server.process import listening, serve
+
+    listener = listening(_HOST, port)
+    address = f"http://{_HOST}:{listener.getsockname()[1]}"
+    curtain = asyncio.Event()
+    title = Path(recital.name).name
+    agent = ReplayAgent(title, list(recital.records), speed, curtain)
+    app = create_app({"replay": agent}, data=folder / "data", address=address, drain_s=0.0)
+    app.add_middleware(_Doorbell, curtain=curtain)
+    service: Service = app.state.service
+    begun: list[asyncio.Task[None]] = []
+
+    async def begin() -> None:
+        row = await _begun(service, agent, _messages(recital, title))
+        print_lines(
+            f"Headrace replays {visible(title)} when this page is opened:",
+            f"{address}/#/c/{row.conversation_id}",
+            "stop with Ctrl-C",
+        )
+
+    def ready() -> None:
+        begun.append(asyncio.ensure_future(begin()))
+
+    await serve(app, listener, ready=ready)
+
+
+class _Doorbell:
+    """Raises the curtain when the first one watches."""
+
+    def __init__(self, app: Any, curtain: asyncio.Event) -> None:
+        self._app = app
+        self._curtain = curtain
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if str(scope.get("path", "")).startswith("/api/chat"):
+            self._curtain.set()
+        await self._app(scope, receive, send)
+
+
+def _messages(recital: Recital, title: str) -> list[Message]:
+    """What was said before, the question last."""
+    if recital.run is not None and recital.run.earlier:
+        return recital.run.earlier
+    asked = TextContent(f"(the request that {title} answers)")
+    return [Message(role="user", content=(asked,))]
+
+
+async def _begun(service: Service, agent: Agent, messages: list[Message]) -> RunRow:
+    """The conversation as it was, and the run of its last question, which is live."""
+    conversation_id = f"conv_{uuid.uuid4().hex}"
+    is_new = True
+    for asked, answer in pairwise(messages):
+        if asked.role != "assistant" and answer.role == "assistant":
+            begun = await service.store.begin(_start(service, conversation_id, asked, is_new))
+            await service.store.commit(begun.run, answer, [])
+            is_new = False
+    start = _start(service, conversation_id, messages[-1], is_new)
+    # Taken at once: the server closes what nobody works at.
+    with service.room.place(start.owner, start.run_id):
+        row = (await service.store.begin(start)).run
+        await service.runs.begin(row, agent, messages)
+    return row
+
+
+def _start(service: Service, conversation_id: str, asked: Message, is_new: bool) -> Start:
+    from headrace.server.storage.access_tokens import LOCAL
+    from headrace.server.storage.store.store import Start, StoredMessage
+
+    prompt = StoredMessage(
+        id=f"msg_{uuid.uuid4().hex}",
+        conversation_id=conversation_id,
+        parent_id=None,
+        message=asked,
+    )
+    return Start(
+        owner=LOCAL,
+        run_id=f"run_{uuid.uuid4().hex}",
+        message_id=f"msg_{uuid.uuid4().hex}",
+        model="replay",
+        now_ms=service.clock(),
+        fingerprint="",
+        conversation_id=conversation_id,
+        is_new=is_new,
+        prompt=prompt,
+    )

@@ -1,0 +1,68 @@
+"""`headrace serve`: the server, on this machine by default."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from headrace.cli.data_folder import data_folder
+from headrace.errors import UsageError
+
+
+def run(options: Namespace) -> int:
+    """Serve until it is stopped."""
+    try:
+        _serve(options)
+    except UsageError as error:
+        print(f"headrace serve: {error}", file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("starlette", "uvicorn"):
+            raise
+        print(f"headrace serve: {error.name} is missing: install headrace[server]", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _serve(options: Namespace) -> None:
+    from headrace.address import is_loopback
+    from headrace.server.agent_config import agent_from
+    from headrace.server.app import create_app
+    from headrace.server.process import listening, serve
+
+    if not is_loopback(options.host) and not options.tokens:
+        raise UsageError(f"{options.host} is open to others: give --tokens, or serve 127.0.0.1")
+    # The agent may be a module of the user's own folder.
+    sys.path.insert(0, os.getcwd())
+    agent = agent_from(options.agent, options.model)
+    listener = listening(options.host, options.port)
+    host, port = listener.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    app = create_app(
+        agent,
+        data=data_folder(options.data),
+        address=address,
+        is_durable=options.durable,
+        needs_token=options.tokens,
+        hosts=tuple({"127.0.0.1", "localhost", "[::1]", options.host, *options.allow_host}),
+        prefix=_prefix(options.prefix),
+        asks_per_minute=options.asks_per_minute,
+        max_live_runs_per_user=options.runs_per_user,
+        drain_s=options.drain,
+        keep_logs_s=options.keep_logs * 3600.0,
+    )
+
+    def ready() -> None:
+        print(f"Headrace serves {agent.model} at {address}", flush=True)
+        print(f"data: {data_folder(options.data)} · stop with Ctrl-C", flush=True)
+
+    asyncio.run(serve(app, listener, ready=ready))
+
+
+def _prefix(given: str) -> str:
+    """With a slash before it and none behind it."""
+    name = given.strip("/")
+    return f"/{name}" if name else ""

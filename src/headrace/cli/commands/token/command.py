@@ -1,0 +1,63 @@
+"""`headrace token`: tokens for the users of a server."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from headrace.cli.data_folder import data_folder
+from headrace.errors import HeadraceError, UsageError
+
+if TYPE_CHECKING:
+    from headrace.server.storage.access_tokens import Tokens
+
+
+def run(options: Namespace) -> int:
+    """Make, list or revoke tokens. A server that runs meanwhile sees it at once."""
+    commands = {"create": _create, "list": _list, "revoke": _revoke}
+    try:
+        with _opened(options) as tokens:
+            commands[options.action](tokens, options)
+    except (HeadraceError, OSError) as error:
+        print(f"headrace token: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _create(tokens: Tokens, options: Namespace) -> None:
+    from headrace.server.service import now_ms
+
+    if not options.user.strip():
+        raise UsageError("a user has a name")
+    print(tokens.create(options.user, options.name, now_ms()))
+
+
+def _list(tokens: Tokens, options: Namespace) -> None:
+    for token in tokens.all():
+        made = datetime.fromtimestamp(token.created_ms / 1000, UTC)
+        print(f"{token.id}  {made:%Y-%m-%d}  {token.owner}  {token.name}".rstrip())
+
+
+def _revoke(tokens: Tokens, options: Namespace) -> None:
+    if not tokens.revoke(options.id):
+        raise UsageError(f"no token {options.id}: `headrace token list` shows what there is")
+
+
+@contextmanager
+def _opened(options: Namespace) -> Generator[Tokens, None, None]:
+    from headrace.server.storage.access_tokens import Tokens
+    from headrace.server.storage.database import Database
+    from headrace.server.storage.store import SQLiteStore
+
+    folder = data_folder(options.data)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    database = Database(folder / "headrace.db")
+    try:
+        SQLiteStore(database)
+        yield Tokens(database)
+    finally:
+        database.close()

@@ -1,0 +1,1 @@
+"""Input of the commands: recorded streams and stored runs, found and opened."""

@@ -1,0 +1,134 @@
+"""Which dialect a recorded stream speaks, or that it is none of ours: the first look.
+
+A live stream must be read as something, so the decoder takes an unknown one for the commonest
+dialect. A file may be anything, and what it is not must not be shown as its failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from headrace.cli.option import DIALECT_NAMES
+from headrace.cli.sources.reads import Read
+from headrace.errors import InputError, WireError
+from headrace.wire.detection import ONLY_DIALECTS, detect
+from headrace.wire.framing import Frame, framing_named
+from headrace.wire.json.payload import NotJSON, parse
+from headrace.wire.limits import DEFAULT_LIMITS
+
+_MAX_FRAMES = 64
+_MAX_HELD_BYTES = 2 * DEFAULT_LIMITS.max_frame_bytes
+_MAX_DEPTH = DEFAULT_LIMITS.max_depth
+
+
+def recognise(reads: Iterator[Read], framing: str) -> tuple[str | None, Iterator[Read]]:
+    """The dialect, and all reads again; None where the stream only tells of an error, which
+    any dialect does alike. Raises `InputError` where no dialect recognises the stream."""
+    look, held = _Look(framing), list[Read]()
+    for read in reads:
+        held.append(read)
+        look.feed(read.data)
+        if look.is_over:
+            break
+    else:
+        look.close()
+    return look.verdict(), chain(held, reads)
+
+
+class _Look:
+    """Judges frame by frame. A terminator or an error says nothing about the payloads
+    before it: many grammars end with `[DONE]`, and all of them fail."""
+
+    def __init__(self, framing: str) -> None:
+        self._framing = framing_named(framing)
+        self._only = ONLY_DIALECTS.get(framing)
+        self._name: str | None = None
+        self._late_name: str | None = None
+        self._has_end = False
+        self._has_foreign = False
+        self._frames = 0
+        self._bytes = 0
+        self._broken: WireError | None = None
+
+    def feed(self, data: bytes) -> None:
+        self._bytes += len(data)
+        try:
+            self._judge(self._framing.feed(data))
+        except WireError as error:
+            self._broken = error
+
+    def close(self) -> None:
+        try:
+            self._judge(self._framing.close())
+            if self._framing.unfinished is not None:
+                self._judge([self._framing.unfinished])
+        except WireError as error:
+            self._broken = error
+
+    @property
+    def is_over(self) -> bool:
+        """Whether more bytes would change nothing, or there have been enough."""
+        is_long = self._frames >= _MAX_FRAMES or self._bytes > _MAX_HELD_BYTES
+        return is_long or self._name is not None or self._broken is not None
+
+    def verdict(self) -> str | None:
+        if self._name is not None:
+            return self._name
+        if self._has_end and not self._has_foreign:
+            return self._late_name
+        if not self._bytes:
+            raise InputError("the stream is empty")
+        if self._broken is not None:
+            raise InputError(f"the framing does not fit: {self._broken}; try another --framing")
+        raise InputError(
+            "no known dialect recognises this stream; say which with --dialect: "
+            + ", ".join(DIALECT_NAMES)
+        )
+
+    def _judge(self, frames: list[Frame]) -> None:
+        for frame in frames:
+            if self._name is not None:
+                return
+            self._frames += 1
+            self._judge_one(frame)
+
+    def _judge_one(self, frame: Frame) -> None:
+        name = self._only or detect(frame, _MAX_DEPTH)
+        payload = _payload(frame)
+        if _is_end(frame, payload):
+            self._has_end = True
+            self._late_name = self._late_name or name
+        elif name is not None:
+            self._name = name
+        elif payload is not None and not _is_ping(payload):
+            self._has_foreign = True
+
+
+def _payload(frame: Frame) -> Any:
+    """The JSON value; None where there is none, which tells nothing either way."""
+    try:
+        return parse(frame.data, _MAX_DEPTH)
+    except NotJSON:
+        return None
+
+
+def _is_end(frame: Frame, payload: Any) -> bool:
+    if frame.data.strip() == b"[DONE]" or "error" in (frame.event, frame.field):
+        return True
+    match payload:
+        case {"choices": _}:
+            return False
+        case {"error": error}:
+            return bool(error)
+        case _:
+            return False
+
+
+def _is_ping(payload: Any) -> bool:
+    match payload:
+        case {"type": "ping"}:
+            return True
+        case _:
+            return False

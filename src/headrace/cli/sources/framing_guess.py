@@ -1,0 +1,90 @@
+"""Which framing a recorded stream has: by its name, or by its first bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+from headrace.cli.option import FRAMING_NAMES
+from headrace.errors import InputError
+
+READS_ENDING = ".chunks.json"
+"""The ending of the file beside a stream that lists its recorded reads."""
+
+# The longer ending stands first.
+_BY_ENDING = {
+    ".squeezed.sse": "squeezed-sse",
+    ".sse": "sse",
+    ".ndjson": "ndjson",
+    ".jsonl": "lines",
+    ".json": "json-array",
+    ".grpc": "grpc",
+}
+_UNSUPPORTED = {
+    ".eventstream": "AWS binary event streams",
+    ".nul": "NUL-separated payloads",
+}
+STREAM_ENDINGS = (*_BY_ENDING, *_UNSUPPORTED)
+"""How the files end that are taken for streams when a folder is walked."""
+
+# What `--record` puts beside a stream.
+_BESIDE = (READS_ENDING, ".request.json")
+
+_SSE_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
+# An uncompressed message of less than 16 MiB; no text begins so.
+_GRPC_START = b"\0\0"
+_BOM = b"\xef\xbb\xbf"
+# A brace alone on its line: an error body that was printed for people to read.
+_PRETTY_OBJECT = re.compile(rb"\{[ \t\r]*\n")
+# Enough for the longest of the starts.
+_ENOUGH_BYTES = 8
+
+
+def framing_by_name(name: str) -> str | None:
+    """The framing that the ending tells; None where it tells nothing. Raises `InputError`
+    for the endings of what is no stream, or not one that we read."""
+    lower = name.lower()
+    if lower.endswith(READS_ENDING):
+        raise InputError("this lists the reads of a stream; give the stream itself")
+    for ending, what in _UNSUPPORTED.items():
+        if lower.endswith(ending):
+            raise InputError(f"{what} ({ending}) are not supported yet")
+    return next((name for end, name in _BY_ENDING.items() if lower.endswith(end)), None)
+
+
+def is_stream_name(name: str) -> bool:
+    """Whether a file of this name is taken for a stream when its folder is walked."""
+    lower = name.lower()
+    is_stream = lower.endswith(STREAM_ENDINGS) and not lower.endswith(_BESIDE)
+    return is_stream and not name.startswith(".")
+
+
+def framing_by_start(chunks: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:
+    """The framing that the first bytes tell, and all chunks again. Squeezed SSE is never
+    guessed. Raises `InputError` where they look like nothing that we know."""
+    held: list[bytes] = []
+    start = b""
+    for chunk in chunks:
+        held.append(chunk)
+        start = (start + chunk).removeprefix(_BOM).lstrip()
+        if len(start) >= _ENOUGH_BYTES or b"\n" in start:
+            break
+    return _guessed(start), chain(held, chunks)
+
+
+def _guessed(start: bytes) -> str:
+    if not start:
+        raise InputError("the stream is empty")
+    if start.startswith(_SSE_STARTS):
+        return "sse"
+    if start.startswith(b"[") or _PRETTY_OBJECT.match(start):
+        return "json-array"
+    if start.startswith(b"{"):
+        return "lines"
+    if start.startswith(_GRPC_START):
+        return "grpc"
+    raise InputError(
+        "the first bytes are of no known framing; say which with --framing: "
+        + ", ".join(FRAMING_NAMES)
+    )

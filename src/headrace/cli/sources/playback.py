@@ -1,0 +1,56 @@
+"""A recital: what is to be played again, from a recorded stream or from a stored run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from headrace.cli.data_folder import data_folder
+from headrace.cli.sources.reads import ReadClock
+from headrace.cli.sources.source import STDIN, Wanted, open_source
+from headrace.errors import InputError
+from headrace.events import Record
+from headrace.server.storage.stored_run import StoredRun, find_run, looks_like_run
+from headrace.wire.decode import decode
+
+
+class Recital:
+    """The records of one stream or run, once. `run` is None for a stream."""
+
+    def __init__(self, name: str, records: Iterator[Record], run: StoredRun | None) -> None:
+        self.name = name
+        self.records = records
+        self.run = run
+        self.is_live = name == STDIN
+        """Whether it comes while we wait, and has its pace already."""
+        self.opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.opened.close()
+
+
+def open_recital(name: str, data: str | None, wanted: Wanted) -> Recital:
+    """The file of this name, else the run. Raises `InputError` where it is neither, and `OSError`
+    for a file that cannot be read."""
+    is_file = name == STDIN or Path(name).exists()
+    if is_file:
+        return _stream(name, wanted)
+    if not looks_like_run(name):
+        raise InputError("no such file; a run is named by its id (run_…, msg_…), or `last`")
+    run = find_run(data_folder(data), name)
+    return Recital(run.id, iter(run.records), run)
+
+
+def _stream(name: str, wanted: Wanted) -> Recital:
+    opened = ExitStack()
+    stream = opened.enter_context(open_source(name, wanted))
+    clock = ReadClock(stream.reads)
+    records = decode(clock, stream.dialect, clock=clock, framing=stream.framing)
+    recital = Recital(name, records, None)
+    recital.opened = opened
+    return recital

@@ -1,0 +1,117 @@
+"""Reads: the pieces in which a stream came, each with its time, counted from 0 at the first."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from typing import BinaryIO, NamedTuple
+
+from headrace.recording.file import Recording
+from headrace.wire.framing.grpc import PREFIX_BYTES
+from headrace.wire.limits import DEFAULT_LIMITS
+
+_CHUNK_BYTES = 64 * 1024
+_EVENT_END = re.compile(rb"\r?\n\r?\n")
+_LINE_END = re.compile(rb"\n")
+
+
+class Read(NamedTuple):
+    """What came at one moment."""
+
+    at_ms: float
+    data: bytes
+
+
+def chunks_of(file: BinaryIO) -> Iterator[bytes]:
+    """The bytes as they come, never many at once."""
+    read = getattr(file, "read1", file.read)
+    return iter(lambda: read(_CHUNK_BYTES), b"")
+
+
+def arriving(chunks: Iterable[bytes]) -> Iterator[Read]:
+    """Reads that come now, timed by the clock."""
+    start_s: float | None = None
+    for chunk in chunks:
+        now_s = time.monotonic()
+        start_s = now_s if start_s is None else start_s
+        yield Read((now_s - start_s) * 1000, chunk)
+
+
+def paced(chunks: Iterable[bytes], framing: str, rate: float) -> Iterator[Read]:
+    """Reads at `rate` per second, one for each event: to the blank line in SSE, to the end of
+    the message in gRPC, elsewhere to the line's end."""
+    if framing == "grpc":
+        yield from _paced_messages(chunks, rate)
+        return
+    end = _EVENT_END if framing == "sse" else _LINE_END
+    ended = 0
+    for chunk in chunks:
+        start = 0
+        for match in end.finditer(chunk):
+            yield Read(1000 * ended / rate, chunk[start : match.end()])
+            start = match.end()
+            ended += 1
+        if start < len(chunk):
+            yield Read(1000 * ended / rate, chunk[start:])
+
+
+def _paced_messages(chunks: Iterable[bytes], rate: float) -> Iterator[Read]:
+    """What is no message is handed on as it is: the decoder says what is wrong with it."""
+    held, ended = bytearray(), 0
+    for chunk in chunks:
+        held += chunk
+        while len(held) >= PREFIX_BYTES:
+            size = int.from_bytes(held[1:PREFIX_BYTES], "big")
+            end = PREFIX_BYTES + size if size <= DEFAULT_LIMITS.max_frame_bytes else len(held)
+            if end > len(held):
+                break
+            yield Read(1000 * ended / rate, bytes(held[:end]))
+            del held[:end]
+            ended += 1
+    if held:
+        yield Read(1000 * ended / rate, bytes(held))
+
+
+def recorded(chunks: Iterable[bytes], recording: Recording, rate: float) -> Iterator[Read]:
+    """The reads of a recording; one that is larger than a chunk comes in pieces of the same
+    time."""
+    moments = _moments(recording, rate)
+    left, at_ms = next(moments)
+    for chunk in chunks:
+        start = 0
+        while start < len(chunk):
+            while not left:
+                left, at_ms = next(moments)
+            data = chunk[start : start + left]
+            yield Read(at_ms, data)
+            start += len(data)
+            left -= len(data)
+
+
+def _moments(recording: Recording, rate: float) -> Iterator[tuple[int, float]]:
+    """The length and the time of each read; what is left of the bytes comes last."""
+    at_ms = 0.0
+    pauses = iter(recording.ms[1:]) if recording.ms else repeat(1000 / rate)
+    for length in recording.lens:
+        yield length, at_ms
+        at_ms += next(pauses, 0.0)
+    yield sys.maxsize, at_ms
+
+
+class ReadClock:
+    """Gives the bytes of reads and remembers when the last one came."""
+
+    def __init__(self, reads: Iterable[Read]) -> None:
+        self._reads = reads
+        self._at_ms = 0.0
+
+    def __call__(self) -> float:
+        return self._at_ms
+
+    def __iter__(self) -> Iterator[bytes]:
+        for read in self._reads:
+            self._at_ms = read.at_ms
+            yield read.data

@@ -1,0 +1,116 @@
+"""Sources: the files that were asked for, folders walked, and what is in them as reads."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from headrace.cli.option import DEFAULT_RATE
+from headrace.cli.sources.dialect_guess import recognise
+from headrace.cli.sources.framing_guess import (
+    READS_ENDING,
+    STREAM_ENDINGS,
+    framing_by_name,
+    framing_by_start,
+    is_stream_name,
+)
+from headrace.cli.sources.reads import Read, arriving, chunks_of, paced, recorded
+from headrace.errors import InputError, UsageError
+from headrace.recording.file import Recording, load_recording
+
+STDIN = "-"
+
+
+class Wanted(NamedTuple):
+    """What the user said about the streams; None is for us to find out."""
+
+    framing: str | None = None
+    dialect: str | None = None
+    rate: float | None = None
+
+
+class Stream(NamedTuple):
+    """An open source: what is known of it, and its reads, once. `is_live` where they come
+    while we wait; a `dialect` of None is anybody's error."""
+
+    framing: str
+    dialect: str | None
+    reads: Iterator[Read]
+    is_live: bool
+
+
+def find_sources(names: Iterable[str]) -> list[str]:
+    """The names as given, and for a folder those of the streams below it, joined with it.
+    What is wrong with a name shows when it is opened."""
+    return [found for name in names for found in _expanded(name)]
+
+
+def _expanded(name: str) -> list[str]:
+    if name == STDIN or not Path(name).is_dir():
+        return [name]
+    # A folder without streams stays in the list, as does one that cannot be listed.
+    unlisted: list[str] = []
+    found = sorted(_walked(name, unlisted))
+    return [*found, *unlisted] or [name]
+
+
+def _walked(folder: str, unlisted: list[str]) -> Iterator[str]:
+    for path, folders, files in os.walk(folder, onerror=lambda e: unlisted.append(e.filename)):
+        folders[:] = [entry for entry in folders if not entry.startswith(".")]
+        yield from (os.path.join(path, entry) for entry in files if is_stream_name(entry))
+
+
+@contextmanager
+def open_source(name: str, wanted: Wanted) -> Generator[Stream]:
+    """The stream in a file, or in standard input for `-`.
+
+    Raises `InputError` for what is no stream of ours, `OSError` for what cannot be read, also
+    while the reads are taken.
+    """
+    framing = wanted.framing or (None if name == STDIN else framing_by_name(name))
+    with _opened(name) as file:
+        chunks = chunks_of(file)
+        if framing is None:
+            framing, chunks = framing_by_start(chunks)
+        is_live = name == STDIN or not Path(name).is_file()
+        reads = _timed(name, chunks, framing, wanted.rate, is_live)
+        dialect = wanted.dialect
+        if dialect is None:
+            dialect, reads = recognise(reads, framing)
+        yield Stream(framing, dialect, reads, is_live)
+
+
+def _opened(name: str) -> AbstractContextManager[BinaryIO]:
+    if name == STDIN:
+        return nullcontext(sys.stdin.buffer)
+    path = Path(name)
+    if path.is_dir():
+        os.listdir(path)
+        endings = ", ".join(STREAM_ENDINGS)
+        raise InputError(f"no recorded streams in this folder; they end with {endings}")
+    return path.open("rb")
+
+
+def _timed(
+    name: str, chunks: Iterator[bytes], framing: str, rate: float | None, is_live: bool
+) -> Iterator[Read]:
+    if is_live and rate is None:
+        return arriving(chunks)
+    rate = rate or DEFAULT_RATE
+    recording = None if is_live else _recording(name)
+    if recording is None:
+        return paced(chunks, framing, rate)
+    return recorded(chunks, recording, rate)
+
+
+def _recording(name: str) -> Recording | None:
+    if not Path(name + READS_ENDING).is_file():
+        return None
+    try:
+        return load_recording(Path(name))
+    except UsageError as error:
+        raise InputError(str(error)) from None

@@ -1,0 +1,1 @@
+"""Terminal output shared by all commands: colors, width, safe text and progress."""

@@ -1,0 +1,177 @@
+"""An answer as it streams: text on stdout, thoughts and a status line on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+from msgspec.structs import replace
+
+from headrace import events as ev
+from headrace.cli.terminal.color import Paint, Style, is_terminal, wants_colour
+from headrace.cli.terminal.event_text import usage_words
+from headrace.cli.terminal.fitted_text import fitted, visible
+from headrace.cli.terminal.soft_wrap import SoftWrap
+from headrace.cli.terminal.width import terminal_columns
+from headrace.usage import Usage
+
+_ERASE = "\r\x1b[2K"
+_PAUSE_S = 0.1
+
+
+class AnswerPrinter:
+    """Prints the events of one turn for a person, or for the next program in a pipe."""
+
+    def __init__(self, color: str, *, shows_reasoning: bool) -> None:
+        self._paint = Paint(wants_colour(color, sys.stderr))
+        self._shows_reasoning = shows_reasoning
+        self._is_watched = is_terminal(sys.stderr)
+        self._shares_screen = self._is_watched and is_terminal(sys.stdout)
+        self._is_safe = not sys.stdout.isatty()
+        self._text = _wrap_for(sys.stdout)
+        self._thought = _wrap_for(sys.stderr)
+        self._gap = ""
+        self._started_s = time.monotonic()
+        self._drawn_s = 0.0
+        self._is_drawn = False
+        self._is_thinking = False
+        self._has_text = False
+        self._chars = 0
+
+    def feed(self, event: ev.TurnEvent) -> None:
+        """One event."""
+        match event:
+            case ev.TextDelta(text=text):
+                self._say(text)
+            case ev.ReasoningDelta(text=text):
+                self._think(text)
+            case ev.ReasoningFinished():
+                self._end_thought()
+            case ev.ToolCallFinished(name=name, raw=raw):
+                self._tell(f"the model calls {name} {raw}")
+            case ev.ToolCallMalformed(name=name, error=error):
+                self._tell(f"the model calls {name} with malformed arguments: {error}")
+            case ev.TextFinished():
+                self._write(self._text.close())
+            case _:
+                pass
+        self.tick()
+
+    def tick(self) -> None:
+        """Keep the status line alive: seconds, and how much has come."""
+        now_s = time.monotonic()
+        if not self._wants_status() or now_s - self._drawn_s < _PAUSE_S:
+            return
+        self._drawn_s, self._is_drawn = now_s, True
+        verb = "answering" if self._has_text else "thinking"
+        line = f"{verb} {now_s - self._started_s:.0f} s · {self._chars:,} characters"
+        shown = self._paint(fitted(line, _room(sys.stderr)), Style.DIM)
+        print(_ERASE + shown, end="", file=sys.stderr, flush=True)
+
+    def close(self, usage: Usage) -> None:
+        """The turn has ended: finish the line, and say what it took."""
+        self._clear()
+        self._end_thought()
+        self._end_text()
+        if not self._is_watched:
+            return
+        took = f"{time.monotonic() - self._started_s:.1f} s"
+        line = closing_line(took, usage, _room(sys.stderr))
+        gap = "\n" if self._has_text and self._shares_screen else ""
+        print(gap + self._paint(line, Style.DIM), file=sys.stderr, flush=True)
+
+    def complain(self, message: str) -> None:
+        """Something went wrong: a line of its own on stderr."""
+        self._print_line(f"headrace: {message}", Style.RED)
+
+    def _say(self, text: str) -> None:
+        self._clear()
+        self._end_thought()
+        self._has_text = True
+        self._chars += len(text)
+        self._write(self._text.feed(text if self._is_safe else _safe(text)))
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def _end_text(self) -> None:
+        """What comes next begins on a line of its own."""
+        is_inside_line = self._text.is_inside_line
+        self._write(self._text.close())
+        if is_inside_line:
+            self._write(self._text.feed("\n"))
+
+    def _think(self, text: str) -> None:
+        self._chars += len(text)
+        if not self._shows_reasoning:
+            return
+        # The lines that end a thought are ours, so that there is always one blank line.
+        whole = self._gap + _safe(text if self._is_thinking else text.lstrip("\n"))
+        shown = whole.rstrip("\n")
+        self._gap = whole[len(shown) :]
+        if not shown:
+            return
+        self._clear()
+        if self._shares_screen:
+            self._end_text()
+        self._is_thinking = True
+        self._print_thought(self._thought.feed(shown))
+
+    def _print_thought(self, text: str) -> None:
+        print(self._paint(text, Style.DIM), end="", file=sys.stderr, flush=True)
+
+    def _end_thought(self) -> None:
+        if self._is_thinking:
+            self._is_thinking = False
+            self._gap = ""
+            self._print_thought(self._thought.close())
+            self._thought = _wrap_for(sys.stderr)
+            print("\n", file=sys.stderr, flush=True)
+
+    def _tell(self, message: str) -> None:
+        self._print_line(message, Style.BOLD)
+
+    def _print_line(self, message: str, style: Style) -> None:
+        self._clear()
+        self._end_thought()
+        if self._shares_screen:
+            self._end_text()
+        wrap = _wrap_for(sys.stderr)
+        line = wrap.feed(visible(message)) + wrap.close()
+        print(self._paint(line, style), file=sys.stderr, flush=True)
+
+    def _wants_status(self) -> bool:
+        """Only where nothing else is being written to the same screen."""
+        is_busy = self._is_thinking or (self._shares_screen and self._has_text)
+        return self._is_watched and not is_busy
+
+    def _clear(self) -> None:
+        if self._is_drawn:
+            self._is_drawn = False
+            print(_ERASE, end="", file=sys.stderr, flush=True)
+
+
+def closing_line(took: str, usage: Usage, columns: int) -> str:
+    """What an answer took, as much of it as fits: parts of counts are left out first, then the
+    cost, then what went in."""
+    plain = replace(usage, cached_input_tokens=None, reasoning_tokens=None)
+    free = replace(plain, cost=None)
+    told = (usage, plain, free, replace(free, input_tokens=None), Usage())
+    lines = [" · ".join(filter(None, (took, usage_words(one)))) for one in told]
+    return next((line for line in lines if len(line) <= columns), fitted(took, columns))
+
+
+def _room(out: TextIO) -> int:
+    """A full line would wrap in some terminals and not in others."""
+    return max(terminal_columns(out) - 1, 1)
+
+
+def _wrap_for(out: TextIO) -> SoftWrap:
+    return SoftWrap((lambda: _room(out)) if out.isatty() else None)
+
+
+def _safe(text: str) -> str:
+    """Lines and tabs stay; nothing else may steer the terminal."""
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))

@@ -1,0 +1,50 @@
+"""Records as rows: time, event, part, and what it says."""
+
+from __future__ import annotations
+
+from headrace.cli.terminal.color import Paint, Style
+from headrace.cli.terminal.event_text import preview
+from headrace.cli.terminal.fitted_text import fitted, visible
+from headrace.events import Record, TurnFailed, TurnFinished, UnknownEvent
+
+_NAME_COLUMNS = len("tool_call_args_delta")
+_LEFT_COLUMNS = len("   0.000  ") + _NAME_COLUMNS + len("  part  ")
+_MIN_COLUMNS = 20
+# How it ended is what people look for: never cut, and short but for an error's message.
+_TERMINAL = (TurnFinished, TurnFailed)
+
+
+class Table:
+    """Makes rows that fit into a given width; only how a turn ended is told in full."""
+
+    def __init__(self, columns: int, paint: Paint) -> None:
+        self._columns = columns
+        self._width = max(columns - _LEFT_COLUMNS, _MIN_COLUMNS)
+        self._paint = paint
+
+    def heading(self, file: str, framing: str) -> str:
+        """The line above the rows of one of several files."""
+        rule = fitted(f"── {file} ({framing})", self._columns)
+        return self._paint(rule, Style.BOLD)
+
+    def header(self) -> str:
+        """The names of the columns."""
+        return self._paint(f"{'time s':>8}  {'event':<{_NAME_COLUMNS}}  part", Style.DIM)
+
+    def row(self, record: Record) -> str:
+        """One record."""
+        event = record.event
+        style, words = preview(event)
+        number = getattr(event, "part", None)
+        part = "" if number is None else str(number)
+        name = fitted(_tag(record), _NAME_COLUMNS)
+        left = f"{record.at_ms / 1000:8.3f}"
+        middle = f"{name:<{_NAME_COLUMNS}}  {part:>4}"
+        right = visible(words) if isinstance(event, _TERMINAL) else fitted(words, self._width)
+        said = f"{middle}  {right}".rstrip()
+        return f"{self._paint(left, Style.DIM)}  {self._paint(said, style)}"
+
+
+def _tag(record: Record) -> str:
+    event = record.event
+    return event.tag if isinstance(event, UnknownEvent) else str(event.__struct_config__.tag)

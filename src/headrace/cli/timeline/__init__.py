@@ -1,0 +1,1 @@
+"""Timelines drawn for the terminal and as SVG pictures."""

@@ -1,0 +1,158 @@
+"""A timeline for the terminal: one line a lane, on a common scale, numbers beside it."""
+
+from __future__ import annotations
+
+from headrace.cli.terminal.color import Paint, Style
+from headrace.cli.terminal.fitted_text import fitted, padded, wrapped
+from headrace.cli.timeline.layout import (
+    Fact,
+    Run,
+    Scale,
+    duration_words,
+    facts,
+    headings,
+    lane_numbers,
+    runs,
+    shown_lanes,
+    tick_words,
+    ticks,
+    title,
+)
+from headrace.timeline.lane import Lane, lanes
+from headrace.timeline.span import SpanKind
+from headrace.timeline.timeline import Timeline
+
+MIN_COLUMNS, MAX_COLUMNS = 12, 200
+# A cell has two halves, so that a bar may begin or end in the middle of one.
+_HEAVY = {(True, True): "━", (True, False): "╸", (False, True): "╺"}
+_LIGHT = {(True, True): "─", (True, False): "╴", (False, True): "╶"}
+_MOMENT = "◆"
+_STYLES: dict[SpanKind, Style] = {
+    "reasoning": Style.CYAN,
+    "call": Style.YELLOW,
+    "tool": Style.YELLOW,
+    "text": Style.BOLD,
+}
+_NAMES = ("time", "chars", "per s")
+_NUMBER_COLUMNS = 9
+_NUMBERS = ((72, 3), (56, 2), (32, 1))
+_LABEL_COLUMNS = (9, 20)
+_TICK_COLUMNS = 8
+_FACT_LINES = 4
+
+
+def timeline_lines(timeline: Timeline, columns: int, paint: Paint) -> list[str]:
+    """The drawing; no line is wider than `columns`, which should be 12 or more."""
+    drawing = _Drawing(timeline, max(columns, MIN_COLUMNS), paint)
+    return [*drawing.head(), *drawing.rows(), "", *drawing.foot()]
+
+
+class _Drawing:
+    """Where the columns of one drawing are, and what stands in them."""
+
+    def __init__(self, timeline: Timeline, columns: int, paint: Paint) -> None:
+        self._timeline = timeline
+        self._columns = columns
+        self._paint = paint
+        every = lanes(timeline)
+        self._lanes = shown_lanes(every)
+        self._hidden = len(every) - len(self._lanes)
+        self._label = _label_columns(self._lanes, columns)
+        # The narrower it is, the fewer numbers there are: time stays longest.
+        self._numbers = next((many for least, many in _NUMBERS if columns >= least), 0)
+        cells = columns - self._label - 2 - self._numbers * _NUMBER_COLUMNS
+        self._cells = cells
+        self._scale = Scale(timeline.started_ms, timeline.duration_ms, 2 * cells)
+
+    def head(self) -> list[str]:
+        took = duration_words(self._timeline.duration_ms)
+        room = self._columns - len(took) - 2
+        if room < 1:
+            return [fitted(took, self._columns), "", *self._axis()]
+        name = self._paint(padded(title(self._timeline), room), Style.BOLD)
+        return [f"{name}  {took}", "", *self._axis()]
+
+    def _axis(self) -> list[str]:
+        labels, rule = "", ["─"] * self._cells
+        for at_ms in ticks(self._timeline.duration_ms, max(self._cells // _TICK_COLUMNS, 3)):
+            cell = min(self._scale.cell(self._scale.start_ms + at_ms) // 2, self._cells - 1)
+            words = tick_words(at_ms, self._timeline.duration_ms)
+            rule[cell] = "┬"
+            start = min(cell, self._cells - len(words))
+            # A label that would stand in the one before is left out; its tick stays.
+            if start >= 0 and (not labels or len(labels) < start):
+                labels = f"{labels:<{start}}{words}"
+        names = "".join(f"{name:>{_NUMBER_COLUMNS}}" for name in _NAMES[: self._numbers])
+        blank = " " * (self._label + 2)
+        return [
+            self._paint(f"{blank}{labels:<{self._cells}}{names}", Style.DIM),
+            self._paint(f"{blank}{''.join(rule)}", Style.DIM),
+        ]
+
+    def rows(self) -> list[str]:
+        rows: list[str] = []
+        for lane, heading in zip(self._lanes, headings(self._lanes), strict=True):
+            if heading is not None:
+                rows.append(self._paint(fitted(heading, self._columns), Style.DIM))
+            rows.append(self._row(lane))
+        return rows
+
+    def _row(self, lane: Lane) -> str:
+        label = padded(lane.label or lane.kind, self._label)
+        shown = lane_numbers(lane)[: self._numbers]
+        numbers = "".join(f"{text:>{_NUMBER_COLUMNS}}" for text in shown)
+        return f"{label}  {self._bar(lane)}{self._paint(numbers.rstrip(), Style.DIM)}"
+
+    def _bar(self, lane: Lane) -> str:
+        bar, end = "", 0
+        for run in _whole_cells(runs(lane.spans, self._scale, least=2)):
+            start = max(run.start // 2, end)
+            signs = "".join(_sign(run, cell) for cell in range(start, (run.end + 1) // 2))
+            bar += " " * (start - end) + self._paint(signs, _style(run))
+            end = start + len(signs)
+        return bar + " " * (self._cells - end)
+
+    def foot(self) -> list[str]:
+        return [line for fact in facts(self._timeline, self._hidden) for line in self._fact(fact)]
+
+    def _fact(self, fact: Fact) -> list[str]:
+        width = self._columns - self._label - 2
+        first, *more = wrapped(fact.words, width, _FACT_LINES)
+        label = self._paint(padded(fact.label, self._label), Style.DIM)
+        style = Style.RED if fact.is_bad else Style.PLAIN
+        blank = " " * self._label
+        return [
+            f"{label}  {self._paint(first, style)}",
+            *(f"{blank}  {self._paint(line, style)}" for line in more),
+        ]
+
+
+def _label_columns(shown: list[Lane], columns: int) -> int:
+    least, most = _LABEL_COLUMNS
+    longest = max((len(lane.label) for lane in shown), default=least)
+    return min(max(least, min(longest, most, columns // 4)), columns // 3)
+
+
+def _style(run: Run) -> Style:
+    return Style.RED if run.is_error else _STYLES.get(run.kind, Style.PLAIN)
+
+
+def _whole_cells(drawn: list[Run]) -> list[Run]:
+    """Two runs that meet in the middle of a cell cannot both be drawn there: the earlier one
+    has it, unless it has more and the later one nothing else."""
+    whole: list[Run] = []
+    for run in drawn:
+        start = run.start
+        if whole and whole[-1].end == start and start % 2:
+            is_short = run.end - start == 1
+            start += -1 if is_short else 1
+            whole[-1] = whole[-1]._replace(end=start)
+        whole.append(run._replace(start=start))
+    return [run for run in whole if run.end > run.start]
+
+
+def _sign(run: Run, cell: int) -> str:
+    if run.kind in ("media", "opaque"):
+        return _MOMENT
+    signs = _LIGHT if run.kind == "call" else _HEAVY
+    return signs[run.start <= 2 * cell < run.end, run.start <= 2 * cell + 1 < run.end]

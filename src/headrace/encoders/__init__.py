@@ -1,0 +1,34 @@
+"""Requests: from our messages, tools and options to each provider's JSON. Pure functions,
+one file a grammar."""
+
+from headrace.encoders.anthropic.request import encode_anthropic
+from headrace.encoders.chat.quirks import ChatRequestQuirks
+from headrace.encoders.chat.request import encode_chat
+from headrace.encoders.gemini import encode_gemini
+from headrace.encoders.ollama import encode_ollama
+from headrace.encoders.request import (
+    Effort,
+    Options,
+    OutputSchema,
+    Request,
+    Tool,
+    options_from,
+)
+from headrace.encoders.responses.request import encode_responses
+from headrace.encoders.xai import encode_xai
+
+__all__ = [
+    "ChatRequestQuirks",
+    "Effort",
+    "Options",
+    "OutputSchema",
+    "Request",
+    "Tool",
+    "encode_anthropic",
+    "encode_chat",
+    "encode_gemini",
+    "encode_ollama",
+    "encode_responses",
+    "encode_xai",
+    "options_from",
+]

@@ -1,0 +1,124 @@
+"""The options of Anthropic Messages requests, which differ by the model's generation."""
+
+from __future__ import annotations
+
+from headrace.encoders.model_family import family, is_since
+from headrace.encoders.request import Effort, Request, refuse
+from headrace.errors import UsageError
+from headrace.events import JSONObject
+
+DEFAULT_MAX_TOKENS = 8_192
+"""The grammar wants a number; this one every model takes."""
+ROOMY_MAX_TOKENS = 32_000
+"""Since 4.6 models think inside this number, and all of them take so much."""
+# https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
+_ADAPTIVE_SINCE = (4, 6)
+_XHIGH_SINCE = (4, 7)
+# The first that refuses temperature and its like, in any version of the API.
+_NO_SAMPLING_SINCE = (4, 7)
+# The first that thinks unless it is told not to.
+_THINKS_SINCE = (5, 0)
+_WORDS: dict[Effort, str] = {"minimal": "low"}
+# A budget and the room beside it must fit into 32,000, all that Opus 4.1 can say.
+_BUDGETS: dict[Effort, int] = {
+    "minimal": 1_024,
+    "low": 2_048,
+    "medium": 8_192,
+    "high": 16_384,
+    "xhigh": 20_480,
+    "max": 23_808,
+}
+_MIN_BUDGET = 1_024
+
+
+def anthropic_options(request: Request) -> JSONObject:
+    """Every field of the body that is no message, tool or system prompt."""
+    options = request.options
+    refuse(options, "Anthropic", "seed")
+    if _is_claude_since(request.model, _NO_SAMPLING_SINCE):
+        refuse(options, f"the model {request.model}", "temperature", "top_p")
+    named = {
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "stop_sequences": list(options.stop) or None,
+        "tool_choice": _tool_choice(request),
+        "output_config": _output_config(request) or None,
+    }
+    body: JSONObject = {"max_tokens": _max_tokens(request)}
+    body |= {name: value for name, value in named.items() if value is not None}
+    return body | _thinking(request)
+
+
+def _is_claude_since(model: str, first: tuple[int, int]) -> bool:
+    return family(model) == "claude" and is_since(model, first)
+
+
+def _max_tokens(request: Request) -> int:
+    if request.options.max_tokens is not None:
+        return request.options.max_tokens
+    is_roomy = _is_claude_since(request.model, _ADAPTIVE_SINCE)
+    return ROOMY_MAX_TOKENS if is_roomy else DEFAULT_MAX_TOKENS
+
+
+def _tool_choice(request: Request) -> JSONObject | None:
+    if request.tool_choice is None and request.parallel_calls is None:
+        return None
+    match request.tool_choice:
+        case None | "auto":
+            choice: JSONObject = {"type": "auto"}
+        case "none":
+            return {"type": "none"}
+        case "required":
+            choice = {"type": "any"}
+        case name:
+            choice = {"type": "tool", "name": name}
+    if request.parallel_calls is not None:
+        choice["disable_parallel_tool_use"] = not request.parallel_calls
+    return choice
+
+
+def _output_config(request: Request) -> JSONObject:
+    options, config = request.options, JSONObject()
+    if options.effort not in (None, "none") and _is_claude_since(request.model, _ADAPTIVE_SINCE):
+        config["effort"] = _word(options.effort, request.model)
+    if options.output is not None:
+        config["format"] = {"type": "json_schema", "schema": options.output.schema}
+    return config
+
+
+def _word(effort: Effort, model: str) -> str:
+    if effort == "xhigh" and not is_since(model, _XHIGH_SINCE):
+        return "high"
+    return _WORDS.get(effort, effort)
+
+
+def _thinking(request: Request) -> JSONObject:
+    """The effort turns thinking on; how much is the model's own business since 4.6, and a
+    budget before. Its words are asked for, since newer models leave them out."""
+    effort = request.options.effort
+    if effort is None:
+        return {}
+    if effort == "none":
+        return _no_thinking(request.model)
+    if _is_claude_since(request.model, _ADAPTIVE_SINCE):
+        return {"thinking": {"type": "adaptive", "display": "summarized"}}
+    return _budget(effort, request.options.max_tokens)
+
+
+def _no_thinking(model: str) -> JSONObject:
+    """Where thinking is off until it is asked for, some models refuse the word."""
+    if family(model) == "claude" and not is_since(model, _THINKS_SINCE):
+        return {}
+    return {"thinking": {"type": "disabled"}}
+
+
+def _budget(effort: Effort, max_tokens: int | None) -> JSONObject:
+    """The effort as a budget of thinking tokens, which must leave room for the answer."""
+    budget = _BUDGETS[effort]
+    if max_tokens is None:
+        room = {"max_tokens": budget + DEFAULT_MAX_TOKENS}
+    elif max_tokens <= _MIN_BUDGET:
+        raise UsageError(f"thinking needs max_tokens above {_MIN_BUDGET}, and this is {max_tokens}")
+    else:
+        budget, room = max(_MIN_BUDGET, min(budget, max_tokens // 2)), {}
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}, **room}

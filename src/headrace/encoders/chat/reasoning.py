@@ -1,0 +1,73 @@
+"""Reasoning in the messages of chat requests: every provider has its own place for it."""
+
+from __future__ import annotations
+
+from headrace.encoders.chat.quirks import ChatRequestQuirks
+from headrace.encoders.resend_rules import client_calls
+from headrace.events import JSONObject
+from headrace.messages import Part, ReasoningPart, RedactedPart, Reply, TextPart
+
+
+def reasoning_of(reply: Reply, is_ours: bool, rules: ChatRequestQuirks) -> JSONObject:
+    """The fields that hold the reply's reasoning; another's is left out, and where a
+    provider refuses a call without any, a blank stands for it."""
+    fields = _replayed(reply, rules) if is_ours else {}
+    if fields or rules.blank_reasoning is None or rules.replays is None:
+        return fields
+    return {rules.replays: rules.blank_reasoning} if any(client_calls(reply)) else {}
+
+
+def _replayed(reply: Reply, rules: ChatRequestQuirks) -> JSONObject:
+    thoughts = [part for part in reply.parts if isinstance(part, ReasoningPart)]
+    words = "".join(part.text for part in thoughts)
+    match rules.replays:
+        case "reasoning_details":
+            return _detailed(reply, words)
+        case "thinking_parts" if words:
+            return {"content": [entry for part in reply.parts for entry in _entries(part)]}
+        case "reasoning_text":
+            seal = next((part.signature for part in reversed(thoughts) if part.signature), None)
+            said = {"reasoning_text": words, "reasoning_opaque": seal}
+            return {name: value for name, value in said.items() if value}
+        case "reasoning_content" | "reasoning" if words:
+            return {rules.replays: words}
+        case _:
+            return {}
+
+
+def _entries(part: Part) -> list[JSONObject]:
+    """A part as entries of a content array, in which thoughts stand where they stood."""
+    match part:
+        case ReasoningPart(text=str(text)) if text:
+            return [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]
+        case TextPart(text=str(text)) if text:
+            return [{"type": "text", "text": text}]
+        case _:
+            return []
+
+
+def _detailed(reply: Reply, words: str) -> JSONObject:
+    """The details where they came as such, in their order; else the plain words."""
+    if any(_is_detail(part) for part in reply.parts):
+        details = [_detail(p) for p in reply.parts if isinstance(p, ReasoningPart | RedactedPart)]
+        return {"reasoning_details": details}
+    return {"reasoning": words} if words else {}
+
+
+def _is_detail(part: Part) -> bool:
+    if isinstance(part, RedactedPart):
+        return True
+    return isinstance(part, ReasoningPart) and bool(part.provider_data or part.seals)
+
+
+def _detail(part: ReasoningPart | RedactedPart) -> JSONObject:
+    """The entry of `reasoning_details` that a part came from."""
+    if isinstance(part, RedactedPart):
+        entry: JSONObject = {"type": "reasoning.encrypted", "data": part.data}
+    elif part.kind == "summary":
+        entry = {"type": "reasoning.summary", "summary": part.text}
+    else:
+        entry = {"type": "reasoning.text", "text": part.text}
+    if isinstance(part, ReasoningPart) and part.signature:
+        entry["signature"] = part.signature
+    return entry | (part.provider_data or {}) | ({"id": part.item_id} if part.item_id else {})

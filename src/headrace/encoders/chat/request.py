@@ -1,0 +1,213 @@
+"""Chat Completions requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import Content, FileContent, ImageContent, data_url
+from headrace.encoders.chat.quirks import DEFAULT_RULES, EFFORTS, ChatRequestQuirks
+from headrace.encoders.chat.reasoning import reasoning_of
+from headrace.encoders.request import Effort, Options, Request, Tool
+from headrace.encoders.resend_rules import (
+    CallIds,
+    arguments_as_written,
+    client_calls,
+    is_own,
+    name_of,
+)
+from headrace.encoders.text_content import file_text, images_in, spoken, text_of
+from headrace.errors import UsageError
+from headrace.events import JSONObject
+from headrace.messages import (
+    CallPart,
+    CallResult,
+    Prompt,
+    Reply,
+    Results,
+    TextPart,
+    history,
+)
+
+_SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+
+
+def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_RULES) -> JSONObject:
+    """The body of `POST /chat/completions`."""
+    body: JSONObject = {
+        "model": request.model,
+        "messages": _messages(request, rules),
+        "stream": True,
+    }
+    if rules.asks_for_usage:
+        body["stream_options"] = {"include_usage": True}
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+    if request.tool_choice is not None:
+        body["tool_choice"] = _tool_choice(request.tool_choice)
+    if request.parallel_calls is not None:
+        body["parallel_tool_calls"] = request.parallel_calls
+    return body | _options(request.options, rules)
+
+
+# --- options ----------------------------------------------------------------------
+
+
+def _options(options: Options, rules: ChatRequestQuirks) -> JSONObject:
+    named = {
+        rules.max_tokens_field: options.max_tokens,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "stop": list(options.stop) or None,
+        "seed": _offered(options.seed, rules.has_seed, "seed"),
+    }
+    body: JSONObject = {name: value for name, value in named.items() if value is not None}
+    if options.effort is not None:
+        body |= _effort(options.effort, rules)
+    output = _offered(options.output, rules.has_output_schema, "output")
+    if output is not None:
+        schema = {"name": output.name, "schema": output.schema, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
+
+
+def _offered(value: Any, is_offered: bool, name: str) -> Any:
+    if value is not None and not is_offered:
+        raise UsageError(f"this provider has no option {name!r}: leave it out")
+    return value
+
+
+def _tool_choice(choice: str) -> Any:
+    if choice in ("auto", "none", "required"):
+        return choice
+    return {"type": "function", "function": {"name": choice}}
+
+
+def _effort(effort: Effort, rules: ChatRequestQuirks) -> JSONObject:
+    """The provider's own knob. Where it only turns thinking on and off, any effort turns
+    it on."""
+    thinks = effort != "none"
+    switch = {"type": "enabled" if thinks else "disabled"}
+    match rules.effort:
+        case "reasoning_effort":
+            return {"reasoning_effort": _word(effort, rules)}
+        case "reasoning":
+            return {"reasoning": {"effort": _word(effort, rules)}}
+        case "thinking":
+            return {"thinking": switch}
+        case "thinking_effort":
+            word = {"reasoning_effort": _word(effort, rules)} if thinks else {}
+            return {"thinking": switch} | word
+        case "enable_thinking":
+            return {"enable_thinking": thinks}
+        case "chat_template_kwargs":
+            return {"chat_template_kwargs": {"enable_thinking": thinks}}
+        case None:
+            raise UsageError("this provider has no option 'effort': leave it out")
+
+
+def _word(effort: Effort, rules: ChatRequestQuirks) -> str:
+    """The effort, or the next lower one that the provider knows."""
+    if effort in rules.efforts:
+        return effort
+    if effort == "none":
+        raise UsageError("this provider cannot be told not to think: leave 'effort' out")
+    lower = [word for word in rules.efforts if EFFORTS.index(word) < EFFORTS.index(effort)]
+    thinking = [word for word in lower if word != "none"]
+    return thinking[-1] if thinking else next(word for word in rules.efforts if word != "none")
+
+
+def _tool(tool: Tool) -> JSONObject:
+    function: JSONObject = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    if tool.is_strict:
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+# --- messages ---------------------------------------------------------------------
+
+
+def _messages(request: Request, rules: ChatRequestQuirks) -> list[JSONObject]:
+    messages: list[JSONObject] = []
+    ids = CallIds(rules.call_id_pattern)
+    if request.system:
+        messages.append({"role": "system", "content": request.system})
+    for entry in history(request.messages):
+        match entry:
+            case Prompt():
+                messages += _prompt(entry)
+            case Reply():
+                is_ours = is_own(entry, request, "chat")
+                ids.begin(entry, is_ours)
+                messages += _reply(entry, is_ours, rules, ids)
+            case Results():
+                messages += [_result(result, ids) for result in entry.results]
+                messages += _shown_images(entry.results)
+    return messages
+
+
+def _prompt(prompt: Prompt) -> list[JSONObject]:
+    """`system` is understood by all; `developer` by OpenAI alone, which takes both."""
+    content = spoken(prompt.content)
+    if not content:
+        return []
+    role = "system" if prompt.role == "developer" else prompt.role
+    return [{"role": role, "content": _content(content)}]
+
+
+def _content(content: list[Content]) -> Any:
+    parts = [_content_part(entry) for entry in content]
+    return parts if any(part["type"] != "text" for part in parts) else text_of(content)
+
+
+def _content_part(entry: Content) -> JSONObject:
+    match entry:
+        case ImageContent():
+            return {"type": "image_url", "image_url": {"url": data_url(entry)}}
+        case FileContent(media_type=kind, data=str(data)) if kind in _SOUNDS:
+            return {"type": "input_audio", "input_audio": {"data": data, "format": _SOUNDS[kind]}}
+        case FileContent() if file_text(entry) is None:
+            file = {"filename": entry.name or "file", "file_data": data_url(entry)}
+            return {"type": "file", "file": file}
+        case _:
+            return {"type": "text", "text": text_of((entry,))}
+
+
+def _reply(reply: Reply, is_ours: bool, rules: ChatRequestQuirks, ids: CallIds) -> list[JSONObject]:
+    texts = [part for part in reply.parts if isinstance(part, TextPart)]
+    text = "".join(part.text for part in texts if not (part.is_refusal and is_ours))
+    refusal = "".join(part.text for part in texts if part.is_refusal and is_ours)
+    calls = [_call(part, is_ours, ids) for part in client_calls(reply)]
+    if not (text or refusal or calls):
+        return []
+    message: JSONObject = {"role": "assistant", "content": text or None}
+    if refusal:
+        message["refusal"] = refusal
+    if calls:
+        message["tool_calls"] = calls
+    return [message | reasoning_of(reply, is_ours, rules)]
+
+
+def _call(part: CallPart, is_ours: bool, ids: CallIds) -> JSONObject:
+    call: JSONObject = {"id": ids[part.call_id]}
+    if part.input == "text" and is_ours:
+        return call | {"type": "custom", "custom": {"name": name_of(part), "input": part.raw}}
+    function = {"name": name_of(part), "arguments": arguments_as_written(part)}
+    extra = (part.provider_data or {}) if is_ours else {}
+    return call | {"type": "function", "function": function} | extra
+
+
+def _result(result: CallResult, ids: CallIds) -> JSONObject:
+    text = text_of(result.content) or "(no output)"
+    return {"role": "tool", "tool_call_id": ids[result.call_id], "content": text}
+
+
+def _shown_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
+    """Images that tools made, as the user's: a tool's message takes only text."""
+    images = [image for result in results for image in images_in(result.content)]
+    if not images:
+        return []
+    return [{"role": "user", "content": [_content_part(image) for image in images]}]

@@ -1,0 +1,262 @@
+"""Gemini requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.content import Content, FileContent, ImageContent, JSONContent
+from headrace.encoders.model_family import family, is_since
+from headrace.encoders.request import Effort, Options, Request, Tool, refuse
+from headrace.encoders.resend_rules import (
+    arguments_as_object,
+    as_it_was,
+    client_calls,
+    is_made_up,
+    is_own,
+    name_of,
+)
+from headrace.encoders.text_content import media_in, spoken, text_of
+from headrace.events import JSONObject
+from headrace.messages import (
+    CallPart,
+    CallResult,
+    MediaPart,
+    OpaquePart,
+    OutputPart,
+    Part,
+    Prompt,
+    ReasoningPart,
+    Reply,
+    Results,
+    TextPart,
+    history,
+)
+from headrace.wire.json.value import as_object
+
+# Since Gemini 3 thinking has levels, and cannot be turned off; before, it has a budget. A
+# request with both is refused. https://ai.google.dev/gemini-api/docs/thinking
+_LEVELS: dict[Effort, str] = {
+    "none": "MINIMAL",
+    "minimal": "MINIMAL",
+    "low": "LOW",
+    "medium": "MEDIUM",
+    "high": "HIGH",
+    "xhigh": "HIGH",
+    "max": "HIGH",
+}
+_BUDGETS: dict[Effort, int] = {
+    "none": 0,
+    "minimal": 512,
+    "low": 1_024,
+    "medium": 8_192,
+    "high": 16_384,
+    "xhigh": 24_576,
+    "max": 24_576,
+}
+_LEVELS_SINCE = (3, 0)
+# Since Gemini 3 a first call without its signature is refused; for calls that another
+# model made, Google names this word. https://ai.google.dev/gemini-api/docs/thought-signatures
+NO_SIGNATURE = "skip_thought_signature_validator"
+
+
+def encode_gemini(request: Request) -> JSONObject:
+    """The body of `POST /models/…:streamGenerateContent`; the model is in the address."""
+    body: JSONObject = {"contents": _contents(request)}
+    system = _system(request)
+    if system:
+        body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
+    if request.tools:
+        body["tools"] = [{"functionDeclarations": [_tool(tool) for tool in request.tools]}]
+    if request.tool_choice is not None:
+        body["toolConfig"] = {"functionCallingConfig": _tool_choice(request.tool_choice)}
+    config = _generation(request.options, request.model)
+    return body | ({"generationConfig": config} if config else {})
+
+
+def _system(request: Request) -> list[str]:
+    """Everything that is said above the conversation, which here is one field."""
+    said = [request.system or ""]
+    said += [text_of(m.content) for m in request.messages if m.role in ("system", "developer")]
+    return [text for text in said if text.strip()]
+
+
+# --- options ----------------------------------------------------------------------
+
+
+def _generation(options: Options, model: str) -> JSONObject:
+    refuse(options, "Gemini", "parallel_calls")
+    named = {
+        "maxOutputTokens": options.max_tokens,
+        "temperature": options.temperature,
+        "topP": options.top_p,
+        "seed": options.seed,
+        "stopSequences": list(options.stop) or None,
+    }
+    config: JSONObject = {name: value for name, value in named.items() if value is not None}
+    if options.effort is not None:
+        config["thinkingConfig"] = _thinking(options.effort, model)
+    if options.output is not None:
+        config["responseMimeType"] = "application/json"
+        config["responseJsonSchema"] = options.output.schema
+    return config
+
+
+def _thinking(effort: Effort, model: str) -> JSONObject:
+    shown = {"includeThoughts": effort != "none"}
+    if is_since(model, _LEVELS_SINCE):
+        return {"thinkingLevel": _LEVELS[effort]} | shown
+    return {"thinkingBudget": _BUDGETS[effort]} | shown
+
+
+def _tool_choice(choice: str) -> JSONObject:
+    modes = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+    if choice in modes:
+        return {"mode": modes[choice]}
+    return {"mode": "ANY", "allowedFunctionNames": [choice]}
+
+
+def _tool(tool: Tool) -> JSONObject:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parametersJsonSchema": tool.parameters,
+    }
+
+
+# --- contents ---------------------------------------------------------------------
+
+
+def _contents(request: Request) -> list[JSONObject]:
+    contents: list[JSONObject] = []
+    calls: dict[str, JSONObject] = {}
+    signs = family(request.model) == "gemini" and is_since(request.model, _LEVELS_SINCE)
+    for entry in history(request.messages):
+        match entry:
+            case Prompt(role="system" | "developer"):
+                continue
+            case Prompt():
+                _say(contents, "user", [_content(part) for part in spoken(entry.content)])
+            case Reply():
+                is_ours = is_own(entry, request, "gemini")
+                calls = {call.call_id: _named(call, is_ours) for call in client_calls(entry)}
+                _say(contents, "model", _reply(entry, is_ours, signs))
+            case Results():
+                _say(contents, "user", _results(entry, calls, signs))
+    return contents
+
+
+def _say(contents: list[JSONObject], role: str, parts: list[JSONObject]) -> None:
+    """Roles take turns: what the same side says next belongs to its content."""
+    if not parts:
+        return
+    if contents and contents[-1]["role"] == role:
+        contents[-1]["parts"] += parts
+    else:
+        contents.append({"role": role, "parts": parts})
+
+
+def _content(entry: Content) -> JSONObject:
+    match entry:
+        case ImageContent() | FileContent():
+            return _media(entry.media_type, entry.data, entry.url)
+        case _:
+            return {"text": text_of((entry,))}
+
+
+def _media(media_type: str, data: str | None, url: str | None) -> JSONObject:
+    if url is not None:
+        return {"fileData": {"mimeType": media_type, "fileUri": url}}
+    return {"inlineData": {"mimeType": media_type, "data": data or ""}}
+
+
+# --- what the model said ----------------------------------------------------------
+
+
+def _reply(reply: Reply, is_ours: bool, signs: bool) -> list[Any]:
+    made = [_part(part, is_ours) for part in reply.parts]
+    parts = [part for part in made if part is not None]
+    if signs:
+        _excuse([part for part in parts if isinstance(part, dict) and "functionCall" in part])
+    return parts
+
+
+def _excuse(calls: list[JSONObject]) -> None:
+    """The first call of a step must be signed; of those after it, only some are."""
+    if calls and "thoughtSignature" not in calls[0]:
+        calls[0]["thoughtSignature"] = NO_SIGNATURE
+
+
+def _part(part: Part, is_ours: bool) -> Any:
+    """A part, with its signature on it."""
+    if isinstance(part, OpaquePart):
+        return as_it_was(part) if is_ours else None
+    made = _unsigned(part, is_ours)
+    if made is None or not is_ours:
+        return made
+    seals = [seal.value for seal in part.seals if seal.kind == "signature"]
+    return made | ({"thoughtSignature": seals[-1]} if seals else {})
+
+
+def _unsigned(part: Part, is_ours: bool) -> JSONObject | None:
+    match part:
+        case TextPart():
+            # An empty text that carries a signature is a part like any other.
+            return {"text": part.text} if part.text or (part.seals and is_ours) else None
+        case CallPart(executor="client"):
+            return {"functionCall": _named(part, is_ours) | {"args": arguments_as_object(part)}}
+        case _ if not is_ours:
+            return None
+        case MediaPart():
+            return _media(part.media_type, part.data, part.url)
+        case ReasoningPart():
+            return {"text": part.text, "thought": True} if part.seals else None
+        case CallPart():
+            return _provider_call(part)
+        case OutputPart():
+            return dict(part.provider_data or {}) or None
+        case _:
+            return None
+
+
+def _named(call: CallPart, is_ours: bool) -> JSONObject:
+    """The name, and the id if it is Google's own: others are none of its business."""
+    has_id = is_ours and not is_made_up(call.call_id)
+    return ({"id": call.call_id} if has_id else {}) | {"name": name_of(call)}
+
+
+def _provider_call(call: CallPart) -> JSONObject:
+    ids = {} if is_made_up(call.call_id) else {"id": call.call_id}
+    if call.name == "code_execution":
+        return {"executableCode": ids | as_object(call.args)}
+    return {"toolCall": ids | {"toolType": call.name, "args": arguments_as_object(call)}}
+
+
+# --- results ----------------------------------------------------------------------
+
+
+def _results(entry: Results, calls: dict[str, JSONObject], signs: bool) -> list[JSONObject]:
+    """Since Gemini 3 images stand in a response; before, they stand after all of them."""
+    responses = [_response(result, calls) for result in entry.results]
+    shown = [[_content(m) for m in media_in(result.content)] for result in entry.results]
+    if not signs:
+        return [{"functionResponse": r} for r in responses] + [m for media in shown for m in media]
+    return [
+        {"functionResponse": response | ({"parts": media} if media else {})}
+        for response, media in zip(responses, shown, strict=True)
+    ]
+
+
+def _response(result: CallResult, calls: dict[str, JSONObject]) -> JSONObject:
+    named = calls.get(result.call_id) or {"name": "unknown"}
+    return named | {"response": _answer(result)}
+
+
+def _answer(result: CallResult) -> JSONObject:
+    """The grammar wants an object: a tool's own where it made one."""
+    if result.is_error:
+        return {"error": text_of(result.content)}
+    match result.content:
+        case (JSONContent(value=value),) if as_object(value):
+            return as_object(value)
+        case _:
+            return {"output": text_of(result.content)}

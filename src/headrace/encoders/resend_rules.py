@@ -1,0 +1,126 @@
+"""What of an earlier reply may be sent to this model: the rules that all grammars share."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from headrace.encoders.model_family import family
+from headrace.encoders.request import Request
+from headrace.encoders.text_content import encoded
+from headrace.messages import CallPart, OpaquePart, Part, Reply
+from headrace.wire.json.value import as_object
+
+_decode_shallow = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_MADE_UP = re.compile(r"call_\d+(~\d+)?")
+
+
+def is_own(reply: Reply, request: Request, dialect: str) -> bool:
+    """Whether this model made the reply: seals are good only where they were made. What
+    was never told (a recorded stream without a provider) does not speak against it."""
+    return (
+        reply.dialect == dialect
+        and (reply.provider is None or request.provider in (None, reply.provider))
+        and (reply.model is None or family(reply.model) == family(request.model))
+    )
+
+
+def grouped(parts: Iterable[Part]) -> list[list[Part]]:
+    """The parts of each provider item together, in the order in which the items began."""
+    items: dict[int, list[Part]] = {}
+    for part in parts:
+        items.setdefault(part.item, []).append(part)
+    return list(items.values())
+
+
+def client_calls(reply: Reply) -> Iterator[CallPart]:
+    """The calls that are ours to answer."""
+    for part in reply.parts:
+        if isinstance(part, CallPart) and part.executor == "client":
+            yield part
+
+
+def is_made_up(call_id: str) -> bool:
+    """Whether the id is ours: the provider gave none."""
+    return _MADE_UP.fullmatch(call_id) is not None
+
+
+class CallIds:
+    """The ids under which calls go out. The provider's own stay as they are; others must
+    fit its pattern, and none may come twice in a conversation."""
+
+    def __init__(self, pattern: str = r"[A-Za-z0-9_-]{1,40}") -> None:
+        self._pattern = re.compile(pattern)
+        self._taken: set[str] = set()
+        self._now: dict[str, str] = {}
+
+    def begin(self, reply: Reply, is_ours: bool) -> None:
+        """A reply begins: its calls, and the results after it, have their ids from here.
+        What a provider ran goes back only to that provider, but then under an id as well."""
+        self._now = {}
+        for call in reply.parts:
+            if isinstance(call, CallPart) and (is_ours or call.executor == "client"):
+                self._now[call.call_id] = self._fitted(call.call_id, is_ours)
+
+    def __getitem__(self, call_id: str) -> str:
+        return self._now.get(call_id, call_id)
+
+    def _fitted(self, call_id: str, is_ours: bool) -> str:
+        fits = is_ours or self._pattern.fullmatch(call_id) is not None
+        wanted = unique = call_id if fits else _short(call_id)
+        copy = 1
+        while unique in self._taken:
+            copy += 1
+            unique = _short(f"{wanted} {copy}")
+        self._taken.add(unique)
+        return unique
+
+
+def _short(call_id: str) -> str:
+    """Nine letters and digits: the narrowest pattern that a provider has."""
+    return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:9]
+
+
+# --- what goes back as it was written -----------------------------------------------
+
+
+def arguments_as_written(call: CallPart) -> str:
+    """The arguments as the model wrote them, for grammars that take a text. What is no
+    JSON goes inside of some: templates parse it, and refuse the conversation otherwise."""
+    if call.input == "text":
+        return encoded({"input": call.raw})
+    if call.error is not None:
+        return encoded({"malformed_arguments": call.raw})
+    return call.raw if call.raw.strip() else "{}"
+
+
+def arguments_as_object(call: CallPart) -> Any:
+    """The arguments for grammars that take an object, byte for byte; what never was one is
+    shown as what it is, since the model reads it again."""
+    if call.input == "text":
+        return {"input": call.raw}
+    if call.error is not None:
+        return {"malformed_arguments": call.raw}
+    try:
+        _decode_shallow(call.raw)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return as_object(call.args) or _wrapped(call.args)
+    return msgspec.Raw(call.raw)
+
+
+def _wrapped(value: Any) -> Any:
+    return {} if value in (None, {}) else {"value": value}
+
+
+def as_it_was(part: OpaquePart) -> Any:
+    """An item that we do not interpret, byte for byte."""
+    return msgspec.Raw(part.data)
+
+
+def name_of(call: CallPart) -> str:
+    """The tool's name; a call that never got one must have one all the same."""
+    return call.name or "unknown"

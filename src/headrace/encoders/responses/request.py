@@ -1,0 +1,227 @@
+"""OpenAI Responses requests. They are stateless: nothing is left with the provider, and
+reasoning goes back encrypted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from headrace.encoders.request import Options, Request, Tool, refuse
+from headrace.encoders.resend_rules import CallIds, as_it_was, grouped, is_own
+from headrace.encoders.responses.calls import Answered, call_item, input_content
+from headrace.encoders.text_content import spoken
+from headrace.events import JSONObject
+from headrace.messages import (
+    CallPart,
+    MediaPart,
+    OpaquePart,
+    OutputPart,
+    Part,
+    Prompt,
+    ReasoningPart,
+    Reply,
+    Results,
+    TextPart,
+    history,
+)
+from headrace.wire.json.value import as_object
+
+_CALL_ID = r"[A-Za-z0-9_-]{1,64}"
+_ANSWERED_BY = {"tool_search_call": "tool_search_output", "shell_call": "shell_call_output"}
+_PHASES = ("commentary", "final_answer")
+# Models that do not reason refuse to be asked for reasoning.
+_DO_NOT_REASON = ("gpt-3", "gpt-4", "chatgpt-4")
+
+
+def encode_responses(request: Request) -> JSONObject:
+    """The body of `POST /responses`."""
+    body: JSONObject = {
+        "model": request.model,
+        "input": _input(request),
+        "stream": True,
+        "store": False,
+    }
+    if not request.model.rpartition("/")[2].startswith(_DO_NOT_REASON):
+        body["include"] = ["reasoning.encrypted_content"]
+    if request.system:
+        body["instructions"] = request.system
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+    if request.tool_choice is not None:
+        body["tool_choice"] = _tool_choice(request.tool_choice)
+    if request.parallel_calls is not None:
+        body["parallel_tool_calls"] = request.parallel_calls
+    return body | _options(request.options)
+
+
+# --- options ----------------------------------------------------------------------
+
+
+def _options(options: Options) -> JSONObject:
+    refuse(options, "Responses", "stop", "seed")
+    named = {
+        "max_output_tokens": options.max_tokens,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+    }
+    body: JSONObject = {name: value for name, value in named.items() if value is not None}
+    if options.effort is not None:
+        summary = {} if options.effort == "none" else {"summary": "auto"}
+        body["reasoning"] = {"effort": options.effort} | summary
+    if options.output is not None:
+        named_schema = {"type": "json_schema", "name": options.output.name, "strict": True}
+        body["text"] = {"format": named_schema | {"schema": options.output.schema}}
+    return body
+
+
+def _tool_choice(choice: str) -> Any:
+    if choice in ("auto", "none", "required"):
+        return choice
+    return {"type": "function", "name": choice}
+
+
+def _tool(tool: Tool) -> JSONObject:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "strict": tool.is_strict,
+    }
+
+
+# --- items ------------------------------------------------------------------------
+
+
+def _input(request: Request) -> list[Any]:
+    items: list[Any] = []
+    ids, answered = CallIds(_CALL_ID), Answered()
+    for entry in history(request.messages):
+        match entry:
+            case Prompt():
+                items += _prompt(entry)
+            case Reply():
+                is_ours = is_own(entry, request, "responses")
+                ids.begin(entry, is_ours)
+                answered = Answered(entry, is_ours)
+                items += _Replay(entry, is_ours, ids).items()
+            case Results():
+                items += [answered.item(result, ids) for result in entry.results]
+    return items
+
+
+def _prompt(prompt: Prompt) -> list[JSONObject]:
+    content = [input_content(part) for part in spoken(prompt.content)]
+    return [{"type": "message", "role": prompt.role, "content": content}] if content else []
+
+
+class _Replay:
+    """One reply as items. An item with an id is refused without the reasoning that went
+    before it under its own: ids go back only where all reasoning does."""
+
+    def __init__(self, reply: Reply, is_ours: bool, ids: CallIds) -> None:
+        self._groups = grouped(reply.parts)
+        self._is_ours = is_ours
+        self._ids = ids
+        thoughts = [group for group in self._groups if isinstance(group[0], ReasoningPart)]
+        self._is_intact = is_ours and all(_seal(group) for group in thoughts)
+        self._outputs = Counter(map(_key, filter(None, map(_provider_item, self._groups))))
+
+    def items(self) -> list[Any]:
+        """Item by item. Reasoning stands only before the item that followed it."""
+        items: list[Any] = []
+        pending: list[Any] = []
+        for group in self._groups:
+            made = self._item(group)
+            if isinstance(group[0], ReasoningPart):
+                pending += [made] if made is not None else []
+                continue
+            if made is not None:
+                items += [*pending, made]
+            pending = []
+        return items
+
+    def _item(self, group: list[Part]) -> Any:
+        match group[0]:
+            case TextPart():
+                return _message(group, self._is_ours, self._is_intact)
+            case CallPart(executor="client") as call:
+                return call_item(call, self._is_ours, self._is_intact, self._ids)
+            case _ if not self._is_intact:
+                return None
+            case ReasoningPart():
+                return _thought(group)
+            case OpaquePart() as odd:
+                return as_it_was(odd)
+            case _:
+                return self._answered(_provider_item(group))
+
+    def _answered(self, item: JSONObject | None) -> JSONObject | None:
+        """What the provider ran and answers in an item of its own goes back only with it."""
+        answer = _ANSWERED_BY.get("" if item is None else item["type"])
+        if item is None or answer is None:
+            return item
+        key = (answer, item.get("call_id"))
+        self._outputs[key] -= 1
+        return item if self._outputs[key] >= 0 else None
+
+
+def _key(item: JSONObject) -> tuple[Any, Any]:
+    return item.get("type"), item.get("call_id")
+
+
+def _message(group: list[Part], is_ours: bool, is_intact: bool) -> JSONObject | None:
+    parts = [part for part in group if isinstance(part, TextPart) and part.text]
+    if not parts:
+        return None
+    message: JSONObject = {"type": "message", "role": "assistant"}
+    if is_ours and parts[0].channel in _PHASES:
+        message["phase"] = parts[0].channel
+    if not (is_intact and parts[0].item_id):
+        return message | {"content": "".join(part.text for part in parts)}
+    content = [_spoken(part) for part in parts]
+    return message | {"id": parts[0].item_id, "status": "completed", "content": content}
+
+
+def _spoken(part: TextPart) -> JSONObject:
+    if part.is_refusal:
+        return {"type": "refusal", "refusal": part.text}
+    return {"type": "output_text", "text": part.text, "annotations": []}
+
+
+def _seal(group: list[Part]) -> str | None:
+    seals = [seal for part in group for seal in part.seals if seal.kind == "encrypted"]
+    return seals[-1].value if seals else None
+
+
+def _thought(group: list[Part]) -> JSONObject:
+    """A reasoning item, whole and sealed; without its seal nobody could read it again."""
+    parts = [part for part in group if isinstance(part, ReasoningPart) and part.text]
+    item: JSONObject = {
+        "type": "reasoning",
+        "id": group[0].item_id or f"rs_{group[0].part}",
+        "summary": [
+            {"type": "summary_text", "text": part.text} for part in parts if part.kind == "summary"
+        ],
+        "encrypted_content": _seal(group),
+    }
+    raw = [{"type": "reasoning_text", "text": part.text} for part in parts if part.kind == "raw"]
+    return item | ({"content": raw} if raw else {})
+
+
+def _provider_item(group: list[Part]) -> JSONObject | None:
+    """A call that the provider ran: the item as it was when it was done, with the picture
+    that is kept only once."""
+    item = next(filter(None, map(_finished_item, group)), None)
+    if item is None:
+        return None
+    pictures = [part.data for part in group if isinstance(part, MediaPart)]
+    if item.get("type") == "custom_tool_call":
+        item.pop("status", None)
+    return item | ({"result": pictures[0]} if pictures else {})
+
+
+def _finished_item(part: Part) -> JSONObject | None:
+    if not isinstance(part, OutputPart):
+        return None
+    return dict(as_object((part.provider_data or {}).get("item"))) or None

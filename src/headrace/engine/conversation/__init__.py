@@ -1,0 +1,1 @@
+"""Conversations: history across runs, compaction, summaries and snapshots."""

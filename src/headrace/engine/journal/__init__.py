@@ -1,0 +1,1 @@
+"""The journal of a run: rewrite, stamp, log, fold and hand over every event, in this order."""

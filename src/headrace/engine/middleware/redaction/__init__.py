@@ -1,0 +1,1 @@
+"""Redaction middleware: removes secrets from a run before anything is logged or shown."""

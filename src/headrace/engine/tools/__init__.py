@@ -1,7 +1,0 @@
-"""Tools: functions that a model may call, what they are given, and what they give."""
-
-from headrace.engine.tools.context import ToolContext
-from headrace.engine.tools.result import ToolReturn, failure, tool_return
-from headrace.engine.tools.tool import Tool, Toolset, tool
-
-__all__ = ["Tool", "ToolContext", "ToolReturn", "Toolset", "failure", "tool", "tool_return"]

@@ -1,0 +1,91 @@
+"""How an output, a turn or a run ended: finish reasons, error categories and error details."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+import msgspec
+
+FinishWord: TypeAlias = Literal[
+    "end_turn",
+    "tool_use",
+    "max_tokens",
+    "stop_sequence",
+    "content_filter",
+    "context_full",
+    "time_limit",
+    "paused",
+    "aborted",
+    "other",
+]
+AbortKind: TypeAlias = Literal["cancelled", "timeout", "terminated", "max_iterations"]
+
+
+class FinishReason(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Why an output, a turn or a run ended.
+
+    `kind` is set for `aborted` alone. `detail` says more about an abort, and is the
+    provider's own word for `other`.
+    """
+
+    word: FinishWord
+    kind: AbortKind | None = None
+    detail: str = ""
+
+    def __str__(self) -> str:
+        inner = ": ".join(filter(None, (self.kind, self.detail)))
+        return f"{self.word}({inner})" if inner or self.word == "other" else self.word
+
+
+END_TURN = FinishReason("end_turn")
+TOOL_USE = FinishReason("tool_use")
+MAX_TOKENS = FinishReason("max_tokens")
+STOP_SEQUENCE = FinishReason("stop_sequence")
+CONTENT_FILTER = FinishReason("content_filter")
+CONTEXT_FULL = FinishReason("context_full")
+TIME_LIMIT = FinishReason("time_limit")
+PAUSED = FinishReason("paused")
+
+
+def aborted(kind: AbortKind, detail: str = "") -> FinishReason:
+    """The run was ended from outside the model."""
+    return FinishReason("aborted", kind, detail)
+
+
+def other(raw: str) -> FinishReason:
+    """The provider gave a word that we do not map, or none at all (`raw` is empty)."""
+    return FinishReason("other", detail=raw)
+
+
+ErrorCategory: TypeAlias = Literal[
+    "auth",
+    "permission",
+    "rate_limit",
+    "invalid_request",
+    "not_found",
+    "context_overflow",
+    "content_filter",
+    "overloaded",
+    "server",
+    "timeout",
+    "network",
+    "incomplete",
+    "protocol",
+    "storage",
+    "interrupted",
+    "unknown",
+]
+ERROR_CATEGORIES: frozenset[str] = frozenset(get_args(ErrorCategory))
+
+
+class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What went wrong, as a value: the same facts wherever an error is kept.
+
+    `incomplete` is a cut stream; `protocol` is bytes that break the format, or a limit.
+    """
+
+    category: ErrorCategory
+    message: str
+    code: str | None = None
+    retryable: bool = False
+    retry_after_s: float | None = None

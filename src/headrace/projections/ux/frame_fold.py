@@ -1,0 +1,195 @@
+"""Frames back to the event: what a client does with them, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from headrace.messages import Citation
+from headrace.outcome import ErrorInfo, FinishReason
+from headrace.projections.ux import frame as fr
+from headrace.projections.ux.segment import MessageEvent, TextSegment
+from headrace.projections.ux.segment_builder import (
+    Draft,
+    EntryDraft,
+    ReasoningDraft,
+    TextDraft,
+    ToolDraft,
+    WholeDraft,
+    segments,
+)
+from headrace.projections.ux.tool_kind import KIND_OF_FRAME
+from headrace.projections.ux.tool_value import ToolValue
+from headrace.usage import Usage
+
+
+def fold_frames(frames: Iterable[fr.UXFrame]) -> MessageEvent:
+    """The event that these frames tell, finished or not. Its segments come from what was
+    streamed; how it ended, what it cost and how long it took, only the last frame tells."""
+    reader = FrameFold()
+    for frame in frames:
+        reader.feed(frame)
+    return reader.event()
+
+
+class FrameFold:
+    """Feed it every frame; ask for the event at any moment."""
+
+    def __init__(self) -> None:
+        self._id = ""
+        self._run_id: str | None = None
+        self._created_at = 0
+        self._drafts: list[Draft] = []
+        self._by_id: dict[str, Draft] = {}
+        self._texts: dict[int, TextDraft] = {}
+        self._calls: dict[str, ToolDraft] = {}
+        self._citations: list[Citation] = []
+        self._usage: Usage | None = None
+        self._finish: FinishReason | None = None
+        self._error: ErrorInfo | None = None
+        self._duration_ms: int | None = None
+
+    def feed(self, frame: fr.UXFrame) -> None:
+        """Take the next frame. Frames that change nothing in the event are passed over."""
+        take = _TAKES.get(type(frame))
+        if take is not None:
+            take(self, frame)
+
+    def event(self) -> MessageEvent:
+        """The event as far as it is told."""
+        return MessageEvent(
+            id=self._id,
+            role="assistant",
+            run_id=self._run_id,
+            created_at=self._created_at,
+            segments=segments(self._drafts),
+            usage=self._usage,
+            finish=self._finish,
+            error=self._error,
+            citations=tuple(self._citations),
+            duration_ms=self._duration_ms,
+        )
+
+    def _add(self, draft: Draft) -> None:
+        self._drafts.append(draft)
+        self._by_id[draft.id] = draft
+
+    def _started(self, frame: fr.MessageStarted) -> None:
+        self._id, self._run_id = frame.event_id, frame.run_id
+        self._created_at = frame.created_at
+
+    # -- reasoning and text
+
+    def _reasoning(self, segment_id: str) -> ReasoningDraft:
+        draft = self._by_id[segment_id]
+        assert isinstance(draft, ReasoningDraft)
+        return draft
+
+    def _tool(self, segment_id: str) -> ToolDraft:
+        draft = self._by_id[segment_id]
+        assert isinstance(draft, ToolDraft)
+        return draft
+
+    def _part_started(self, frame: fr.ReasoningPartStarted) -> None:
+        if frame.segment_id not in self._by_id:
+            self._add(ReasoningDraft(frame.segment_id, frame.output_index))
+        entry = EntryDraft(frame.part_type, frame.created_at)
+        self._reasoning(frame.segment_id).entries.append(entry)
+
+    def _part_delta(self, frame: fr.ReasoningPartDelta) -> None:
+        entries = self._reasoning(frame.segment_id).entries
+        entries[frame.summary_index].pieces.append(frame.text_delta)
+
+    def _part_completed(self, frame: fr.ReasoningPartCompleted) -> None:
+        self._reasoning(frame.segment_id).entries[frame.summary_index].is_complete = True
+
+    def _meta(self, frame: fr.ReasoningSegmentMeta) -> None:
+        facts = self._reasoning(frame.segment_id).facts
+        for name in ("effort_level", "reasoning_tokens", "duration_ms", "provider_item_id"):
+            facts[name] = getattr(frame, name)
+
+    def _segment_added(self, frame: fr.SegmentAdded) -> None:
+        segment = frame.segment
+        if isinstance(segment, TextSegment):
+            draft = self._texts[segment.output_index] = TextDraft(segment)
+            self._add(draft)
+        else:
+            self._add(WholeDraft(segment))
+
+    def _text(self, frame: fr.TextPiece) -> None:
+        self._texts[frame.output_index].pieces.append(frame.text_delta)
+
+    def _citation(self, frame: fr.CitationFrame) -> None:
+        if frame.segment_id is None:
+            self._citations.append(frame.citation)
+            return
+        draft = self._by_id[frame.segment_id]
+        assert isinstance(draft, ReasoningDraft | TextDraft)
+        draft.citations.append(frame.citation)
+
+    # -- tools
+
+    def _call_started(self, frame: fr.ToolCallStarted) -> None:
+        draft = ToolDraft(
+            KIND_OF_FRAME[type(frame)].segment(
+                id=frame.segment_id,
+                call_id=frame.call_id,
+                name=frame.name,
+                args=None,
+                result=None,
+                status="incomplete",
+                sequence_number=frame.sequence_number,
+                created_at=frame.created_at,
+                executor=frame.executor,
+                output_index=frame.output_index,
+                provider_item_id=frame.provider_item_id,
+            )
+        )
+        self._add(draft)
+        self._calls[frame.call_id] = draft
+
+    def _call_update(self, frame: fr.ToolCallUpdate) -> None:
+        draft = self._calls[frame.call_id]
+        if frame.args is not None:
+            draft.write(frame.args)
+        if frame.args_delta is None and frame.args is None:
+            draft.tell(frame.status)
+
+    def _result(self, frame: fr.ToolResultFrame) -> None:
+        said = ToolValue(frame.result, frame.error)
+        self._calls[frame.call_id].answer(said, frame.kind, frame.duration_ms)
+
+    # -- steps and the end
+
+    def _discarded(self, frame: fr.StepDiscardedFrame) -> None:
+        gone = set(frame.segment_ids)
+        self._drafts = [draft for draft in self._drafts if draft.id not in gone]
+        self._by_id = {draft.id: draft for draft in self._drafts}
+        self._calls = {d.call_id: d for d in self._drafts if isinstance(d, ToolDraft)}
+        for segment_id in frame.unanswered_ids:
+            self._tool(segment_id).take_back()
+        del self._citations[len(self._citations) - frame.dropped_citations :]
+
+    def _ended(self, frame: fr.EndFrame) -> None:
+        event = frame.event
+        self._usage, self._finish, self._error = event.usage, event.finish, event.error
+        self._duration_ms = event.duration_ms
+
+
+_Take = Callable[[FrameFold, Any], None]
+# pyright: reportPrivateUsage=false
+_TAKES: dict[type, _Take] = {
+    fr.TextPiece: FrameFold._text,
+    fr.ReasoningPartDelta: FrameFold._part_delta,
+    fr.MessageStarted: FrameFold._started,
+    fr.ReasoningPartStarted: FrameFold._part_started,
+    fr.ReasoningPartCompleted: FrameFold._part_completed,
+    fr.ReasoningSegmentMeta: FrameFold._meta,
+    fr.SegmentAdded: FrameFold._segment_added,
+    fr.CitationFrame: FrameFold._citation,
+    fr.StepDiscardedFrame: FrameFold._discarded,
+    **dict.fromkeys((fr.MessageFinal, fr.MessageError, fr.MessageCancelled), FrameFold._ended),
+    **{kind.started: FrameFold._call_started for kind in KIND_OF_FRAME.values()},
+    **{kind.update: FrameFold._call_update for kind in KIND_OF_FRAME.values()},
+    **{kind.result: FrameFold._result for kind in KIND_OF_FRAME.values()},
+}

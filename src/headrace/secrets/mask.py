@@ -1,0 +1,182 @@
+"""Text without secrets, also where it comes in pieces."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+import msgspec
+
+from headrace.errors import UsageError
+from headrace.secrets.escape import UnescapingFinder
+from headrace.secrets.finder import (
+    Finder,
+    PatternFinder,
+    Span,
+    Trie,
+    ValueFinder,
+)
+from headrace.secrets.pattern import SecretPattern
+
+MARK = "[redacted]"
+# Shorter ones are parts of ordinary words.
+_MIN_SECRET_CHARS = 4
+
+
+class Mask:
+    """All that is to be hidden. `hide` takes it out of a whole text, `text()` out of one that
+    comes in pieces."""
+
+    def __init__(
+        self, secrets: Iterable[str] = (), patterns: Sequence[SecretPattern] = (), mark: str = MARK
+    ) -> None:
+        values = [form for secret in secrets for form in _forms(secret, mark)]
+        self._trie = Trie(values)
+        self._patterns = tuple(patterns)
+        self.mark = mark
+
+    def finders(self) -> list[Finder]:
+        """New ones, for one text."""
+        found: list[Finder] = [ValueFinder(self._trie)] if self._trie.first else []
+        return [*found, *map(PatternFinder, self._patterns)]
+
+    def text(self) -> MaskedText:
+        """For a text that is told."""
+        return MaskedText(self.finders(), self.mark)
+
+    def json_text(self) -> MaskedText:
+        """For JSON that is told as it is written: what its escapes stand for counts."""
+        mark = msgspec.json.encode(self.mark).decode()[1:-1]
+        return MaskedText([UnescapingFinder(self.finders())], mark)
+
+    def hide(self, text: str) -> str:
+        """A whole text without them; the same text where there are none."""
+        return _hidden(self.text(), text)
+
+    def hide_json(self, text: str) -> str:
+        """The same for JSON as it is written."""
+        return _hidden(self.json_text(), text)
+
+    def has_secret(self, text: str) -> bool:
+        """Whether one of the given values is in a text; patterns do not count."""
+        return bool(self._trie.first and ValueFinder(self._trie).feed(text))
+
+
+def _hidden(told: MaskedText, text: str) -> str:
+    made = told.feed(text) + told.close()
+    return made if told.is_changed else text
+
+
+def _forms(secret: str, mark: str) -> set[str]:
+    """A value as it is, as JSON writes it in a text, and as an address does."""
+    if len(secret) < _MIN_SECRET_CHARS or secret in mark:
+        raise UsageError(
+            f"expected a secret of {_MIN_SECRET_CHARS} characters or more that is no part of "
+            f"{mark!r}; got one of {len(secret)}"
+        )
+    written = msgspec.json.encode(secret).decode()[1:-1]
+    return {secret, written, quote(secret, safe="")}
+
+
+class MaskedText:
+    """One text: pieces in, the same without secrets out, as soon as it is sure.
+
+    Held back is what could still become a secret; `close` gives the rest."""
+
+    def __init__(self, finders: Sequence[Finder], mark: str) -> None:
+        self.is_changed = False
+        self._finders = finders
+        self._mark = mark
+        self._held = ""
+        # Characters that have been decided, and how many were told for them.
+        self.decided = 0
+        self._told = 0
+        self._spans: list[Span] = []
+        self._hidden_to = 0
+        # Where a hidden span ended, and how far what follows has moved.
+        self._moves: list[tuple[int, ...]] = []
+
+    def feed(self, text: str) -> str:
+        """What may be told after this piece."""
+        self._held += text
+        for finder in self._finders:
+            if spans := finder.feed(text):
+                self._add(spans)
+        return self._released()
+
+    def close(self) -> str:
+        """What is left when the text has ended."""
+        for finder in self._finders:
+            self._add(finder.close())
+        return self._released()
+
+    def moved(self, position: int) -> int:
+        """Where a decided position of the text is in what was told."""
+        at = bisect_left(self._moves, (position,)) - 1
+        if at < 0:
+            return position
+        _, end, shift = self._moves[at]
+        # Inside of what is hidden: behind the mark.
+        return max(position, end) + shift
+
+    def _released(self) -> str:
+        finders = self._finders
+        seen = self.decided + len(self._held)
+        decided = min((finder.decided for finder in finders), default=seen)
+        is_plain = not self._spans or self._spans[0][0] >= decided
+        if is_plain and self._hidden_to <= self.decided:
+            told, self._held = self._cut(decided)
+            return told
+        return "".join(self._pieces(decided))
+
+    def _cut(self, decided: int) -> tuple[str, str]:
+        size = decided - self.decided
+        self.decided = decided
+        self._told += size
+        return self._held[:size], self._held[size:]
+
+    def _pieces(self, decided: int) -> list[str]:
+        """The text up to there, each hidden stretch as one mark."""
+        pieces: list[str] = []
+        while self._spans and self._spans[0][0] < decided:
+            start, end = self._spans.pop(0)
+            self._plain(start, pieces)
+            self._hide(max(start, self.decided), end, pieces)
+        self._plain(decided, pieces)
+        return pieces
+
+    def _add(self, spans: list[Span]) -> None:
+        """Keep them in order, and those that overlap as one: many may wait for a pattern."""
+        for start, end in spans:
+            last = self._spans[-1] if self._spans else (0, -1)
+            if last[0] <= start <= last[1]:
+                self._spans[-1] = (last[0], max(last[1], end))
+            else:
+                insort(self._spans, (start, end))
+
+    def _plain(self, upto: int, pieces: list[str]) -> None:
+        """Tell what is not hidden, up to there."""
+        self._skip(min(upto, self._hidden_to))
+        if upto > self.decided:
+            told, self._held = self._cut(upto)
+            pieces.append(told)
+
+    def _hide(self, start: int, end: int, pieces: list[str]) -> None:
+        if end <= self._hidden_to:
+            return
+        # A stretch that goes on, or touches the one before, is part of it.
+        if not self._moves or start > self._hidden_to:
+            pieces.append(self._mark)
+            self._told += len(self._mark)
+            self._moves.append((start, end, 0))
+        self.is_changed = True
+        self._hidden_to = end
+        first = self._moves[-1][0]
+        self._moves[-1] = (first, end, self._told - end)
+
+    def _skip(self, upto: int) -> None:
+        """Drop what is hidden."""
+        if upto > self.decided:
+            self._held = self._held[upto - self.decided :]
+            self.decided = upto

@@ -1,0 +1,1 @@
+"""The HTTP side of the server: routes, security checks, errors and event streams."""

@@ -1,6 +1,0 @@
-"""The log of runs: every record, in order, before anybody sees it."""
-
-from headrace.server.log.log import Done, Log, Tail
-from headrace.server.log.sqlite import SQLiteLog
-
-__all__ = ["Done", "Log", "SQLiteLog", "Tail"]

@@ -1,0 +1,1 @@
+"""Live runs of the server: execution, subscriptions, quotas and recovery."""

@@ -1,0 +1,1 @@
+"""Persistent storage of the server: database, log, store and access tokens."""

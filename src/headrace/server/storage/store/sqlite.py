@@ -1,0 +1,255 @@
+"""The store in SQLite."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+
+import msgspec
+
+from headrace.events import Record
+from headrace.messages import Message
+from headrace.server.storage.database import Database
+from headrace.server.storage.migrations import migrate
+from headrace.server.storage.record_rows import insert, rows_of
+from headrace.server.storage.store.row import (
+    conversation_of,
+    find,
+    find_message,
+    index_words,
+    run_of,
+    stored_of,
+    there,
+    touch,
+)
+from headrace.server.storage.store.start import begin, repeated
+from headrace.server.storage.store.store import (
+    Begun,
+    Conversation,
+    Mark,
+    RunLive,
+    RunRow,
+    Start,
+    StoredMessage,
+)
+
+_NEWEST = Mark(2**63 - 1, "")
+_WORD = re.compile(r"\w+")
+_encode = msgspec.json.Encoder().encode
+
+
+class SQLiteStore:
+    """Conversations and messages in the file of the log."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.message_writes = 0
+        """Assistant messages that were written: one for each run, and none before its end."""
+        database.write_now(migrate)
+
+    # -- runs
+
+    async def begin(self, start: Start) -> Begun:
+        return await self._database.write(lambda connection: begin(connection, start))
+
+    async def repeated(self, start: Start) -> Begun | None:
+        if start.idempotency_key is None:
+            return None
+        return await self._database.read(lambda connection: repeated(connection, start))
+
+    async def commit(self, run: RunRow, message: Message, closing: Sequence[Record]) -> None:
+        body, text, rows = _encode(message), message.text, rows_of(run.id, closing)
+        now_ms = closing[-1].at_ms if closing else message.created_at_ms
+
+        def work(connection: sqlite3.Connection) -> bool:
+            is_new = _insert_answer(connection, run, body, text, message.created_at_ms)
+            insert(connection, rows)
+            connection.execute(
+                "UPDATE runs SET state = 'closed', closed_ms = ? WHERE id = ?", (now_ms, run.id)
+            )
+            return is_new
+
+        # Not in one line: others commit while this waits.
+        is_new = await self._database.write(work)
+        self.message_writes += is_new
+
+    async def is_committed(self, run: RunRow) -> bool:
+        return await self._database.read(lambda connection: _is_committed(connection, run))
+
+    async def run(self, owner: str, message_id: str) -> RunRow:
+        row = await self._database.read(
+            lambda connection: connection.execute(
+                "SELECT * FROM runs WHERE message_id = ? AND owner = ?", (message_id, owner)
+            ).fetchone()
+        )
+        return run_of(there(row))
+
+    async def live_runs(self) -> list[RunRow]:
+        rows = await self._database.read(
+            lambda connection: connection.execute(
+                "SELECT * FROM runs WHERE state = 'live' ORDER BY created_ms"
+            ).fetchall()
+        )
+        return [run_of(row) for row in rows]
+
+    async def closed_runs(self, before_ms: int) -> list[str]:
+        rows = await self._database.read(
+            lambda connection: connection.execute(
+                "SELECT id FROM runs WHERE is_logged = 1 AND closed_ms < ?", (before_ms,)
+            ).fetchall()
+        )
+        return [row["id"] for row in rows]
+
+    async def mark_expired(self, run_ids: Sequence[str]) -> None:
+        rows = [(run_id,) for run_id in run_ids]
+        await self._database.write(
+            lambda connection: connection.executemany(
+                "UPDATE runs SET is_logged = 0 WHERE id = ?", rows
+            )
+        )
+
+    # -- conversations
+
+    async def conversations(
+        self, owner: str, limit: int = 100, before: Mark | None = None
+    ) -> list[Conversation]:
+        mark = before or _NEWEST
+        rows = await self._database.read(
+            lambda connection: connection.execute(
+                "SELECT * FROM conversations WHERE owner = ? AND updated_ms <= ?"
+                " AND (updated_ms < ? OR id > ?) ORDER BY updated_ms DESC, id LIMIT ?",
+                (owner, mark.updated_ms, mark.updated_ms, mark.id, limit),
+            ).fetchall()
+        )
+        return [conversation_of(row) for row in rows]
+
+    async def conversation(self, owner: str, conversation_id: str) -> Conversation:
+        row = await self._database.read(lambda c: find(c, owner, conversation_id))
+        return conversation_of(row)
+
+    async def messages(self, owner: str, conversation_id: str) -> list[StoredMessage]:
+        def work(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+            find(connection, owner, conversation_id)
+            return connection.execute(
+                "SELECT * FROM messages WHERE conversation_id = ? AND owner = ?"
+                " ORDER BY created_ms, rowid",
+                (conversation_id, owner),
+            ).fetchall()
+
+        return [stored_of(row) for row in await self._database.read(work)]
+
+    async def branch(self, owner: str, message_id: str) -> list[StoredMessage]:
+        rows = await self._database.read(lambda c: _branch(c, owner, message_id))
+        return [stored_of(row) for row in rows]
+
+    async def rename(self, owner: str, conversation_id: str, title: str) -> Conversation:
+        def work(connection: sqlite3.Connection) -> sqlite3.Row:
+            found = find(connection, owner, conversation_id)
+            connection.execute(
+                "UPDATE conversations SET title = ?, is_titled = 1 WHERE id = ?",
+                (title, conversation_id),
+            )
+            connection.execute(
+                "UPDATE titles SET text = ? WHERE rowid = ?", (title, found["title_row"])
+            )
+            return find(connection, owner, conversation_id)
+
+        return conversation_of(await self._database.write(work))
+
+    async def select(self, owner: str, conversation_id: str, leaf_id: str) -> Conversation:
+        def work(connection: sqlite3.Connection) -> sqlite3.Row:
+            find_message(connection, owner, leaf_id, conversation_id)
+            connection.execute(
+                "UPDATE conversations SET leaf_id = ? WHERE id = ?", (leaf_id, conversation_id)
+            )
+            return find(connection, owner, conversation_id)
+
+        return conversation_of(await self._database.write(work))
+
+    async def live_under(self, owner: str, conversation_id: str) -> list[RunRow]:
+        rows = await self._database.read(
+            lambda connection: connection.execute(
+                "SELECT * FROM runs WHERE conversation_id = ? AND owner = ? AND state = 'live'"
+                " ORDER BY created_ms, rowid",
+                (conversation_id, owner),
+            ).fetchall()
+        )
+        return [run_of(row) for row in rows]
+
+    async def delete(self, owner: str, conversation_id: str) -> list[str]:
+        return await self._database.write(lambda c: _delete(c, owner, conversation_id))
+
+    async def search(self, owner: str, words: str, limit: int = 50) -> list[Conversation]:
+        wanted = " ".join(f'"{word}"*' for word in _WORD.findall(words))
+        if not wanted:
+            return []
+        rows = await self._database.read(
+            lambda connection: connection.execute(
+                "SELECT conversations.* FROM ("
+                " SELECT conversation_id, 0 AS kind, rank FROM titles(:match) WHERE owner = :owner"
+                " UNION ALL"
+                " SELECT conversation_id, 1 AS kind, rank FROM words(:match) WHERE owner = :owner"
+                ") AS found JOIN conversations ON conversations.id = found.conversation_id"
+                " WHERE conversations.owner = :owner"
+                " GROUP BY conversations.id ORDER BY MIN(kind), MIN(rank) LIMIT :limit",
+                {"match": f"text : ({wanted})", "owner": owner, "limit": limit},
+            ).fetchall()
+        )
+        return [conversation_of(row) for row in rows]
+
+
+# --- inside a transaction ----------------------------------------------------------
+
+
+def _insert_answer(
+    connection: sqlite3.Connection, run: RunRow, body: bytes, text: str, at_ms: int
+) -> bool:
+    """The assistant's message; False where it was there."""
+    if _is_committed(connection, run):
+        return False
+    row = index_words(connection, run.message_id, run.conversation_id, run.owner, text)
+    connection.execute(
+        "INSERT INTO messages VALUES (?, ?, ?, ?, ?, 'assistant', ?, ?, ?)",
+        (run.message_id, run.conversation_id, run.owner, run.parent_id, run.id, at_ms, body, row),
+    )
+    touch(connection, run.conversation_id, run.message_id, at_ms, follows=run.parent_id)
+    return True
+
+
+def _is_committed(connection: sqlite3.Connection, run: RunRow) -> bool:
+    found = connection.execute("SELECT 1 FROM messages WHERE run_id = ?", (run.id,)).fetchone()
+    return found is not None
+
+
+def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) -> list[str]:
+    found = find(connection, owner, conversation_id)
+    runs = connection.execute(
+        "SELECT id, state, message_id FROM runs WHERE conversation_id = ?", (conversation_id,)
+    ).fetchall()
+    for run in runs:
+        if run["state"] == "live":
+            raise RunLive(run["message_id"])
+    ids = [run["id"] for run in runs]
+    connection.executemany("DELETE FROM records WHERE run_id = ?", [(one,) for one in ids])
+    connection.execute(
+        "DELETE FROM words WHERE rowid IN"
+        " (SELECT words_row FROM messages WHERE conversation_id = ?)",
+        (conversation_id,),
+    )
+    connection.execute("DELETE FROM titles WHERE rowid = ?", (found["title_row"],))
+    connection.execute("DELETE FROM conversations WHERE id = ?", (conversation_id,))
+    return ids
+
+
+def _branch(connection: sqlite3.Connection, owner: str, message_id: str) -> list[sqlite3.Row]:
+    rows = connection.execute(
+        "WITH RECURSIVE up (id, depth) AS ("
+        " SELECT ?, 0 UNION ALL SELECT messages.parent_id, up.depth + 1 FROM messages"
+        " JOIN up ON messages.id = up.id WHERE messages.parent_id IS NOT NULL)"
+        " SELECT messages.* FROM messages JOIN up ON messages.id = up.id"
+        " WHERE messages.owner = ? ORDER BY up.depth DESC",
+        (message_id, owner),
+    ).fetchall()
+    there(rows or None)
+    return rows

@@ -1,0 +1,125 @@
+"""One reasoning part, listened to: its text without markers, and what it says of its work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from headrace.events import StatusChanged
+from headrace.status.marker import MarkerReader
+from headrace.status.phrase import clean, find_phrase
+from headrace.status.sentence import MAX_CHARS, Sentence, SentenceReader
+
+RANKS = {"tool": 3, "title": 2, "marker": 1, "natural": 0}
+"""The sources of a status, a higher one before a lower one."""
+_MAX_TITLE_CHARS = 80
+_TITLE = re.compile(
+    r"\s*(?:\d{1,2}[.)、]\s*|[-*+]\s+)?\*\*(?P<bold>[^*\n]{3,160})\*\*\s*(?::\s*)?$"
+    r"|\s*\d{1,2}[.)、]\s*\*\*(?P<step>[^*\n]{3,160}?)[:：]\s*\*\*"
+    r"|\s*\d{1,2}[.)、]\s*\*\*(?P<named>[^*\n]{3,160}?)\*\*\s*[:：]"
+    r"|\s*#{1,6}\s+(?P<heading>[^\n]{3,160}?)[\s#]*$"
+)
+_NUMBER = re.compile(r"^\d{1,2}[.)、]\s*")
+_TITLE_MARKS = re.compile(r"[()\[\]{}<>（）【】《》「」『』]+")
+_FENCE = re.compile(r"\s*(?:```|~~~)(?!.*(?:```|~~~))")
+# A line of code, of a quotation or of a table; steps of a list are indented, too.
+_FOREIGN = re.compile(r"\s*(?:```|~~~|>|\|)|(?:\t| {4})(?!\s*(?:[-*+•]|\d+[.)])\s)")
+_DOUBLE_QUOTES = re.compile(r'["“”「」『』]')
+
+
+class Thought:
+    """Deltas in; out come the text that is certain, and the best status in it, if there is
+    one. `said` are phrases that are not wanted again."""
+
+    def __init__(self, said: Container[str]) -> None:
+        self._said = said
+        self._markers = MarkerReader()
+        self._sentences = SentenceReader()
+        self._is_in_code = False
+        self._is_foreign = False
+        self._is_quoted = False
+
+    def feed(self, text: str) -> tuple[str, StatusChanged | None]:
+        """Take a delta."""
+        markers = self._markers
+        if not markers.is_busy and "[" not in text and "`" not in text:
+            if text.isspace():
+                markers.pass_on(text)
+            else:
+                markers.last = text
+            sentences = self._sentences.feed(text)
+            return text, self._best(sentences) if sentences else None
+        text, marked = markers.feed(text)
+        status = self._best(self._sentences.feed(text)) if text else None
+        return text, _higher(status, marked, self._said)
+
+    def rest(self) -> str:
+        """What is held back: it might have become a marker, and did not."""
+        return self._markers.close()
+
+    def close(self) -> StatusChanged | None:
+        """The part has ended, which finishes a phrase."""
+        return self._best(self._sentences.close())
+
+    def _best(self, sentences: list[Sentence]) -> StatusChanged | None:
+        """Of several the highest source; of one source the latest."""
+        best: StatusChanged | None = None
+        for sentence in sentences:
+            found = self._found(sentence)
+            if found is None or found.text in self._said:
+                continue
+            if best is None or RANKS[found.source] >= RANKS[best.source]:
+                best = found
+        return best
+
+    def _found(self, sentence: Sentence) -> StatusChanged | None:
+        text = sentence.text
+        if sentence.begins_line:
+            self._is_in_code ^= _FENCE.match(text) is not None
+            self._is_foreign = _FOREIGN.match(text) is not None
+        if self._is_in_code or self._is_foreign:
+            return None
+        found = _title(sentence) if "**" in text or "#" in text else None
+        if found is None:
+            found = self._natural(sentence)
+        self._follow_quotes(sentence)
+        return found
+
+    def _natural(self, sentence: Sentence) -> StatusChanged | None:
+        text = sentence.text
+        if not sentence.is_whole or len(text) > MAX_CHARS:
+            text = text[:MAX_CHARS].rpartition(" ")[0]
+        phrase = find_phrase(text, is_quoted=self._is_quoted)
+        return None if phrase is None else StatusChanged(phrase, "natural")
+
+    def _follow_quotes(self, sentence: Sentence) -> None:
+        """A quotation may go on over sentences, but not over lines."""
+        if sentence.ends_line:
+            self._is_quoted = False
+            return
+        text = sentence.text
+        if '"' not in text and text.isascii():
+            return
+        for mark in _DOUBLE_QUOTES.findall(text):
+            self._is_quoted = not self._is_quoted if mark == '"' else mark in "“「『"
+
+
+def _higher(
+    status: StatusChanged | None, marked: list[str], said: Container[str]
+) -> StatusChanged | None:
+    """A title goes before the last marker, and that before the rest."""
+    wanted = [text for text in marked if text and text not in said]
+    if not wanted or (status is not None and status.source == "title"):
+        return status
+    return StatusChanged(wanted[-1], "marker")
+
+
+def _title(sentence: Sentence) -> StatusChanged | None:
+    if not sentence.begins_line or not sentence.is_whole:
+        return None
+    match = _TITLE.match(sentence.text)
+    if match is None or (match.lastgroup in ("bold", "heading") and not sentence.ends_line):
+        return None
+    text = clean(_TITLE_MARKS.sub(" ", match[match.lastgroup or 0]))
+    text = _NUMBER.sub("", text).rstrip(":：")
+    return StatusChanged(text, "title") if 3 <= len(text) <= _MAX_TITLE_CHARS else None

@@ -1,0 +1,160 @@
+"""Error answers as `RequestFailed`: every provider's body, its headers, and what to do.
+
+Pure: the transport reads status, headers and at most `max_error_bytes` of the body.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http.client import responses
+from typing import Any, cast
+
+import msgspec
+
+from headrace.errors import RequestFailed
+from headrace.outcome import ErrorCategory, ErrorInfo
+from headrace.transport.call_secrets import Secrets, address_of
+from headrace.transport.transport import HTTPCall
+from headrace.wire.error import failure_from
+from headrace.wire.json.value import as_list, as_object, as_objects, as_text
+
+_REQUEST_IDS = ("x-request-id", "request-id", "x-goog-request-id", "apim-request-id")
+HINTS: dict[ErrorCategory, str] = {
+    "auth": "Is the key right, and is it this provider's?",
+    "not_found": "Are the address and the model's name right?",
+}
+"""What to look at, where a refusal tells no more than its kind."""
+_REDIRECT = "Redirects are not followed, since the key would go along: put the new address in."
+_MAX_RETRY_AFTER_S = 7 * 24 * 3600.0
+
+
+def refused(call: HTTPCall, status: int, headers: Mapping[str, str], body: bytes) -> RequestFailed:
+    """The answer to a call that got no stream. `headers` must not mind the case of names."""
+    secrets = Secrets(call)
+    text = secrets.hide(body.decode("utf-8", "replace"))
+    error = _error_in(text)
+    # A 200 that holds an error says nothing by its status.
+    failure = failure_from(error, status=status if status >= 400 else None)
+    failure = _with_details(failure, error, status)
+    message = failure.message if error is not None else _without_json(text, headers)
+    return RequestFailed(
+        secrets.clean(_told(call, status, message, failure.category)),
+        category=failure.category,
+        status=status,
+        code=failure.code and secrets.clean(failure.code),
+        retryable=_is_retryable(failure, headers),
+        retry_after_s=retry_after_of(headers, error),
+        request_id=_request_id(headers, error, secrets),
+    )
+
+
+def holds_error(body: bytes) -> bool:
+    """Whether an answer that claims to be fine is an error, whole."""
+    error = _error_in(body.decode("utf-8", "replace"))
+    return bool(as_object(error).get("error"))
+
+
+def request_id_of(headers: Mapping[str, str]) -> str | None:
+    """The id that the provider's support asks for."""
+    return next((headers[name][:200] for name in _REQUEST_IDS if headers.get(name)), None)
+
+
+def _error_in(text: str) -> Any:
+    """The JSON of a body; Gemini puts it into a list. None where there is none."""
+    try:
+        value: Any = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if isinstance(value, list):
+        return next(iter(as_objects(cast("object", value))), None)
+    return as_object(value) or as_text(value)
+
+
+def _with_details(failure: ErrorInfo, error: Any, status: int) -> ErrorInfo:
+    """What a provider says outside of code and type."""
+    category = failure.category
+    if category == "invalid_request":
+        # Gemini's 400 for a wrong key names its reason in the details.
+        reasons = [as_text(detail.get("reason")) for detail in _details(error)]
+        if "API_KEY_INVALID" in reasons:
+            category = "auth"
+    message = failure.message
+    if as_list(as_object(error).get("detail")):
+        message = _validation(as_object(error)["detail"])
+    return msgspec.structs.replace(failure, category=category, message=message)
+
+
+def _details(error: Any) -> list[dict[str, Any]]:
+    return as_objects(as_object(as_object(error).get("error")).get("details"))
+
+
+def _validation(problems: Any) -> str:
+    """FastAPI's list of what is wrong, as vLLM and Mistral send it."""
+    told = [
+        f"{'.'.join(str(step) for step in as_list(problem.get('loc')))}: {problem.get('msg')}"
+        for problem in as_objects(problems)
+    ]
+    return "; ".join(told) or "the request is not valid"
+
+
+def _without_json(text: str, headers: Mapping[str, str]) -> str:
+    if not text.strip():
+        return "no body"
+    if "html" in headers.get("content-type", "") or text.lstrip().startswith("<"):
+        return "a web page, not an answer of the API"
+    return text.strip()[:500]
+
+
+def _told(call: HTTPCall, status: int, message: str, category: ErrorCategory) -> str:
+    start = (
+        f"HTTP {status} {responses.get(status, '')}".rstrip()
+        + f" from {address_of(call.url)}: {message}"
+    )
+    hint = _REDIRECT if 300 <= status < 400 else HINTS.get(category)
+    return f"{start.rstrip('.')}. {hint}" if hint else start
+
+
+def _is_retryable(failure: ErrorInfo, headers: Mapping[str, str]) -> bool:
+    """`x-should-retry` is how OpenAI and Anthropic overrule the status."""
+    told = headers.get("x-should-retry")
+    return told == "true" if told in ("true", "false") else failure.retryable
+
+
+def _request_id(headers: Mapping[str, str], error: Any, secrets: Secrets) -> str | None:
+    told = request_id_of(headers) or as_text(as_object(error).get("request_id"))
+    return secrets.clean(told[:200]) if told else None
+
+
+def retry_after_of(headers: Mapping[str, str], error: Any = None) -> float | None:
+    """How long the provider asks to wait: a header, or a detail in Gemini's body."""
+    told = _number(headers.get("retry-after-ms"), 0.001)
+    if told is None:
+        told = _number(headers.get("retry-after"))
+    if told is None:
+        told = _until(headers.get("retry-after"))
+    for detail in _details(error):
+        delay = as_text(detail.get("retryDelay"))
+        if told is None and delay and delay.endswith("s"):
+            told = _number(delay[:-1])
+    return told
+
+
+def _number(text: str | None, unit: float = 1.0) -> float | None:
+    if not text or not re.fullmatch(r"\d{1,12}(\.\d{1,12})?", text.strip(), re.ASCII):
+        return None
+    return min(float(text) * unit, _MAX_RETRY_AFTER_S)
+
+
+def _until(date: str | None) -> float | None:
+    """Seconds until an HTTP date."""
+    try:
+        moment = parsedate_to_datetime(date or "")
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    left_s = (moment - datetime.now(UTC)).total_seconds()
+    return min(max(left_s, 0.0), _MAX_RETRY_AFTER_S)

@@ -1,0 +1,165 @@
+"""gRPC: one call with a stream of messages for its answer. With the files that begin with its
+name, the only one that knows gRPC, and xAI's published types.
+
+Errors of the client are never chained to ours: theirs tell of the call, and that of the key.
+"""
+
+# Neither package has types that a strict check could follow.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import asyncio
+from typing import Self
+from urllib.parse import SplitResult
+
+import grpc
+import grpc.aio
+
+from headrace.errors import HeadraceError, UsageError
+from headrace.outcome import ErrorInfo
+from headrace.transport.call_secrets import Secrets
+from headrace.transport.grpc.call import address_from, message_from, metadata_from, target_of
+from headrace.transport.grpc.error import refused, unreached
+from headrace.transport.grpc.stream import GRPCStream
+from headrace.transport.limits import DEFAULT_TIMEOUTS, Timeouts
+from headrace.transport.transport import HTTPCall
+from headrace.wire.limits import DEFAULT_LIMITS
+
+
+class GRPCTransport:
+    """Opens streams over gRPC, with connections that are kept between calls.
+
+    A call's body is the JSON of the published request type; its address ends with the
+    method. The stream's reads are the answer's messages, each behind its gRPC prefix.
+    `https` is TLS, with the certificates in `roots` (PEM) or those that gRPC brings; `http`
+    is in clear, and takes a key to this machine only. Proxies are taken from the environment
+    with `trust_env`.
+
+    It belongs to the event loop that first uses it; close it there with `aclose()`, or use it
+    with `async with`.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        max_message_bytes: int = DEFAULT_LIMITS.max_frame_bytes,
+        trust_env: bool = False,
+        roots: bytes | None = None,
+    ) -> None:
+        self._timeouts = timeouts
+        self._roots = roots
+        self._options = [
+            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.enable_http_proxy", int(trust_env)),
+            # Whoever opened the turn tries again, and knows whether it may.
+            ("grpc.enable_retries", 0),
+            # A failure to connect is one call's, not that of all that come after.
+            ("grpc.use_local_subchannel_pool", 1),
+        ]
+        self._channels: dict[tuple[str, str], grpc.aio.Channel] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def open(self, call: HTTPCall) -> GRPCStream:
+        """Send the call; return when the first message has come.
+
+        Raises `RequestFailed` where none comes, and `UsageError` for a call that cannot be
+        sent at all.
+        """
+        address = address_from(call)
+        metadata, message = metadata_from(call), message_from(call)
+        opened = await self._opened(call, address, metadata, message)
+        # Raised here, where no error of the client is at hand to be chained.
+        if isinstance(opened, HeadraceError):
+            raise opened
+        return opened
+
+    async def aclose(self) -> None:
+        """Close all connections, those of open streams included."""
+        channels, self._channels = self._channels, {}
+        for channel in channels.values():
+            await channel.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _opened(
+        self,
+        call: HTTPCall,
+        address: SplitResult,
+        metadata: list[tuple[str, str]],
+        message: bytes,
+    ) -> GRPCStream | HeadraceError:
+        by_s = asyncio.get_running_loop().time() + self._timeouts.first_event_s
+        channel = self._channel(address)
+        is_connected = await self._connected(channel)
+        if is_connected is None:
+            await self._forget(address)
+            told = f"no connection within connect_s={self._timeouts.connect_s:g}"
+            return refused(call, ErrorInfo("timeout", told, retryable=True), None)
+        method = channel.unary_stream(address.path)
+        stream = GRPCStream(method(message, metadata=metadata), Secrets(call), self._timeouts, by_s)
+        try:
+            async with asyncio.timeout_at(by_s):
+                failure = await stream.start()
+        except TimeoutError:
+            told = f"no answer within first_event_s={self._timeouts.first_event_s:g}"
+            failure = ErrorInfo("timeout", told, retryable=True)
+        except BaseException:
+            await stream.aclose()
+            raise
+        if failure is None:
+            return stream
+        await stream.aclose()
+        if not is_connected:
+            await self._forget(address)
+            failure = unreached(failure)
+        return refused(call, failure, stream.request_id)
+
+    def _channel(self, address: SplitResult) -> grpc.aio.Channel:
+        loop = asyncio.get_running_loop()
+        if not self._channels:
+            self._loop = loop
+        if self._loop is not loop:
+            raise UsageError(
+                "this GRPCTransport belongs to another event loop: make one for each loop,"
+                " or close it before its loop ends"
+            )
+        key = (address.scheme, address.netloc)
+        if key not in self._channels:
+            self._channels[key] = self._new_channel(address)
+        return self._channels[key]
+
+    def _new_channel(self, address: SplitResult) -> grpc.aio.Channel:
+        target = target_of(address)
+        if address.scheme == "http":
+            return grpc.aio.insecure_channel(target, options=self._options)
+        trust = grpc.ssl_channel_credentials(root_certificates=self._roots)
+        return grpc.aio.secure_channel(target, trust, options=self._options)
+
+    async def _connected(self, channel: grpc.aio.Channel) -> bool | None:
+        """Whether there is a connection; None where that took too long. Where it failed, the
+        call is made all the same, and tells why."""
+        try:
+            async with asyncio.timeout(self._timeouts.connect_s):
+                while True:
+                    state = channel.get_state(try_to_connect=True)
+                    if state == grpc.ChannelConnectivity.READY:
+                        return True
+                    if state == grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+                        return False
+                    await channel.wait_for_state_change(state)
+        except TimeoutError:
+            return None
+
+    async def _forget(self, address: SplitResult) -> None:
+        """Leave a channel that could not connect: it would wait before it tries again."""
+        channel = self._channels.pop((address.scheme, address.netloc), None)
+        if channel is not None:
+            await channel.close()

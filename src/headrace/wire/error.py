@@ -1,0 +1,131 @@
+"""Error objects off the wire as a `ErrorInfo`: category from code, type and status, and a
+message that is scrubbed of secrets and capped."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from headrace.outcome import ErrorCategory, ErrorInfo
+from headrace.secrets.scrub import MAX_MESSAGE_CHARS, scrub
+from headrace.wire.json.value import as_int, as_object, as_text
+
+_WORDS: dict[ErrorCategory, str] = {
+    "auth": "authentication_error invalid_api_key invalid_authentication unauthorized "
+    "unauthenticated authentication_failed incorrect_api_key",
+    "permission": "permission_error permission_denied forbidden billing_error access_denied "
+    "insufficient_permissions account_deactivated insufficient_credits",
+    "rate_limit": "rate_limit_error rate_limit_exceeded too_many_requests insufficient_quota "
+    "tokens requests resource_exhausted rate_limited quota_exceeded rate_limit_reached_error "
+    "too_many_tokens_error token_quota_exceeded",
+    "invalid_request": "invalid_request_error invalid_request bad_request invalid_argument "
+    "request_too_large tool_use_failed invalid_prompt unsupported_parameter invalid_value "
+    "validation_error failed_precondition json_validate_failed",
+    "not_found": "not_found_error not_found model_not_found deployment_not_found",
+    "context_overflow": "context_length_exceeded context_window_exceeded context_overflow "
+    "exceed_context_size_error model_context_window_exceeded string_above_max_length",
+    "content_filter": "content_filter content_policy_violation responsibleaipolicyviolation "
+    "content_filtered safety moderation_blocked sensitive",
+    "overloaded": "overloaded_error overloaded service_unavailable unavailable "
+    "server_overloaded engine_overloaded engine_overloaded_error "
+    "insufficient_system_resource service_unavailable_error",
+    "server": "server_error api_error internal_server_error internal_error internal "
+    "internalservererror bad_gateway",
+    "timeout": "timeout_error timeout request_timeout deadline_exceeded gateway_timeout",
+}
+_BY_WORD: dict[str, ErrorCategory] = {
+    word: category for category, words in _WORDS.items() for word in words.split()
+}
+_BY_STATUS: dict[int, ErrorCategory] = {
+    400: "invalid_request",
+    401: "auth",
+    402: "permission",
+    403: "permission",
+    404: "not_found",
+    408: "timeout",
+    409: "invalid_request",
+    413: "invalid_request",
+    415: "invalid_request",
+    422: "invalid_request",
+    429: "rate_limit",
+    498: "overloaded",
+    500: "server",
+    502: "server",
+    503: "overloaded",
+    504: "timeout",
+    529: "overloaded",
+}
+_RETRYABLE = frozenset({"rate_limit", "overloaded", "server", "timeout", "network", "incomplete"})
+# Out of quota looks like a rate limit, but waiting does not help.
+_FINAL_CODES = frozenset({"insufficient_quota", "quota_exceeded"})
+
+# A prompt that does not fit has no code with most providers: they call it an invalid
+# request and say it in words. These are phrases of theirs, as clients had met them by
+# 2026-11; they are asked only where code, type and status tell no more than that.
+_OVERFLOW = re.compile(
+    r"""
+      prompt\ is\ too\ long                                     # Anthropic
+    | input\ length\ and\ `?max_tokens`?\ exceed\ context\ limit  # Anthropic
+    | maximum\ (?:context|prompt)\ length\ is                   # OpenAI, DeepSeek, vLLM, xAI
+    | exceeds\ the\ context\ window                             # OpenAI Responses
+    | exceeds\ the\ available\ context\ size                    # llama.cpp
+    | input\ token\ count.{0,40}\ exceeds\ the\ maximum         # Gemini
+    | (?:input|prompt)\ (?:length\ |is\ )?exceeds\ (?:the\ )?(?:max(?:imum)?\ )?context\ length # Ollama
+    | exceed(?:s|ed)?\ (?:the\ )?(?:model(?:'s)?\ )?(?:maximum\ |max\ )?context\ (?:length|window|limit)
+    | longer\ than\ the\ (?:model's\ )?(?:maximum\ )?context\ length   # SGLang, Together
+    | greater\ than\ the\ context\ length                        # LM Studio
+    | reduce\ the\ length\ of\ the\ messages                     # Groq
+    | exceeded\ model\ token\ limit                             # Moonshot
+    | context\ window\ exceeds\ limit                           # MiniMax
+    | too\ large\ for\ model\ with\ \d+\ maximum\ context\ length      # Mistral
+    """,  # noqa: E501
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def categorise(
+    *, code: str | None = None, kind: str | None = None, status: int | None = None
+) -> ErrorCategory:
+    """By whole words, the code's first; then by the HTTP status; never by a substring."""
+    for word in (code, kind):
+        if word and word.lower() in _BY_WORD:
+            return _BY_WORD[word.lower()]
+    if status is None and code and code.isascii() and code.isdigit() and len(code) == 3:
+        status = int(code)
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if status is not None and status >= 400:
+        return "server" if status >= 500 else "invalid_request"
+    return "unknown"
+
+
+def failure_from(error: Any, *, status: int | None = None) -> ErrorInfo:
+    """A provider's error, in any of its shapes: an object, an object in an `error`
+    field, or just a text."""
+    outer = as_object(error)
+    inner = as_object(outer.get("error")) or as_object(outer.get("base_resp"))
+    # What stands beside the error counts where the error itself is silent.
+    told = {**outer, **{name: value for name, value in inner.items() if value is not None}}
+    code = _first(told, "code", "status_code", "http_code", "error_code")
+    kind = _first(told, "type", "error_type", "status")
+    category = categorise(code=code, kind=kind, status=status)
+    message = _words(error) or _first(told, "message", "detail", "msg", "status_msg", "error")
+    if category == "invalid_request" and _OVERFLOW.search((message or "")[:MAX_MESSAGE_CHARS]):
+        category = "context_overflow"
+    return ErrorInfo(
+        category,
+        scrub(message or f"the provider gave no message (code {code}, type {kind})"),
+        code=scrub(code or kind or "") or None,
+        retryable=category in _RETRYABLE and code not in _FINAL_CODES,
+    )
+
+
+def _first(told: dict[str, Any], *names: str) -> str | None:
+    found = (_words(told.get(name)) for name in names)
+    return next((words for words in found if words is not None), None)
+
+
+def _words(value: object) -> str | None:
+    """Codes come as numbers too."""
+    number = as_int(value)
+    return as_text(value) if number is None else str(number)

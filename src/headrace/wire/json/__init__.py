@@ -1,0 +1,1 @@
+"""Bounded, lenient JSON decoding for provider payloads."""

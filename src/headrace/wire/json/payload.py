@@ -1,0 +1,218 @@
+"""JSON off the wire: bounded in depth, and lenient in fields, never in syntax.
+
+The fast way is msgspec into a private struct. What msgspec refuses but JSON allows
+(numbers past a double, half surrogate pairs, bytes that are no UTF-8) takes the
+standard library's way; a field of the wrong type is left out and the rest stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Generic, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from headrace.errors import LimitExceeded
+from headrace.wire.json.value import as_list, as_object, as_objects, as_text
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|([\[{])|([\]}])', re.DOTALL)
+_HALF = re.compile("[\ud800-\udfff]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+# The digits that int() takes by default; past it the value is a float, so infinite.
+_MAX_INT_DIGITS = 4_300
+
+
+REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for a payload that may still be JSON."""
+
+
+class NotJSON(ValueError):
+    """The bytes are no JSON. Stays inside `wire/`: a skipped frame, a malformed call."""
+
+
+def check_depth(data: bytes, max_depth: int) -> None:
+    """Raise `LimitExceeded` for JSON nested deeper than `max_depth`.
+
+    Counting brackets is nearly free and settles almost every payload; only one with
+    many brackets is scanned.
+    """
+    if len(data) <= max_depth or data.count(b"{") + data.count(b"[") <= max_depth:
+        return
+    depth = 0
+    for match in _BRACKETS.finditer(data):
+        if match[1]:
+            depth += 1
+            if depth > max_depth:
+                raise LimitExceeded("max_depth", max_depth)
+        elif match[2]:
+            depth -= 1
+
+
+def parse(data: bytes, max_depth: int) -> Any:
+    """Any JSON value. Raises `NotJSON`, or `LimitExceeded` for the depth."""
+    check_depth(data, max_depth)
+    try:
+        return msgspec.json.decode(data)
+    except REFUSED:
+        return _Mending().value(_parse_slowly(data))
+
+
+def encoded(value: Any) -> str:
+    """The JSON of a value that came off the wire, halves of pairs mended."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_Mending().value(value)).decode()
+
+
+def mended(text: str) -> str:
+    """The text with its surrogate pairs as characters. Half a pair cannot be written as
+    UTF-8 again: U+FFFD, like bad bytes."""
+    if _HALF.search(text) is None:
+        return text
+    return _HALF.sub("\ufffd", _PAIR.sub(_character, text))
+
+
+def is_high(text: str) -> bool:
+    """Whether the text ends with the first half of a pair."""
+    return "\ud800" <= text[-1:] <= "\udbff"
+
+
+def _character(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+
+
+def _parse_slowly(data: bytes) -> Any:
+    text = data.decode("utf-8", "replace")
+    try:
+        return json.loads(text, parse_int=_parse_int, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise NotJSON(str(error)) from None
+
+
+def _parse_int(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MAX_INT_DIGITS else float(digits)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+class _Mending:
+    """Mends all texts of a value, but for halves at the edges of the fields `deltas`, whose
+    other half may be in another payload: `has_halves` tells whether there were any."""
+
+    def __init__(self, deltas: frozenset[str] = frozenset()) -> None:
+        self._deltas = deltas
+        self.has_halves = False
+
+    def value(self, value: Any) -> Any:
+        if text := as_text(value):
+            return mended(text)
+        if entries := as_list(value):
+            return [self.value(entry) for entry in entries]
+        if fields := as_object(value):
+            return {mended(name): self._field(name, entry) for name, entry in fields.items()}
+        return value
+
+    def _field(self, name: str, value: Any) -> Any:
+        text = as_text(value) if name in self._deltas else None
+        if text is None or _HALF.search(text) is None:
+            return self.value(value)
+        first = text[0] if "\udc00" <= text[0] <= "\udfff" else ""
+        last = text[-1] if is_high(text) else ""
+        self.has_halves = self.has_halves or bool(first or last)
+        return first + mended(text[len(first) : len(text) - len(last)]) + last
+
+
+class PayloadDecoder(Generic[T]):
+    """Decodes one kind of payload object into its wire struct.
+
+    Where every call counts, a payload of at most `shallow_bytes` goes to `decode_shallow`
+    first, and to `decode` only where that raises `REFUSED`. The fields `deltas` may begin or
+    end with half a surrogate pair; `on_halves` is called when one does.
+    """
+
+    def __init__(
+        self,
+        kind: type[T],
+        max_depth: int,
+        deltas: frozenset[str] = frozenset(),
+        on_halves: Callable[[], None] | None = None,
+    ) -> None:
+        self._kind = kind
+        self._max_depth = max_depth
+        self._deltas = deltas if on_halves is not None else frozenset[str]()
+        self._on_halves = on_halves
+        # A level takes two bytes, its brackets: a short payload is shallow uncounted. (In
+        # JSON; what is none is counted when it is parsed again.)
+        self.shallow_bytes = 2 * max_depth
+        self.decode_shallow: Callable[[bytes], T] = msgspec.json.Decoder(kind).decode
+
+    def decode(self, data: bytes) -> T:
+        """The struct. Raises `NotJSON` where the bytes are no JSON object, and
+        `LimitExceeded` for the depth; a wrong field raises nothing."""
+        if len(data) > self.shallow_bytes:
+            check_depth(data, self._max_depth)
+        try:
+            return self.decode_shallow(data)
+        except REFUSED:
+            value = self._decode_slowly(data)
+        fields = as_object(value)
+        if value != fields:
+            raise NotJSON("a JSON object was expected")
+        return lenient(fields, self._kind)
+
+    def _decode_slowly(self, data: bytes) -> Any:
+        check_depth(data, self._max_depth)
+        try:
+            # Only a field of the wrong type was refused.
+            return msgspec.json.decode(data)
+        except REFUSED:
+            mending = _Mending(self._deltas)
+            value = mending.value(_parse_slowly(data))
+        if mending.has_halves and self._on_halves is not None:
+            self._on_halves()
+        return value
+
+
+def lenient(value: dict[str, Any], kind: type[T]) -> T:
+    """`value` as a `kind`, without the fields that do not fit."""
+    fields: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        if value.get(field.encode_name) is not None:
+            fitted = _fitted(value[field.encode_name], _field_types(kind)[field.name])
+            if fitted is not None:
+                fields[field.name] = fitted
+    return kind(**fields)
+
+
+def _fitted(value: Any, annotation: Any) -> Any:
+    try:
+        return msgspec.convert(value, annotation)
+    except (msgspec.ValidationError, RecursionError):
+        pass
+    fields, entries = as_object(value), as_objects(value)
+    for option in get_args(annotation) or (annotation,):
+        if fields and _is_struct(option):
+            return lenient(fields, option)
+        if entries and get_origin(option) is list and _is_struct(get_args(option)[0]):
+            return [lenient(entry, get_args(option)[0]) for entry in entries]
+    return None
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+_types: dict[type, dict[str, Any]] = {}
+
+
+def _field_types(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    if kind not in _types:
+        _types[kind] = get_type_hints(kind)
+    return _types[kind]

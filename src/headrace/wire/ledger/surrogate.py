@@ -1,0 +1,74 @@
+"""Surrogate pairs that a provider cuts between two deltas: told whole, with the second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from headrace.events import (
+    DeltaEvent,
+    ReasoningFinished,
+    TextFinished,
+    ToolCallFinished,
+    ToolCallMalformed,
+    TurnEvent,
+    encode_event,
+)
+from headrace.wire.json.payload import is_high, mended
+
+_ENDS = (TextFinished, ReasoningFinished, ToolCallFinished, ToolCallMalformed)
+
+
+class HalfPairs:
+    """Holds back the first half of a pair until its part goes on or ends. Nobody needs it
+    but a stream that has had a half: see `Ledger.join_halves`."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, tuple[type[DeltaEvent], str]] = {}
+
+    def feed(self, events: Iterable[TurnEvent]) -> list[TurnEvent]:
+        """The events as they are told: none has half a pair."""
+        return [told for event in events for told in self._told(event)]
+
+    def _told(self, event: TurnEvent) -> list[TurnEvent]:
+        if isinstance(event, DeltaEvent):
+            return self._delta(event)
+        if not isinstance(event, _ENDS) or event.part not in self._held:
+            return [_mended_event(event)]
+        delta, first = self._held.pop(event.part)
+        return [delta(event.part, mended(first)), _mended_event(event)]
+
+    def _delta(self, event: DeltaEvent) -> list[TurnEvent]:
+        _, first = self._held.pop(event.part, (None, ""))
+        text = first + event.text
+        if is_high(text):
+            self._held[event.part] = (type(event), text[-1])
+            text = text[:-1]
+        return [type(event)(event.part, mended(text))] if text else []
+
+
+def _mended_event(event: TurnEvent) -> TurnEvent:
+    try:
+        encode_event(event)
+    except UnicodeEncodeError:
+        return _mended(event)  # type: ignore[no-any-return]
+    return event
+
+
+def _mended(value: Any) -> Any:
+    match value:
+        case str():
+            return mended(value)
+        case list():
+            return [_mended(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+        case tuple():
+            return tuple(_mended(entry) for entry in value)  # pyright: ignore[reportUnknownVariableType]
+        case dict():
+            return {_mended(key): _mended(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        case msgspec.Struct():
+            fields = {name: _mended(getattr(value, name)) for name in value.__struct_fields__}
+            return msgspec.structs.replace(value, **fields)
+        case _:
+            return value
