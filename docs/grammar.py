@@ -1,61 +1,17 @@
-"""The order of turn events as a table, and its picture. A missing entry is an illegal move.
-
-The tests walk streams through this table, so the picture cannot say what the code does not do.
-"""
+"""The order of turn events as a picture, drawn from the tables of `headrace.events.grammar`."""
 
 from __future__ import annotations
 
-GRAMMAR: dict[str, dict[str, dict[str, str]]] = {
-    "turn": {
-        "before": {"TurnStarted": "open"},
-        "open": {"CitationAdded": "open", "TurnFinished": "over", "TurnFailed": "over"},
-    },
-    "output": {
-        "before": {"OutputStarted": "open"},
-        "open": {"OutputFinished": "over"},
-    },
-    "reasoning": {
-        "before": {"ReasoningStarted": "open"},
-        "open": {
-            "ReasoningDelta": "open",
-            "CitationAdded": "open",
-            "PartSealed": "open",
-            "ReasoningFinished": "closed",
-        },
-        "closed": {"CitationAdded": "closed", "PartSealed": "closed"},
-    },
-    "text": {
-        "before": {"TextStarted": "open"},
-        "open": {
-            "TextDelta": "open",
-            "CitationAdded": "open",
-            "PartSealed": "open",
-            "TextFinished": "closed",
-        },
-        "closed": {"CitationAdded": "closed", "PartSealed": "closed"},
-    },
-    "call": {
-        "before": {"ToolCallStarted": "open"},
-        "open": {
-            "ToolCallArgsDelta": "open",
-            "ToolActivity": "open",
-            "PartSealed": "open",
-            "ToolCallFinished": "closed",
-            "ToolCallMalformed": "closed",
-        },
-        "closed": {"ToolActivity": "closed", "PartSealed": "closed"},
-    },
-    "whole part": {
-        "before": {
-            "ReasoningRedacted": "closed",
-            "ToolOutput": "closed",
-            "MediaProduced": "closed",
-            "OpaqueItem": "closed",
-        },
-        "closed": {"PartSealed": "closed"},
-    },
+from headrace.events.grammar import TURN_GRAMMAR
+
+GRAMMAR = {
+    thing: {
+        state: {event.__name__: next for event, next in moves.items()}
+        for state, moves in states.items()
+    }
+    for thing, states in TURN_GRAMMAR.items()
 }
-"""Per thing and state: the events that may come, and the state after each."""
+"""`TURN_GRAMMAR` with the names of the events instead of their types."""
 
 _WIDTH = 900
 _LINE = 17

@@ -1,55 +1,25 @@
-"""The order of a run's events as a table, and its picture. A missing entry is an illegal move.
-
-The tests walk runs through this table and take every move of it, so that the picture can
-neither hide nor invent one.
-"""
+"""The order of a run's events as a picture, drawn from the table of `headrace.events.grammar`."""
 
 from __future__ import annotations
 
-from typing import get_args
-
 from docs.diagram import Box, Diagram, Loop, Way
-from headrace import events as ev
+from headrace.events.grammar import MODEL_OUTPUT_TYPES, RUN_GRAMMAR
 
 FIRST, LAST = "before", "over"
 SAID = "what the model says"
 """Stands for all turn events between the first and the last, which have a grammar of their own."""
+
+
+def name_move(event_type: type) -> str:
+    """Return the name under which an event is drawn."""
+    return SAID if event_type in MODEL_OUTPUT_TYPES else event_type.__name__
+
+
 ORDER: dict[str, dict[str, str]] = {
-    "before": {"RunStarted": "begun"},
-    "begun": {
-        "HistoryCompacted": "begun",
-        "StepStarted": "asking",
-        "RunFinished": "over",
-        "RunFailed": "over",
-    },
-    "asking": {
-        "HistoryCompacted": "asking",
-        "TurnStarted": "turn",
-        "StepFinished": "step over",
-    },
-    "turn": {SAID: "turn", "TurnFinished": "calls", "TurnFailed": "failed"},
-    "calls": {
-        "ToolStarted": "calls",
-        "ToolProgress": "calls",
-        "ToolResult": "calls",
-        "StepFinished": "step over",
-    },
-    "failed": {
-        "ToolResult": "failed",
-        "StepDiscarded": "asking",
-        "StepFinished": "step over",
-    },
-    "step over": {
-        "HistoryCompacted": "step over",
-        "StepStarted": "asking",
-        "RunFinished": "over",
-        "RunFailed": "over",
-    },
+    state: {name_move(event): next for event, next in moves.items()}
+    for state, moves in RUN_GRAMMAR.items()
 }
-"""Per state: the events that may come, and the state after each. A run whose log has failed is
-cut where it stands: nothing is shown any more but `RunFailed`."""
-_BORDERS = ("TurnStarted", "TurnFinished", "TurnFailed")
-_SAID = {kind.__name__ for kind in get_args(ev.TurnEvent)} - set(_BORDERS)
+"""`RUN_GRAMMAR` with names instead of types, in which `SAID` stands for all that the model says."""
 
 _BOXES = {
     "before": Box(24, 104, 56),
@@ -91,12 +61,6 @@ _DIAGRAM = Diagram(
     box_looks={"turn": "teal", "calls": "amber", "asking": "blue", "step over": "blue"},
     looks={"Turn": "teal", "what": "teal", "Tool": "amber", "Step": "blue"},
 )
-
-
-def move_of(event: object) -> str:
-    """Under which name an event stands in the table."""
-    name = type(event).__name__
-    return SAID if name in _SAID else name
 
 
 def picture() -> str:

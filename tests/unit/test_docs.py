@@ -7,7 +7,6 @@ import contextlib
 import io
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -34,6 +33,7 @@ from headrace.transport import HTTPCall, HTTPLimits, RetryPolicy, Timeouts
 from headrace.wire.detection import DIALECTS
 from headrace.wire.framing import FRAMINGS
 from tests.authored import anthropic_streams, chat_streams
+from tests.grammar import check_grammar
 from tests.phases.evaluation import Score
 from tests.phases.excerpts import EXCERPTS
 from tests.wire import events_of
@@ -409,7 +409,7 @@ def test_streams_make_only_the_moves_that_are_drawn(streams: Any) -> None:
     @settings(max_examples=25)
     @given(streams())
     def check(stream: Any) -> None:
-        _walk(events_of(stream.data))
+        check_grammar(events_of(stream.data))
 
     check()
 
@@ -417,28 +417,7 @@ def test_streams_make_only_the_moves_that_are_drawn(streams: Any) -> None:
 def test_an_illegal_move_is_not_drawn() -> None:
     started = ev.TurnStarted(dialect="chat")
     text = ev.TextStarted(part=0, output=0, item=0)
-    with pytest.raises(KeyError, match="TextDelta"):
-        _walk([started, ev.OutputStarted(0), text, ev.TextFinished(0), ev.TextDelta(0, "x")])
-
-
-def _walk(events: list[ev.TurnEvent]) -> None:
-    """Take every event through the table; a move that is not there is a KeyError."""
-    things: dict[object, tuple[str, str]] = {}
-    for event in events:
-        kind = type(event).__name__
-        key = _key(event)
-        thing, state = things.get(key) or (_thing(kind), "before")
-        things[key] = thing, GRAMMAR[thing][state][kind]
-    assert {state for _, state in things.values()} <= {"over", "closed"}
-
-
-def _key(event: Any) -> object:
-    part = getattr(event, "part", None)
-    if part is not None:
-        return ("part", part)
-    return ("output", event.output) if hasattr(event, "output") else "turn"
-
-
-def _thing(kind: str) -> str:
-    starts: Iterator[str] = (t for t, states in GRAMMAR.items() if kind in states["before"])
-    return next(starts)
+    with pytest.raises(AssertionError, match="TextDelta"):
+        check_grammar(
+            [started, ev.OutputStarted(0), text, ev.TextFinished(0), ev.TextDelta(0, "x")]
+        )

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from docs.ending import WAYS, Way, played
-from docs.run_order import FIRST, LAST, ORDER, SAID, move_of, picture
+from docs.run_order import FIRST, LAST, ORDER, SAID, name_move, picture
 from headrace import events as ev
 from headrace.content import TextContent
 from headrace.engine import RunLimits, Terminate, ToolContext, Truncate
@@ -24,7 +24,7 @@ def walk(records: list[Record]) -> Moves:
     """Take every event through the table; a move that is not there is a KeyError."""
     state, moves = FIRST, Moves()
     for record in records:
-        move = move_of(record.event)
+        move = name_move(type(record.event))
         moves.add((state, move))
         state = ORDER[state][move]
     assert state == LAST

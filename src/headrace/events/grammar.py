@@ -1,0 +1,300 @@
+"""The legal order of events as tables, and a checker for the events of a turn.
+
+Each table maps a state to the events that may come next and the state after each of them. A
+move that is not in the table is illegal. The middleware guard, the tests and the diagrams in the
+documentation all read these tables. Decoding does not import this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias, get_args
+
+from headrace.events.run import (
+    HistoryCompacted,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StepDiscarded,
+    StepFinished,
+    StepStarted,
+    ToolProgress,
+    ToolResult,
+    ToolStarted,
+)
+from headrace.events.turn import (
+    DELTA_TYPES,
+    CitationAdded,
+    MediaProduced,
+    OpaqueItem,
+    OutputFinished,
+    OutputStarted,
+    PartSealed,
+    ReasoningDelta,
+    ReasoningFinished,
+    ReasoningRedacted,
+    ReasoningStarted,
+    TextDelta,
+    TextFinished,
+    TextStarted,
+    ToolActivity,
+    ToolCallArgsDelta,
+    ToolCallFinished,
+    ToolCallMalformed,
+    ToolCallStarted,
+    ToolOutput,
+    TurnEvent,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+
+Moves: TypeAlias = Mapping[str, Mapping[type, str]]
+"""For each state: the types of the events that may come, and the state after each."""
+
+TURN_GRAMMAR: Mapping[str, Moves] = {
+    "turn": {
+        "before": {TurnStarted: "open"},
+        "open": {CitationAdded: "open", TurnFinished: "over", TurnFailed: "over"},
+    },
+    "output": {
+        "before": {OutputStarted: "open"},
+        "open": {OutputFinished: "over"},
+    },
+    "reasoning": {
+        "before": {ReasoningStarted: "open"},
+        "open": {
+            ReasoningDelta: "open",
+            CitationAdded: "open",
+            PartSealed: "open",
+            ReasoningFinished: "closed",
+        },
+        "closed": {CitationAdded: "closed", PartSealed: "closed"},
+    },
+    "text": {
+        "before": {TextStarted: "open"},
+        "open": {
+            TextDelta: "open",
+            CitationAdded: "open",
+            PartSealed: "open",
+            TextFinished: "closed",
+        },
+        "closed": {CitationAdded: "closed", PartSealed: "closed"},
+    },
+    "call": {
+        "before": {ToolCallStarted: "open"},
+        "open": {
+            ToolCallArgsDelta: "open",
+            ToolActivity: "open",
+            CitationAdded: "open",
+            PartSealed: "open",
+            ToolCallFinished: "closed",
+            ToolCallMalformed: "closed",
+        },
+        "closed": {ToolActivity: "closed", CitationAdded: "closed", PartSealed: "closed"},
+    },
+    "whole part": {
+        "before": {
+            ReasoningRedacted: "closed",
+            ToolOutput: "closed",
+            MediaProduced: "closed",
+            OpaqueItem: "closed",
+        },
+        "closed": {CitationAdded: "closed", PartSealed: "closed"},
+    },
+}
+"""The moves of a turn, of each of its outputs, and of each kind of part.
+
+Two rules join the tables: a part opens only in an open output, and an output or a turn ends only
+when everything in it has ended. `can_be_open_together` has the rule for parts of one output.
+"""
+
+MODEL_OUTPUT_TYPES: frozenset[type] = frozenset(get_args(TurnEvent)) - {
+    TurnStarted,
+    TurnFinished,
+    TurnFailed,
+}
+"""All turn events between the first and the last one. `TURN_GRAMMAR` has their order."""
+
+RUN_GRAMMAR: Moves = {
+    "before": {RunStarted: "begun"},
+    "begun": {
+        HistoryCompacted: "begun",
+        StepStarted: "asking",
+        RunFinished: "over",
+        RunFailed: "over",
+    },
+    "asking": {
+        HistoryCompacted: "asking",
+        TurnStarted: "turn",
+        StepFinished: "step over",
+    },
+    "turn": {
+        **dict.fromkeys(MODEL_OUTPUT_TYPES, "turn"),
+        TurnFinished: "calls",
+        TurnFailed: "failed",
+    },
+    "calls": {
+        ToolStarted: "calls",
+        ToolProgress: "calls",
+        ToolResult: "calls",
+        StepFinished: "step over",
+    },
+    "failed": {
+        ToolResult: "failed",
+        StepDiscarded: "asking",
+        StepFinished: "step over",
+    },
+    "step over": {
+        HistoryCompacted: "step over",
+        StepStarted: "asking",
+        RunFinished: "over",
+        RunFailed: "over",
+    },
+}
+"""The moves of a run. If the log of a run fails, the run is cut off in whatever state it is in, and
+the only event that still comes is `RunFailed`."""
+
+STARTED_BY: Mapping[type, str] = {
+    event: name for name, moves in TURN_GRAMMAR.items() for event in moves["before"]
+}
+"""For each event that starts something: the name of its table in `TURN_GRAMMAR`."""
+
+_PARTS = {name: moves for name, moves in TURN_GRAMMAR.items() if name not in ("turn", "output")}
+PART_START_TYPES: tuple[type, ...] = tuple(e for m in _PARTS.values() for e in m["before"])
+"""The events that start a part, including those that bring a whole part at once."""
+WHOLE_PART_TYPES: tuple[type, ...] = tuple(_PARTS["whole part"]["before"])
+"""The events that bring a whole part at once."""
+DELTA_TYPE_OF: Mapping[type, type] = {
+    start: event
+    for moves in _PARTS.values()
+    for start in moves["before"]
+    for event in moves.get("open", ())
+    if event in DELTA_TYPES
+}
+"""For each event that opens a part: the one type of delta that the part takes."""
+START_TYPE_OF: Mapping[type, type] = {
+    event: start
+    for moves in _PARTS.values()
+    for start in moves["before"]
+    for event, state in moves.get("open", {}).items()
+    if state == "closed"
+}
+"""For each event that ends a part: the event that opened it."""
+
+
+def can_be_open_together(start: Any, other: Any) -> bool:
+    """Return whether two parts, given by the events that started them, may be open at once.
+
+    In one output at most one text or reasoning part and at most one client call are open.
+    """
+    if start.output != other.output:
+        return True
+    is_call = isinstance(start, ToolCallStarted)
+    if is_call != isinstance(other, ToolCallStarted):
+        return True
+    return is_call and "provider" in (start.executor, other.executor)
+
+
+class GrammarChecker:
+    """Checks that the events of one turn come in a legal order.
+
+    `feed` takes one event and returns what is wrong with it, one sentence for each violation;
+    `close` returns what is wrong with the end. Events that are no turn events are only checked for
+    their place inside the turn. With `allows_rewritten_arguments`, the end of a call may hold other
+    arguments than those that were streamed.
+    """
+
+    def __init__(self, *, allows_rewritten_arguments: bool = False) -> None:
+        self._allows_rewritten_arguments = allows_rewritten_arguments
+        self._states: dict[object, tuple[str, str]] = {}
+        self._open: dict[int, Any] = {}
+        self._arguments: dict[int, list[str]] = {}
+        self._call_ids: set[str] = set()
+        self._last_part: int | None = None
+
+    def feed(self, event: Any) -> list[str]:
+        """Take the next event and return its violations."""
+        _, turn_state = self._states.get("turn", ("turn", "before"))
+        if turn_state != "open" and type(event) not in TURN_GRAMMAR["turn"].get(turn_state, ()):
+            return [f"the turn is in the state {turn_state!r}: {event}"]
+        if type(event) is not TurnStarted and type(event) not in RUN_GRAMMAR["turn"]:
+            return []
+        key = _find_key(event)
+        table, state = self._states.get(key) or (STARTED_BY.get(type(event)), "before")
+        if table is None:
+            return [f"nothing was started that this belongs to: {event}"]
+        next_state = TURN_GRAMMAR[table].get(state, {}).get(type(event))
+        if next_state is None:
+            return [f"the {table} is in the state {state!r}: {event}"]
+        violations = self._check_rules(event)
+        self._states[key] = table, next_state
+        return violations
+
+    def close(self) -> list[str]:
+        """Return the violations of a turn that ends here."""
+        state = self._states.get("turn", ("turn", "before"))[1]
+        return [] if state == "over" else ["the turn has no terminal event"]
+
+    def _check_rules(self, event: Any) -> list[str]:
+        """Check what a table of states cannot say."""
+        kind = type(event)
+        if kind in PART_START_TYPES:
+            return self._check_part_start(event)
+        if kind in DELTA_TYPES:
+            if kind is ToolCallArgsDelta:
+                self._arguments[event.part].append(event.text)
+            return [] if event.text else [f"a delta is empty: {event}"]
+        if kind in START_TYPE_OF:
+            return self._check_part_end(event, self._open.pop(event.part))
+        if kind is OutputFinished:
+            left = [start for start in self._open.values() if start.output == event.output]
+            return [f"the output ends while a part is open: {start}" for start in left]
+        if kind in (TurnFinished, TurnFailed):
+            return [
+                f"the turn ends while {key} is open"
+                for key, (_, state) in self._states.items()
+                if state == "open" and key != "turn"
+            ]
+        return []
+
+    def _check_part_start(self, event: Any) -> list[str]:
+        violations: list[str] = []
+        if self._states.get(("output", event.output), ("", ""))[1] != "open":
+            violations.append(f"the output of this part is not open: {event}")
+        if self._last_part is not None and event.part != self._last_part + 1:
+            violations.append(f"part numbers have a gap after {self._last_part}: {event}")
+        self._last_part = event.part
+        if type(event) in WHOLE_PART_TYPES:
+            return violations
+        violations += [
+            f"{event} starts while this part is open: {other}"
+            for other in self._open.values()
+            if not can_be_open_together(event, other)
+        ]
+        if isinstance(event, ToolCallStarted):
+            if not event.call_id or event.call_id in self._call_ids:
+                violations.append(f"a call needs an id of its own: {event}")
+            self._call_ids.add(event.call_id)
+        self._open[event.part] = event
+        self._arguments[event.part] = []
+        return violations
+
+    def _check_part_end(self, event: Any, start: Any) -> list[str]:
+        arguments = "".join(self._arguments.pop(event.part))
+        if not isinstance(event, ToolCallFinished | ToolCallMalformed):
+            return []
+        violations: list[str] = []
+        if (start.call_id, start.name) != (event.call_id, event.name):
+            violations.append(f"a call changed its id or name: {start}, {event}")
+        if event.raw != arguments and not self._allows_rewritten_arguments:
+            violations.append(f"the arguments are not those that were streamed: {event}")
+        return violations
+
+
+def _find_key(event: Any) -> object:
+    """Return what the event belongs to: the turn, one of its outputs, or a part."""
+    part = getattr(event, "part", None)
+    if part is not None:
+        return ("part", part)
+    return ("output", event.output) if hasattr(event, "output") else "turn"
