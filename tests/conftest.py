@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,10 @@ settings.register_profile(
     "headrace", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("headrace")
+
+# A shell that runs the suite in the background makes it ignore Ctrl-C, and child processes
+# inherit that. A handler of our own is reset to the default in them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from headrace import events as ev
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
 from headrace.engine import Agent, Run, Summarize, Truncate
-from headrace.engine.history.history_window import tokens_of
 from headrace.engine.conversation.summary import HEAD
+from headrace.engine.history.history_window import tokens_of
 from headrace.errors import UsageError
 from headrace.messages import (
     CallPart,

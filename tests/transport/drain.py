@@ -12,7 +12,11 @@ from headrace.transport.http import HTTPTransport
 from headrace.transport.limits import DEFAULT_HTTP_LIMITS
 from tests.transport.upstream import call_to, upstream
 
-SHORT = Timeouts(connect_s=0.2, first_event_s=0.2, idle_s=0.2)
+_S = 60
+PATIENT = Timeouts(connect_s=_S, first_event_s=_S, idle_s=_S)
+"""For tests about something else: a stalled machine must not decide them."""
+SHORT_FIRST_EVENT = Timeouts(connect_s=_S, first_event_s=0.3, idle_s=_S)
+SHORT_IDLE = Timeouts(connect_s=_S, first_event_s=_S, idle_s=0.3)
 
 
 async def drained(stream):
@@ -27,7 +31,7 @@ async def drained(stream):
     return reads, None
 
 
-def reads_of(*answers, timeouts=SHORT, limits=DEFAULT_HTTP_LIMITS):
+def reads_of(*answers, timeouts=PATIENT, limits=DEFAULT_HTTP_LIMITS):
     """All reads, and the failure that ended them; a `RequestFailed` is raised."""
 
     async def run():
@@ -35,7 +39,7 @@ def reads_of(*answers, timeouts=SHORT, limits=DEFAULT_HTTP_LIMITS):
         async with upstream(*answers) as server, transport:
             return await drained(await transport.open(call_to(server.url)))
 
-    return asyncio.run(asyncio.wait_for(run(), 10))
+    return asyncio.run(asyncio.wait_for(run(), 90))
 
 
 def failed_with(*answers, **options) -> RequestFailed:

@@ -27,7 +27,7 @@ from headrace.transport.retry import NEVER, RetryPolicy
 from headrace.turn.open_turn import open_turn, read_turn
 from headrace.wire.decoder import Decoder
 from tests.grammar import check_grammar
-from tests.transport.drain import drained
+from tests.transport.drain import PATIENT, SHORT_FIRST_EVENT, SHORT_IDLE, drained
 from tests.transport.upstream import KEY
 from tests.wire import events_of, only
 from tests.xai import (
@@ -46,7 +46,6 @@ from tests.xai import (
 )
 
 BODY = b'{"model": "m", "messages": [{"role": "ROLE_USER", "content": [{"text": "hi"}]}]}'
-SHORT = Timeouts(connect_s=2, first_event_s=0.3, idle_s=0.3)
 WORDS = [chunk(output(0, content=word)) for word in ("a", "b")]
 STOP = chunk(output(0, "REASON_STOP"))
 
@@ -61,10 +60,12 @@ def decoder() -> Decoder:
 
 
 def run(work: Any) -> Any:
-    return asyncio.run(asyncio.wait_for(work, 20))
+    return asyncio.run(asyncio.wait_for(work, 60))
 
 
-def reads_of(*answers: Any, timeouts: Timeouts = SHORT, **options: Any) -> tuple[list[bytes], Any]:
+def reads_of(
+    *answers: Any, timeouts: Timeouts = PATIENT, **options: Any
+) -> tuple[list[bytes], Any]:
     """All reads, and the failure that ended them; a `RequestFailed` is raised."""
 
     async def work() -> tuple[list[bytes], Any]:
@@ -200,7 +201,7 @@ def test_tls_is_spoken_to_those_whom_the_roots_know(tmp_path: Path) -> None:
         trust = grpc.ssl_server_credentials(pair)
         async with grpc_server(streaming([STOP]), credentials=trust) as server:
             url = f"https://localhost:{server.port}{PATH}"
-            async with GRPCTransport(roots=roots, timeouts=SHORT) as transport:
+            async with GRPCTransport(roots=roots, timeouts=PATIENT) as transport:
                 return await drained(await transport.open(call_to(url)))
 
     assert run(work(certificate.read_bytes())) == ([as_grpc([STOP])], None)
@@ -314,7 +315,7 @@ def test_nobody_there_is_the_networks() -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        async with GRPCTransport(timeouts=SHORT) as transport:
+        async with GRPCTransport(timeouts=PATIENT) as transport:
             for _ in range(2):
                 with pytest.raises(RequestFailed, match="Is the server running") as caught:
                     await transport.open(call_to(f"http://127.0.0.1:{port}{PATH}"))
@@ -334,7 +335,7 @@ def test_a_message_past_the_limit_is_refused() -> None:
 
 
 def test_no_first_message_in_time() -> None:
-    failed = failed_with(stalling())
+    failed = failed_with(stalling(), timeouts=SHORT_FIRST_EVENT)
     assert (failed.category, failed.retryable) == ("timeout", True)
     assert "first_event_s=0.3" in str(failed)
 
@@ -355,7 +356,7 @@ def test_no_connection_in_time() -> None:
 
 
 def test_a_stream_that_falls_silent_breaks() -> None:
-    reads, failure = reads_of(stalling(WORDS))
+    reads, failure = reads_of(stalling(WORDS), timeouts=SHORT_IDLE)
     assert len(reads) == 2
     assert failure.category == "timeout"
     assert "idle_s=0.3" in failure.message
@@ -500,7 +501,7 @@ def test_no_failure_shows_a_key(
 
     async def work() -> str:
         answer = aborting(status, ECHO, chunks, x_request_id=KEY)
-        async with grpc_server(answer) as server, GRPCTransport(timeouts=SHORT) as transport:
+        async with grpc_server(answer) as server, GRPCTransport(timeouts=PATIENT) as transport:
             try:
                 stream = await transport.open(call_to(server.url))
             except HeadraceError as error:
@@ -508,7 +509,7 @@ def test_no_failure_shows_a_key(
             events = [e async for read in read_turn(stream, decoder()) for e in read]
             return f"{stream.request_id}{events!r}{stream!r}{transport!r}{vars(transport)!r}"
 
-    seen = asyncio.run(asyncio.wait_for(work(), 10), debug=True) + caplog.text
+    seen = asyncio.run(asyncio.wait_for(work(), 60), debug=True) + caplog.text
     assert "CANARY" not in seen
     assert status in seen
 

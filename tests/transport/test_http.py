@@ -13,7 +13,14 @@ import pytest
 from headrace.errors import RequestFailed, UsageError
 from headrace.transport import Timeouts
 from headrace.transport.http import HTTPTransport
-from tests.transport.drain import SHORT, drained, failed_with, reads_of
+from tests.transport.drain import (
+    PATIENT,
+    SHORT_FIRST_EVENT,
+    SHORT_IDLE,
+    drained,
+    failed_with,
+    reads_of,
+)
 from tests.transport.upstream import (
     END,
     KEY,
@@ -95,7 +102,7 @@ def test_a_refused_connection_asks_whether_the_server_runs():
     async def run():
         async with upstream(stalling) as server:
             url = server.url
-        async with HTTPTransport(timeouts=SHORT) as transport:
+        async with HTTPTransport(timeouts=PATIENT) as transport:
             await transport.open(call_to(url))
 
     with pytest.raises(RequestFailed, match="Is the server running") as caught:
@@ -117,7 +124,8 @@ def test_a_host_that_is_none_is_a_network_failure():
 
 def test_tls_against_a_plain_server_is_a_network_failure():
     async def run():
-        async with upstream(stalling) as server, HTTPTransport(timeouts=SHORT) as transport:
+        short = Timeouts(connect_s=0.3)
+        async with upstream(stalling) as server, HTTPTransport(timeouts=short) as transport:
             await transport.open(call_to(server.url.replace("http:", "https:")))
 
     with pytest.raises(RequestFailed) as caught:
@@ -131,9 +139,9 @@ def test_silence_before_the_first_byte_is_a_timeout(start):
         await peer.send(start)
         await peer.wait_gone()
 
-    failed = failed_with(answer)
+    failed = failed_with(answer, timeouts=SHORT_FIRST_EVENT)
     assert (failed.category, failed.retryable) == ("timeout", True)
-    assert "first_event_s=0.2" in str(failed)
+    assert "first_event_s=0.3" in str(failed)
 
 
 def test_a_server_that_hangs_up_without_an_answer_is_a_network_failure():
@@ -290,7 +298,7 @@ def test_closing_over_tls_is_seen_by_the_peer_at_once(certificate, record_proper
             assert await anext(stream) == b"a"
             begun = time.perf_counter()
             await stream.aclose()
-            await asyncio.wait_for(server.peers[0].gone.wait(), 10)
+            await asyncio.wait_for(server.peers[0].gone.wait(), 60)
             return time.perf_counter() - begun
 
     took = asyncio.run(run())
@@ -306,27 +314,27 @@ def test_silence_after_a_read_is_a_timeout():
         await peer.wait_gone()
 
     begun = time.monotonic()
-    reads, failure = reads_of(answer)
+    reads, failure = reads_of(answer, timeouts=SHORT_IDLE)
     assert reads == [b"a"]
     assert failure is not None
     assert (failure.category, failure.retryable) == ("timeout", True)
-    assert "idle_s=0.2" in failure.message
+    assert "idle_s=0.3" in failure.message
     assert time.monotonic() - begun > 0.1
 
 
 def test_a_slow_reader_is_no_idle_stream():
     async def answer(peer: Peer) -> None:
         await peer.send(head() + chunked(b"a"))
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.4)
         await peer.send(chunked(b"b") + END)
 
     async def run():
-        async with upstream(answer) as server, HTTPTransport(timeouts=SHORT) as transport:
+        async with upstream(answer) as server, HTTPTransport(timeouts=SHORT_IDLE) as transport:
             stream = await transport.open(call_to(server.url))
             reads = []
             async for read in stream:
                 reads.append(read)
-                await asyncio.sleep(0.4)
+                await asyncio.sleep(0.5)
             return reads
 
     assert asyncio.run(run()) == [b"a", b"b"]
@@ -367,7 +375,7 @@ def test_closing_is_seen_by_the_peer_at_once(record_property):
             await asyncio.sleep(0.02)
             begun = time.perf_counter()
             await stream.aclose()
-            await asyncio.wait_for(server.peers[0].gone.wait(), 10)
+            await asyncio.wait_for(server.peers[0].gone.wait(), 60)
             took = time.perf_counter() - begun
             assert reading is None or await reading == b"end"
             return took
@@ -385,6 +393,6 @@ def test_cancelling_the_wait_for_an_answer_closes_the_connection():
             opening.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await opening
-            await asyncio.wait_for(server.peers[0].gone.wait(), 10)
+            await asyncio.wait_for(server.peers[0].gone.wait(), 60)
 
     asyncio.run(run())

@@ -22,6 +22,7 @@ from headrace.turn.open_turn import OpenTurn, open_turn, read_turn
 from headrace.wire.decoder import Decoder
 from headrace.wire.limits import Limits
 from tests.grammar import check_grammar
+from tests.transport.drain import PATIENT, SHORT_FIRST_EVENT, SHORT_IDLE
 from tests.transport.stream import STREAMS
 from tests.transport.upstream import (
     END,
@@ -35,13 +36,12 @@ from tests.transport.upstream import (
 )
 from tests.wire import chunk, events_of, kinds, sse
 
-SHORT = Timeouts(connect_s=0.2, first_event_s=0.3, idle_s=0.2)
 CHAT = STREAMS["chat"]
 COMMENT = b": keep-alive\n\n"
 FIRST = sse(chunk({"content": "a"}), done=False)
 
 
-def events_over(*answers, decoder=None, timeouts=SHORT, limits=DEFAULT_HTTP_LIMITS, within_s=10):
+def events_over(*answers, decoder=None, timeouts=PATIENT, limits=DEFAULT_HTTP_LIMITS, within_s=90):
     """The events of one turn over a real socket."""
 
     async def run():
@@ -108,7 +108,7 @@ def test_cuts_over_a_real_socket_never_look_finished(name, is_chunked):
             body = b"%x\r\n%s" % (len(authored.data), data) if is_chunked else data
             await peer.send(head(chunked=is_chunked) + body)
 
-        async with upstream(answer) as server, HTTPTransport(timeouts=SHORT) as transport:
+        async with upstream(answer) as server, HTTPTransport(timeouts=PATIENT) as transport:
             for cut in cuts:
                 stream = await transport.open(call_to(server.url))
                 turn = read_turn(stream, Decoder(authored.dialect))
@@ -121,7 +121,7 @@ def test_cuts_over_a_real_socket_never_look_finished(name, is_chunked):
             assert events[-1].category == ("network" if is_chunked else "incomplete")
             assert events[-1].retryable
 
-    asyncio.run(asyncio.wait_for(check(), 20))
+    asyncio.run(asyncio.wait_for(check(), 60))
 
 
 # --- stalls ---------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_keep_alive_comments_are_no_first_event():
             await asyncio.sleep(0.02)
 
     begun = time.monotonic()
-    events = events_over(answer)
+    events = events_over(answer, timeouts=SHORT_FIRST_EVENT)
     assert kinds(events) == ["TurnStarted", "TurnFailed"]
     assert events[-1].category == "timeout"
     assert "first_event_s" in events[-1].message
@@ -147,7 +147,7 @@ def test_a_stall_after_the_first_event_is_the_last_event():
         await peer.send(head() + chunked(FIRST))
         await peer.wait_gone()
 
-    events = events_over(answer)
+    events = events_over(answer, timeouts=SHORT_IDLE)
     check_grammar(events)
     assert events[-1].category == "timeout"
     assert "idle_s" in events[-1].message
@@ -156,12 +156,15 @@ def test_a_stall_after_the_first_event_is_the_last_event():
 def test_keep_alive_comments_keep_a_begun_turn_alive():
     async def answer(peer: Peer) -> None:
         await peer.send(head() + chunked(FIRST))
-        for _ in range(10):
-            await asyncio.sleep(0.05)
+        for _ in range(12):
+            await asyncio.sleep(0.2)
             await peer.chunk(COMMENT)
         await peer.send(chunked(sse(chunk({}, finish="stop"))) + END)
 
-    assert isinstance(events_over(answer)[-1], TurnFinished)
+    assert isinstance(
+        events_over(answer, timeouts=Timeouts(connect_s=60, first_event_s=60, idle_s=2))[-1],
+        TurnFinished,
+    )
 
 
 # --- too much -------------------------------------------------------------------------
@@ -192,11 +195,10 @@ def test_an_endless_stream_ends_at_a_named_limit(data, limit):
     limits = Limits(
         max_total_bytes=8 * 2**20, max_line_bytes=2**20, max_frame_bytes=2**20, max_parts=10**6
     )
-    wide = Timeouts(first_event_s=8, idle_s=2)
     tracemalloc.start()
     try:
         decoder = Decoder("chat", limits=limits, keeps_message=False)
-        events = events_over(endless(data), decoder=decoder, timeouts=wide)
+        events = events_over(endless(data), decoder=decoder)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -248,7 +250,7 @@ def test_after_the_terminal_event_nothing_is_read_and_the_connection_is_closed()
         async with held(CHAT.data) as (stream, peer):
             events = [e async for read in read_turn(stream, Decoder("chat")) for e in read]
             assert isinstance(events[-1], TurnFinished)
-            await asyncio.wait_for(peer.gone.wait(), 10)
+            await asyncio.wait_for(peer.gone.wait(), 60)
 
     asyncio.run(run())
 
@@ -258,7 +260,7 @@ def test_stopping_early_closes_the_connection():
         async with held(FIRST) as (stream, peer):
             async with aclosing(read_turn(stream, Decoder("chat"))) as turn:
                 assert kinds(await anext(turn))[0] == "TurnStarted"
-            await asyncio.wait_for(peer.gone.wait(), 10)
+            await asyncio.wait_for(peer.gone.wait(), 60)
 
     asyncio.run(run())
 
@@ -292,7 +294,7 @@ def test_cancelling_a_reader_closes_the_connection():
             reading.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await reading
-            await asyncio.wait_for(peer.gone.wait(), 10)
+            await asyncio.wait_for(peer.gone.wait(), 60)
 
     asyncio.run(run())
 
@@ -308,7 +310,7 @@ def opened(*answers, attempts=3):
     """The events of a turn that is tried again, and how many connections there were."""
 
     async def run():
-        async with upstream(*answers) as server, HTTPTransport(timeouts=SHORT) as transport:
+        async with upstream(*answers) as server, HTTPTransport(timeouts=PATIENT) as transport:
             turn = await open_turn(
                 transport,
                 call_to(server.url),
@@ -319,7 +321,7 @@ def opened(*answers, attempts=3):
             async with aclosing(turn):
                 return [e async for read in turn for e in read], len(server.peers)
 
-    return asyncio.run(asyncio.wait_for(run(), 10))
+    return asyncio.run(asyncio.wait_for(run(), 60))
 
 
 GOOD = answering(head() + chunked(CHAT.data) + END)

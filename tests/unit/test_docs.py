@@ -18,7 +18,7 @@ from docs.engine import hooks_of
 from docs.grammar import GRAMMAR
 from docs.serving import ANSWERED, SENT
 from docs.watching import frame_structs, type_of
-from headrace import ChatQuirks, Limits, content, engine, errors, outcome, phases, testing, timeline
+from headrace import ChatQuirks, Limits, engine, errors, outcome, phases, testing, timeline
 from headrace import events as ev
 from headrace.cli.commands.decode.command import run as run_decode
 from headrace.cli.parser import build_parser

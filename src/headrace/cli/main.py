@@ -38,7 +38,7 @@ def _run(argv: Sequence[str] | None) -> int:
         return 0
     from importlib import import_module
 
-    status: int = import_module(f"headrace.cli.{options.command}").run(options)
+    status: int = import_module(f"headrace.cli.commands.{options.command}.command").run(options)
     return status
 
 

@@ -1,4 +1,4 @@
-"""Error text without secrets: anything that looks like a key is replaced, and the length is capped."""
+"""Error text without secrets: anything that looks like a key is replaced; the length is capped."""
 
 from __future__ import annotations
 

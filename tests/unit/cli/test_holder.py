@@ -20,4 +20,4 @@ def test_a_folder_that_is_held_tells_by_whom(tmp_path: Path) -> None:
 def test_the_name_of_the_lock_is_said_once() -> None:
     files = Path(headrace.__file__).parent.rglob("*.py")
     found = [file.name for file in files if "server.lock" in file.read_text(encoding="utf-8")]
-    assert found == ["folder.py"]
+    assert found == ["data_folder.py"]

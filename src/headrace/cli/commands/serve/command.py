@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 from headrace.cli.data_folder import data_folder
 from headrace.errors import UsageError
