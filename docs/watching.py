@@ -167,8 +167,9 @@ def drawn() -> str:
 def page_parts() -> list[str]:
     """The page on `headrace.phases` and `headrace.projections.thinking`."""
     parts = [_PHASES, *(_told(getattr(phases, name)) for name in _PHASE_NAMES)]
+    parts += [_told(status.StatusReader)]
     parts += [_WORDS, "## Timelines", _TIMELINES]
-    parts += [_told(getattr(phases, name)) for name in _TIMELINE_NAMES]
+    parts += [_told(getattr(timelines, name)) for name in _TIMELINE_NAMES]
     parts += ["## Thinking frames", _FRAMES, interface(ThinkingProjection)]
     parts += [function(frames_package.encode_frame), function(frames_package.frame_type)]
     parts += [_UNION, *(struct(kind) for kind in frame_structs())]
@@ -187,7 +188,7 @@ def _choice(name: str, of: Any) -> tuple[str, str]:
 
 _PHASE_NAMES = (
     "PhaseTracker", "Notice", "OutputContext", "OutputStats", "output_status",
-    "Consumer", "consume", "consume_async", "StatusReader",
+    "Consumer", "consume", "consume_async",
 )  # fmt: skip
 _TIMELINE_NAMES = ("timeline", "TimelineReader", "Timeline", "Span")
 _PHASES = """\

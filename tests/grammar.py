@@ -15,6 +15,7 @@ def check_grammar(
     `is_rewritten` the arguments at the end of a call may differ from the streamed ones."""
     checker = GrammarChecker(allows_rewritten_arguments=is_rewritten)
     for event in events:
-        assert checker.feed(event) == []
+        violations = checker.feed(event)
+        assert not violations, "; ".join(violations)
     if is_whole:
-        assert checker.close() == []
+        assert not checker.close(), "no terminal event"
