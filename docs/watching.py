@@ -25,7 +25,7 @@ from headrace.phases import tracker
 from headrace.phases.output_stats import OutputStats, output_status
 from headrace.projections import thinking as frames_package
 from headrace.projections.thinking import ThinkingProjection, frame, projection
-from headrace.status import languages
+from headrace.status import StatusReader, languages
 from headrace.status import reader as status
 from headrace.status import reasoning_part as thought
 from headrace.timeline import span
@@ -166,8 +166,7 @@ def drawn() -> str:
 
 def page_parts() -> list[str]:
     """The page on `headrace.phases` and `headrace.projections.thinking`."""
-    parts = [_PHASES, *(_told(getattr(phases, name)) for name in _PHASE_NAMES)]
-    parts += [_told(status.StatusReader)]
+    parts = [_PHASES, *(_told(getattr(phases, name)) for name in _PHASE_NAMES), _told(StatusReader)]
     parts += [_WORDS, "## Timelines", _TIMELINES]
     parts += [_told(getattr(timelines, name)) for name in _TIMELINE_NAMES]
     parts += ["## Thinking frames", _FRAMES, interface(ThinkingProjection)]
@@ -199,8 +198,8 @@ in use.
 
 ## Phases
 
-Names of `headrace.phases`."""
-_TIMELINES = "Names of `headrace.phases` as well."
+Names of `headrace.phases`; `StatusReader` is in `headrace.status`."""
+_TIMELINES = "Names of `headrace.timeline`."
 _FRAMES = """\
 Names of `headrace.projections.thinking`; the frames themselves are in its module `frame`. In the
 JSON of tools and ends a field that has its default is left out."""

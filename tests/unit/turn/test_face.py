@@ -237,7 +237,7 @@ def test_a_transport_that_is_not_installed_names_its_extra(
         headrace.stream(model, "hi", api_key="k")
 
 
-TRANSPORTS = {"http": "http", "xai": "grpc"}
+TRANSPORTS = {"http": "http", "xai": "grpc.transport"}
 
 
 class Missing:
