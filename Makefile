@@ -20,7 +20,8 @@ NPM := web/npm.sh
 STATIC := src/headrace/server/static
 # Folders too: theirs is the only time stamp that a removed file changes.
 WEB_SOURCES := web/build.mjs $(shell find web/src)
-CODE := src tests examples $(if $(wildcard bench/*.py),bench)
+UNIT_TESTS := tests/unit tests/seeds tests/complaints tests/rehearsal
+CODE := src tests examples scripts $(if $(wildcard bench/*.py),bench)
 
 export HEADRACE_VENV := $(VENV)
 # pyright looks for a newer release of itself and says so; that is noise here.
@@ -30,7 +31,7 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test pythons check format fmt lint types layers bench docs fuzz soak wheel lock sbom web screenshots chromium clean
+.PHONY: help setup serve test unit pythons check format fmt lint types layers words bench docs fuzz soak wheel lock sbom web screenshots chromium clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +46,9 @@ serve: $(VENV)/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, o
 
 test: setup ## Run every test; ARGS="-k sse -x" goes to pytest
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+unit: $(VENV)/.stamp ## Run the unit tests alone: about a minute, without npm and a browser
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(UNIT_TESTS) $(ARGS)
 
 pythons: ## Run every test on each Python from 3.11 to 3.13 that is here, in an environment of its own
 	@for number in $(PYTHONS); do \
@@ -63,7 +67,7 @@ screenshots: setup ## Take a picture of every state of the page; those of the do
 	@$(BIN)/python -m tests.chat.pictures screenshots/terminal
 	@cp $(patsubst %,screenshots/%.png,tools text opened opened-dark final-phone) docs/pictures/
 
-check: format lint types layers ## Everything static: format, lint, types, layers
+check: format lint types layers words ## Everything static: format, lint, types, layers, words
 
 fmt: setup ## Format the code and fix what can be fixed
 	@$(BIN)/ruff check --quiet --fix-only .
@@ -81,6 +85,9 @@ types: setup ## Check the types (mypy, pyright and tsc, strict)
 
 layers: setup ## Check who imports whom (import-linter)
 	@$(BIN)/lint-imports --no-cache --no-logo
+
+words: setup ## Check that names and docstrings are plain words
+	@$(BIN)/python scripts/plain_words.py src/headrace
 
 bench: .venv-bench/.stamp bench/page/build/.stamp $(STATIC)/.stamp ## Measure Headrace beside its peers, in an environment of their own
 	@.venv-bench/bin/python -m bench $(ARGS)
