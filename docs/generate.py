@@ -19,7 +19,6 @@ from typing import Any, get_args
 import msgspec
 
 import headrace
-from docs import map as source_map
 from docs import (
     catalogue,
     ending,
@@ -261,10 +260,6 @@ def _providers_page() -> str:
     return _page(parts)
 
 
-def _map_page() -> str:
-    return _page(["# Map of the source", NOTE, *source_map.page_parts()])
-
-
 def _watching_page() -> str:
     return _page(["# Watching", NOTE, *watching.page_parts()])
 
@@ -438,7 +433,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/settings.md": _settings_page,
     "reference/http.md": _http_page,
     "providers.md": _providers_page,
-    "map.md": _map_page,
 }
 BLOCKS: dict[str, Callable[[], str]] = {
     "answer": _answer_table,
