@@ -27,7 +27,7 @@ from headrace.testing import (
     turn,
 )
 from headrace.transport import NEVER
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 
 class Way(NamedTuple):
@@ -140,7 +140,7 @@ WAYS: tuple[Way, ...] = (
     Way("the provider tells an error", [turn("Well ", error("server"))]),
     Way("the connection breaks", [turn("Well ", cut())]),
     Way("the stream ends without a reason", [turn("Well ", no_finish())]),
-    Way("a limit of the wire is passed", ["Hello."], {"wire_limits": Limits(max_part_chars=3)}),
+    Way("a limit of the wire is passed", ["Hello."], {"wire_limits": WireLimits(max_part_chars=3)}),
     Way("a hook raises anything else", [], {"middleware": [Broken()]}),
     Way("a compactor raises", [], {"compactor": Lost()}),
     Way("the `sink` raises", [], {"sink": FullDisk()}),

@@ -20,7 +20,7 @@ import msgspec
 
 import headrace
 from docs import (
-    catalogue,
+    catalog,
     ending,
     engine,
     grammar,
@@ -69,8 +69,8 @@ from headrace.transport.grpc.transport import GRPCTransport
 from headrace.transport.http import HTTPTransport
 from headrace.wire import error as failure
 from headrace.wire.dialects.chat import ChatQuirks
-from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS
-from headrace.wire.limits import Limits
+from headrace.wire.dialects.chat.quirks import ERROR_WORDS, FINISH_WORDS
+from headrace.wire.limits import WireLimits
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -170,7 +170,7 @@ def _values_page() -> str:
     parts += ["## Parts", _PARTS, *(struct(kind) for kind in get_args(message.Part))]
     parts += [struct(kind) for kind in (messages.Seal, messages.Citation, messages.Activity)]
     parts += ["## History", one_line(entry.history), _HISTORY]
-    parts += [struct(kind) for kind in get_args(entry.Entry)]
+    parts += [struct(kind) for kind in get_args(entry.HistoryEntry)]
     return _page(parts)
 
 
@@ -216,7 +216,7 @@ def _asking_page() -> str:
     parts = ["# Asking", NOTE, _ASKING, "## Functions"]
     parts += [function(f) for f in (headrace.stream, headrace.complete, headrace.complete_async)]
     parts += [interface(headrace.TurnStream, is_made=False), "## Options and tools", _OPTIONS]
-    parts += [struct(kind) for kind in (encoders.Options, encoders.OutputSchema, encoders.Tool)]
+    parts += [struct(kind) for kind in (encoders.Options, encoders.OutputSchema, encoders.ToolSpec)]
     parts += [_words(("Effort", encoders.Effort)), "## Requests", _REQUESTS]
     parts += [struct(encoders.Request), struct(encoders.ChatRequestQuirks), _encoders()]
     parts += ["## Providers", _PROVIDER, struct(Provider)]
@@ -254,9 +254,9 @@ def _transport_page() -> str:
 
 
 def _providers_page() -> str:
-    parts = ["# Providers", NOTE, _PROVIDERS, "## The catalogue", catalogue.provider_table()]
-    parts += [_CATALOGUE, "## What has been tried", catalogue.tried()]
-    parts += ["## Not supported yet", _UNTRIED, catalogue.untried()]
+    parts = ["# Providers", NOTE, _PROVIDERS, "## The catalog", catalog.provider_table()]
+    parts += [_CATALOGUE, "## What has been tried", catalog.tried()]
+    parts += ["## Not supported yet", _UNTRIED, catalog.untried()]
     return _page(parts)
 
 
@@ -344,10 +344,10 @@ def _page(parts: Iterable[str]) -> str:
 
 
 def _limits() -> str:
-    docs = field_docs(Limits)
+    docs = field_docs(WireLimits)
     rows = [
         (f"`{field.name}`", _amount(field.name, field.default), docs[field.name])
-        for field in msgspec.structs.fields(Limits)
+        for field in msgspec.structs.fields(WireLimits)
     ]
     return table(("limit", "default", "bounds"), rows)
 
@@ -370,7 +370,7 @@ def _finish_words() -> str:
     for word, reason in FINISH_WORDS.items():
         by_word.setdefault(str(reason), []).append(f"`{word}`")
     rows = [(f"`{reason}`", ", ".join(words)) for reason, words in by_word.items()]
-    failing = ", ".join(f"`{word}`" for word in sorted(FAILURE_WORDS))
+    failing = ", ".join(f"`{word}`" for word in sorted(ERROR_WORDS))
     return table(("becomes", "from"), [*rows, ("a `TurnFailed`", failing)])
 
 
@@ -437,7 +437,7 @@ PAGES: dict[str, Callable[[], str]] = {
 BLOCKS: dict[str, Callable[[], str]] = {
     "answer": _answer_table,
     "answer_frames": _answer_frames,
-    "efforts": catalogue.efforts,
+    "efforts": catalog.efforts,
     "ends": ending.ends,
     **{f"example_{name}": partial(engine.example, name) for name in EXAMPLES},
     "example_notebook": partial(engine.example_files, "notebook", *SHOWN_OF_NOTEBOOK),
@@ -450,7 +450,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "order": watching.order,
     "phase_statuses": watching.statuses,
     "quirks": _quirks,
-    "rules": catalogue.rules,
+    "rules": catalog.rules,
     "run_limits": engine.run_limits,
     "run_order": engine.order,
     "status_sources": watching.sources,
@@ -516,7 +516,7 @@ _REQUESTS = """\
 What `stream` builds for you. The encoders of `headrace.encoders` turn it into a provider's JSON
 without asking anybody: they neither read nor wait."""
 _PROVIDER = """\
-A row of the catalogue, `headrace.providers.CATALOGUE`. [Providers](../providers.md) lists them."""
+A row of the catalog, `headrace.providers.CATALOG`. [Providers](../providers.md) lists them."""
 _TRANSPORT = """\
 How a call goes out and its reads come back. All of it is in `headrace.transport`, but for two:
 `HTTPTransport` is in `headrace.transport.http` and needs the extra `http`, `GRPCTransport` is in
@@ -528,7 +528,7 @@ A model is named `provider:model`, such as `anthropic:claude-sonnet-4-5`. `headr
 prints the same list and says whose key is set."""
 _CATALOGUE = """\
 A key is looked for in the environment, or passed as `api_key=`. An address is taken from
-`base_url=`, then from its variable, then from the catalogue; where it is *needed*, the catalogue
+`base_url=`, then from its variable, then from the catalog; where it is *needed*, the catalog
 has none. A server that speaks Chat Completions and is not listed is `compatible`.
 [Add a provider](howto/add-a-provider.md) tells how a row is made."""
 _UNTRIED = """\

@@ -160,7 +160,7 @@ _SETTINGS = """\
 What can be set around an agent: the server, the file that describes one, and the environment. [The
 server](../topics/server.md) tells how it works; [Command line](cli.md) has the options of every
 command, with their units. What bounds a run is [`RunLimits`](engine.md#runlimits), a stream
-[`Limits`](../topics/limits.md), a connection [Transports](transport.md#limits-and-retries)."""
+[`WireLimits`](../topics/limits.md), a connection [Transports](transport.md#limits-and-retries)."""
 _AGENT_FILE = """\
 `headrace serve agent.toml` and `headrace chat --agent agent.toml` read a TOML file. A field that is
 not here is refused. `-m` goes before its `model`; in the chat, so does `HEADRACE_MODEL`.

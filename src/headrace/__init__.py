@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace import content, errors, events, messages
-    from headrace.encoders import Options, Tool
+    from headrace.encoders import Options, ToolSpec
     from headrace.engine import Agent, Conversation, Middleware, tool
     from headrace.errors import (
         HeadraceError,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headrace.wire.decode import decode, decode_async
     from headrace.wire.decoder import Decoder
     from headrace.wire.dialects.chat import ChatQuirks
-    from headrace.wire.limits import Limits
+    from headrace.wire.limits import WireLimits
 
     __version__: str
 
@@ -40,17 +40,17 @@ _HOMES = {
     "FinishReason": "headrace.outcome",
     "HeadraceError": "headrace.errors",
     "LimitExceeded": "headrace.errors",
-    "Limits": "headrace.wire.limits",
     "Message": "headrace.messages",
     "Middleware": "headrace.engine",
     "Options": "headrace.encoders",
     "Record": "headrace.events",
     "RequestFailed": "headrace.errors",
-    "Tool": "headrace.encoders",
+    "ToolSpec": "headrace.encoders",
     "TurnStream": "headrace.turn",
     "Usage": "headrace.usage",
     "UsageError": "headrace.errors",
     "WireError": "headrace.errors",
+    "WireLimits": "headrace.wire.limits",
     "complete": "headrace.turn",
     "complete_async": "headrace.turn",
     "decode": "headrace.wire.decode",
@@ -74,17 +74,17 @@ __all__ = [
     "FinishReason",
     "HeadraceError",
     "LimitExceeded",
-    "Limits",
     "Message",
     "Middleware",
     "Options",
     "Record",
     "RequestFailed",
-    "Tool",
+    "ToolSpec",
     "TurnStream",
     "Usage",
     "UsageError",
     "WireError",
+    "WireLimits",
     "__version__",
     "complete",
     "complete_async",

@@ -57,7 +57,7 @@ class WireError(HeadraceError):
 
 
 class LimitExceeded(WireError):
-    """A named limit was passed; `limit` is its name in `headrace.wire.limits.Limits`."""
+    """A named limit was passed; `limit` is its name in `headrace.wire.limits.WireLimits`."""
 
     def __init__(self, limit: str, allowed: int) -> None:
         super().__init__(f"the stream passes {limit}={allowed}")

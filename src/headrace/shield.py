@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 
-async def unhindered(work: Coroutine[Any, Any, None]) -> None:
+async def run_shielded(work: Coroutine[Any, Any, None]) -> None:
     """Do the work to its end, also while the caller is cancelled, once or again and again, as
     by a scope that has timed out; then the caller is."""
     task = asyncio.ensure_future(work)

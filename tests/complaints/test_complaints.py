@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from headrace import Message, Tool
+from headrace import Message, ToolSpec
 from headrace import events as ev
 from headrace.content import TextContent
 from headrace.encoders import (
@@ -19,12 +19,12 @@ from headrace.encoders import (
     encode_gemini,
     encode_responses,
 )
-from headrace.messages import CallResult, Prompt, ReasoningPart, TextPart, history
-from headrace.providers import CATALOGUE
+from headrace.messages import CallResult, PromptEntry, ReasoningPart, TextPart, history
+from headrace.providers import CATALOG
 from tests.wire import chunk, events_of, kinds, message_of, only, sse
 
 ASKED = Message(role="user", content=(TextContent("Weather?"),))
-TOOL = Tool(name="f")
+TOOL = ToolSpec(name="f")
 
 
 def anthropic(*blocks: list[dict[str, Any]], reason: str | None = "tool_use") -> bytes:
@@ -107,7 +107,7 @@ def test_langchain_34166_reasoning_content_goes_back_to_deepseek() -> None:
         chunk({"tool_calls": [call]}),
         chunk({}, finish="tool_calls"),
     )
-    body = encode_chat(asked_again(turn_of(data, "chat"), "m1"), CATALOGUE["deepseek"].rules)
+    body = encode_chat(asked_again(turn_of(data, "chat"), "m1"), CATALOG["deepseek"].request_quirks)
     assert body["messages"][1]["reasoning_content"] == "hm"
 
 
@@ -160,7 +160,7 @@ def test_pydantic_ai_7597_and_5532_a_cut_in_mid_thought_does_not_brick_the_conve
     cut = turn_of(anthropic(thinking("I was thin", None), reason=None), "anthropic")
     assert cut.error is not None
     assert cut.reasoning == "I was thin", "shown and stored"
-    assert history([ASKED, cut]) == [Prompt("user", ASKED.content)], "but not replayed"
+    assert history([ASKED, cut]) == [PromptEntry("user", ASKED.content)], "but not replayed"
     assert len(encode_anthropic(asked_again(cut))["messages"]) == 1
 
 

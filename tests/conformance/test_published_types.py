@@ -18,28 +18,28 @@ from xai_sdk.chat import BaseChat, Response
 from xai_sdk.proto import chat_pb2
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
-from headrace.encoders import Effort, Request, Tool, options_from
+from headrace.encoders import Effort, Request, ToolSpec, options_from
 from headrace.errors import UsageError
 from headrace.events import Record, ToolResult, TurnEvent
 from headrace.messages import (
+    AssistantEntry,
     CallPart,
     CallResult,
     Message,
     Part,
     ReasoningPart,
     RedactedPart,
-    Reply,
     Turn,
     fold,
 )
 from headrace.messages import history as entries_of
 from headrace.outcome import TOOL_USE
-from headrace.providers import CATALOGUE, Provider
+from headrace.providers import CATALOG, Provider
 from headrace.turn.call import body_for
 from tests import xai
 from tests.corpus import recorded
 from tests.published import accepts
-from tests.unit.requests.answers import assert_every_call_is_answered, assert_no_reasoning_alone
+from tests.unit.encoders.answers import assert_every_call_is_answered, assert_no_reasoning_alone
 from tests.wire import events_of
 
 APIS = {
@@ -50,7 +50,7 @@ APIS = {
     "ollama": "ollama",
 }
 # A provider and a model of each dialect: the provider for rows whose own is not in the
-# catalogue, both for replies that go elsewhere.
+# catalog, both for replies that go elsewhere.
 ELSEWHERE = {
     "chat": ("compatible", "other-1"),
     "anthropic": ("anthropic", "claude-opus-4-6"),
@@ -99,7 +99,7 @@ shared = pytest.mark.shared(recorded.MANIFEST)
 each_stream = _named(ROWS)
 each_stream_to_cut = _named(_to_cut())
 ASKED = Message(role="user", content=(TextContent("Go on."),))
-TOOL = Tool(name="look", description="Looks.", parameters={"type": "object", "properties": {}})
+TOOL = ToolSpec(name="look", description="Looks.", parameters={"type": "object", "properties": {}})
 
 
 # --- from a stream to a body ------------------------------------------------------
@@ -108,9 +108,9 @@ TOOL = Tool(name="look", description="Looks.", parameters={"type": "object", "pr
 def provider_of(row: dict[str, Any]) -> Provider:
     dialect = APIS[row["api"]]
     for name in (row["provider"], f"{row['provider']}-chat"):
-        if name in CATALOGUE and CATALOGUE[name].dialect == dialect:
-            return CATALOGUE[name]
-    return CATALOGUE[ELSEWHERE[dialect][0]]
+        if name in CATALOG and CATALOG[name].dialect == dialect:
+            return CATALOG[name]
+    return CATALOG[ELSEWHERE[dialect][0]]
 
 
 @cache
@@ -140,7 +140,7 @@ def body_of(provider: Provider, model: str, message: Message) -> bytes:
         provider=provider.name,
         messages=(ASKED, message, ASKED),
         tools=(TOOL,),
-        system="Be brief.",
+        instructions="Be brief.",
     )
     return msgspec.json.encode(body_for(provider, request))
 
@@ -151,7 +151,7 @@ def model_of(message: Message) -> str:
 
 def replayed_parts(message: Message) -> Iterator[Part]:
     for entry in entries_of([message]):
-        if isinstance(entry, Reply):
+        if isinstance(entry, AssistantEntry):
             yield from entry.parts
 
 
@@ -221,7 +221,7 @@ def test_seals_go_back_byte_for_byte_and_in_order(row: dict[str, Any]) -> None:
     provider = provider_of(row)
     message = message_of(decoded(row["file"]))
     seals = seals_in(message)
-    if provider.dialect == "chat" and provider.rules.replays != "reasoning_details":
+    if provider.dialect == "chat" and provider.request_quirks.replays != "reasoning_details":
         return
     body = body_of(provider, model_of(message), message)
     assert_in_order([msgspec.json.encode(seal) for seal in seals], body)
@@ -235,7 +235,7 @@ def test_another_dialect_takes_it_without_the_seals(row: dict[str, Any]) -> None
     for dialect, (name, model) in ELSEWHERE.items():
         if dialect == own:
             continue
-        body = body_of(CATALOGUE[name], model, message)
+        body = body_of(CATALOG[name], model, message)
         accepts(dialect, msgspec.json.decode(body))
         assert_every_call_is_answered(dialect, msgspec.json.decode(body))
         assert_foreign(body, message)
@@ -355,7 +355,7 @@ def test_xais_own_client_sends_the_same_messages_back(name: str) -> None:
     chat._proto = chat_pb2.GetCompletionsRequest()
     chat.append(response)
     message = message_of(_xai_events(XAI_STREAMS[name]), is_answered=False)
-    body = msgspec.json.decode(body_of(CATALOGUE["xai-grpc"], "grok-4", message))
+    body = msgspec.json.decode(body_of(CATALOG["xai-grpc"], "grok-4", message))
     sent = json_format.ParseDict(body, chat_pb2.GetCompletionsRequest())
     # The system and the user before it; our results and the user after it.
     ours = list(sent.messages)[2 : 2 + len(chat._proto.messages)]
@@ -381,7 +381,7 @@ def test_what_goes_back_to_xai_is_taken_after_a_cut_anywhere(name: str) -> None:
     seen = set[bytes]()
     for message in messages:
         for dialect, (provider, model) in ELSEWHERE.items():
-            body = body_of(CATALOGUE[provider], model, message)
+            body = body_of(CATALOG[provider], model, message)
             if body in seen:
                 continue
             seen.add(body)
@@ -396,7 +396,7 @@ def test_what_goes_back_to_xai_is_taken_after_a_cut_anywhere(name: str) -> None:
 def test_seals_go_back_to_the_family_that_made_them_and_to_no_other() -> None:
     message = message_of(_xai_events(XAI_STREAMS["agent"]))
     seals = [b'"sealed 0"', b'"sealed result"', b'"sealed 3"']
-    provider = CATALOGUE["xai-grpc"]
+    provider = CATALOG["xai-grpc"]
     assert_in_order(seals, body_of(provider, "grok-4-fast", message))
     other = body_of(provider, "unheard-of-1", message)
     accepts("xai", msgspec.json.decode(other))
@@ -419,7 +419,7 @@ MODELS = [
     ("openai", "gpt-5"),
     ("ollama", "qwen3"),
     ("xai-grpc", "grok-4"),
-    *((row.name, "m") for row in CATALOGUE.values() if row.dialect == "chat"),
+    *((row.name, "m") for row in CATALOG.values() if row.dialect == "chat"),
 ]
 each_model = pytest.mark.parametrize(("name", "model"), MODELS)
 
@@ -443,7 +443,7 @@ def _calls(*content: Content) -> Message:
 
 @each_model
 def test_all_kinds_of_content_are_taken(name: str, model: str) -> None:
-    provider = CATALOGUE[name]
+    provider = CATALOG[name]
     media: tuple[Content, ...] = (PNG, NOTES) if name == "ollama" else (PNG, PDF, NOTES)
     said = (TextContent("see"), JSONContent({"a": [1]}))
     request = Request(
@@ -475,13 +475,13 @@ OPTIONS: list[dict[str, Any]] = [
 
 @each_model
 def test_every_option_is_taken_or_refused_by_us(name: str, model: str) -> None:
-    strict = Tool(name="look", description="Looks.", parameters=SCHEMA, is_strict=True)
+    strict = ToolSpec(name="look", description="Looks.", parameters=SCHEMA, is_strict=True)
     taken = 0
     for given in OPTIONS:
         request = Request(
             model=model, messages=(ASKED,), tools=(strict,), options=options_from(given)
         )
         with suppress(UsageError):
-            accepts(CATALOGUE[name].dialect, body_for(CATALOGUE[name], request))
+            accepts(CATALOG[name].dialect, body_for(CATALOG[name], request))
             taken += 1
     assert taken >= len(OPTIONS) - 8

@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.wire.dialects.anthropic import event as anthropic_wire
 from headrace.wire.dialects.chat import chunk as chat_wire
-from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS
+from headrace.wire.dialects.chat.quirks import ERROR_WORDS, FINISH_WORDS
 from headrace.wire.dialects.gemini import response as gemini_wire
 from headrace.wire.dialects.ollama import dialect as ollama_wire
 from headrace.wire.dialects.responses import event as responses_wire
@@ -687,4 +687,4 @@ def words() -> list[str]:
     }
     other = {"data: ", "event: ", "id: ", "error: ", "[DONE]", "<think>", "</think>", "\\ud800"}
     enums = {word for enum in (CALL_TYPE, REASON, ROLE, STATUS) for word in enum.words.values()}
-    return sorted(names | types | other | enums | set(FINISH_WORDS) | set(FAILURE_WORDS))
+    return sorted(names | types | other | enums | set(FINISH_WORDS) | set(ERROR_WORDS))

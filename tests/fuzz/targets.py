@@ -11,9 +11,9 @@ import msgspec
 from headrace import events as ev
 from headrace.events import Record, decode_record, encode_record
 from headrace.messages import Message, fold, fold_candidates, history
-from headrace.wire.detection import DIALECTS
+from headrace.wire.dialects import DIALECT_NAMES
 from headrace.wire.framing import FRAMINGS
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 from tests.grammar import check_grammar
 from tests.wire import events_of, random_cuts, single_bytes
 
@@ -27,10 +27,10 @@ _SMALL = {
     "max_parts": 8,
 }
 # Those that are yet to come are numbers of things.
-SMALL_LIMITS = Limits(**{name: _SMALL.get(name, 3) for name in Limits.__struct_fields__})
+SMALL_LIMITS = WireLimits(**{name: _SMALL.get(name, 3) for name in WireLimits.__struct_fields__})
 
 # Sorted, so that a crash file means the same tomorrow; SSE more often than the rest.
-_DIALECTS = (None, *sorted(DIALECTS))
+_DIALECTS = (None, *sorted(DIALECT_NAMES))
 _FRAMINGS = ("sse", "sse", *sorted(FRAMINGS))
 _MAX_SINGLE_BYTES = 300
 
@@ -42,7 +42,7 @@ def options(choice: int) -> dict[str, Any]:
     return {
         "dialect": _DIALECTS[dialect],
         "framing": _FRAMINGS[framing],
-        "limits": SMALL_LIMITS if choice % 2 else DEFAULT_LIMITS,
+        "wire_limits": SMALL_LIMITS if choice % 2 else DEFAULT_WIRE_LIMITS,
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 from tests.fuzz.seeds import streams
 from tests.fuzz.targets import check, check_events
 from tests.wire import events_of, single_bytes
@@ -19,7 +19,7 @@ from tests.wire import events_of, single_bytes
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 8
 
-LIMITED = {"limits": Limits(max_line_bytes=8, max_total_bytes=24)}
+LIMITED = {"wire_limits": WireLimits(max_line_bytes=8, max_total_bytes=24)}
 CITED = b'"citations": ["u"]'
 
 # A stream, and the decoder's options; each once broke a promise.

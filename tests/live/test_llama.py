@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import headrace
-from headrace import Message, Tool
+from headrace import Message, ToolSpec
 from headrace import events as ev
 from headrace.content import TextContent
 from headrace.engine import Agent
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.shared(MODEL_MAKER), pytest.mark.timeout(90)]
 
 MODELS = {"chat": "llamacpp:tiny", "anthropic": "anthropic:tiny", "responses": "openai:tiny"}
 each_dialect = pytest.mark.parametrize("dialect", MODELS)
-WEATHER = Tool(
+WEATHER = ToolSpec(
     name="get_weather",
     description="The weather in a city",
     parameters={

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from headrace.errors import WireError
 from headrace.wire.framing import FRAMINGS, Frame, Framing, SSEFraming
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 LINE_ENDS = (b"\n", b"\r", b"\r\n")
-TIGHT = Limits(max_line_bytes=30, max_frame_bytes=20, max_depth=3)
+TIGHT = WireLimits(max_line_bytes=30, max_frame_bytes=20, max_depth=3)
 
 
 class Outcome(NamedTuple):
@@ -96,17 +96,17 @@ message_soup = soup(
 )
 SOUPS = {"json-array": json_soup, "grpc": message_soup}
 
-MAKERS: dict[str, Callable[[Limits], Framing]] = {
+MAKERS: dict[str, Callable[[WireLimits], Framing]] = {
     **FRAMINGS,
     "sse with an extra field": lambda limits: SSEFraming(limits, extra_fields=("error",)),
 }
 
 
-@pytest.mark.parametrize("limits", [Limits(), TIGHT], ids=["default limits", "tight limits"])
+@pytest.mark.parametrize("limits", [WireLimits(), TIGHT], ids=["default limits", "tight limits"])
 @pytest.mark.parametrize("name", MAKERS)
 @given(data=st.data(), ends=ends)
 def test_any_cut_gives_the_same_frames_and_the_same_failure(
-    name: str, limits: Limits, data: st.DataObject, ends: list[int]
+    name: str, limits: WireLimits, data: st.DataObject, ends: list[int]
 ) -> None:
     document = data.draw(SOUPS.get(name, line_soup))
     whole = outcome(MAKERS[name](limits), [document])
@@ -114,11 +114,11 @@ def test_any_cut_gives_the_same_frames_and_the_same_failure(
     assert outcome(MAKERS[name](limits), single_bytes(document)) == whole
 
 
-@pytest.mark.parametrize("limits", [Limits(), TIGHT], ids=["default limits", "tight limits"])
+@pytest.mark.parametrize("limits", [WireLimits(), TIGHT], ids=["default limits", "tight limits"])
 @pytest.mark.parametrize("name", ["sse", "lines", "squeezed-sse"])
 @given(reads=event_reads)
 def test_one_event_per_read_gives_what_the_whole_gives(
-    name: str, limits: Limits, reads: list[bytes]
+    name: str, limits: WireLimits, reads: list[bytes]
 ) -> None:
     whole = outcome(FRAMINGS[name](limits), [b"".join(reads)])
     assert outcome(FRAMINGS[name](limits), reads) == whole

@@ -17,7 +17,7 @@ from headrace import events as ev
 from headrace.wire.decoder import Decoder
 from headrace.wire.framing import FRAMINGS
 from headrace.wire.framing.grpc import prefixed
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 from tests.fuzz.targets import check_events
 from tests.grammar import check_grammar
 from tests.wire import chunk, events_of, only, sse
@@ -35,8 +35,8 @@ SIZES = {
 }
 # Any other limit, those that are yet to come included, is a number of things.
 COUNT = 100
-SMALL = Limits(
-    **{field.name: SIZES.get(field.name, COUNT) for field in msgspec.structs.fields(Limits)}
+SMALL = WireLimits(
+    **{field.name: SIZES.get(field.name, COUNT) for field in msgspec.structs.fields(WireLimits)}
 )
 
 Reads = Iterator[bytes]
@@ -63,8 +63,8 @@ class Flood:
 
 def flood(reads: Iterable[bytes], dialect: str | None, **options: Any) -> Flood:
     """Feed until the turn ends; an endless stream that nothing ends fails the test."""
-    options.setdefault("limits", SMALL)
-    patience = 2 * options["limits"].max_total_bytes
+    options.setdefault("wire_limits", SMALL)
+    patience = 2 * options["wire_limits"].max_total_bytes
     fed = 0
     tracemalloc.start()
     try:
@@ -460,9 +460,9 @@ def test_no_framing_can_be_made_endless(framing: str, piece: bytes) -> None:
 def test_the_default_limits_hold_memory_within_twice_their_size(head: bytes, limit: str) -> None:
     piece = head.partition(b"x")[0] * (limit == "max_frame_bytes") + b"x" * 65_536
     piece += b"\n" * (limit == "max_frame_bytes")
-    found = flood(after(head, forever(piece)), "chat", limits=DEFAULT_LIMITS)
+    found = flood(after(head, forever(piece)), "chat", wire_limits=DEFAULT_WIRE_LIMITS)
     assert found.limit == limit
-    assert found.peak_bytes <= 2 * getattr(DEFAULT_LIMITS, limit) + OVERHEAD_BYTES
+    assert found.peak_bytes <= 2 * getattr(DEFAULT_WIRE_LIMITS, limit) + OVERHEAD_BYTES
 
 
 def test_finding_the_depth_of_a_long_string_takes_no_memory() -> None:
@@ -470,7 +470,7 @@ def test_finding_the_depth_of_a_long_string_takes_no_memory() -> None:
     brackets = b"[" + b"[]," * 200 + b"0]"
     payload = b'{"choices": [{"delta": {"content": "' + b"x" * KIB * KIB + b'"}}], "a": '
     stream = b"data: " + payload + brackets + b"}\n\n"
-    found = flood([stream], "chat", limits=DEFAULT_LIMITS)
+    found = flood([stream], "chat", wire_limits=DEFAULT_WIRE_LIMITS)
     (text,) = only(found.events, ev.TextDelta)
     assert len(text.text) == KIB * KIB
     assert found.peak_bytes <= 4 * len(stream) + OVERHEAD_BYTES

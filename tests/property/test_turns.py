@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from headrace import events as ev
 from headrace.events import Record, decode_record, encode_record
 from headrace.messages import (
+    AssistantEntry,
     CallPart,
     Message,
-    Prompt,
+    PromptEntry,
     ReasoningPart,
-    Reply,
-    Results,
     TextPart,
+    ToolResultsEntry,
     fold,
     fold_candidates,
     history,
@@ -139,8 +139,8 @@ def check_history(message: Message) -> None:
     """What any provider asks of a history: every call answered, right after its reply."""
     entries = history([message])
     for at, entry in enumerate(entries):
-        assert not isinstance(entry, Prompt)
-        if not isinstance(entry, Reply):
+        assert not isinstance(entry, PromptEntry)
+        if not isinstance(entry, AssistantEntry):
             continue
         assert entry.parts
         assert not isinstance(entry.parts[-1], ReasoningPart) or message.error is None
@@ -149,7 +149,7 @@ def check_history(message: Message) -> None:
         ]
         answers = entries[at + 1] if at + 1 < len(entries) else None
         if calls:
-            assert isinstance(answers, Results)
+            assert isinstance(answers, ToolResultsEntry)
             assert [result.call_id for result in answers.results] == calls
         assert (
             all(p.error is None for p in entry.parts if isinstance(p, CallPart))

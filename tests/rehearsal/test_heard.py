@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from headrace.content import TextContent
-from headrace.encoders import Options, Request, Tool
+from headrace.encoders import Options, Request, ToolSpec
 from headrace.events import JSONObject
 from headrace.messages import CallResult, Message
-from headrace.providers import CATALOGUE
+from headrace.providers import CATALOG
 from headrace.rehearsal.heard import Heard, HeardMessage, heard_from
 from headrace.rehearsal.script import call, say, think, turn
 from headrace.turn.call import body_for
@@ -47,11 +47,11 @@ def hear(dialect: str, *messages: Message, effort: str | None = None) -> Heard:
     request = Request(
         model="m",
         messages=messages,
-        system="Be kind.",
-        tools=(Tool(name="add", description="Adds.", parameters=SCHEMA),),
+        instructions="Be kind.",
+        tools=(ToolSpec(name="add", description="Adds.", parameters=SCHEMA),),
         options=Options(effort=effort),  # type: ignore[arg-type]
     )
-    return heard_from(body_for(CATALOGUE[PROVIDERS[dialect]], request), dialect)
+    return heard_from(body_for(CATALOG[PROVIDERS[dialect]], request), dialect)
 
 
 @each_dialect

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import headrace
 from headrace import Message, RequestFailed
 from headrace.content import TextContent
-from headrace.encoders import Tool
+from headrace.encoders import ToolSpec
 from headrace.messages import CallResult
 from headrace.rehearsal import model
 from headrace.rehearsal.heard import Heard, HeardMessage, HeardResult, HeardTool
@@ -220,7 +220,7 @@ def test_any_message_gets_an_answer_and_always_the_same(text: str) -> None:
 
 def ask(name: str, question: Any, transport: Any = None) -> Message:
     tools = [
-        Tool(name="calculator", parameters={"type": "object", "properties": {"expression": {}}})
+        ToolSpec(name="calculator", parameters={"type": "object", "properties": {"expression": {}}})
     ]
 
     async def run() -> Message:

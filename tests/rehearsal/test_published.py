@@ -11,8 +11,8 @@ import pydantic
 import pytest
 
 from headrace.rehearsal.script import call, error, finish, redacted, say, think, turn, usage
-from headrace.wire.framing import framing_named
-from headrace.wire.limits import DEFAULT_LIMITS
+from headrace.wire.framing import create_framing
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS
 from tests.rehearsal.scripts import DIALECTS, bytes_of
 
 TYPES = {
@@ -38,7 +38,7 @@ def judge(dialect: str) -> pydantic.TypeAdapter[Any]:
 
 
 def payloads(data: bytes) -> list[dict[str, Any]]:
-    framing = framing_named("sse", DEFAULT_LIMITS)
+    framing = create_framing("sse", DEFAULT_WIRE_LIMITS)
     frames = [frame.data for frame in [*framing.feed(data), *framing.close()]]
     return [msgspec.json.decode(frame) for frame in frames if frame != b"[DONE]"]
 

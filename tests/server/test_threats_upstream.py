@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from headrace import Limits
+from headrace import WireLimits
 from headrace.engine import Agent
 from headrace.projections.thinking import frame as thinking_frame
 from headrace.projections.ux import frame as ux_frame
@@ -25,7 +25,7 @@ from tests.server.serving import Served, frames, served
 from tests.server.test_threats_frames import read
 from tests.transport.upstream import END, KEY, Peer, head, upstream
 
-LIMITS = Limits(
+LIMITS = WireLimits(
     max_line_bytes=1 << 20,
     max_frame_bytes=1 << 20,
     max_total_bytes=8 << 20,

@@ -20,7 +20,7 @@ from headrace.transport.http import HTTPTransport
 from headrace.transport.limits import DEFAULT_HTTP_LIMITS
 from headrace.turn.open_turn import OpenTurn, open_turn, read_turn
 from headrace.wire.decoder import Decoder
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 from tests.grammar import check_grammar
 from tests.transport.drain import PATIENT, SHORT_FIRST_EVENT, SHORT_IDLE
 from tests.transport.stream import STREAMS
@@ -192,12 +192,12 @@ def endless(data: bytes, encoding: str = "identity", start: bytes = b""):
     ids=["events", "line", "frame", "comments"],
 )
 def test_an_endless_stream_ends_at_a_named_limit(data, limit):
-    limits = Limits(
+    limits = WireLimits(
         max_total_bytes=8 * 2**20, max_line_bytes=2**20, max_frame_bytes=2**20, max_parts=10**6
     )
     tracemalloc.start()
     try:
-        decoder = Decoder("chat", limits=limits, keeps_message=False)
+        decoder = Decoder("chat", wire_limits=limits, keeps_message=False)
         events = events_over(endless(data), decoder=decoder)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -275,7 +275,7 @@ def test_a_turn_that_is_closed_while_it_is_read_ends_without_a_failure():
             await turn.aclose()
             assert await reading == []
             assert await turn.next() == []
-            assert turn.decoder.failure is None
+            assert turn.decoder.error is None
 
     asyncio.run(run())
 

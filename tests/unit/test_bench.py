@@ -25,7 +25,7 @@ def decoded(stream: streams.Stream, reads: list[bytes]) -> Message:
     for read in reads:
         decoder.feed(read)
     decoder.close()
-    assert decoder.failure is None
+    assert decoder.error is None
     return decoder.message
 
 

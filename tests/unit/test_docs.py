@@ -18,19 +18,19 @@ from docs.engine import hooks_of
 from docs.grammar import GRAMMAR
 from docs.serving import ANSWERED, SENT
 from docs.watching import frame_structs, type_of
-from headrace import ChatQuirks, Limits, engine, errors, outcome, phases, testing, timeline
+from headrace import ChatQuirks, WireLimits, engine, errors, outcome, phases, testing, timeline
 from headrace import events as ev
 from headrace.cli.commands.decode.command import run as run_decode
 from headrace.cli.parser import build_parser
-from headrace.encoders import ChatRequestQuirks, Options, OutputSchema, Request, Tool
+from headrace.encoders import ChatRequestQuirks, Options, OutputSchema, Request, ToolSpec
 from headrace.encoders.chat.quirks import EFFORTS
 from headrace.phases.tracker import CompletionMode, NoticeName
 from headrace.projections import thinking
-from headrace.providers import CATALOGUE, Provider
+from headrace.providers import CATALOG, Provider
 from headrace.server.agent_config import AgentFile
 from headrace.status.reader import StatusSource
 from headrace.transport import HTTPCall, HTTPLimits, RetryPolicy, Timeouts
-from headrace.wire.detection import DIALECTS
+from headrace.wire.dialects import DIALECT_NAMES
 from headrace.wire.framing import FRAMINGS
 from tests.authored import anthropic_streams, chat_streams
 from tests.grammar import check_grammar
@@ -180,7 +180,7 @@ def test_every_error_quirk_and_limit_is_told() -> None:
     for kind in kinds:
         if issubclass(kind, errors.HeadraceError):
             assert f"## {kind.__name__}\n" in text
-    for field in (*ChatQuirks.__struct_fields__, *Limits.__struct_fields__):
+    for field in (*ChatQuirks.__struct_fields__, *WireLimits.__struct_fields__):
         assert f"| `{field}` |" in text
 
 
@@ -192,7 +192,7 @@ def test_every_word_has_its_meaning_and_no_other_does() -> None:
 
 def test_every_dialect_and_framing_is_told() -> None:
     page = (generate.DOCS / "topics" / "dialects.md").read_text("utf-8")
-    assert set(DIALECTS) <= _anchors(generate.DOCS / "topics" / "dialects.md")
+    assert set(DIALECT_NAMES) <= _anchors(generate.DOCS / "topics" / "dialects.md")
     for framing in FRAMINGS:
         assert f"| `{framing}` |" in page
 
@@ -216,7 +216,7 @@ def test_every_command_is_told_in_the_readme() -> None:
     [
         *(
             ("asking", kind)
-            for kind in (ChatRequestQuirks, Options, OutputSchema, Provider, Request, Tool)
+            for kind in (ChatRequestQuirks, Options, OutputSchema, Provider, Request, ToolSpec)
         ),
         *(("transport", kind) for kind in (HTTPCall, HTTPLimits, RetryPolicy, Timeouts)),
     ],
@@ -357,7 +357,7 @@ def test_every_rule_stands_where_providers_are_added() -> None:
 
 def test_every_provider_is_told_with_its_variables() -> None:
     page = (generate.DOCS / "providers.md").read_text("utf-8").partition("## What has")[0]
-    for provider in CATALOGUE.values():
+    for provider in CATALOG.values():
         (row,) = re.findall(rf"^\| `{provider.name}` \|.*$", page, re.MULTILINE)
         for variable in (*provider.key_variables, provider.base_url_variable):
             assert variable is None or f"`{variable}`" in row
@@ -365,12 +365,12 @@ def test_every_provider_is_told_with_its_variables() -> None:
 
 def test_every_effort_of_every_provider_is_told() -> None:
     page = (generate.DOCS / "howto" / "ask-a-model.md").read_text("utf-8")
-    for word in (*EFFORTS, *CATALOGUE):
+    for word in (*EFFORTS, *CATALOG):
         assert f"`{word}`" in page
 
 
 def test_every_meaning_of_a_field_is_used() -> None:
-    kinds: list[Any] = [ChatRequestQuirks, Options, OutputSchema, Provider, Request, Tool]
+    kinds: list[Any] = [ChatRequestQuirks, Options, OutputSchema, Provider, Request, ToolSpec]
     kinds += [HTTPCall, HTTPLimits, RetryPolicy, Timeouts, *WATCHING]
     kinds += [kind for _, kind in RUNNING]
     kinds += [AgentFile, *SENT, *ANSWERED]

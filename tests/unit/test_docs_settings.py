@@ -35,7 +35,7 @@ OPTION_ENDINGS = ("Limits", "Timeouts", "Policy", "Options", "Settings", "Quirks
 # Told as a block of a topic or a guide, beside the words that explain them.
 ELSEWHERE = {
     "ChatQuirks": "topics/dialects.md",
-    "Limits": "topics/limits.md",
+    "WireLimits": "topics/limits.md",
     "TapeLimits": "howto/report-a-broken-stream.md",
 }
 
@@ -85,7 +85,7 @@ def option_structs() -> list[type[msgspec.Struct]]:
 def test_every_field_of_every_struct_of_options_is_told_with_its_meaning() -> None:
     reference = "\n".join(one.read_text("utf-8") for one in generate.DOCS.glob("reference/*.md"))
     kinds: list[Any] = [*option_structs(), AgentFile]
-    assert {Settings, headrace.Limits} < set(kinds)
+    assert {Settings, headrace.WireLimits} < set(kinds)
     for kind in kinds:
         place = ELSEWHERE.get(kind.__name__)
         told = page(place) if place else section(reference, f"### {kind.__name__}")

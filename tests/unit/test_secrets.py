@@ -18,7 +18,7 @@ import headrace
 CANARY = "sk-CANARY-0123456789"
 _HOLDS_A_KEY = re.compile(r"headers|authorization|credential|api_key|password|secret|(?:^|_)token$")
 NO_SECRETS = {
-    # Headers that every request to a provider has: the catalogue's, and public.
+    # Headers that every request to a provider has: the catalog's, and public.
     "headrace.providers.provider.Provider",
     # A token of text, as models count them.
     "headrace.wire.dialects.xai.chunk.WireLogProb",

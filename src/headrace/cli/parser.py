@@ -176,7 +176,7 @@ def _add_ask(commands: Any) -> None:
         metavar="FILE",
         help="a text, image or document to ask about; may be given several times",
     )
-    ask.add_argument("-s", "--system", metavar="TEXT", help="instructions above the question")
+    ask.add_argument("-s", "--instructions", metavar="TEXT", help="instructions above the question")
     ask.add_argument("--effort", choices=EFFORTS, help="how hard to think")
     ask.add_argument("--max-tokens", type=int, metavar="N", help="the longest answer")
     ask.add_argument("--temperature", type=float, metavar="T", help="how freely to choose words")

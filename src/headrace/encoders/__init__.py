@@ -11,7 +11,7 @@ from headrace.encoders.request import (
     Options,
     OutputSchema,
     Request,
-    Tool,
+    ToolSpec,
     options_from,
 )
 from headrace.encoders.responses.request import encode_responses
@@ -23,7 +23,7 @@ __all__ = [
     "Options",
     "OutputSchema",
     "Request",
-    "Tool",
+    "ToolSpec",
     "encode_anthropic",
     "encode_chat",
     "encode_gemini",

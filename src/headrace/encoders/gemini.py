@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent
 from headrace.encoders.model_family import family, is_since
-from headrace.encoders.request import Effort, Options, Request, Tool, refuse
+from headrace.encoders.request import Effort, Options, Request, ToolSpec, refuse
 from headrace.encoders.resend_rules import (
     arguments_as_object,
     as_it_was,
@@ -18,17 +18,17 @@ from headrace.encoders.resend_rules import (
 from headrace.encoders.text_content import media_in, spoken, text_of
 from headrace.events import JSONObject
 from headrace.messages import (
+    AssistantEntry,
     CallPart,
     CallResult,
     MediaPart,
     OpaquePart,
     OutputPart,
     Part,
-    Prompt,
+    PromptEntry,
     ReasoningPart,
-    Reply,
-    Results,
     TextPart,
+    ToolResultsEntry,
     history,
 )
 from headrace.wire.json.value import as_object
@@ -75,7 +75,7 @@ def encode_gemini(request: Request) -> JSONObject:
 
 def _system(request: Request) -> list[str]:
     """Everything that is said above the conversation, which here is one field."""
-    said = [request.system or ""]
+    said = [request.instructions or ""]
     said += [text_of(m.content) for m in request.messages if m.role in ("system", "developer")]
     return [text for text in said if text.strip()]
 
@@ -115,7 +115,7 @@ def _tool_choice(choice: str) -> JSONObject:
     return {"mode": "ANY", "allowedFunctionNames": [choice]}
 
 
-def _tool(tool: Tool) -> JSONObject:
+def _tool(tool: ToolSpec) -> JSONObject:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -132,15 +132,15 @@ def _contents(request: Request) -> list[JSONObject]:
     signs = family(request.model) == "gemini" and is_since(request.model, _LEVELS_SINCE)
     for entry in history(request.messages):
         match entry:
-            case Prompt(role="system" | "developer"):
+            case PromptEntry(role="system" | "developer"):
                 continue
-            case Prompt():
+            case PromptEntry():
                 _say(contents, "user", [_content(part) for part in spoken(entry.content)])
-            case Reply():
+            case AssistantEntry():
                 is_ours = is_own(entry, request, "gemini")
                 calls = {call.call_id: _named(call, is_ours) for call in client_calls(entry)}
                 _say(contents, "model", _reply(entry, is_ours, signs))
-            case Results():
+            case ToolResultsEntry():
                 _say(contents, "user", _results(entry, calls, signs))
     return contents
 
@@ -172,7 +172,7 @@ def _media(media_type: str, data: str | None, url: str | None) -> JSONObject:
 # --- what the model said ----------------------------------------------------------
 
 
-def _reply(reply: Reply, is_ours: bool, signs: bool) -> list[Any]:
+def _reply(reply: AssistantEntry, is_ours: bool, signs: bool) -> list[Any]:
     made = [_part(part, is_ours) for part in reply.parts]
     parts = [part for part in made if part is not None]
     if signs:
@@ -234,7 +234,9 @@ def _provider_call(call: CallPart) -> JSONObject:
 # --- results ----------------------------------------------------------------------
 
 
-def _results(entry: Results, calls: dict[str, JSONObject], signs: bool) -> list[JSONObject]:
+def _results(
+    entry: ToolResultsEntry, calls: dict[str, JSONObject], signs: bool
+) -> list[JSONObject]:
     """Since Gemini 3 images stand in a response; before, they stand after all of them."""
     responses = [_response(result, calls) for result in entry.results]
     shown = [[_content(m) for m in media_in(result.content)] for result in entry.results]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.content import ImageContent
-from headrace.encoders.request import Effort, Options, Request, Tool, refuse
+from headrace.encoders.request import Effort, Options, Request, ToolSpec, refuse
 from headrace.encoders.resend_rules import arguments_as_object, client_calls, is_own, name_of
 from headrace.encoders.text_content import images_in, media_in, spoken, text_of
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import (
+    AssistantEntry,
     CallPart,
     CallResult,
-    Prompt,
+    PromptEntry,
     ReasoningPart,
-    Reply,
-    Results,
     TextPart,
+    ToolResultsEntry,
     history,
 )
 
@@ -61,7 +61,7 @@ def _named(options: Options) -> JSONObject:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _tool(tool: Tool) -> JSONObject:
+def _tool(tool: ToolSpec) -> JSONObject:
     function = {
         "name": tool.name,
         "description": tool.description,
@@ -75,22 +75,22 @@ def _tool(tool: Tool) -> JSONObject:
 
 def _messages(request: Request) -> list[JSONObject]:
     messages: list[JSONObject] = []
-    if request.system:
-        messages.append({"role": "system", "content": request.system})
+    if request.instructions:
+        messages.append({"role": "system", "content": request.instructions})
     names: dict[str, str] = {}
     for entry in history(request.messages):
         match entry:
-            case Prompt():
+            case PromptEntry():
                 messages += _prompt(entry)
-            case Reply():
+            case AssistantEntry():
                 names = {call.call_id: name_of(call) for call in client_calls(entry)}
                 messages += _reply(entry, is_own(entry, request, "ollama"))
-            case Results():
+            case ToolResultsEntry():
                 messages += [_result(result, names) for result in entry.results]
     return messages
 
 
-def _prompt(prompt: Prompt) -> list[JSONObject]:
+def _prompt(prompt: PromptEntry) -> list[JSONObject]:
     content = spoken(prompt.content)
     for entry in media_in(content):
         if not isinstance(entry, ImageContent) or entry.data is None:
@@ -108,7 +108,7 @@ def _images(content: Any) -> JSONObject:
     return {"images": images} if images else {}
 
 
-def _reply(reply: Reply, is_ours: bool) -> list[JSONObject]:
+def _reply(reply: AssistantEntry, is_ours: bool) -> list[JSONObject]:
     text = "".join(part.text for part in reply.parts if isinstance(part, TextPart))
     thought = "".join(part.text for part in reply.parts if isinstance(part, ReasoningPart))
     calls = [_call(call) for call in client_calls(reply)]

@@ -14,7 +14,7 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 """How hard to think; every provider's own knob is mapped from it."""
 
 
-class Tool(msgspec.Struct, frozen=True, kw_only=True):
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that the model may call."""
 
     name: str
@@ -68,8 +68,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     messages: tuple[Message, ...]
     provider: str | None = None
-    system: str | None = None
-    tools: tuple[Tool, ...] = ()
+    instructions: str | None = None
+    tools: tuple[ToolSpec, ...] = ()
     options: Options = Options()
 
     @property

@@ -12,14 +12,14 @@ import msgspec
 from headrace.encoders.model_family import family
 from headrace.encoders.request import Request
 from headrace.encoders.text_content import encoded
-from headrace.messages import CallPart, OpaquePart, Part, Reply
+from headrace.messages import AssistantEntry, CallPart, OpaquePart, Part
 from headrace.wire.json.value import as_object
 
 _decode_shallow = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _MADE_UP = re.compile(r"call_\d+(~\d+)?")
 
 
-def is_own(reply: Reply, request: Request, dialect: str) -> bool:
+def is_own(reply: AssistantEntry, request: Request, dialect: str) -> bool:
     """Whether this model made the reply: seals are good only where they were made. What
     was never told (a recorded stream without a provider) does not speak against it."""
     return (
@@ -37,7 +37,7 @@ def grouped(parts: Iterable[Part]) -> list[list[Part]]:
     return list(items.values())
 
 
-def client_calls(reply: Reply) -> Iterator[CallPart]:
+def client_calls(reply: AssistantEntry) -> Iterator[CallPart]:
     """The calls that are ours to answer."""
     for part in reply.parts:
         if isinstance(part, CallPart) and part.executor == "client":
@@ -58,7 +58,7 @@ class CallIds:
         self._taken: set[str] = set()
         self._now: dict[str, str] = {}
 
-    def begin(self, reply: Reply, is_ours: bool) -> None:
+    def begin(self, reply: AssistantEntry, is_ours: bool) -> None:
         """A reply begins: its calls, and the results after it, have their ids from here.
         What a provider ran goes back only to that provider, but then under an id as well."""
         self._now = {}

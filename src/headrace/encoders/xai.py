@@ -4,21 +4,21 @@ stateless: nothing is left with the provider, and reasoning goes back encrypted.
 from __future__ import annotations
 
 from headrace.content import Content, FileContent, ImageContent, data_url
-from headrace.encoders.request import Effort, Options, Request, Tool
+from headrace.encoders.request import Effort, Options, Request, ToolSpec
 from headrace.encoders.resend_rules import CallIds, arguments_as_written, is_own, name_of
 from headrace.encoders.text_content import encoded, file_text, images_in, spoken, text_of
 from headrace.events import JSONObject
 from headrace.messages import (
+    AssistantEntry,
     CallPart,
     CallResult,
     OutputPart,
     Part,
-    Prompt,
+    PromptEntry,
     ReasoningPart,
     RedactedPart,
-    Reply,
-    Results,
     TextPart,
+    ToolResultsEntry,
     history,
 )
 
@@ -82,7 +82,7 @@ def _tool_choice(choice: str) -> JSONObject:
     return {"mode": _MODES[choice]} if choice in _MODES else {"function_name": choice}
 
 
-def _tool(tool: Tool) -> JSONObject:
+def _tool(tool: ToolSpec) -> JSONObject:
     function: JSONObject = {
         "name": tool.name,
         "description": tool.description,
@@ -97,23 +97,23 @@ def _tool(tool: Tool) -> JSONObject:
 def _messages(request: Request) -> list[JSONObject]:
     messages: list[JSONObject] = []
     ids = CallIds()
-    if request.system:
-        messages.append({"role": "ROLE_SYSTEM", "content": [{"text": request.system}]})
+    if request.instructions:
+        messages.append({"role": "ROLE_SYSTEM", "content": [{"text": request.instructions}]})
     for entry in history(request.messages):
         match entry:
-            case Prompt():
+            case PromptEntry():
                 messages += _prompt(entry)
-            case Reply():
+            case AssistantEntry():
                 is_ours = is_own(entry, request, "xai")
                 ids.begin(entry, is_ours)
                 messages += _Replay(entry, is_ours, ids).messages()
-            case Results():
+            case ToolResultsEntry():
                 messages += [_result(result, ids) for result in entry.results]
                 messages += _shown_images(entry.results)
     return messages
 
 
-def _prompt(prompt: Prompt) -> list[JSONObject]:
+def _prompt(prompt: PromptEntry) -> list[JSONObject]:
     content = [_content(entry) for entry in spoken(prompt.content)]
     role = "ROLE_USER" if prompt.role == "user" else "ROLE_SYSTEM"
     return [{"role": role, "content": content}] if content else []
@@ -153,7 +153,7 @@ class _Replay:
     """One reply as messages, one for each output that it had: a step of the model with its
     calls, and after it what the provider's own tools gave back. So does xAI's own client."""
 
-    def __init__(self, reply: Reply, is_ours: bool, ids: CallIds) -> None:
+    def __init__(self, reply: AssistantEntry, is_ours: bool, ids: CallIds) -> None:
         self._is_ours = is_ours
         self._ids = ids
         self._outputs: dict[int, list[Part]] = {}

@@ -22,7 +22,7 @@ from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
 from headrace.turn.api import Input, messages_of
 from headrace.turn.model import Model, SharedTransport, model_for
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 
 class Agent:
@@ -41,7 +41,7 @@ class Agent:
         tools: Sequence[Tool | Callable[..., Any]] = (),
         middleware: Sequence[Middleware] = (),
         limits: RunLimits = DEFAULT_RUN_LIMITS,
-        wire_limits: Limits = DEFAULT_LIMITS,
+        wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
         policy: RetryPolicy = DEFAULT_POLICY,
         base_url: str | None = None,
         api_key: str | None = None,
@@ -97,7 +97,7 @@ class Agent:
             model=model.endpoint.model,
             provider=model.endpoint.provider.name,
             messages=(*history, *asked),
-            system=self.instructions,
+            instructions=self.instructions,
             tools=self.tools.requests,
             options=self.options,
         )

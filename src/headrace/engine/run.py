@@ -21,7 +21,7 @@ from headrace.events import Record, RunFailed, RunFinished
 from headrace.messages import Message
 from headrace.outcome import ErrorInfo, FinishReason, aborted
 from headrace.secrets.scrub import scrub
-from headrace.shield import unhindered
+from headrace.shield import run_shielded
 from headrace.transport.loop_thread import LoopThread, shared_loop
 from headrace.usage import Usage
 
@@ -220,7 +220,7 @@ class Run:
         try:
             with loop.timer(self._plan.limits.run_timeout_s, "run_timeout_s"):
                 end = await self._played(loop)
-            await unhindered(loop.finish(end))
+            await run_shielded(loop.finish(end))
         finally:
             if forget is not None:
                 forget()
@@ -273,7 +273,7 @@ class Run:
     async def _ending(self, loop: Loop, why: str, *, was_stopped: bool = False) -> None:
         self._is_ending = True
         self._was_stopped = was_stopped
-        await unhindered(loop.abort(why))
+        await run_shielded(loop.abort(why))
 
     # -- what is known, at any moment
 

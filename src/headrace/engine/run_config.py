@@ -11,7 +11,7 @@ from headrace.engine.middleware.chain import Chain
 from headrace.tools import Toolset
 from headrace.transport.retry import RetryPolicy
 from headrace.turn.model import Model
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +23,6 @@ class Plan:
     tools: Toolset
     chain: Chain
     limits: RunLimits
-    wire_limits: Limits
+    wire_limits: WireLimits
     policy: RetryPolicy
     compactor: Compactor | None = None

@@ -19,7 +19,13 @@ from headrace.messages.message import (
     TextPart,
     Turn,
 )
-from headrace.messages.provider_history import Entry, Prompt, Reply, Results, history
+from headrace.messages.provider_history import (
+    AssistantEntry,
+    HistoryEntry,
+    PromptEntry,
+    ToolResultsEntry,
+    history,
+)
 
 __all__ = [
     "Activity",
@@ -27,18 +33,18 @@ __all__ = [
     "CallPart",
     "CallResult",
     "Citation",
-    "Entry",
+    "HistoryEntry",
     "MediaPart",
     "Message",
     "OpaquePart",
     "OutputEnd",
     "OutputPart",
     "Part",
-    "Prompt",
+    "PromptEntry",
     "ReasoningPart",
     "RedactedPart",
-    "Reply",
-    "Results",
+    "AssistantEntry",
+    "ToolResultsEntry",
     "Seal",
     "TextPart",
     "Turn",

@@ -30,14 +30,14 @@ NOT_RUN = "The call was not run: the run ended before it."
 """The answer to a call that nobody has answered."""
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class PromptEntry(msgspec.Struct, frozen=True):
     """What somebody other than the model said."""
 
     role: str
     content: tuple[Content, ...]
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class AssistantEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What the model said in one turn, and who it was: seals are good only there."""
 
     parts: tuple[Part, ...]
@@ -47,32 +47,32 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     response_id: str | None = None
 
 
-class Results(msgspec.Struct, frozen=True):
+class ToolResultsEntry(msgspec.Struct, frozen=True):
     """The answers to all our calls of the reply before, in the order of the calls."""
 
     results: tuple[CallResult, ...]
 
 
-Entry: TypeAlias = Prompt | Reply | Results
+HistoryEntry: TypeAlias = PromptEntry | AssistantEntry | ToolResultsEntry
 
 
-def history(messages: Iterable[Message]) -> list[Entry]:
+def history(messages: Iterable[Message]) -> list[HistoryEntry]:
     """The conversation as alternating prompts, replies and results."""
     return [entry for message in messages for entry in _entries(message)]
 
 
-def _entries(message: Message) -> Iterator[Entry]:
+def _entries(message: Message) -> Iterator[HistoryEntry]:
     if message.role != "assistant":
-        yield Prompt(message.role, message.content)
+        yield PromptEntry(message.role, message.content)
         return
     for turn in message.turns:
         yield from _entries_of_turn(turn)
 
 
-def _entries_of_turn(turn: Turn) -> Iterator[Entry]:
+def _entries_of_turn(turn: Turn) -> Iterator[HistoryEntry]:
     parts = _replayable(turn)
     if parts:
-        yield Reply(
+        yield AssistantEntry(
             parts=parts,
             provider=turn.provider,
             dialect=turn.dialect,
@@ -81,9 +81,9 @@ def _entries_of_turn(turn: Turn) -> Iterator[Entry]:
         )
         results = tuple(_answers(parts, turn.results))
         if results:
-            yield Results(results)
+            yield ToolResultsEntry(results)
     if turn.nudge:
-        yield Prompt("user", (TextContent(turn.nudge),))
+        yield PromptEntry("user", (TextContent(turn.nudge),))
 
 
 def _replayable(turn: Turn) -> tuple[Part, ...]:

@@ -11,7 +11,7 @@ import msgspec
 from headrace.errors import UsageError
 from headrace.events import CitationAdded, PhaseChanged, Record, ToolCallFinished, ToolCallMalformed
 from headrace.phases.tracker import CompletionMode, Notice, OutputContext, PhaseTracker
-from headrace.shield import unhindered
+from headrace.shield import run_shielded
 from headrace.usage import Usage
 
 Told: TypeAlias = Awaitable[object] | object
@@ -76,7 +76,7 @@ async def consume_async(
                 is_calling = False
     finally:
         if not is_calling:
-            await unhindered(_tell_all(consumer, tracker.close()))
+            await run_shielded(_tell_all(consumer, tracker.close()))
 
 
 async def _tell_all(consumer: Consumer, notices: list[Notice]) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from headrace.address import host_of, is_this_machine
 from headrace.errors import UsageError
-from headrace.providers.catalogue import CATALOGUE
+from headrace.providers.catalog import CATALOG
 from headrace.providers.provider import Provider
 
 
@@ -76,11 +76,11 @@ def _split(model: str) -> tuple[Provider, str]:
     name, colon, rest = model.partition(":")
     if not colon or not rest:
         raise UsageError(f"a model is named provider:model, such as openai:gpt-5, not {model!r}")
-    if name not in CATALOGUE:
-        near = get_close_matches(name, CATALOGUE, n=1)
-        hint = f"; did you mean {near[0]}?" if near else f": there are {', '.join(CATALOGUE)}"
+    if name not in CATALOG:
+        near = get_close_matches(name, CATALOG, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f": there are {', '.join(CATALOG)}"
         raise UsageError(f"no provider {name!r}{hint}")
-    return CATALOGUE[name], rest
+    return CATALOG[name], rest
 
 
 def _from_environ(provider: Provider, environ: Mapping[str, str]) -> str | None:

@@ -1,4 +1,4 @@
-"""One row of the catalogue: all that is known about a provider, as data."""
+"""One row of the catalog: all that is known about a provider, as data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from headrace.encoders.chat.quirks import DEFAULT_RULES, ChatRequestQuirks
+from headrace.encoders.chat.quirks import DEFAULT_REQUEST_QUIRKS, ChatRequestQuirks
 from headrace.wire.dialects.chat import DEFAULT_QUIRKS, ChatQuirks
 
 Auth: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "none"]
@@ -35,7 +35,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     quirks: ChatQuirks = DEFAULT_QUIRKS
     """How its chat streams differ; other grammars have no quirks."""
-    rules: ChatRequestQuirks = DEFAULT_RULES
+    request_quirks: ChatRequestQuirks = DEFAULT_REQUEST_QUIRKS
     """How its chat requests differ."""
     source: str = ""
     """Where these facts are from."""

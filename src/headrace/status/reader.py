@@ -58,7 +58,7 @@ class StatusReader:
         if record.path:
             return []
         if type(event) is not ReasoningDelta:
-            return self._seldom(record)
+            return self._handle_rare(record)
         thought = self._thoughts.get(event.part)
         status = None if thought is None else thought.feed(event.text)[1]
         return [] if status is None else self.show(status, record.at_ms)
@@ -76,7 +76,7 @@ class StatusReader:
             rest += "".join(thought.rest() for thought in self._thoughts.values())
         return rest
 
-    def _seldom(self, record: Record) -> list[StatusChanged]:
+    def _handle_rare(self, record: Record) -> list[StatusChanged]:
         event, at_ms = record.event, record.at_ms
         match event:
             case ReasoningStarted() if self._is_ours(event.output):

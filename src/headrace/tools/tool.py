@@ -77,9 +77,9 @@ class Tool:
         return self._slots.setdefault(loop, asyncio.Semaphore(self.max_concurrent))
 
     @property
-    def request(self) -> encoders.Tool:
+    def request(self) -> encoders.ToolSpec:
         """What a provider is told."""
-        return encoders.Tool(
+        return encoders.ToolSpec(
             name=self.name,
             description=self.description,
             parameters=self.parameters,

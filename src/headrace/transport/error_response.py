@@ -18,7 +18,7 @@ from headrace.errors import RequestFailed
 from headrace.outcome import ErrorCategory, ErrorInfo
 from headrace.transport.call_secrets import Secrets, address_of
 from headrace.transport.transport import HTTPCall
-from headrace.wire.error import failure_from
+from headrace.wire.error import parse_error
 from headrace.wire.json.value import as_list, as_object, as_objects, as_text
 
 _REQUEST_IDS = ("x-request-id", "request-id", "x-goog-request-id", "apim-request-id")
@@ -37,7 +37,7 @@ def refused(call: HTTPCall, status: int, headers: Mapping[str, str], body: bytes
     text = secrets.hide(body.decode("utf-8", "replace"))
     error = _error_in(text)
     # A 200 that holds an error says nothing by its status.
-    failure = failure_from(error, status=status if status >= 400 else None)
+    failure = parse_error(error, status=status if status >= 400 else None)
     failure = _with_details(failure, error, status)
     message = failure.message if error is not None else _without_json(text, headers)
     return RequestFailed(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from headrace.content import Content, TextContent
-from headrace.encoders import Request, Tool, options_from
+from headrace.encoders import Request, ToolSpec, options_from
 from headrace.errors import UsageError
 from headrace.messages import Message
 from headrace.recording.recorder import RecordingTransport
@@ -15,7 +15,7 @@ from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
 from headrace.turn.model import model_for
 from headrace.turn.turn_stream import TurnStream
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 Input: TypeAlias = str | Content | Message | Sequence[str | Content] | Sequence[Message]
 """A question, its parts, or a whole conversation."""
@@ -25,14 +25,14 @@ def stream(
     model: str,
     input: Input,
     *,
-    system: str | None = None,
-    tools: Sequence[Tool] = (),
+    instructions: str | None = None,
+    tools: Sequence[ToolSpec] = (),
     base_url: str | None = None,
     api_key: str | None = None,
     transport: Transport | None = None,
     policy: RetryPolicy = DEFAULT_POLICY,
     record: str | Path | None = None,
-    limits: Limits = DEFAULT_LIMITS,
+    wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
     **options: Any,
 ) -> TurnStream:
     """One turn of a model, as a stream of events to enter and iterate.
@@ -47,13 +47,13 @@ def stream(
         model=asked.endpoint.model,
         provider=asked.endpoint.provider.name,
         messages=tuple(messages_of(input)),
-        system=system,
+        instructions=instructions,
         tools=tuple(tools),
         options=options_from(options),
     )
     return TurnStream(
         asked.call(request),
-        lambda: asked.decoder(limits),
+        lambda: asked.decoder(wire_limits),
         asked.transport if record is None else RecordingTransport(asked.transport, record),
         policy=policy,
         owns_transport=transport is None,

@@ -22,7 +22,7 @@ def body_for(provider: Provider, request: Request) -> JSONObject:
     """The provider's JSON for a request."""
     match provider.dialect:
         case "chat":
-            return encode_chat(request, provider.rules)
+            return encode_chat(request, provider.request_quirks)
         case "anthropic":
             return encode_anthropic(request)
         case "responses":
@@ -34,7 +34,7 @@ def body_for(provider: Provider, request: Request) -> JSONObject:
         case "xai":
             return encode_xai(request)
         case other:
-            raise AssertionError(f"the catalogue names a dialect without an encoder: {other}")
+            raise AssertionError(f"the catalog names a dialect without an encoder: {other}")
 
 
 def call_for(endpoint: Endpoint, request: Request) -> HTTPCall:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from headrace.encoders import Request
 from headrace.errors import UsageError
-from headrace.providers import CATALOGUE, Endpoint, Provider, resolve
+from headrace.providers import CATALOG, Endpoint, Provider, resolve
 from headrace.transport.transport import HTTPCall, Transport
 from headrace.turn.call import call_for
 from headrace.wire.decoder import Decoder
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 
 class Model:
@@ -33,7 +33,11 @@ class Model:
         return call_for(self.endpoint, request)
 
     def decoder(
-        self, limits: Limits = DEFAULT_LIMITS, *, first_item: int = 0, first_part: int = 0
+        self,
+        wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
+        *,
+        first_item: int = 0,
+        first_part: int = 0,
     ) -> Decoder:
         """A decoder for one turn of it."""
         provider = self.endpoint.provider
@@ -41,7 +45,7 @@ class Model:
             provider.dialect,
             framing=provider.framing,
             provider=provider.name,
-            limits=limits,
+            wire_limits=wire_limits,
             quirks=provider.quirks,
             keeps_message=False,
             first_item=first_item,
@@ -99,7 +103,7 @@ def is_rehearsal(model: str | Model) -> bool:
     """Whether it is the stand-in, by its provider; what no provider is named for is not."""
     if isinstance(model, Model):
         return model.endpoint.provider.is_rehearsal
-    provider = CATALOGUE.get(model.partition(":")[0])
+    provider = CATALOG.get(model.partition(":")[0])
     return provider is not None and provider.is_rehearsal
 
 

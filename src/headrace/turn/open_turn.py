@@ -174,7 +174,7 @@ class OpenTurn:
     @property
     def refusal(self) -> ErrorInfo | None:
         """What the provider said instead of a first event, where it may be asked again."""
-        failure = self.decoder.failure
+        failure = self.decoder.error
         if failure is None or not failure.retryable:
             return None
         is_all = all(isinstance(event, TurnStarted | TurnFailed) for event in self._waiting)

@@ -10,15 +10,15 @@ from headrace.events import OutputsKind, Record, TurnEvent
 from headrace.messages import Message, fold
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.usage import Usage
-from headrace.wire.detection import DIALECTS, ONLY_DIALECTS, detect
-from headrace.wire.dialects.chat import DEFAULT_QUIRKS, ChatDialect, ChatQuirks
-from headrace.wire.dialects.dialect import Dialect
-from headrace.wire.dialects.xai import XAIDialect
-from headrace.wire.framing import BY_LINE, framing_named
+from headrace.wire.detection import detect, dialect_of_framing
+from headrace.wire.dialects import load_dialect
+from headrace.wire.dialects.chat import DEFAULT_QUIRKS, ChatQuirks
+from headrace.wire.dialects.dialect import JSONDialect
+from headrace.wire.framing import LINE_FRAMINGS, create_framing
 from headrace.wire.framing.frame import Frame
 from headrace.wire.framing.splitter import CR, LF
 from headrace.wire.ledger import Ledger
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 # A stream that has not said what it speaks by then is taken for the commonest grammar.
 _MAX_UNDECIDED_FRAMES = 16
@@ -51,26 +51,30 @@ class Decoder:
         *,
         framing: str = "sse",
         provider: str | None = None,
-        limits: Limits = DEFAULT_LIMITS,
+        wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
         first_item: int = 0,
         first_part: int = 0,
         keeps_message: bool = True,
         quirks: ChatQuirks = DEFAULT_QUIRKS,
         outputs: OutputsKind | None = None,
     ) -> None:
-        self._limits = limits
+        self._limits = wire_limits
         self._outputs: OutputsKind | None = outputs
         self._provider = provider
         self._numbers = (first_item, first_part)
-        self._quirks = quirks
-        self._framing = framing_named(framing, limits)
+        self._options: dict[str, Any] = {
+            "quirks": quirks,
+            "keeps_logprobs": quirks.keeps_logprobs,
+            "is_outputs_kind_given": outputs is not None,
+        }
+        self._framing = create_framing(framing, wire_limits)
         self._frames = self._framing.feed
-        self._tiny_bytes = _TINY_BYTES if framing in BY_LINE else 0
+        self._tiny_bytes = _TINY_BYTES if framing in LINE_FRAMINGS else 0
         self._joined = bytearray()
-        self._dialect: Dialect | None = None
+        self._dialect: JSONDialect[Any] | None = None
         self._undecided: list[Frame] = []
         self._undecided_bytes = 0
-        self._room = limits.max_total_bytes
+        self._room = wire_limits.max_total_bytes
         self._is_closed = False
         self._is_broken = False
         self._made: list[TurnEvent] = []
@@ -78,7 +82,7 @@ class Decoder:
         self._take: Callable[[Frame], None] = self._read
         self._events: list[TurnEvent] | None = [] if keeps_message else None
         self.ignored_frames = 0
-        dialect = dialect or ONLY_DIALECTS.get(framing)
+        dialect = dialect or dialect_of_framing(framing)
         if dialect is not None:
             self._speak(dialect)
 
@@ -199,38 +203,28 @@ class Decoder:
         if name is not None:
             self._speak(name)
 
-    def _spoken(self) -> Dialect:
+    def _spoken(self) -> JSONDialect[Any]:
         if self._dialect is None:
             self._speak(_FALLBACK_DIALECT)
         assert self._dialect is not None
         return self._dialect
 
     def _speak(self, name: str) -> None:
-        kind = DIALECTS.get(name)
-        if kind is None:
-            raise UsageError(f"no dialect {name!r}: there are {', '.join(DIALECTS)}")
+        dialect_class = load_dialect(name)
         ledger = Ledger(
             name,
             provider=self._provider,
-            outputs=self._outputs or kind.outputs,
+            outputs=self._outputs or dialect_class.outputs,
             limits=self._limits,
             first_item=self._numbers[0],
             first_part=self._numbers[1],
         )
-        self._dialect = kind(ledger, limits=self._limits, **self._options(kind))
+        options = {option: self._options[option] for option in dialect_class.decoder_options}
+        self._dialect = dialect_class(ledger, limits=self._limits, **options)
         self._made, self._ledger, self._take = ledger.events, ledger, self._dialect.feed
         waiting, self._undecided = self._undecided, []
         for frame in waiting:
             self._read(frame)
-
-    def _options(self, kind: type) -> dict[str, Any]:
-        """What a grammar is told beside its ledger."""
-        if kind is ChatDialect:
-            return {"quirks": self._quirks}
-        if kind is XAIDialect:
-            is_told = self._outputs is not None
-            return {"keeps_logprobs": self._quirks.keeps_logprobs, "is_kind_told": is_told}
-        return {}
 
     def _break(self, error: WireError) -> None:
         """The bytes break the format: one terminal event says so."""
@@ -250,7 +244,7 @@ class Decoder:
     @property
     def dialect(self) -> str | None:
         """The name of the dialect, once it is known."""
-        return None if self._dialect is None else getattr(self._dialect, "name", None)
+        return None if self._dialect is None else self._dialect.name
 
     @property
     def is_finished(self) -> bool:
@@ -274,9 +268,9 @@ class Decoder:
         return None if self._dialect is None else self._dialect.ledger.finish_reason
 
     @property
-    def failure(self) -> ErrorInfo | None:
+    def error(self) -> ErrorInfo | None:
         """What broke the turn, if something did."""
-        return None if self._dialect is None else self._dialect.ledger.failure
+        return None if self._dialect is None else self._dialect.ledger.error
 
     @property
     def skipped_frames(self) -> int:

@@ -1,49 +1,32 @@
-"""Which dialect a stream speaks, from its first frames."""
+"""Detection of the dialect that a stream uses, from its framing or its first frames."""
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from functools import cache
 
-from headrace.wire.dialects.anthropic import AnthropicDialect
-from headrace.wire.dialects.chat import ChatDialect
-from headrace.wire.dialects.gemini import GeminiDialect
-from headrace.wire.dialects.ollama import OllamaDialect
-from headrace.wire.dialects.responses import ResponsesDialect
-from headrace.wire.dialects.xai import XAIDialect
+from headrace.wire.dialects import DIALECT_NAMES, load_dialect
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import NotJSON, parse
 from headrace.wire.json.value import as_object
 
-_AnyDialect: TypeAlias = (
-    type[ChatDialect]
-    | type[AnthropicDialect]
-    | type[ResponsesDialect]
-    | type[GeminiDialect]
-    | type[OllamaDialect]
-    | type[XAIDialect]
-)
-DIALECTS: Final[dict[str, _AnyDialect]] = {
-    "chat": ChatDialect,
-    "anthropic": AnthropicDialect,
-    "responses": ResponsesDialect,
-    "gemini": GeminiDialect,
-    "ollama": OllamaDialect,
-    "xai": XAIDialect,
-}
-"""The dialects by name."""
 
-ONLY_DIALECTS: Final = {"grpc": "xai"}
-"""The dialect of a framing that one alone speaks: nothing is left to detect."""
+@cache
+def dialect_of_framing(framing: str) -> str | None:
+    """Return the dialect of a framing that only one dialect uses, or None."""
+    return next((n for n in DIALECT_NAMES if load_dialect(n).only_framing == framing), None)
 
 
 def detect(frame: Frame, max_depth: int) -> str | None:
-    """The name of the only dialect that this frame can belong to; None where the frame
-    tells nothing (a ping, a comment, garbage). Raises `LimitExceeded` for the depth."""
+    """Return the name of the only dialect that this frame can belong to.
+
+    Returns None if the frame is no evidence, such as a ping, a comment or garbage. Raises
+    `LimitExceeded` if the payload is nested deeper than `max_depth`.
+    """
     if frame.data.strip() == b"[DONE]":
         return "chat"
     try:
         payload = as_object(parse(frame.data, max_depth))
     except NotJSON:
         return None
-    found = [name for name, dialect in DIALECTS.items() if dialect.recognises(payload)]
-    return found[0] if len(found) == 1 else None
+    names = [name for name in DIALECT_NAMES if load_dialect(name).recognizes(payload)]
+    return names[0] if len(names) == 1 else None

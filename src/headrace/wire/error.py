@@ -83,7 +83,7 @@ _OVERFLOW = re.compile(
 )
 
 
-def categorise(
+def categorize(
     *, code: str | None = None, kind: str | None = None, status: int | None = None
 ) -> ErrorCategory:
     """By whole words, the code's first; then by the HTTP status; never by a substring."""
@@ -99,7 +99,7 @@ def categorise(
     return "unknown"
 
 
-def failure_from(error: Any, *, status: int | None = None) -> ErrorInfo:
+def parse_error(error: Any, *, status: int | None = None) -> ErrorInfo:
     """A provider's error, in any of its shapes: an object, an object in an `error`
     field, or just a text."""
     outer = as_object(error)
@@ -108,7 +108,7 @@ def failure_from(error: Any, *, status: int | None = None) -> ErrorInfo:
     told = {**outer, **{name: value for name, value in inner.items() if value is not None}}
     code = _first(told, "code", "status_code", "http_code", "error_code")
     kind = _first(told, "type", "error_type", "status")
-    category = categorise(code=code, kind=kind, status=status)
+    category = categorize(code=code, kind=kind, status=status)
     message = _words(error) or _first(told, "message", "detail", "msg", "status_msg", "error")
     if category == "invalid_request" and _OVERFLOW.search((message or "")[:MAX_MESSAGE_CHARS]):
         category = "context_overflow"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class WireLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Past one of these the stream ends with a failure that names the limit.
 
     The defaults are wide enough for a generated image in base64 on one line, and
@@ -36,4 +36,4 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Frames that are no JSON, or not of the dialect, in one turn."""
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_WIRE_LIMITS = WireLimits()

@@ -105,7 +105,16 @@ def test_a_recording_can_be_decoded_again(capsys: Capture, tmp_path: Path) -> No
 
 
 def test_options_reach_the_provider(capsys: Capture) -> None:
-    given = ["--system", "Brief.", "--effort", "none", "--max-tokens", "7", "--temperature", "0"]
+    given = [
+        "--instructions",
+        "Brief.",
+        "--effort",
+        "none",
+        "--max-tokens",
+        "7",
+        "--temperature",
+        "0",
+    ]
     with provider(ANSWER) as (address, bodies):
         assert ask(*given, "hi", address=address) == 0
     body = json.loads(bodies[0])

@@ -26,7 +26,7 @@ from headrace.cli.commands.doctor.machine import clock_finding
 from headrace.cli.commands.doctor.package import extras_of, numbers
 from headrace.cli.main import main
 from headrace.cli.parser import build_parser
-from headrace.providers import CATALOGUE
+from headrace.providers import CATALOG
 from headrace.server.storage.data_folder import DataFolder
 from headrace.server.storage.migrations import MIGRATIONS
 from tests.server.serving import scripted, served
@@ -38,7 +38,7 @@ KEY = "sk-CANARY-0123456789abcdef"
 
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    for provider in CATALOGUE.values():
+    for provider in CATALOG.values():
         for name in provider.key_variables:
             monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("HEADRACE_MODEL", raising=False)

@@ -6,18 +6,18 @@ from typing import Any
 
 from headrace.content import TextContent
 from headrace.messages import (
+    AssistantEntry,
     CallPart,
     CallResult,
     Message,
     OutputPart,
     Part,
-    Prompt,
+    PromptEntry,
     ReasoningPart,
     RedactedPart,
-    Reply,
-    Results,
     Seal,
     TextPart,
+    ToolResultsEntry,
     Turn,
     history,
 )
@@ -54,21 +54,31 @@ def said(
 
 
 def replayed(message: Message) -> list[int]:
-    return [p.part for entry in history([message]) if isinstance(entry, Reply) for p in entry.parts]
+    return [
+        p.part
+        for entry in history([message])
+        if isinstance(entry, AssistantEntry)
+        for p in entry.parts
+    ]
 
 
 def answers(message: Message) -> list[CallResult]:
-    return [r for e in history([message]) if isinstance(e, Results) for r in e.results]
+    return [r for e in history([message]) if isinstance(e, ToolResultsEntry) for r in e.results]
 
 
 def test_a_conversation_is_prompts_replies_and_results_in_order() -> None:
     result = CallResult(call_id="c0", content=(TextContent("42"),))
     asked = Message(role="user", content=(TextContent("how many?"),))
     entries = history([asked, said(call(0), results=(result,), finish=TOOL_USE), asked])
-    assert [type(entry) for entry in entries] == [Prompt, Reply, Results, Prompt]
-    assert entries[0] == Prompt("user", (TextContent("how many?"),))
-    assert entries[2] == Results((result,))
-    assert isinstance(entries[1], Reply)
+    assert [type(entry) for entry in entries] == [
+        PromptEntry,
+        AssistantEntry,
+        ToolResultsEntry,
+        PromptEntry,
+    ]
+    assert entries[0] == PromptEntry("user", (TextContent("how many?"),))
+    assert entries[2] == ToolResultsEntry((result,))
+    assert isinstance(entries[1], AssistantEntry)
     assert entries[1].dialect == "anthropic"
 
 

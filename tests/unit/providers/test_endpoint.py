@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import UsageError
-from headrace.providers import CATALOGUE, Provider, find_key, resolve
-from headrace.wire.detection import DIALECTS
+from headrace.providers import CATALOG, Provider, find_key, resolve
+from headrace.wire.dialects import DIALECT_NAMES
 from headrace.wire.framing import FRAMINGS
 
 KEY = "sk-CANARY-0123456789"
@@ -81,9 +81,9 @@ def test_an_endpoint_never_shows_its_key() -> None:
     assert KEY not in str(endpoint)
 
 
-@pytest.mark.parametrize("provider", CATALOGUE.values(), ids=CATALOGUE)
+@pytest.mark.parametrize("provider", CATALOG.values(), ids=CATALOG)
 def test_every_row_is_whole(provider: Provider) -> None:
-    assert provider.dialect in DIALECTS
+    assert provider.dialect in DIALECT_NAMES
     assert provider.framing in FRAMINGS
     assert provider.source.startswith("https://")
     assert provider.path.startswith("/")
@@ -98,7 +98,7 @@ def test_every_row_is_whole(provider: Provider) -> None:
 
 
 def test_empty_variables_are_no_keys() -> None:
-    provider = CATALOGUE["gemini"]
+    provider = CATALOG["gemini"]
     assert find_key(provider, {"GEMINI_API_KEY": "", "GOOGLE_API_KEY": "g"}) == "g"
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import headrace
-from headrace import Message, Tool, UsageError
+from headrace import Message, ToolSpec, UsageError
 from headrace import events as ev
 from headrace.content import ImageContent, TextContent
 from headrace.recording import ReplayTransport
@@ -95,8 +95,8 @@ def test_what_is_asked_reaches_the_provider() -> None:
     headrace.complete(
         "vllm:m",
         "Why?",
-        system="Be brief.",
-        tools=[Tool(name="f")],
+        instructions="Be brief.",
+        tools=[ToolSpec(name="f")],
         effort="high",
         max_tokens=5,
         temperature=0.5,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.providers import CATALOGUE
+from headrace.providers import CATALOG
 from headrace.rehearsal.script import say, turn
 from headrace.testing import ScriptedTransport
 from headrace.turn.model import is_rehearsal, model_for, name_of
 
 
-@pytest.mark.parametrize("provider", CATALOGUE)
+@pytest.mark.parametrize("provider", CATALOG)
 def test_only_a_provider_that_is_played_is_a_rehearsal(provider: str) -> None:
-    assert is_rehearsal(f"{provider}:m") == (CATALOGUE[provider].transport == "rehearsal")
+    assert is_rehearsal(f"{provider}:m") == (CATALOG[provider].transport == "rehearsal")
 
 
 @pytest.mark.parametrize("name", ["", "replay", "rehearsal-like:m", "a stream", "nowhere:m"])

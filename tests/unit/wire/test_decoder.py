@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headrace import ChatQuirks, Decoder, ErrorInfo, Limits, UsageError, decode, decode_async
+from headrace import ChatQuirks, Decoder, ErrorInfo, UsageError, WireLimits, decode, decode_async
 from headrace import events as ev
 from headrace.outcome import END_TURN
 from headrace.usage import Usage
@@ -59,26 +59,26 @@ def test_everything_is_readable_at_any_time() -> None:
     open_end = decoder.is_finished
     decoder.feed(HELLO[-40:])
     assert (open_end, decoder.is_finished) == (False, True)
-    assert (decoder.finish, decoder.failure) == (END_TURN, None)
+    assert (decoder.finish, decoder.error) == (END_TURN, None)
     assert (decoder.next_part, decoder.next_item) == (1, 1)
 
 
 def test_a_broken_stream_says_so_once_and_then_nothing() -> None:
-    decoder = Decoder("chat", limits=Limits(max_line_bytes=100))
+    decoder = Decoder("chat", wire_limits=WireLimits(max_line_bytes=100))
     events = decoder.feed(b"data: " + b"x" * 200)
     assert kinds(events) == ["TurnStarted", "TurnFailed"]
     assert "max_line_bytes=100" in only(events, ev.TurnFailed)[0].message
-    assert decoder.failure is not None
+    assert decoder.error is not None
     assert decoder.feed(HELLO) == []
     assert decoder.close() == []
 
 
 def test_the_total_is_limited_where_it_is_and_not_where_a_read_ends() -> None:
-    small = Limits(max_total_bytes=len(HELLO) - 60)
-    whole = events_of(HELLO, limits=small)
+    small = WireLimits(max_total_bytes=len(HELLO) - 60)
+    whole = events_of(HELLO, wire_limits=small)
     assert "max_total_bytes" in only(whole, ev.TurnFailed)[0].message
     assert message_of(whole).text == "hello"
-    assert events_of([HELLO[at : at + 1] for at in range(len(HELLO))], limits=small) == whole
+    assert events_of([HELLO[at : at + 1] for at in range(len(HELLO))], wire_limits=small) == whole
 
 
 def test_a_decoder_need_not_keep_what_it_handed_over() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.outcome import ERROR_CATEGORIES
 from headrace.secrets.scrub import MAX_MESSAGE_CHARS, scrub
-from headrace.wire.error import categorise, failure_from
+from headrace.wire.error import categorize, parse_error
 
 
 @pytest.mark.parametrize(
@@ -35,18 +35,18 @@ from headrace.wire.error import categorise, failure_from
 def test_categories_come_from_code_type_and_status(
     error: dict[str, Any], category: str, is_retryable: bool
 ) -> None:
-    failure = failure_from({"message": "m", **error})
+    failure = parse_error({"message": "m", **error})
     assert (failure.category, failure.retryable) == (category, is_retryable)
 
 
 def test_the_http_status_counts_where_words_say_nothing() -> None:
-    assert failure_from("busy", status=529).category == "overloaded"
-    assert categorise(kind="what", status=401) == "auth"
+    assert parse_error("busy", status=529).category == "overloaded"
+    assert categorize(kind="what", status=401) == "auth"
 
 
 @pytest.mark.parametrize("error", [None, 5, [], "", {"message": ["x"]}, {"error": {}}])
 def test_any_shape_has_a_message(error: Any) -> None:
-    failure = failure_from(error)
+    failure = parse_error(error)
     assert failure.message
     assert failure.category in ERROR_CATEGORIES
 
@@ -66,7 +66,7 @@ def test_any_shape_has_a_message(error: Any) -> None:
 def test_secrets_are_scrubbed(secret: str) -> None:
     for text in (f"Incorrect API key provided: {secret}.", f"GET /v1?key={secret}&x=1"):
         assert secret not in scrub(text)
-    assert secret not in failure_from({"message": secret, "code": secret}).message
+    assert secret not in parse_error({"message": secret, "code": secret}).message
 
 
 def test_bearer_tokens_and_key_parameters_are_scrubbed() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from headrace import events as ev
 from headrace.wire.decoder import Decoder
-from headrace.wire.framing import BY_LINE
+from headrace.wire.framing import LINE_FRAMINGS
 
 HIGH, LOW = "\ud83d", "\ude00"
 FACE = HIGH.encode("utf-16-le", "surrogatepass") + LOW.encode("utf-16-le", "surrogatepass")
@@ -133,7 +133,7 @@ STREAMS: dict[str, tuple[str, Callable[[list[str]], bytes]]] = {
 
 def decoded(dialect: str, data: bytes, step: int | None = None) -> list[ev.TurnEvent]:
     framing = "ndjson" if dialect == "ollama" else "sse"
-    assert framing in BY_LINE
+    assert framing in LINE_FRAMINGS
     decoder = Decoder(dialect, framing=framing)
     step = step or len(data)
     made = [e for at in range(0, len(data), step) for e in decoder.feed(data[at : at + step])]

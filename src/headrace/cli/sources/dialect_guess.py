@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from headrace.cli.option import DIALECT_NAMES
 from headrace.cli.sources.reads import Read
 from headrace.errors import InputError, WireError
-from headrace.wire.detection import ONLY_DIALECTS, detect
-from headrace.wire.framing import Frame, framing_named
+from headrace.wire.detection import detect, dialect_of_framing
+from headrace.wire.dialects import DIALECT_NAMES
+from headrace.wire.framing import Frame, create_framing
 from headrace.wire.json.payload import NotJSON, parse
-from headrace.wire.limits import DEFAULT_LIMITS
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS
 
 _MAX_FRAMES = 64
-_MAX_HELD_BYTES = 2 * DEFAULT_LIMITS.max_frame_bytes
-_MAX_DEPTH = DEFAULT_LIMITS.max_depth
+_MAX_HELD_BYTES = 2 * DEFAULT_WIRE_LIMITS.max_frame_bytes
+_MAX_DEPTH = DEFAULT_WIRE_LIMITS.max_depth
 
 
 def recognise(reads: Iterator[Read], framing: str) -> tuple[str | None, Iterator[Read]]:
@@ -42,8 +42,8 @@ class _Look:
     before it: many grammars end with `[DONE]`, and all of them fail."""
 
     def __init__(self, framing: str) -> None:
-        self._framing = framing_named(framing)
-        self._only = ONLY_DIALECTS.get(framing)
+        self._framing = create_framing(framing)
+        self._only = dialect_of_framing(framing)
         self._name: str | None = None
         self._late_name: str | None = None
         self._has_end = False

@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 from headrace.recording.file import Recording
 from headrace.wire.framing.grpc import PREFIX_BYTES
-from headrace.wire.limits import DEFAULT_LIMITS
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS
 
 _CHUNK_BYTES = 64 * 1024
 _EVENT_END = re.compile(rb"\r?\n\r?\n")
@@ -65,7 +65,7 @@ def _paced_messages(chunks: Iterable[bytes], rate: float) -> Iterator[Read]:
         held += chunk
         while len(held) >= PREFIX_BYTES:
             size = int.from_bytes(held[1:PREFIX_BYTES], "big")
-            end = PREFIX_BYTES + size if size <= DEFAULT_LIMITS.max_frame_bytes else len(held)
+            end = PREFIX_BYTES + size if size <= DEFAULT_WIRE_LIMITS.max_frame_bytes else len(held)
             if end > len(held):
                 break
             yield Read(1000 * ended / rate, bytes(held[:end]))

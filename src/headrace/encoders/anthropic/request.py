@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent
 from headrace.encoders.anthropic.options import anthropic_options
-from headrace.encoders.request import Request, Tool
+from headrace.encoders.request import Request, ToolSpec
 from headrace.encoders.resend_rules import (
     CallIds,
     arguments_as_object,
@@ -19,17 +19,17 @@ from headrace.encoders.text_content import file_text, spoken, text_of
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import (
+    AssistantEntry,
     CallPart,
     CallResult,
     OpaquePart,
     OutputPart,
     Part,
-    Prompt,
+    PromptEntry,
     ReasoningPart,
     RedactedPart,
-    Reply,
-    Results,
     TextPart,
+    ToolResultsEntry,
     history,
 )
 
@@ -54,12 +54,12 @@ def encode_anthropic(request: Request) -> JSONObject:
 
 def _system(request: Request) -> str:
     """Everything that is said above the conversation, which here is one field."""
-    said = [request.system or ""]
+    said = [request.instructions or ""]
     said += [text_of(m.content) for m in request.messages if m.role in ("system", "developer")]
     return "\n\n".join(text for text in said if text.strip())
 
 
-def _tool(tool: Tool) -> JSONObject:
+def _tool(tool: ToolSpec) -> JSONObject:
     made: JSONObject = {
         "name": tool.name,
         "description": tool.description,
@@ -76,15 +76,15 @@ def _messages(request: Request) -> list[JSONObject]:
     ids = CallIds(_CALL_ID)
     for entry in history(request.messages):
         match entry:
-            case Prompt(role="system" | "developer"):
+            case PromptEntry(role="system" | "developer"):
                 continue
-            case Prompt():
+            case PromptEntry():
                 _say(messages, "user", [_content(part) for part in spoken(entry.content)])
-            case Reply():
+            case AssistantEntry():
                 is_ours = is_own(entry, request, "anthropic")
                 ids.begin(entry, is_ours)
                 _say(messages, "assistant", _reply(entry, is_ours, ids))
-            case Results():
+            case ToolResultsEntry():
                 _say(messages, "user", [_result(result, ids) for result in entry.results])
     return messages
 
@@ -129,7 +129,7 @@ def _document(file: FileContent) -> JSONObject:
 # --- what the model said ----------------------------------------------------------
 
 
-def _reply(reply: Reply, is_ours: bool, ids: CallIds) -> list[Any]:
+def _reply(reply: AssistantEntry, is_ours: bool, ids: CallIds) -> list[Any]:
     """Block by block, exactly where each stood; another's seals and tools are left out,
     and so is reasoning that nothing follows."""
     made = [_block(item, is_ours, ids) for item in grouped(reply.parts)]

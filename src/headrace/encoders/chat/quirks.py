@@ -52,4 +52,4 @@ class ChatRequestQuirks(msgspec.Struct, frozen=True, kw_only=True):
     digits."""
 
 
-DEFAULT_RULES = ChatRequestQuirks()
+DEFAULT_REQUEST_QUIRKS = ChatRequestQuirks()

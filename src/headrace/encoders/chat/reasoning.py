@@ -5,10 +5,10 @@ from __future__ import annotations
 from headrace.encoders.chat.quirks import ChatRequestQuirks
 from headrace.encoders.resend_rules import client_calls
 from headrace.events import JSONObject
-from headrace.messages import Part, ReasoningPart, RedactedPart, Reply, TextPart
+from headrace.messages import AssistantEntry, Part, ReasoningPart, RedactedPart, TextPart
 
 
-def reasoning_of(reply: Reply, is_ours: bool, rules: ChatRequestQuirks) -> JSONObject:
+def reasoning_of(reply: AssistantEntry, is_ours: bool, rules: ChatRequestQuirks) -> JSONObject:
     """The fields that hold the reply's reasoning; another's is left out, and where a
     provider refuses a call without any, a blank stands for it."""
     fields = _replayed(reply, rules) if is_ours else {}
@@ -17,7 +17,7 @@ def reasoning_of(reply: Reply, is_ours: bool, rules: ChatRequestQuirks) -> JSONO
     return {rules.replays: rules.blank_reasoning} if any(client_calls(reply)) else {}
 
 
-def _replayed(reply: Reply, rules: ChatRequestQuirks) -> JSONObject:
+def _replayed(reply: AssistantEntry, rules: ChatRequestQuirks) -> JSONObject:
     thoughts = [part for part in reply.parts if isinstance(part, ReasoningPart)]
     words = "".join(part.text for part in thoughts)
     match rules.replays:
@@ -46,7 +46,7 @@ def _entries(part: Part) -> list[JSONObject]:
             return []
 
 
-def _detailed(reply: Reply, words: str) -> JSONObject:
+def _detailed(reply: AssistantEntry, words: str) -> JSONObject:
     """The details where they came as such, in their order; else the plain words."""
     if any(_is_detail(part) for part in reply.parts):
         details = [_detail(p) for p in reply.parts if isinstance(p, ReasoningPart | RedactedPart)]

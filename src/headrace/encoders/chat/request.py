@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.content import Content, FileContent, ImageContent, data_url
-from headrace.encoders.chat.quirks import DEFAULT_RULES, EFFORTS, ChatRequestQuirks
+from headrace.encoders.chat.quirks import DEFAULT_REQUEST_QUIRKS, EFFORTS, ChatRequestQuirks
 from headrace.encoders.chat.reasoning import reasoning_of
-from headrace.encoders.request import Effort, Options, Request, Tool
+from headrace.encoders.request import Effort, Options, Request, ToolSpec
 from headrace.encoders.resend_rules import (
     CallIds,
     arguments_as_written,
@@ -19,19 +19,19 @@ from headrace.encoders.text_content import file_text, images_in, spoken, text_of
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import (
+    AssistantEntry,
     CallPart,
     CallResult,
-    Prompt,
-    Reply,
-    Results,
+    PromptEntry,
     TextPart,
+    ToolResultsEntry,
     history,
 )
 
 _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
-def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_RULES) -> JSONObject:
+def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_REQUEST_QUIRKS) -> JSONObject:
     """The body of `POST /chat/completions`."""
     body: JSONObject = {
         "model": request.model,
@@ -116,7 +116,7 @@ def _word(effort: Effort, rules: ChatRequestQuirks) -> str:
     return thinking[-1] if thinking else next(word for word in rules.efforts if word != "none")
 
 
-def _tool(tool: Tool) -> JSONObject:
+def _tool(tool: ToolSpec) -> JSONObject:
     function: JSONObject = {
         "name": tool.name,
         "description": tool.description,
@@ -133,23 +133,23 @@ def _tool(tool: Tool) -> JSONObject:
 def _messages(request: Request, rules: ChatRequestQuirks) -> list[JSONObject]:
     messages: list[JSONObject] = []
     ids = CallIds(rules.call_id_pattern)
-    if request.system:
-        messages.append({"role": "system", "content": request.system})
+    if request.instructions:
+        messages.append({"role": "system", "content": request.instructions})
     for entry in history(request.messages):
         match entry:
-            case Prompt():
+            case PromptEntry():
                 messages += _prompt(entry)
-            case Reply():
+            case AssistantEntry():
                 is_ours = is_own(entry, request, "chat")
                 ids.begin(entry, is_ours)
                 messages += _reply(entry, is_ours, rules, ids)
-            case Results():
+            case ToolResultsEntry():
                 messages += [_result(result, ids) for result in entry.results]
                 messages += _shown_images(entry.results)
     return messages
 
 
-def _prompt(prompt: Prompt) -> list[JSONObject]:
+def _prompt(prompt: PromptEntry) -> list[JSONObject]:
     """`system` is understood by all; `developer` by OpenAI alone, which takes both."""
     content = spoken(prompt.content)
     if not content:
@@ -176,7 +176,9 @@ def _content_part(entry: Content) -> JSONObject:
             return {"type": "text", "text": text_of((entry,))}
 
 
-def _reply(reply: Reply, is_ours: bool, rules: ChatRequestQuirks, ids: CallIds) -> list[JSONObject]:
+def _reply(
+    reply: AssistantEntry, is_ours: bool, rules: ChatRequestQuirks, ids: CallIds
+) -> list[JSONObject]:
     texts = [part for part in reply.parts if isinstance(part, TextPart)]
     text = "".join(part.text for part in texts if not (part.is_refusal and is_ours))
     refusal = "".join(part.text for part in texts if part.is_refusal and is_ours)

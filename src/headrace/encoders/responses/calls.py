@@ -14,7 +14,7 @@ from headrace.encoders.resend_rules import (
 )
 from headrace.encoders.text_content import images_in, media_in, spoken, text_of
 from headrace.events import JSONObject
-from headrace.messages import CallPart, CallResult, Reply
+from headrace.messages import AssistantEntry, CallPart, CallResult
 from headrace.wire.json.value import as_list
 
 _FUNCTION = "function_call"
@@ -61,7 +61,7 @@ class Answered:
     """The calls of a reply, to be answered each in its kind and to its caller: a program
     that made a call goes on only where the answer names it."""
 
-    def __init__(self, reply: Reply | None = None, is_ours: bool = False) -> None:
+    def __init__(self, reply: AssistantEntry | None = None, is_ours: bool = False) -> None:
         calls = () if reply is None else tuple(client_calls(reply))
         self._kinds = {call.call_id: kind_of(call, is_ours) for call in calls}
         facts = {call.call_id: (call.provider_data or {}) if is_ours else {} for call in calls}

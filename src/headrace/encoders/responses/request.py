@@ -6,22 +6,22 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from headrace.encoders.request import Options, Request, Tool, refuse
+from headrace.encoders.request import Options, Request, ToolSpec, refuse
 from headrace.encoders.resend_rules import CallIds, as_it_was, grouped, is_own
 from headrace.encoders.responses.calls import Answered, call_item, input_content
 from headrace.encoders.text_content import spoken
 from headrace.events import JSONObject
 from headrace.messages import (
+    AssistantEntry,
     CallPart,
     MediaPart,
     OpaquePart,
     OutputPart,
     Part,
-    Prompt,
+    PromptEntry,
     ReasoningPart,
-    Reply,
-    Results,
     TextPart,
+    ToolResultsEntry,
     history,
 )
 from headrace.wire.json.value import as_object
@@ -43,8 +43,8 @@ def encode_responses(request: Request) -> JSONObject:
     }
     if not request.model.rpartition("/")[2].startswith(_DO_NOT_REASON):
         body["include"] = ["reasoning.encrypted_content"]
-    if request.system:
-        body["instructions"] = request.system
+    if request.instructions:
+        body["instructions"] = request.instructions
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
     if request.tool_choice is not None:
@@ -80,7 +80,7 @@ def _tool_choice(choice: str) -> Any:
     return {"type": "function", "name": choice}
 
 
-def _tool(tool: Tool) -> JSONObject:
+def _tool(tool: ToolSpec) -> JSONObject:
     return {
         "type": "function",
         "name": tool.name,
@@ -98,19 +98,19 @@ def _input(request: Request) -> list[Any]:
     ids, answered = CallIds(_CALL_ID), Answered()
     for entry in history(request.messages):
         match entry:
-            case Prompt():
+            case PromptEntry():
                 items += _prompt(entry)
-            case Reply():
+            case AssistantEntry():
                 is_ours = is_own(entry, request, "responses")
                 ids.begin(entry, is_ours)
                 answered = Answered(entry, is_ours)
                 items += _Replay(entry, is_ours, ids).items()
-            case Results():
+            case ToolResultsEntry():
                 items += [answered.item(result, ids) for result in entry.results]
     return items
 
 
-def _prompt(prompt: Prompt) -> list[JSONObject]:
+def _prompt(prompt: PromptEntry) -> list[JSONObject]:
     content = [input_content(part) for part in spoken(prompt.content)]
     return [{"type": "message", "role": prompt.role, "content": content}] if content else []
 
@@ -119,7 +119,7 @@ class _Replay:
     """One reply as items. An item with an id is refused without the reasoning that went
     before it under its own: ids go back only where all reasoning does."""
 
-    def __init__(self, reply: Reply, is_ours: bool, ids: CallIds) -> None:
+    def __init__(self, reply: AssistantEntry, is_ours: bool, ids: CallIds) -> None:
         self._groups = grouped(reply.parts)
         self._is_ours = is_ours
         self._ids = ids

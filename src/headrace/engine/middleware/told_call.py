@@ -9,7 +9,7 @@ import msgspec
 from headrace import events as ev
 from headrace.events import Event
 from headrace.wire.call_arguments import parse_arguments
-from headrace.wire.limits import DEFAULT_LIMITS
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS
 
 CALL_TAKEN_OUT = "middleware left out the end of the call"
 # What msgspec raises for a value that is no JSON; `MalformedArguments` is a ValueError.
@@ -53,14 +53,14 @@ def _json_agreed(told: ev.ToolCallFinished, said: ev.ToolCallFinished | None) ->
     args = msgspec.json.encode(told.args)
     is_raw = said is not None and told.raw != said.raw and args == msgspec.json.encode(said.args)
     if is_raw:
-        return told.raw, parse_arguments(told.raw, DEFAULT_LIMITS.max_depth)
+        return told.raw, parse_arguments(told.raw, DEFAULT_WIRE_LIMITS.max_depth)
     raw = told.raw if _says(told.raw, args) else args.decode()
     return raw, msgspec.json.decode(args)
 
 
 def _says(raw: str, args: bytes) -> bool:
     try:
-        return msgspec.json.encode(parse_arguments(raw, DEFAULT_LIMITS.max_depth)) == args
+        return msgspec.json.encode(parse_arguments(raw, DEFAULT_WIRE_LIMITS.max_depth)) == args
     except _NOT_JSON:
         return False
 

@@ -117,9 +117,9 @@ class ThinkingProjection:
             return self._thought(event)  # type: ignore[arg-type]
         if kind is TextDelta:
             return self._text(event)  # type: ignore[arg-type]
-        return self._seldom(record)
+        return self._handle_rare(record)
 
-    def _seldom(self, record: Record) -> list[ThinkingFrame]:
+    def _handle_rare(self, record: Record) -> list[ThinkingFrame]:
         event = record.event
         self._calls.step = record.step
         frames = self._after_terminal(event)

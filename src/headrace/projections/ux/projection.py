@@ -92,7 +92,7 @@ class UXProjection:
             return self._text(event)  # type: ignore[arg-type]
         if kind is ev.ReasoningDelta:
             return self._thought(event)  # type: ignore[arg-type]
-        return self._seldom(record)
+        return self._handle_rare(record)
 
     def close(self) -> list[UXFrame]:
         """The records have ended: the last frames, unless they were given already."""
@@ -101,7 +101,7 @@ class UXProjection:
         begun = [] if self._is_begun else self._begin(None)
         return [*begun, *self._end(None)]
 
-    def _seldom(self, record: Record) -> list[UXFrame]:
+    def _handle_rare(self, record: Record) -> list[UXFrame]:
         event = record.event
         frames = [] if self._is_begun else self._begin(event)
         if isinstance(event, GOES_ON):

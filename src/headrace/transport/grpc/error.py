@@ -17,7 +17,7 @@ from headrace.outcome import ErrorInfo
 from headrace.transport.call_secrets import Secrets, address_of
 from headrace.transport.error_response import HINTS, retry_after_of
 from headrace.transport.transport import HTTPCall
-from headrace.wire.error import failure_from
+from headrace.wire.error import parse_error
 
 # The word that stands for a status in `wire.failure`, where that is not its own name.
 _WORDS = {
@@ -42,7 +42,7 @@ def failure_of(error: grpc.aio.AioRpcError, secrets: Secrets) -> ErrorInfo:
         failure = ErrorInfo("protocol", details)
     else:
         word = _WORDS.get(name, name.lower())
-        failure = failure_from({"code": word, "message": details or f"gRPC status {name}"})
+        failure = parse_error({"code": word, "message": details or f"gRPC status {name}"})
     return msgspec.structs.replace(
         failure,
         message=secrets.clean(f"gRPC {name}: {failure.message}"),

@@ -26,7 +26,7 @@ from headrace.transport.grpc.error import refused, unreached
 from headrace.transport.grpc.stream import GRPCStream
 from headrace.transport.limits import DEFAULT_TIMEOUTS, Timeouts
 from headrace.transport.transport import HTTPCall
-from headrace.wire.limits import DEFAULT_LIMITS
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS
 
 
 class GRPCTransport:
@@ -46,7 +46,7 @@ class GRPCTransport:
         self,
         *,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
-        max_message_bytes: int = DEFAULT_LIMITS.max_frame_bytes,
+        max_message_bytes: int = DEFAULT_WIRE_LIMITS.max_frame_bytes,
         trust_env: bool = False,
         roots: bytes | None = None,
     ) -> None:

@@ -1,94 +1,95 @@
-"""The seam of all dialects, frames in and facts to the ledger, and what those of JSON share."""
+"""The base class of all dialects: frames in, facts to the ledger out."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from abc import abstractmethod
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
 from headrace.events import OutputsKind
 from headrace.outcome import ErrorInfo
-from headrace.wire.error import failure_from
+from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import NotJSON, PayloadDecoder, parse
 from headrace.wire.json.value import as_object
 from headrace.wire.ledger import Ledger
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-class Dialect(Protocol):
-    """One wire grammar. It states facts to its ledger, which makes the events; after the
-    ledger has finished it is not fed any more."""
-
-    ledger: Ledger
-
-    def feed(self, frame: Frame) -> None:
-        """Read one frame. Raises `WireError` where the stream cannot go on."""
-        ...
-
-    def close(self) -> None:
-        """The bytes have ended: state what is still held back, and the end."""
-        ...
-
-    def fail(self, failure: ErrorInfo) -> None:
-        """The turn breaks: state what is still held back, and the failure."""
-        ...
-
-
 class JSONDialect(Generic[T]):
-    """A grammar whose frames are JSON objects of one kind. A dialect adds `feed`, and says
-    in `_release` what it holds back until the end."""
+    """One wire format whose frames are JSON objects of one type.
 
+    It states facts to its ledger, which makes the events. Once the ledger has finished, no more
+    frames are fed. A subclass has the constructor `(ledger, *, limits, **decoder_options)`,
+    defines `feed` and `recognizes`, and states in `_release` what it has held back until the end.
+    """
+
+    name: ClassVar[str]
+    """The name of the dialect: that of its folder."""
+    only_framing: ClassVar[str | None] = None
+    """The framing that no other dialect uses, if there is one: then there is nothing to detect."""
+    decoder_options: ClassVar[tuple[str, ...]] = ()
+    """The options of the decoder that the constructor takes, by name."""
     outputs: ClassVar[OutputsKind] = "candidates"
-    """What output numbers mean in this grammar, unless the decoder is told."""
+    """What output numbers mean in this dialect, unless the caller of the decoder says."""
     deltas: ClassVar[frozenset[str]] = frozenset()
-    """The fields whose texts go on from frame to frame, wherever they stand."""
+    """The fields, at any depth, whose texts are continued from frame to frame."""
 
-    def __init__(self, ledger: Ledger, kind: type[T], limits: Limits) -> None:
+    def __init__(self, ledger: Ledger, kind: type[T], limits: WireLimits) -> None:
         self.ledger = ledger
         self._max_depth = limits.max_depth
         payloads = PayloadDecoder(kind, limits.max_depth, self.deltas, ledger.join_halves)
         self._decode = payloads.decode
-        # For grammars whose frames come by the thousand: see `PayloadDecoder`.
+        # For dialects that send thousands of frames: see `PayloadDecoder`.
         self._decode_shallow = payloads.decode_shallow
         self._shallow_bytes = payloads.shallow_bytes
 
+    @staticmethod
+    @abstractmethod
+    def recognizes(payload: dict[str, Any]) -> bool:
+        """Return whether a payload can only belong to this dialect."""
+
+    @abstractmethod
+    def feed(self, frame: Frame) -> None:
+        """Read one frame. Raises `WireError` if the stream cannot go on."""
+
     def close(self) -> None:
-        """End of bytes."""
+        """Take the end of the bytes: state what was held back, and how the turn ends."""
         self._end(has_terminator=False)
 
-    def fail(self, failure: ErrorInfo) -> None:
-        """The turn breaks."""
+    def fail(self, error: ErrorInfo) -> None:
+        """End the turn with an error, after stating what was held back."""
         self._release()
-        self.ledger.fail(failure)
+        self.ledger.fail(error)
 
     def _end(self, *, has_terminator: bool) -> None:
         self._release()
         self.ledger.end(has_terminator=has_terminator)
 
     def _release(self) -> None:
-        """Say what is held back."""
+        """State what was held back."""
 
-    def _payload(self, frame: Frame) -> T | None:
-        """The payload; None where the frame has none, and all is said about it."""
+    def _decode_payload(self, frame: Frame) -> T | None:
+        """Return the payload, or None if there is none; such a frame has been dealt with."""
         try:
             return self._decode(frame.data)
         except NotJSON:
-            self._unreadable(frame)
+            self._handle_unreadable(frame)
             return None
 
-    def _unreadable(self, frame: Frame) -> None:
-        """The terminator, an error in words, nothing, or something that is skipped."""
+    def _handle_unreadable(self, frame: Frame) -> None:
+        """Deal with a frame that is no JSON: the terminator, an error text, or garbage."""
         data = frame.data.strip()
         if data == b"[DONE]":
             self._end(has_terminator=True)
         elif "error" in (frame.event, frame.field):
-            self.fail(failure_from(frame.text))
+            self.fail(parse_error(frame.text))
         elif data:
             self.ledger.skip_frame()
 
-    def _whole(self, frame: Frame) -> dict[str, Any]:
-        """The payload with all its fields; only seldom frames are read a second time."""
+    def _decode_all_fields(self, frame: Frame) -> dict[str, Any]:
+        """Return the payload with all its fields. Only rare frames are read a second time."""
         return as_object(parse(frame.data, self._max_depth))

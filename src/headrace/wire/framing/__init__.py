@@ -1,7 +1,7 @@
 """Framings: bytes in, frames out, however the bytes are cut.
 
 A framing knows where a payload begins and ends and nothing of what is in it. Each is a
-class with `feed`, `close` and `unfinished` (see `frame.Framing`) that takes `Limits`.
+class with `feed`, `close` and `unfinished` (see `frame.Framing`) that takes `WireLimits`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from headrace.wire.framing.line import LineFraming
 from headrace.wire.framing.ndjson import NDJSONFraming
 from headrace.wire.framing.squeezed import SqueezedSSEFraming
 from headrace.wire.framing.sse import SSEFraming
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 __all__ = [
-    "BY_LINE",
+    "LINE_FRAMINGS",
     "FRAMINGS",
     "Frame",
     "Framing",
@@ -29,7 +29,7 @@ __all__ = [
     "NDJSONFraming",
     "SSEFraming",
     "SqueezedSSEFraming",
-    "framing_named",
+    "create_framing",
 ]
 
 FRAMINGS: dict[str, Callable[..., Framing]] = {
@@ -40,9 +40,9 @@ FRAMINGS: dict[str, Callable[..., Framing]] = {
     "squeezed-sse": SqueezedSSEFraming,
     "grpc": GRPCFraming,
 }
-"""The framings by the names that the catalogue and the command line use."""
+"""The framings by the names that the catalog and the command line use."""
 
-BY_LINE = frozenset({"sse", "squeezed-sse", "ndjson", "lines"})
+LINE_FRAMINGS = frozenset({"sse", "squeezed-sse", "ndjson", "lines"})
 """Framings whose frames end only where a line does."""
 
 # llama.cpp reports its failures in a field of its own, which the standard ignores.
@@ -50,7 +50,7 @@ _EXTRA_FIELDS = ("error",)
 _WITH_FIELDS = ("sse", "squeezed-sse", "lines")
 
 
-def framing_named(name: str, limits: Limits = DEFAULT_LIMITS) -> Framing:
+def create_framing(name: str, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> Framing:
     """A framing as streams of models need it. Raises `UsageError` for an unknown name."""
     if name not in FRAMINGS:
         raise UsageError(f"no framing {name!r}: there are {', '.join(FRAMINGS)}")

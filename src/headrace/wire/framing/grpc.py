@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from headrace.errors import LimitExceeded, WireError
 from headrace.wire.framing.frame import Frame
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 PREFIX_BYTES = 5
 
@@ -22,14 +22,14 @@ class GRPCFraming:
     come behind the prefix. Compressed messages are refused: nobody asked for them.
     """
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         self.unfinished: Frame | None = None
         self._max_frame_bytes = limits.max_frame_bytes
         # What came of the open message, its prefix included. It grows by what has come and
         # never to the length that the prefix claims.
         self._tail = bytearray()
         self._wanted_bytes = PREFIX_BYTES
-        self._failure: WireError | None = None
+        self._error: WireError | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
         """Take one read; return the messages it completed.
@@ -38,20 +38,20 @@ class GRPCFraming:
         `WireError` for a flag other than 0.
         """
         # The hot path: a transport hands over whole messages, one at a time.
-        if not self._tail and len(data) >= PREFIX_BYTES and self._failure is None:
+        if not self._tail and len(data) >= PREFIX_BYTES and self._error is None:
             size = len(data) - PREFIX_BYTES
             is_whole = data[0] == 0 and int.from_bytes(data[1:PREFIX_BYTES], "big") == size
             if is_whole and size <= self._max_frame_bytes:
                 return [Frame(data[PREFIX_BYTES:])]
-        if self._failure is not None:
-            raise self._failure
+        if self._error is not None:
+            raise self._error
         self._tail += data
         return self._take() if len(self._tail) >= self._wanted_bytes else []
 
     def close(self) -> list[Frame]:
         """The bytes have ended."""
-        if self._failure is not None:
-            raise self._failure
+        if self._error is not None:
+            raise self._error
         if len(self._tail) > PREFIX_BYTES:
             self.unfinished = Frame(bytes(self._tail[PREFIX_BYTES:]))
         return []
@@ -72,7 +72,7 @@ class GRPCFraming:
             # What was whole before it is handed over first: no cut decides what is seen.
             if not frames:
                 raise
-            self._failure = failure
+            self._error = failure
         del tail[:start]
         return frames
 

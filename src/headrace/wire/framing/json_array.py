@@ -8,7 +8,7 @@ from typing import Literal
 
 from headrace.errors import LimitExceeded, WireError
 from headrace.wire.framing.frame import Frame
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 _BLANKS = re.compile(rb"[ \t\r\n]*+")
 # Possessive throughout: a string that the read cuts off must not be tried in other ways.
@@ -43,7 +43,7 @@ class JSONArrayFraming:
     raises.
     """
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         self.unfinished: Frame | None = None
         self._max_frame_bytes = limits.max_frame_bytes
         self._max_depth = limits.max_depth
@@ -55,7 +55,7 @@ class JSONArrayFraming:
         self._is_scalar = False
         self._is_in_string = False
         self._is_escaped = False
-        self._failure: WireError | None = None
+        self._error: WireError | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
         """Take one read; return the elements it completed.
@@ -63,21 +63,21 @@ class JSONArrayFraming:
         Raises `LimitExceeded` for `max_frame_bytes` and `max_depth`, which counts the
         nesting inside an element, and `WireError` where the bytes are no array.
         """
-        if self._failure is not None:
-            raise self._failure
+        if self._error is not None:
+            raise self._error
         frames: list[Frame] = []
         try:
             self._take(data, frames)
         except WireError as failure:
             if not frames:
                 raise
-            self._failure = failure
+            self._error = failure
         return frames
 
     def close(self) -> list[Frame]:
         """The bytes have ended; an element that was cut is in `unfinished`."""
-        if self._failure is not None:
-            raise self._failure
+        if self._error is not None:
+            raise self._error
         if self._element:
             self.unfinished = Frame(bytes(self._element))
         return []

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from headrace.wire.framing.frame import Frame
 from headrace.wire.framing.squeezed import SqueezedSSEFraming
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 # No JSON value begins like this, so a payload is never taken for a field.
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -17,7 +17,7 @@ class LineFraming(SqueezedSSEFraming):
     """Squeezed SSE in which a line without a field name is a payload too."""
 
     def __init__(
-        self, limits: Limits = DEFAULT_LIMITS, *, extra_fields: Iterable[str] = ()
+        self, limits: WireLimits = DEFAULT_WIRE_LIMITS, *, extra_fields: Iterable[str] = ()
     ) -> None:
         super().__init__(limits, extra_fields=extra_fields)
         self._fields = (*_FIELDS, *(name + b":" for name in self._extra_fields))

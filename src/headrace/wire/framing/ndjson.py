@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.errors import LimitExceeded
 from headrace.wire.framing.frame import Frame
 from headrace.wire.framing.splitter import CR, LF, LineSplitter
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 _BRACE = ord("{")
 
@@ -17,7 +17,7 @@ class NDJSONFraming:
     it is in `unfinished` after `close()`.
     """
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         self.unfinished: Frame | None = None
         self._lines = LineSplitter(limits)
         self._is_between_lines = False

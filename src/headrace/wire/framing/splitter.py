@@ -4,7 +4,7 @@ Knows line ends, the byte order mark and the length of a line; no field, no payl
 from __future__ import annotations
 
 from headrace.errors import LimitExceeded, WireError
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # `10 in data` is one memchr; `b"\n" in data` first tries to read the needle as a number
@@ -20,14 +20,14 @@ class LineSplitter:
     next call raises, so that no cut of the bytes decides what is seen before it.
     """
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         self._max_bytes = limits.max_line_bytes
         # A bytearray, not a list of fragments: a list of tiny reads would take many
         # times the limit in object headers, and += does not copy what is there.
         self._tail = bytearray()
         self._is_start = True
         self._is_after_cr = False
-        self._failure: WireError | None = None
+        self._error: WireError | None = None
         # One flag in front of the rare states, so that a common read tests one.
         self._is_special = True
 
@@ -60,13 +60,13 @@ class LineSplitter:
 
     def hold(self, failure: WireError) -> None:
         """Raise this at the next call: what came before it is returned first."""
-        self._failure = failure
+        self._error = failure
         self._is_special = True
 
     def raise_held(self) -> None:
         """Raise the failure that is held back, if there is one."""
-        if self._failure is not None:
-            raise self._failure
+        if self._error is not None:
+            raise self._error
 
     def _split(self, data: bytes) -> list[bytes]:
         lines = self._split_at_cr(data) if CR in data else data.split(b"\n")

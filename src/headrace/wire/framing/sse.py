@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from headrace.errors import LimitExceeded
 from headrace.wire.framing.frame import Frame
 from headrace.wire.framing.splitter import CR, LF, LineSplitter
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 _MAX_CACHED_EVENTS = 64
 _MAX_CACHED_LINE_BYTES = 64
@@ -31,7 +31,7 @@ class SSEFraming:
     """
 
     def __init__(
-        self, limits: Limits = DEFAULT_LIMITS, *, extra_fields: Iterable[str] = ()
+        self, limits: WireLimits = DEFAULT_WIRE_LIMITS, *, extra_fields: Iterable[str] = ()
     ) -> None:
         self.unfinished: Frame | None = None
         self.last_event_id = ""

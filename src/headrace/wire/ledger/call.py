@@ -21,7 +21,7 @@ from headrace.events import (
 )
 from headrace.wire.call_arguments import Extent, MalformedArguments, parse_arguments
 from headrace.wire.ledger.counter import Numbers
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 _MAX_FRAGMENTS = 1_024
 
@@ -145,7 +145,7 @@ class CallQueue:
         output: int,
         events: list[TurnEvent],
         numbers: Numbers,
-        limits: Limits,
+        limits: WireLimits,
         close_prose: Callable[[], None],
     ) -> None:
         self._output = output

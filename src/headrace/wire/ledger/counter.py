@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from headrace.errors import LimitExceeded
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 
 class Numbers:
     """Hands out numbers. Items with a key are looked up, others are new each time."""
 
-    def __init__(self, limits: Limits, first_item: int, first_part: int) -> None:
+    def __init__(self, limits: WireLimits, first_item: int, first_part: int) -> None:
         self._limits = limits
         self._first_part = first_part
         self.next_item = first_item

@@ -20,7 +20,7 @@ from headrace.usage import UNKNOWN_USAGE, Usage
 from headrace.wire.ledger.counter import Numbers
 from headrace.wire.ledger.output import Output
 from headrace.wire.ledger.surrogate import HalfPairs
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 # Odds and ends of a response that are kept by name; a peer cannot make it more.
 _MAX_PROVIDER_DATA = 64
@@ -35,7 +35,7 @@ class Ledger:
         *,
         provider: str | None = None,
         outputs: OutputsKind = "candidates",
-        limits: Limits = DEFAULT_LIMITS,
+        limits: WireLimits = DEFAULT_WIRE_LIMITS,
         first_item: int = 0,
         first_part: int = 0,
     ) -> None:
@@ -52,7 +52,7 @@ class Ledger:
         self._usage: Usage = UNKNOWN_USAGE
         self._usage_source: Callable[[], Usage] | None = None
         self.finish_reason: FinishReason | None = None
-        self.failure: ErrorInfo | None = None
+        self.error: ErrorInfo | None = None
         self.service_tier: str | None = None
         self.skipped_frames = 0
         self.half_pairs: HalfPairs | None = None
@@ -181,7 +181,7 @@ class Ledger:
         for output in self._outputs.values():
             output.close(is_cut=True)
         self.is_finished = True
-        self.failure = failure
+        self.error = failure
         self.events.append(
             TurnFailed(
                 category=failure.category,

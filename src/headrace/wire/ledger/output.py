@@ -31,7 +31,7 @@ from headrace.events import (
 from headrace.outcome import CONTENT_FILTER, END_TURN, TOOL_USE, FinishReason
 from headrace.wire.ledger.call import Call, CallQueue
 from headrace.wire.ledger.counter import Numbers
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 _NONE = object()
 _CUT_SHORT = frozenset({"max_tokens", "context_full", "content_filter", "time_limit"})
@@ -46,7 +46,7 @@ class Output:
     """
 
     def __init__(
-        self, number: int, role: str, events: list[TurnEvent], numbers: Numbers, limits: Limits
+        self, number: int, role: str, events: list[TurnEvent], numbers: Numbers, limits: WireLimits
     ) -> None:
         self.number = number
         self.role = role

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from headrace import Limits
+from headrace import WireLimits
 from headrace import events as ev
 from headrace.content import JSONContent, TextContent
 from headrace.messages import CallPart, MediaPart, OpaquePart, OutputPart, ReasoningPart, TextPart
@@ -314,5 +314,5 @@ def test_pieces_of_arguments_are_bounded_as_they_come() -> None:
     piece = {"partialArgs": [{"jsonPath": "$.a", "stringValue": "x" * 10}], "willContinue": True}
     many = [chunk({"functionCall": {"name": "f", "willContinue": True}})]
     many += [chunk({"functionCall": piece})] * 20
-    events = decode(*many, limits=Limits(max_part_chars=100))
+    events = decode(*many, wire_limits=WireLimits(max_part_chars=100))
     assert "max_part_chars=100" in only(events, ev.TurnFailed)[0].message

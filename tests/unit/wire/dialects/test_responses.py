@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headrace import Limits
+from headrace import WireLimits
 from headrace import events as ev
 from headrace.content import JSONContent, TextContent
 from headrace.messages import CallPart, MediaPart, OpaquePart, OutputPart, ReasoningPart, TextPart
@@ -499,7 +499,7 @@ def test_annotations_that_come_only_with_the_finished_item() -> None:
 
 def test_the_number_of_items_is_limited() -> None:
     many = [added(n, "message") for n in range(20)]
-    events = events_of(sse(CREATED, *many), "responses", limits=Limits(max_parts=10))
+    events = events_of(sse(CREATED, *many), "responses", wire_limits=WireLimits(max_parts=10))
     assert "max_parts=10" in only(events, ev.TurnFailed)[0].message
 
 

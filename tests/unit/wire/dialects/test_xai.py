@@ -27,7 +27,7 @@ from headrace.outcome import (
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 from headrace.wire.framing.grpc import prefixed
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 from tests.grammar import check_grammar
 from tests.wire import events_of, kinds, message_of, only, random_cuts, single_bytes, sse
 from tests.xai import (
@@ -487,7 +487,7 @@ def test_an_output_that_never_tells_a_role_is_the_models() -> None:
 
 
 def test_outputs_that_say_nothing_are_bounded_too() -> None:
-    events = decoded(*(chunk(mute(n)) for n in range(20)), limits=Limits(max_outputs=10))
+    events = decoded(*(chunk(mute(n)) for n in range(20)), wire_limits=WireLimits(max_outputs=10))
     assert "max_outputs=10" in failure(events).message
 
 
@@ -501,7 +501,7 @@ def test_each_of_many_results_is_said_when_a_later_output_begins() -> None:
 
 def test_a_result_is_bounded_like_a_part() -> None:
     chunks = [chunk(output(1, role="ROLE_TOOL", content="x" * 60)) for _ in range(2)]
-    events = decoded(*chunks, limits=Limits(max_part_chars=100))
+    events = decoded(*chunks, wire_limits=WireLimits(max_part_chars=100))
     assert "max_part_chars=100" in failure(events).message
 
 

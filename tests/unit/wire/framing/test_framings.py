@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.wire.framing import FRAMINGS, Frame
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 DOCUMENTS = {
     "sse": b"data: {}\n\ndata: []\n\n",
@@ -34,7 +34,7 @@ def test_a_document_gives_its_frames_whole_and_byte_by_byte(name: str) -> None:
 
 @pytest.mark.parametrize("name", FRAMINGS)
 def test_no_bytes_give_nothing(name: str) -> None:
-    framing = FRAMINGS[name](Limits())
+    framing = FRAMINGS[name](WireLimits())
     assert framing.feed(b"") == framing.close() == []
     assert framing.unfinished is None
 

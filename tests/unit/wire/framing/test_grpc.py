@@ -8,12 +8,12 @@ import pytest
 
 from headrace.errors import LimitExceeded, WireError
 from headrace.wire.framing.grpc import GRPCFraming, prefixed
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
-SMALL = Limits(max_frame_bytes=8)
+SMALL = WireLimits(max_frame_bytes=8)
 
 
-def payloads(*reads: bytes, limits: Limits = SMALL) -> list[bytes]:
+def payloads(*reads: bytes, limits: WireLimits = SMALL) -> list[bytes]:
     framing = GRPCFraming(limits)
     frames = [frame for read in reads for frame in framing.feed(read)]
     return [frame.data for frame in frames + framing.close()]
@@ -42,7 +42,7 @@ def test_a_longer_one_is_refused_when_its_prefix_is_known(reads: list[bytes]) ->
 
 
 def test_no_length_sizes_an_allocation() -> None:
-    framing = GRPCFraming(Limits(max_frame_bytes=2**32))
+    framing = GRPCFraming(WireLimits(max_frame_bytes=2**32))
     tracemalloc.start()
     try:
         assert framing.feed(b"\0\xff\xff\xff\xff" + b"x" * 100) == []

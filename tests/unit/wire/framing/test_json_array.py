@@ -11,7 +11,7 @@ import pytest
 from headrace.errors import LimitExceeded, WireError
 from headrace.wire.framing.frame import Frame
 from headrace.wire.framing.json_array import JSONArrayFraming
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 DOCUMENTS: dict[str, tuple[bytes, list[bytes]]] = {
     "objects": (b'[{"a":1},\n{"b":[2,{}]}\n,\r\n{}]\n', [b'{"a":1}', b'{"b":[2,{}]}', b"{}"]),
@@ -100,7 +100,7 @@ def test_a_failure_that_was_held_back_is_raised_by_the_next_read() -> None:
 @pytest.mark.parametrize("size", [1, 1000])
 @pytest.mark.parametrize("element", [b'"234567890', b"1234567890", b"[234567890", b'{"":"\\"\\"\\'])
 def test_an_element_is_bounded_while_it_grows(element: bytes, size: int) -> None:
-    framing = JSONArrayFraming(Limits(max_frame_bytes=10))
+    framing = JSONArrayFraming(WireLimits(max_frame_bytes=10))
     document = b"[" + element
     for at in range(0, len(document), size):
         framing.feed(document[at : at + size])
@@ -109,7 +109,7 @@ def test_an_element_is_bounded_while_it_grows(element: bytes, size: int) -> None
 
 
 def test_elements_of_the_allowed_size_pass() -> None:
-    framing = JSONArrayFraming(Limits(max_frame_bytes=4))
+    framing = JSONArrayFraming(WireLimits(max_frame_bytes=4))
     assert framing.feed(b'[1234,"23",[2 ],{}  ]') == [
         Frame(b"1234"),
         Frame(b'"23"'),
@@ -119,7 +119,7 @@ def test_elements_of_the_allowed_size_pass() -> None:
 
 
 def test_nesting_inside_an_element_is_bounded() -> None:
-    framing = JSONArrayFraming(Limits(max_depth=3))
+    framing = JSONArrayFraming(WireLimits(max_depth=3))
     assert framing.feed(b'[{"a":[{}]},') == [Frame(b'{"a":[{}]}')]
     with pytest.raises(LimitExceeded, match="max_depth=3"):
         framing.feed(b'{"a":[{"b":[')
@@ -157,7 +157,7 @@ def test_an_endless_element_takes_no_more_memory_than_twice_the_limit(what: str,
     limit = 100_000
     document = b"[" + HARD[what]
     reads = [document[at : at + size] for at in range(0, len(document), size)]
-    framing = JSONArrayFraming(Limits(max_frame_bytes=limit))
+    framing = JSONArrayFraming(WireLimits(max_frame_bytes=limit))
     tracemalloc.start()
     try:
         with pytest.raises(LimitExceeded):  # noqa: PT012

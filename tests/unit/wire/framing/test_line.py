@@ -7,7 +7,7 @@ import pytest
 from headrace.errors import LimitExceeded
 from headrace.wire.framing.frame import Frame
 from headrace.wire.framing.line import LineFraming
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 
 def test_each_line_is_a_frame_with_or_without_its_field_name() -> None:
@@ -62,6 +62,6 @@ def test_a_rest_without_a_payload_is_nothing(rest: bytes) -> None:
 
 def test_limits_hold_for_bare_lines() -> None:
     with pytest.raises(LimitExceeded, match="max_frame_bytes=3"):
-        LineFraming(Limits(max_frame_bytes=3)).feed(b"1234\n")
+        LineFraming(WireLimits(max_frame_bytes=3)).feed(b"1234\n")
     with pytest.raises(LimitExceeded, match="max_line_bytes=3"):
-        LineFraming(Limits(max_line_bytes=3)).feed(b"1234")
+        LineFraming(WireLimits(max_line_bytes=3)).feed(b"1234")

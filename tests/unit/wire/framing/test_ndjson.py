@@ -7,7 +7,7 @@ import pytest
 from headrace.errors import LimitExceeded
 from headrace.wire.framing.frame import Frame
 from headrace.wire.framing.ndjson import NDJSONFraming
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"])
@@ -52,14 +52,14 @@ def test_blanks_at_the_end_are_nothing() -> None:
 
 
 def test_a_line_without_an_end_is_bounded() -> None:
-    framing = NDJSONFraming(Limits(max_line_bytes=3))
+    framing = NDJSONFraming(WireLimits(max_line_bytes=3))
     framing.feed(b"abc")
     with pytest.raises(LimitExceeded, match="max_line_bytes=3"):
         framing.feed(b"d")
 
 
 def test_frames_before_one_that_is_too_large_are_returned_first() -> None:
-    framing = NDJSONFraming(Limits(max_frame_bytes=3))
+    framing = NDJSONFraming(WireLimits(max_frame_bytes=3))
     assert framing.feed(b"abc\nabcd\na\n") == [Frame(b"abc")]
     with pytest.raises(LimitExceeded, match="max_frame_bytes=3"):
         framing.feed(b"")
@@ -67,7 +67,7 @@ def test_frames_before_one_that_is_too_large_are_returned_first() -> None:
 
 @pytest.mark.parametrize("document", [b"abcd\n", b"abcd"])
 def test_a_frame_that_is_too_large_is_named(document: bytes) -> None:
-    framing = NDJSONFraming(Limits(max_frame_bytes=3))
+    framing = NDJSONFraming(WireLimits(max_frame_bytes=3))
     with pytest.raises(LimitExceeded, match="max_frame_bytes=3"):  # noqa: PT012
         framing.feed(document)
         framing.close()

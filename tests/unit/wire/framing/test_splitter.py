@@ -6,7 +6,7 @@ import pytest
 
 from headrace.errors import LimitExceeded, WireError
 from headrace.wire.framing.splitter import LineSplitter
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"])
@@ -61,7 +61,7 @@ def test_half_a_byte_order_mark_is_part_of_its_line() -> None:
 
 
 def test_lines_before_one_that_is_too_long_are_returned_first() -> None:
-    splitter = LineSplitter(Limits(max_line_bytes=3))
+    splitter = LineSplitter(WireLimits(max_line_bytes=3))
     assert splitter.feed(b"abc\nabcd\na\n") == [b"abc"]
     with pytest.raises(LimitExceeded, match="max_line_bytes=3"):
         splitter.feed(b"a\n")
@@ -69,7 +69,7 @@ def test_lines_before_one_that_is_too_long_are_returned_first() -> None:
 
 @pytest.mark.parametrize("reads", [[b"abcd"], [b"abcd\n"], [b"ab", b"cd"], [b"ab", b"cd\n"]])
 def test_a_line_that_is_too_long_raises_at_once_where_none_came_before(reads: list[bytes]) -> None:
-    splitter = LineSplitter(Limits(max_line_bytes=3))
+    splitter = LineSplitter(WireLimits(max_line_bytes=3))
     for read in reads[:-1]:
         splitter.feed(read)
     with pytest.raises(LimitExceeded):
@@ -77,7 +77,7 @@ def test_a_line_that_is_too_long_raises_at_once_where_none_came_before(reads: li
 
 
 def test_reads_longer_than_a_line_may_be_are_no_failure() -> None:
-    assert LineSplitter(Limits(max_line_bytes=3)).feed(b"abc\n" * 9) == [b"abc"] * 9
+    assert LineSplitter(WireLimits(max_line_bytes=3)).feed(b"abc\n" * 9) == [b"abc"] * 9
 
 
 def test_a_held_failure_is_raised_by_feed_and_by_close() -> None:

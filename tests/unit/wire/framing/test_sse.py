@@ -9,7 +9,7 @@ import pytest
 from headrace.errors import LimitExceeded
 from headrace.wire.framing.frame import Frame
 from headrace.wire.framing.sse import SSEFraming
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 
 MARK = b"\xef\xbb\xbf"
 
@@ -198,7 +198,7 @@ def test_a_cr_before_one_event_per_read_does_not_eat_a_later_lf() -> None:
 
 @pytest.mark.parametrize("name", [b"", b"event: a\n"])
 def test_one_event_per_read_is_bounded_too(name: bytes) -> None:
-    for limits in (Limits(max_frame_bytes=10), Limits(max_line_bytes=16)):
+    for limits in (WireLimits(max_frame_bytes=10), WireLimits(max_line_bytes=16)):
         framing = SSEFraming(limits)
         framing.feed(name + b"data: x\n\n")
         assert framing.feed(name + b"data: 1234567890\n\n")
@@ -283,7 +283,7 @@ def test_extra_field_does_not_touch_one_event_per_read() -> None:
     assert framing.feed(b"data: x\n\n") == ONE
 
 
-LIMITS = Limits(max_line_bytes=20, max_frame_bytes=10)
+LIMITS = WireLimits(max_line_bytes=20, max_frame_bytes=10)
 
 TOO_MUCH: dict[str, tuple[bytes, str]] = {
     "data in one line": (b"data: " + b"x" * 11 + b"\n\n", "max_frame_bytes"),
@@ -362,7 +362,7 @@ def test_endless_input_takes_no_more_memory_than_twice_the_limit(what: str, size
     limit = 40_000
     document = ENDLESS[what] * (4 * limit // len(ENDLESS[what]))
     reads = [document[at : at + size] for at in range(0, len(document), size)]
-    framing = SSEFraming(Limits(max_line_bytes=limit, max_frame_bytes=limit))
+    framing = SSEFraming(WireLimits(max_line_bytes=limit, max_frame_bytes=limit))
     tracemalloc.start()
     try:
         for part in reads:

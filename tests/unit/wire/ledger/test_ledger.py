@@ -13,7 +13,7 @@ from headrace.usage import Usage
 from headrace.wire.call_arguments import parse_arguments
 from headrace.wire.ledger import Call, Ledger, Output
 from headrace.wire.ledger import call as call_module
-from headrace.wire.limits import Limits
+from headrace.wire.limits import WireLimits
 from tests.grammar import check_grammar
 from tests.wire import kinds, only
 
@@ -473,7 +473,7 @@ def test_usage_and_notes_reach_the_end(ledger: Ledger, output: Output) -> None:
     ],
 )
 def test_every_limit_is_named(limit: str, act: Any) -> None:
-    small = Limits(**({"max_held_chars": 5} if limit == "max_held_chars" else {limit: 5}))
+    small = WireLimits(**({"max_held_chars": 5} if limit == "max_held_chars" else {limit: 5}))
     ledger = Ledger("test", limits=small)
     with pytest.raises(LimitExceeded, match=limit) as caught:
         act(ledger.output(0))
@@ -482,7 +482,7 @@ def test_every_limit_is_named(limit: str, act: Any) -> None:
 
 
 def test_too_many_outputs_and_skipped_frames_are_limits_too() -> None:
-    ledger = Ledger("test", limits=Limits(max_outputs=2, max_skipped_frames=1))
+    ledger = Ledger("test", limits=WireLimits(max_outputs=2, max_skipped_frames=1))
     ledger.output(1_000_000_000)
     ledger.output(-1)
     with pytest.raises(LimitExceeded, match="max_outputs"):

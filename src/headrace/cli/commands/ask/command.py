@@ -50,7 +50,7 @@ def _turn(options: Namespace) -> TurnStream:
     return stream(
         options.model,
         _question(options),
-        system=options.system,
+        instructions=options.instructions,
         base_url=options.base_url,
         record=options.record,
         **{name: value for name, value in given.items() if value is not None},

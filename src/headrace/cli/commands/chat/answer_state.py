@@ -89,9 +89,9 @@ class Draft:
             case fr.MessageFinal() | fr.MessageError() | fr.MessageCancelled():
                 return [*self._over(), Ended(frame)]
             case _:
-                return self._seldom(frame)
+                return self._handle_rare(frame)
 
-    def _seldom(self, frame: UXFrame) -> list[Cue]:
+    def _handle_rare(self, frame: UXFrame) -> list[Cue]:
         match frame:
             case fr.ReasoningPartStarted():
                 return self._thought(frame)

@@ -143,9 +143,9 @@ def _face(options: Namespace, *, is_alive: bool) -> tuple[Face, Callable[[], Non
 
 
 def _completes(line: str) -> list[tuple[str, str]]:
-    from headrace.providers import CATALOGUE
+    from headrace.providers import CATALOG
 
-    return list(completions(line, [f"{name}:" for name in CATALOGUE]))
+    return list(completions(line, [f"{name}:" for name in CATALOG]))
 
 
 def _listen(watcher: Watcher, interrupt: Callable[[], None]) -> None:

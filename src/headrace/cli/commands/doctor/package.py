@@ -11,7 +11,7 @@ from platform import python_implementation, python_version
 
 import headrace
 from headrace.cli.commands.doctor.finding import Finding
-from headrace.providers import CATALOGUE, find_key
+from headrace.providers import CATALOG, find_key
 
 _MIN_PYTHON = (3, 11)
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:[^;]*?>=\s*([0-9.]+))?")
@@ -108,7 +108,7 @@ def _page() -> Finding:
 
 
 def _keys(environ: Mapping[str, str]) -> Iterator[Finding]:
-    wanting = [provider for provider in CATALOGUE.values() if provider.key_variables]
+    wanting = [provider for provider in CATALOG.values() if provider.key_variables]
     ready = [provider.name for provider in wanting if find_key(provider, environ) is not None]
     if ready:
         others = len(wanting) - len(ready)
@@ -137,7 +137,7 @@ def _model(environ: Mapping[str, str]) -> Iterator[Finding]:
     if not model:
         return
     name, colon, rest = model.partition(":")
-    if name in CATALOGUE and colon and rest:
+    if name in CATALOG and colon and rest:
         yield Finding("model", "fine", f"HEADRACE_MODEL is {model}")
         return
     mend = "it is provider:model; headrace providers lists the providers"

@@ -1,4 +1,4 @@
-"""`headrace providers`: the catalogue, and whether the keys are there."""
+"""`headrace providers`: the catalog, and whether the keys are there."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from argparse import Namespace
 
 from headrace.cli.terminal.color import Paint, Style, wants_colour
-from headrace.providers import CATALOGUE, Provider, find_key
+from headrace.providers import CATALOG, Provider, find_key
 
 
 def run(options: Namespace) -> int:
     """Print the table, or JSON lines."""
     if options.json:
-        for provider in CATALOGUE.values():
+        for provider in CATALOG.values():
             print(json.dumps(_facts(provider)))
         return 0
     _print_table(Paint(wants_colour(options.color, sys.stdout)))
@@ -33,7 +33,7 @@ def _facts(provider: Provider) -> dict[str, object]:
 
 
 def _print_table(paint: Paint) -> None:
-    rows = [_row(provider) for provider in CATALOGUE.values()]
+    rows = [_row(provider) for provider in CATALOG.values()]
     heads = ("provider", "dialect", "key", "what it is")
     widths = [max(len(row[at]) for row in [heads, *rows]) for at in range(3)]
     print(paint(_line(heads, widths), Style.DIM))

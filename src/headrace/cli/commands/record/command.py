@@ -54,9 +54,9 @@ def run(options: Namespace) -> int:
 def _upstream(options: Namespace) -> Upstream:
     if options.upstream is not None:
         return _split(options.upstream, title="")
-    from headrace.providers import CATALOGUE
+    from headrace.providers import CATALOG
 
-    provider = CATALOGUE.get(options.provider)
+    provider = CATALOG.get(options.provider)
     if provider is None:
         raise UsageError(f"no provider {options.provider!r}: headrace providers lists them")
     if provider.transport != "http":

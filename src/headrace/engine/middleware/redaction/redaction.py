@@ -66,7 +66,7 @@ class Redaction(Middleware):
         return changed(
             request,
             messages=tuple(map(mask.hide, request.messages)),
-            system=hide_words(self._mask, request.system),
+            instructions=hide_words(self._mask, request.instructions),
         )
 
 

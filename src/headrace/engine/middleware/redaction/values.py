@@ -15,7 +15,7 @@ from headrace.messages import Citation
 from headrace.secrets.mask import Mask
 from headrace.wire.call_arguments import MalformedArguments, parse_arguments
 from headrace.wire.json.value import as_object
-from headrace.wire.limits import DEFAULT_LIMITS
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS
 
 S = TypeVar("S", bound=msgspec.Struct)
 C = TypeVar("C", Citation, CitationAdded)
@@ -91,6 +91,6 @@ def hide_arguments(mask: Mask, raw: str, input: str) -> tuple[str, Any, str | No
         return hidden, hidden, None
     hidden = mask.hide_json(raw)
     try:
-        return hidden, parse_arguments(hidden, DEFAULT_LIMITS.max_depth), None
+        return hidden, parse_arguments(hidden, DEFAULT_WIRE_LIMITS.max_depth), None
     except MalformedArguments as error:
         return hidden, None, f"redacted arguments are no JSON: {error}"

@@ -20,12 +20,12 @@ from headrace.wire.dialects.anthropic.block import Block
 from headrace.wire.dialects.anthropic.event import WireEvent, block_as_written
 from headrace.wire.dialects.anthropic.usage import AnthropicUsage
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.error import failure_from
+from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import REFUSED
 from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger, Output
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 _FINISH_WORDS: dict[str, FinishReason] = {
     "end_turn": END_TURN,
@@ -59,7 +59,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
     name = "anthropic"
     deltas = frozenset({"text", "thinking", "partial_json"})
 
-    def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, ledger: Ledger, *, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         super().__init__(ledger, WireEvent, limits)
         self._max_blocks = limits.max_parts
         self._usage = AnthropicUsage()
@@ -67,7 +67,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         self._message: Output | None = None
 
     @staticmethod
-    def recognises(payload: dict[str, Any]) -> bool:
+    def recognizes(payload: dict[str, Any]) -> bool:
         """Whether a payload can only be an event of this grammar; a ping is anybody's."""
         kind = payload.get("type")
         if kind == "error":
@@ -79,9 +79,9 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         data = frame.data
         try:
             is_shallow = len(data) <= self._shallow_bytes
-            event = self._decode_shallow(data) if is_shallow else self._payload(frame)
+            event = self._decode_shallow(data) if is_shallow else self._decode_payload(frame)
         except REFUSED:
-            event = self._payload(frame)
+            event = self._decode_payload(frame)
         if event is None:
             return
         kind = event.type or frame.event
@@ -134,10 +134,10 @@ class AnthropicDialect(JSONDialect[WireEvent]):
             case "message_delta":
                 self._change_message(frame, event)
             case "message_stop":
-                self._note(self._whole(frame), _NOT_KEPT)
+                self._note(self._decode_all_fields(frame), _NOT_KEPT)
                 self._end(has_terminator=True)
             case _ if kind == "error" or event.error:
-                self.fail(failure_from(self._whole(frame)))
+                self.fail(parse_error(self._decode_all_fields(frame)))
             case _:
                 pass
 
@@ -157,7 +157,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         self._finish(as_text(message.get("stop_reason")))
 
     def _change_message(self, frame: Frame, event: WireEvent) -> None:
-        whole = self._whole(frame)
+        whole = self._decode_all_fields(frame)
         self._report(event.usage)
         self._finish(event.delta.stop_reason if event.delta else None)
         self._note(whole, _NOT_KEPT)
@@ -188,4 +188,4 @@ class AnthropicDialect(JSONDialect[WireEvent]):
                 self.ledger.note(key, value)
 
     def _field(self, frame: Frame, name: str) -> dict[str, Any]:
-        return as_object(self._whole(frame).get(name))
+        return as_object(self._decode_all_fields(frame).get(name))

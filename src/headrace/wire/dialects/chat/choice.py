@@ -13,7 +13,7 @@ from headrace.outcome import ErrorInfo, other
 from headrace.secrets.scrub import scrub
 from headrace.wire.dialects.chat.calls import ChatCalls
 from headrace.wire.dialects.chat.chunk import PlainDelta, WireCall, WireChoice, WireDelta
-from headrace.wire.dialects.chat.quirks import FAILURE_WORDS, FINISH_WORDS, ChatQuirks
+from headrace.wire.dialects.chat.quirks import ERROR_WORDS, FINISH_WORDS, ChatQuirks
 from headrace.wire.dialects.chat.reasoning import feed_reasoning
 from headrace.wire.json.payload import encoded
 from headrace.wire.json.value import as_int, as_list, as_object, as_objects, as_text
@@ -92,7 +92,7 @@ class Choice:
                 or delta.audio
                 or delta.executed_tools
             ):
-                self._seldom(delta)
+                self._handle_rare(delta)
         elif choice.text:
             # A legacy text completion; beside a delta it is a copy.
             self._content(choice.text, None)
@@ -102,7 +102,7 @@ class Choice:
         word = as_text(reason) or as_text(as_object(reason).get("type"))
         if word is None or word == "null":
             return None
-        category = FAILURE_WORDS.get(word.lower())
+        category = ERROR_WORDS.get(word.lower())
         if category is not None:
             message = f"the provider ended the output with {scrub(word)!r}"
             return ErrorInfo(category, message, code=scrub(word), retryable=True)
@@ -194,7 +194,7 @@ class Choice:
             if signature:
                 self.output.sign(signature, key, key)
 
-    def _seldom(self, delta: WireDelta) -> None:
+    def _handle_rare(self, delta: WireDelta) -> None:
         self._release()
         for tool in as_objects(delta.executed_tools):
             self._execute(tool)

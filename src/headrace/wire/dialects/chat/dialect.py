@@ -13,12 +13,12 @@ from headrace.wire.dialects.chat.chunk import PlainChunk, WireChoice, WireChunk,
 from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from headrace.wire.dialects.chat.usage import chat_usage
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.error import failure_from
+from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import REFUSED, PayloadDecoder
 from headrace.wire.json.value import as_int, as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 # What has its own place in the vocabulary, and padding against traffic analysis.
 _NOT_KEPT = frozenset(
@@ -48,6 +48,7 @@ class ChatDialect(JSONDialect[WireChunk]):
     """Reads the chunks of a chat stream."""
 
     name = "chat"
+    decoder_options = ("quirks",)
     deltas = frozenset(
         {
             "content",
@@ -67,7 +68,7 @@ class ChatDialect(JSONDialect[WireChunk]):
         ledger: Ledger,
         *,
         quirks: ChatQuirks = DEFAULT_QUIRKS,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: WireLimits = DEFAULT_WIRE_LIMITS,
     ) -> None:
         super().__init__(ledger, WireChunk, limits)
         self._quirks = quirks
@@ -77,7 +78,7 @@ class ChatDialect(JSONDialect[WireChunk]):
         self._is_introduced = False
         self._plain_tries = 0
         self._decode_plain = msgspec.json.Decoder(PlainChunk).decode
-        self._failure: ErrorInfo | None = None
+        self._error: ErrorInfo | None = None
         self._model: str | None = None
         self._response_id: str | None = None
         self._provider: str | None = None
@@ -86,7 +87,7 @@ class ChatDialect(JSONDialect[WireChunk]):
         self._logprobs: dict[str, list[Any]] = {}
 
     @staticmethod
-    def recognises(payload: dict[str, Any]) -> bool:
+    def recognizes(payload: dict[str, Any]) -> bool:
         """Whether a payload can only be a chat chunk."""
         return isinstance(payload.get("choices"), list) or str(
             payload.get("object", "")
@@ -109,7 +110,7 @@ class ChatDialect(JSONDialect[WireChunk]):
         self._feed_any(frame)
 
     def _feed_any(self, frame: Frame) -> None:
-        chunk = self._payload(frame)
+        chunk = self._decode_payload(frame)
         if chunk is None:
             return
         choices = chunk.choices
@@ -127,7 +128,7 @@ class ChatDialect(JSONDialect[WireChunk]):
                     if wire.finish_reason:
                         ended.add(wire.index)
             if ended:
-                self._note_ended(self._whole(frame), ended)
+                self._note_ended(self._decode_all_fields(frame), ended)
         else:
             self._aside(frame, chunk)
         if (
@@ -137,9 +138,9 @@ class ChatDialect(JSONDialect[WireChunk]):
             or chunk.web_search
             or chunk.error
         ):
-            self._seldom(frame, chunk)
-        if self._failure is not None:
-            self.fail(self._failure)
+            self._handle_rare(frame, chunk)
+        if self._error is not None:
+            self.fail(self._error)
 
     def _release(self) -> None:
         """Say what is held back, the start of the turn included."""
@@ -174,28 +175,28 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     def _aside(self, frame: Frame, chunk: WireChunk) -> None:
         """A payload without choices: usage, a ping, filter results, an error."""
-        payload = self._whole(frame)
+        payload = self._decode_all_fields(frame)
         if not chunk.error and (
             "error" in (frame.event, frame.field, payload.get("object")) or _is_error(payload)
         ):
-            self._failure = failure_from(payload)
+            self._error = parse_error(payload)
             return
         self._note(payload)
         self._groq(as_object(payload.get("x_groq")))
 
-    def _seldom(self, frame: Frame, chunk: WireChunk) -> None:
+    def _handle_rare(self, frame: Frame, chunk: WireChunk) -> None:
         if chunk.usage:
             self.ledger.report(chat_usage(chunk.usage))
         if chunk.citations or chunk.search_results or chunk.web_search:
             self._cite([*(chunk.search_results or ()), *(chunk.web_search or ())], chunk.citations)
         if chunk.error:
-            self._failure = failure_from(self._whole(frame))
+            self._error = parse_error(self._decode_all_fields(frame))
 
     def _groq(self, extra: dict[str, Any]) -> None:
         if as_object(extra.get("usage")):
             self.ledger.report(chat_usage(as_object(extra.get("usage"))))
-        if extra.get("error") and self._failure is None:
-            self._failure = failure_from(extra["error"])
+        if extra.get("error") and self._error is None:
+            self._error = parse_error(extra["error"])
 
     def _cite(self, results: list[Any], urls: list[Any] | None) -> None:
         """Response-wide sources, which some providers repeat with every chunk."""
@@ -220,8 +221,8 @@ class ChatDialect(JSONDialect[WireChunk]):
         # A failure is told when all that came with it is.
         failure = choice.end(wire.finish_reason)
         if wire.error:
-            failure = failure_from(wire.error)
-        self._failure = failure or self._failure
+            failure = parse_error(wire.error)
+        self._error = failure or self._error
 
     def _note_ended(self, payload: dict[str, Any], ended: set[int]) -> None:
         """What stands beside the finish reasons, once for all choices of a chunk."""

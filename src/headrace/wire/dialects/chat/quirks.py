@@ -45,7 +45,7 @@ FINISH_WORDS: dict[str, FinishReason] = {
 }
 """The finish reasons of the providers, in lower case; what is not here is `other`."""
 
-FAILURE_WORDS: dict[str, ErrorCategory] = {
+ERROR_WORDS: dict[str, ErrorCategory] = {
     "error": "server",
     "network_error": "server",
     "abort": "server",

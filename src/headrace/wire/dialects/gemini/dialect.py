@@ -9,12 +9,12 @@ from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.gemini.candidate import Candidate
 from headrace.wire.dialects.gemini.response import WireCandidate, WireResponse
 from headrace.wire.dialects.gemini.usage import GeminiUsage
-from headrace.wire.error import failure_from
+from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import REFUSED
 from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 
 class GeminiDialect(JSONDialect[WireResponse]):
@@ -24,13 +24,13 @@ class GeminiDialect(JSONDialect[WireResponse]):
     name = "gemini"
     deltas = frozenset({"text", "stringValue"})
 
-    def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, ledger: Ledger, *, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         super().__init__(ledger, WireResponse, limits)
         self._usage = GeminiUsage()
         self._candidates: dict[int, Candidate] = {}
 
     @staticmethod
-    def recognises(payload: dict[str, Any]) -> bool:
+    def recognizes(payload: dict[str, Any]) -> bool:
         """Whether a payload can only be a chunk of this grammar."""
         return (
             isinstance(payload.get("candidates"), list)
@@ -43,9 +43,9 @@ class GeminiDialect(JSONDialect[WireResponse]):
         data = frame.data
         try:
             is_shallow = len(data) <= self._shallow_bytes
-            response = self._decode_shallow(data) if is_shallow else self._payload(frame)
+            response = self._decode_shallow(data) if is_shallow else self._decode_payload(frame)
         except REFUSED:
-            response = self._payload(frame)
+            response = self._decode_payload(frame)
         if response is None:
             return
         if not self.ledger.is_started:
@@ -62,7 +62,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
         if response.prompt_feedback:
             self._blocked(response.prompt_feedback)
         if response.error:
-            self.fail(failure_from(response.error))
+            self.fail(parse_error(response.error))
 
     def _release(self) -> None:
         self.ledger.service_tier = self._usage.service_tier
@@ -85,7 +85,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
 
     def _raw_parts(self, frame: Frame, index: int) -> list[dict[str, Any]]:
         """No part is dropped: those of a candidate as they lie on the wire."""
-        for told in as_objects(self._whole(frame).get("candidates")):
+        for told in as_objects(self._decode_all_fields(frame).get("candidates")):
             if (told.get("index") or 0) == index:
                 return as_objects(as_object(told.get("content")).get("parts"))
         return []

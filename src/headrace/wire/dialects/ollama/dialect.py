@@ -9,13 +9,13 @@ import msgspec
 from headrace.outcome import END_TURN, MAX_TOKENS, other
 from headrace.usage import Usage
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.error import failure_from
+from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.number import count
 from headrace.wire.json.payload import REFUSED, encoded
 from headrace.wire.json.value import as_text
 from headrace.wire.ledger import Ledger, Output
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 from headrace.wire.think_tags import TAGS, ThinkTags
 
 _NOT_KEPT = frozenset({"model", "message", "done", "done_reason", "error"})
@@ -70,14 +70,14 @@ class OllamaDialect(JSONDialect[WireLine]):
     name = "ollama"
     deltas = frozenset({"content", "thinking"})
 
-    def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, ledger: Ledger, *, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         super().__init__(ledger, WireLine, limits)
         self._decode_plain = msgspec.json.Decoder(PlainLine).decode
         self._message: Output | None = None
         self._tags: ThinkTags | None = ThinkTags(TAGS)
 
     @staticmethod
-    def recognises(payload: dict[str, Any]) -> bool:
+    def recognizes(payload: dict[str, Any]) -> bool:
         """Whether a payload can only be a line of this grammar."""
         return isinstance(payload.get("done"), bool) and isinstance(payload.get("message"), dict)
 
@@ -103,14 +103,14 @@ class OllamaDialect(JSONDialect[WireLine]):
 
     def _read(self, frame: Frame) -> None:
         """A line that may say anything."""
-        line = self._payload(frame)
+        line = self._decode_payload(frame)
         if line is None:
             return
         output = self._message or self._begin(line)
         if line.message is not None:
             self._say(output, line.message)
         if line.error:
-            self.fail(failure_from(line.error))
+            self.fail(parse_error(line.error))
         elif line.done:
             self._done(output, line, frame)
 
@@ -163,7 +163,7 @@ class OllamaDialect(JSONDialect[WireLine]):
         self.ledger.report(
             Usage(input_tokens=count(line.prompt_eval_count), output_tokens=count(line.eval_count))
         )
-        for name, value in self._whole(frame).items():
+        for name, value in self._decode_all_fields(frame).items():
             if name not in _NOT_KEPT and value is not None:
                 self.ledger.note(name, value)
         word = as_text(line.done_reason)

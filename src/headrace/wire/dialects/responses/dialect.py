@@ -18,11 +18,11 @@ from headrace.wire.dialects.responses.item import (
     ResultItem,
 )
 from headrace.wire.dialects.responses.usage import responses_usage
-from headrace.wire.error import failure_from
+from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger, Output
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 _INCOMPLETE: dict[str, FinishReason] = {
     "max_output_tokens": MAX_TOKENS,
@@ -41,7 +41,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
     name = "responses"
     deltas = frozenset({"delta"})
 
-    def __init__(self, ledger: Ledger, *, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, ledger: Ledger, *, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         super().__init__(ledger, WireEvent, limits)
         self._items: dict[int, Item] = {}
         self._undone: dict[int, Item] = {}
@@ -52,7 +52,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         self._response: Output | None = None
 
     @staticmethod
-    def recognises(payload: dict[str, Any]) -> bool:
+    def recognizes(payload: dict[str, Any]) -> bool:
         """Whether a payload can only be an event of this grammar."""
         kind = as_text(payload.get("type")) or ""
         is_flat_error = kind == "error" and "message" in payload and "error" not in payload
@@ -60,20 +60,20 @@ class ResponsesDialect(JSONDialect[WireEvent]):
 
     def feed(self, frame: Frame) -> None:
         """Read one event."""
-        event = self._payload(frame)
+        event = self._decode_payload(frame)
         if event is None:
             return
         kind = event.type = event.type or frame.event
         index = self._last_index if event.output_index is None else event.output_index
         item = self._items.get(index)
         if event.error or kind == "error":
-            self.fail(failure_from(event.error or self._whole(frame)))
+            self.fail(parse_error(event.error or self._decode_all_fields(frame)))
         elif event.item is not None or event.response is not None or item is None:
-            self._seldom(kind, frame, event)
+            self._handle_rare(kind, frame, event)
         elif not item.feed(event):
             self._orphan(kind, event)
 
-    def _seldom(self, kind: str, frame: Frame, event: WireEvent) -> None:
+    def _handle_rare(self, kind: str, frame: Frame, event: WireEvent) -> None:
         match kind:
             case "response.output_item.added" if event.item:
                 self._add(event.output_index, event.item)
@@ -166,7 +166,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
             case "response.completed" | "response.incomplete" | "response.cancelled":
                 self._finish(response, kind.removeprefix("response."))
             case "response.failed":
-                self.fail(failure_from(response.get("error") or "the response failed"))
+                self.fail(parse_error(response.get("error") or "the response failed"))
             case _:
                 pass
 

@@ -15,12 +15,12 @@ from headrace.wire.dialects.xai.chunk import WireChunk, WireOutput
 from headrace.wire.dialects.xai.citation import XAISources
 from headrace.wire.dialects.xai.output import NO_REASON, XAIOutput, XAIToolOutput
 from headrace.wire.dialects.xai.usage import XAIUsage
-from headrace.wire.error import failure_from
+from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import NotJSON, parse
 from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
-from headrace.wire.limits import DEFAULT_LIMITS, Limits
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 from headrace.wire.protobuf import ProtobufReader, Unreadable, read_json
 
 _ROLES = {
@@ -35,15 +35,17 @@ _NO_TIER = "SERVICE_TIER_UNSPECIFIED"
 
 
 class XAIDialect(JSONDialect[WireChunk]):
-    """Reads the chunks of an xAI stream. It has no terminator: the last step's finish
-    reason, and the end of the bytes, are the end.
+    """Reads the chunks of an xAI stream.
 
-    Outputs are the steps of an agent, one after the other, unless the caller says that they
-    are candidates or the first chunk can only be of several. `is_kind_told` where the caller
-    has said it, whichever it is.
+    The stream has no terminator: the end is the finish reason of the last step, together with the
+    end of the bytes. Outputs are the successive steps of an agent, unless the caller says that they
+    are candidates, or the first chunk shows it by holding several. `is_outputs_kind_given` tells
+    whether the caller has said which.
     """
 
     name = "xai"
+    only_framing = "grpc"
+    decoder_options = ("keeps_logprobs", "is_outputs_kind_given")
     outputs: ClassVar[OutputsKind] = "successive"
 
     def __init__(
@@ -51,11 +53,11 @@ class XAIDialect(JSONDialect[WireChunk]):
         ledger: Ledger,
         *,
         keeps_logprobs: bool = False,
-        is_kind_told: bool = False,
-        limits: Limits = DEFAULT_LIMITS,
+        is_outputs_kind_given: bool = False,
+        limits: WireLimits = DEFAULT_WIRE_LIMITS,
     ) -> None:
         super().__init__(ledger, WireChunk, limits)
-        self._is_kind_told = is_kind_told
+        self._is_outputs_kind_given = is_outputs_kind_given
         self._keeps_logprobs = keeps_logprobs
         self._read = ProtobufReader(limits.max_parts).read
         self._chunk = schema.CHUNK_WITH_LOGPROBS if keeps_logprobs else schema.CHUNK
@@ -76,7 +78,7 @@ class XAIDialect(JSONDialect[WireChunk]):
         self._logprobs: dict[str, list[Any]] = {}
 
     @staticmethod
-    def recognises(payload: dict[str, Any]) -> bool:
+    def recognizes(payload: dict[str, Any]) -> bool:
         """Whether a payload can only be a chunk of this grammar."""
         if "choices" in payload or "type" in payload:
             return False
@@ -104,17 +106,17 @@ class XAIDialect(JSONDialect[WireChunk]):
         if frame.data.lstrip()[:1] == b"{":
             self._feed_json(frame)
         else:
-            self._unreadable(frame)
+            self._handle_unreadable(frame)
 
     def _feed_json(self, frame: Frame) -> None:
         try:
             payload = as_object(parse(frame.data, self._max_depth))
         except NotJSON:
-            self._unreadable(frame)
+            self._handle_unreadable(frame)
             return
         self._feed_chunk(read_json(payload, self._json_chunk))
         if payload.get("error") or "error" in (frame.event, frame.field) or _is_status(payload):
-            self.fail(failure_from(payload))
+            self.fail(parse_error(payload))
 
     def _feed_chunk(self, chunk: WireChunk) -> None:
         # Before the outputs, since one of them may end the turn with a failure.
@@ -140,7 +142,7 @@ class XAIDialect(JSONDialect[WireChunk]):
                 if wire.logprobs is not None:
                     self._keep(wire)
         if chunk.citations or chunk.output_files or chunk.service_tier or chunk.system_fingerprint:
-            self._seldom(chunk)
+            self._handle_rare(chunk)
 
     # -- the turn and its outputs
 
@@ -161,7 +163,7 @@ class XAIDialect(JSONDialect[WireChunk]):
     def _start(self, outputs: list[WireOutput]) -> None:
         kind: OutputsKind | None = None
         speakers = {wire.index for wire in outputs if _role(wire) == "assistant"}
-        if len(speakers) > 1 and not self._is_kind_told:
+        if len(speakers) > 1 and not self._is_outputs_kind_given:
             # Steps come one after the other: two that begin together are alternatives.
             kind = "candidates"
         self.ledger.start(model=self._head.model, response_id=self._head.id, outputs=kind)
@@ -212,7 +214,7 @@ class XAIDialect(JSONDialect[WireChunk]):
 
     # -- what comes beside the outputs
 
-    def _seldom(self, chunk: WireChunk) -> None:
+    def _handle_rare(self, chunk: WireChunk) -> None:
         if chunk.citations:
             self._sources.feed(chunk.citations)
         if chunk.output_files:

@@ -50,7 +50,7 @@ class XAIOutput:
         if delta.content:
             self._content(delta.content)
         if delta.tool_calls or delta.citations or delta.encrypted_content:
-            self._seldom(delta)
+            self._handle_rare(delta)
 
     def end(self, word: str) -> None:
         """The finish reason; the first one ends the output."""
@@ -88,7 +88,7 @@ class XAIOutput:
         self._places.add(output.last_text_part, self._chars)
         self._chars += len(text)
 
-    def _seldom(self, delta: WireDelta) -> None:
+    def _handle_rare(self, delta: WireDelta) -> None:
         for entry in delta.tool_calls or ():
             self._call(entry)
         for citation in delta.citations or ():

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
-from headrace.encoders import ChatRequestQuirks, OutputSchema, Tool, encode_chat
+from headrace.encoders import ChatRequestQuirks, OutputSchema, ToolSpec, encode_chat
 from headrace.errors import UsageError
 from headrace.messages import Message
-from tests.unit.requests.conversation import (
+from tests.unit.encoders.conversation import (
     asked,
     call,
     media,
@@ -26,7 +26,7 @@ from tests.unit.requests.conversation import (
 )
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
-LOOK = Tool(name="look", description="Looks.", parameters=SCHEMA)
+LOOK = ToolSpec(name="look", description="Looks.", parameters=SCHEMA)
 PNG = ImageContent(media_type="image/png", data="AAAA")
 
 
@@ -55,7 +55,7 @@ def test_every_option_has_its_place() -> None:
             parallel_calls=False,
             output=OutputSchema(schema=SCHEMA),
             tools=(LOOK,),
-            system="Be brief.",
+            instructions="Be brief.",
         ),
         ChatRequestQuirks(effort="reasoning_effort", max_tokens_field="max_completion_tokens"),
     )
@@ -139,7 +139,7 @@ def test_usage_is_asked_for_only_where_it_is_understood() -> None:
 
 
 def test_a_strict_tool_says_so() -> None:
-    body = encode_chat(request(tools=(Tool(name="look", is_strict=True),)))
+    body = encode_chat(request(tools=(ToolSpec(name="look", is_strict=True),)))
     assert body["tools"][0]["function"]["strict"] is True
 
 

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
-from headrace.encoders import OutputSchema, Tool, encode_responses
+from headrace.encoders import OutputSchema, ToolSpec, encode_responses
 from headrace.errors import UsageError
 from headrace.messages import Message
-from tests.unit.requests.conversation import (
+from tests.unit.encoders.conversation import (
     asked,
     call,
     media,
@@ -26,7 +26,7 @@ from tests.unit.requests.conversation import (
 )
 
 SCHEMA = {"type": "object", "properties": {}}
-LOOK = Tool(name="look", description="Looks.", parameters=SCHEMA)
+LOOK = ToolSpec(name="look", description="Looks.", parameters=SCHEMA)
 PNG = ImageContent(media_type="image/png", data="AAAA")
 PNG_URL = "data:image/png;base64,AAAA"
 
@@ -51,7 +51,7 @@ def test_every_option_has_its_place() -> None:
         parallel_calls=False,
         output=OutputSchema(schema=SCHEMA),
         tools=(LOOK,),
-        system="Be brief.",
+        instructions="Be brief.",
     )
     assert made == {
         "model": "gpt-5",

@@ -1,4 +1,4 @@
-"""The catalogue: one row a provider. Adding one that speaks a known grammar is a row here
+"""The catalog: one row a provider. Adding one that speaks a known grammar is a row here
 and a recorded stream."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("OPENAI_API_KEY",),
         base_url_variable="OPENAI_BASE_URL",
-        rules=ChatRequestQuirks(
+        request_quirks=ChatRequestQuirks(
             max_tokens_field="max_completion_tokens", effort="reasoning_effort"
         ),
         source="https://platform.openai.com/docs/api-reference/chat",
@@ -55,7 +55,7 @@ _ROWS: tuple[Provider, ...] = (
         key_variables=("AZURE_OPENAI_API_KEY",),
         base_url_variable="AZURE_OPENAI_BASE_URL",
         auth="api-key",
-        rules=ChatRequestQuirks(
+        request_quirks=ChatRequestQuirks(
             max_tokens_field="max_completion_tokens", effort="reasoning_effort"
         ),
         source="https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle",
@@ -99,7 +99,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.deepseek.com",
         path=_CHAT,
         key_variables=("DEEPSEEK_API_KEY",),
-        rules=ChatRequestQuirks(
+        request_quirks=ChatRequestQuirks(
             replays="reasoning_content",
             blank_reasoning="",
             effort="thinking_effort",
@@ -115,7 +115,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.z.ai/api/paas/v4",
         path=_CHAT,
         key_variables=("ZAI_API_KEY", "ZHIPUAI_API_KEY"),
-        rules=ChatRequestQuirks(
+        request_quirks=ChatRequestQuirks(
             replays="reasoning_content",
             blank_reasoning="",
             effort="thinking",
@@ -132,7 +132,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("DASHSCOPE_API_KEY",),
         base_url_variable="DASHSCOPE_BASE_URL",
-        rules=ChatRequestQuirks(replays="reasoning_content", effort="enable_thinking"),
+        request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="enable_thinking"),
         source="https://www.alibabacloud.com/help/en/model-studio/deep-thinking",
     ),
     Provider(
@@ -143,7 +143,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("MOONSHOT_API_KEY",),
         # A blank, since Kimi takes an empty text for a missing one.
-        rules=ChatRequestQuirks(
+        request_quirks=ChatRequestQuirks(
             replays="reasoning_content", blank_reasoning=" ", effort="thinking"
         ),
         source="https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model",
@@ -155,7 +155,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.mistral.ai/v1",
         path=_CHAT,
         key_variables=("MISTRAL_API_KEY",),
-        rules=ChatRequestQuirks(
+        request_quirks=ChatRequestQuirks(
             replays="thinking_parts",
             effort="reasoning_effort",
             call_id_pattern="[A-Za-z0-9]{9}",
@@ -171,7 +171,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.groq.com/openai/v1",
         path=_CHAT,
         key_variables=("GROQ_API_KEY",),
-        rules=ChatRequestQuirks(
+        request_quirks=ChatRequestQuirks(
             max_tokens_field="max_completion_tokens",
             replays="reasoning",
             effort="reasoning_effort",
@@ -186,7 +186,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://openrouter.ai/api/v1",
         path=_CHAT,
         key_variables=("OPENROUTER_API_KEY",),
-        rules=ChatRequestQuirks(replays="reasoning_details", effort="reasoning"),
+        request_quirks=ChatRequestQuirks(replays="reasoning_details", effort="reasoning"),
         source="https://openrouter.ai/docs/use-cases/reasoning-tokens",
     ),
     Provider(
@@ -196,7 +196,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.together.xyz/v1",
         path=_CHAT,
         key_variables=("TOGETHER_API_KEY",),
-        rules=ChatRequestQuirks(replays="reasoning", effort="reasoning_effort"),
+        request_quirks=ChatRequestQuirks(replays="reasoning", effort="reasoning_effort"),
         source="https://docs.together.ai/docs/reasoning-overview",
     ),
     Provider(
@@ -206,7 +206,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.fireworks.ai/inference/v1",
         path=_CHAT,
         key_variables=("FIREWORKS_API_KEY",),
-        rules=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
+        request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         source="https://docs.fireworks.ai/guides/reasoning",
     ),
     Provider(
@@ -216,7 +216,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.cerebras.ai/v1",
         path=_CHAT,
         key_variables=("CEREBRAS_API_KEY",),
-        rules=ChatRequestQuirks(
+        request_quirks=ChatRequestQuirks(
             max_tokens_field="max_completion_tokens",
             replays="reasoning",
             effort="reasoning_effort",
@@ -231,7 +231,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.perplexity.ai",
         path=_CHAT,
         key_variables=("PERPLEXITY_API_KEY",),
-        rules=ChatRequestQuirks(
+        request_quirks=ChatRequestQuirks(
             effort="reasoning_effort",
             efforts=("minimal", "low", "medium", "high"),
             asks_for_usage=False,
@@ -246,7 +246,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://router.huggingface.co/v1",
         path=_CHAT,
         key_variables=("HF_TOKEN",),
-        rules=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
+        request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         source="https://huggingface.co/docs/inference-providers/tasks/chat-completion",
     ),
     Provider(
@@ -265,7 +265,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.x.ai/v1",
         path=_CHAT,
         key_variables=("XAI_API_KEY",),
-        rules=ChatRequestQuirks(effort="reasoning_effort", efforts=("low", "high")),
+        request_quirks=ChatRequestQuirks(effort="reasoning_effort", efforts=("low", "high")),
         source="https://docs.x.ai/docs/guides/reasoning",
     ),
     Provider(
@@ -299,7 +299,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         base_url_variable="LMSTUDIO_BASE_URL",
         auth="none",
-        rules=ChatRequestQuirks(replays="reasoning_content"),
+        request_quirks=ChatRequestQuirks(replays="reasoning_content"),
         source="https://lmstudio.ai/docs/developer/openai-compat",
     ),
     Provider(
@@ -310,7 +310,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         base_url_variable="VLLM_BASE_URL",
         auth="none",
-        rules=ChatRequestQuirks(replays="reasoning", effort="chat_template_kwargs"),
+        request_quirks=ChatRequestQuirks(replays="reasoning", effort="chat_template_kwargs"),
         source="https://docs.vllm.ai/en/latest/features/reasoning_outputs.html",
     ),
     Provider(
@@ -321,7 +321,9 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         base_url_variable="LLAMACPP_BASE_URL",
         auth="none",
-        rules=ChatRequestQuirks(replays="reasoning_content", effort="chat_template_kwargs"),
+        request_quirks=ChatRequestQuirks(
+            replays="reasoning_content", effort="chat_template_kwargs"
+        ),
         source="https://github.com/ggml-org/llama.cpp/tree/master/tools/server",
     ),
     Provider(
@@ -333,7 +335,7 @@ _ROWS: tuple[Provider, ...] = (
         key_variables=("COMPATIBLE_API_KEY",),
         base_url_variable="COMPATIBLE_BASE_URL",
         quirks=ChatQuirks(),
-        rules=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
+        request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         source="https://platform.openai.com/docs/api-reference/chat",
     ),
     Provider(
@@ -344,9 +346,9 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         transport="rehearsal",
         auth="none",
-        rules=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
+        request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         source="https://platform.openai.com/docs/api-reference/chat",
     ),
 )
-CATALOGUE: Final[dict[str, Provider]] = {row.name: row for row in _ROWS}
+CATALOG: Final[dict[str, Provider]] = {row.name: row for row in _ROWS}
 """The providers by name."""

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
-from headrace.encoders import Effort, OutputSchema, Tool, encode_xai
+from headrace.encoders import Effort, OutputSchema, ToolSpec, encode_xai
 from headrace.messages import Activity, Message, Seal
 from tests.published import accepts
-from tests.unit.requests.conversation import (
+from tests.unit.encoders.conversation import (
     asked,
     call,
     output,
@@ -25,7 +25,7 @@ from tests.unit.requests.conversation import (
 )
 
 SCHEMA = {"type": "object", "properties": {}}
-LOOK = Tool(name="look", description="Looks.", parameters=SCHEMA)
+LOOK = ToolSpec(name="look", description="Looks.", parameters=SCHEMA)
 PNG = ImageContent(media_type="image/png", data="AAAA")
 SEARCH: Any = {"executor": "provider", "provider_data": {"type": "x_search"}}
 
@@ -62,7 +62,7 @@ def test_every_option_has_its_place() -> None:
         parallel_calls=False,
         output=OutputSchema(schema=SCHEMA),
         tools=(LOOK,),
-        system="Be brief.",
+        instructions="Be brief.",
     )
     assert made == {
         "model": "grok-4",

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from headrace.content import FileContent, ImageContent, TextContent
-from headrace.encoders import OutputSchema, Tool, encode_ollama
+from headrace.encoders import OutputSchema, ToolSpec, encode_ollama
 from headrace.errors import UsageError
 from headrace.messages import Message
-from tests.unit.requests.conversation import (
+from tests.unit.encoders.conversation import (
     asked,
     call,
     plain,
@@ -23,7 +23,7 @@ from tests.unit.requests.conversation import (
 )
 
 SCHEMA = {"type": "object", "properties": {}}
-LOOK = Tool(name="look", description="Looks.", parameters=SCHEMA)
+LOOK = ToolSpec(name="look", description="Looks.", parameters=SCHEMA)
 PNG = ImageContent(media_type="image/png", data="AAAA")
 
 
@@ -42,7 +42,7 @@ def test_every_option_has_its_place() -> None:
         tool_choice="auto",
         output=OutputSchema(schema=SCHEMA),
         tools=(LOOK,),
-        system="Be brief.",
+        instructions="Be brief.",
     )
     function = {"name": "look", "description": "Looks.", "parameters": SCHEMA}
     assert made == {

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
-from headrace.encoders import OutputSchema, Tool, encode_gemini
+from headrace.encoders import OutputSchema, ToolSpec, encode_gemini
 from headrace.encoders.gemini import NO_SIGNATURE
 from headrace.errors import UsageError
 from headrace.messages import Message
-from tests.unit.requests.conversation import (
+from tests.unit.encoders.conversation import (
     asked,
     call,
     media,
@@ -27,7 +27,7 @@ from tests.unit.requests.conversation import (
 )
 
 SCHEMA = {"type": "object", "properties": {}}
-LOOK = Tool(name="look", description="Looks.", parameters=SCHEMA)
+LOOK = ToolSpec(name="look", description="Looks.", parameters=SCHEMA)
 OLD, NEW = "gemini-2.5-flash", "gemini-3-pro"
 
 
@@ -51,7 +51,7 @@ def test_every_option_has_its_place() -> None:
         tool_choice="look",
         output=OutputSchema(schema=SCHEMA),
         tools=(LOOK,),
-        system="Be brief.",
+        instructions="Be brief.",
     )
     assert made == {
         "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
@@ -126,7 +126,7 @@ def test_images_and_files_are_data_or_addresses() -> None:
 
 
 def test_what_is_said_above_the_conversation_is_one_field() -> None:
-    made = body(asked("Be kind.", role="system"), asked("hi"), system="Be brief.")
+    made = body(asked("Be kind.", role="system"), asked("hi"), instructions="Be brief.")
     assert made["systemInstruction"]["parts"] == [{"text": "Be brief."}, {"text": "Be kind."}]
     assert len(made["contents"]) == 1
 

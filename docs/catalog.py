@@ -1,4 +1,4 @@
-"""The page about providers, and the tables that are read off the catalogue and the encoders."""
+"""The page about providers, and the tables that are read off the catalog and the encoders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.encoders import ChatRequestQuirks, Effort, Options, Request
 from headrace.encoders.chat.quirks import EFFORTS
 from headrace.errors import UsageError
 from headrace.messages import Message
-from headrace.providers import CATALOGUE, Provider
+from headrace.providers import CATALOG, Provider
 from headrace.turn.call import body_for
 
 # Where a grammar's knob depends on the model: one of each generation, with its name.
@@ -31,7 +31,7 @@ _COMPANIONS = {"summary", "display", "includeThoughts", "max_tokens"}
 
 
 def provider_table() -> str:
-    """All providers of the catalogue."""
+    """All providers of the catalog."""
     rows = [
         (
             f"`{row.name}`",
@@ -40,7 +40,7 @@ def provider_table() -> str:
             " or ".join(f"`{name}`" for name in row.key_variables) or "none needed",
             _address(row),
         )
-        for row in CATALOGUE.values()
+        for row in CATALOG.values()
     ]
     return table(("name", "what it is", "dialect", "key variable", "address variable"), rows)
 
@@ -123,7 +123,7 @@ def rules() -> str:
 def efforts() -> str:
     """What each effort becomes, as the encoders write it; the same for several is told once."""
     by_mapping: dict[tuple[str, ...], list[str]] = {}
-    for provider in CATALOGUE.values():
+    for provider in CATALOG.values():
         generations = _GENERATIONS.get(provider.dialect, {"": "any"})
         for generation, model in generations.items():
             mapping = _mapping(provider, model)

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
-from headrace.encoders import OutputSchema, Tool, encode_anthropic
+from headrace.encoders import OutputSchema, ToolSpec, encode_anthropic
 from headrace.errors import UsageError
 from headrace.messages import Citation, Message
-from tests.unit.requests.conversation import (
+from tests.unit.encoders.conversation import (
     asked,
     call,
     opaque,
@@ -26,7 +26,7 @@ from tests.unit.requests.conversation import (
 )
 
 SCHEMA = {"type": "object", "properties": {}}
-LOOK = Tool(name="look", description="Looks.", parameters=SCHEMA)
+LOOK = ToolSpec(name="look", description="Looks.", parameters=SCHEMA)
 OLD, NEW = "claude-sonnet-4-5", "claude-opus-4-6"
 
 
@@ -51,8 +51,8 @@ def test_every_option_has_its_place() -> None:
         tool_choice="look",
         parallel_calls=False,
         output=OutputSchema(schema=SCHEMA),
-        tools=(LOOK, Tool(name="see", is_strict=True)),
-        system="Be brief.",
+        tools=(LOOK, ToolSpec(name="see", is_strict=True)),
+        instructions="Be brief.",
     )
     assert made == {
         "model": OLD,
@@ -190,7 +190,7 @@ def test_a_file_that_it_cannot_read_is_an_error() -> None:
 
 
 def test_what_is_said_above_the_conversation_is_one_field() -> None:
-    made = body(asked("Be kind.", role="developer"), asked("hi"), system="Be brief.")
+    made = body(asked("Be kind.", role="developer"), asked("hi"), instructions="Be brief.")
     assert made["system"] == "Be brief.\n\nBe kind."
     assert len(made["messages"]) == 1
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.encoders import Options, OutputSchema, Tool, options_from
+from headrace.encoders import Options, OutputSchema, ToolSpec, options_from
 from headrace.encoders.model_family import family, generation, is_since
 from headrace.errors import UsageError
-from tests.unit.requests.conversation import request
+from tests.unit.encoders.conversation import request
 
-LOOK = Tool(name="look")
+LOOK = ToolSpec(name="look")
 
 
 def test_options_are_read_by_name() -> None:

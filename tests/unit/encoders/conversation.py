@@ -123,7 +123,7 @@ def said(
 
 def request(*messages: Message, model: str = "m-1", **more: Any) -> Request:
     """A request to the provider `p`; what is no field of it is an option."""
-    named = {name: more.pop(name) for name in ("system", "tools", "provider") if name in more}
+    named = {name: more.pop(name) for name in ("instructions", "tools", "provider") if name in more}
     return Request(
         model=model,
         messages=messages or (asked("hi"),),
