@@ -27,7 +27,7 @@ from headrace.projections import thinking as frames_package
 from headrace.projections.thinking import ThinkingProjection, frame, projection
 from headrace.status import StatusReader, languages
 from headrace.status import reader as status
-from headrace.status import reasoning_part as thought
+from headrace.status import reasoning_reader as thought
 from headrace.timeline import span
 
 Struct = type[msgspec.Struct]

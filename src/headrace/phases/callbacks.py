@@ -1,4 +1,4 @@
-"""Callbacks over phases: the tracker's notices, handed to whoever wants them."""
+"""Callbacks for phase changes: calls your functions with the notices of a `PhaseTracker`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from headrace.phases.tracker import CompletionMode, Notice, OutputContext, Phase
 from headrace.shield import run_shielded
 from headrace.usage import Usage
 
-Told: TypeAlias = Awaitable[object] | object
-Plain: TypeAlias = Callable[[OutputContext], Told]
-WithText: TypeAlias = Callable[[OutputContext, str], Told]
-WithCall: TypeAlias = Callable[[OutputContext, ToolCallFinished | ToolCallMalformed], Told]
+Result: TypeAlias = Awaitable[object] | object
+Plain: TypeAlias = Callable[[OutputContext], Result]
+WithText: TypeAlias = Callable[[OutputContext, str], Result]
+WithCall: TypeAlias = Callable[[OutputContext, ToolCallFinished | ToolCallMalformed], Result]
 
 
 class Consumer(msgspec.Struct, kw_only=True, frozen=True):
-    """What to call, and with what; each may be left out, and each may be async.
+    """The callbacks to call. Each is optional and may be async.
 
-    Every callback gets the `OutputContext` first. The order within a record is that of
-    `PhaseTracker`; a callback has returned before the next one is called.
+    Every callback gets the `OutputContext` first. Within one record they are called in the order
+    that `PhaseTracker` defines, one after the other.
     """
 
-    on_phase_change: Callable[[OutputContext, PhaseChanged], Told] | None = None
+    on_phase_change: Callable[[OutputContext, PhaseChanged], Result] | None = None
     on_reasoning_start: Plain | None = None
     on_reasoning_delta: WithText | None = None
     on_reasoning_complete: Plain | None = None
@@ -35,56 +35,61 @@ class Consumer(msgspec.Struct, kw_only=True, frozen=True):
     on_content_delta: WithText | None = None
     on_content_complete: Plain | None = None
     on_client_call: WithCall | None = None
-    """A call that the caller must run: whole, or malformed."""
+    """Called with a call that the caller has to run; it may be malformed."""
     on_provider_call: WithCall | None = None
-    """A call that the provider runs itself."""
-    on_citation: Callable[[OutputContext, CitationAdded], Told] | None = None
-    on_usage: Callable[[OutputContext, Usage], Told] | None = None
+    """Called with a call that the provider runs itself."""
+    on_citation: Callable[[OutputContext, CitationAdded], Result] | None = None
+    on_usage: Callable[[OutputContext, Usage], Result] | None = None
 
 
 def consume(
     records: Iterable[Record], consumer: Consumer, *, mode: CompletionMode = "transition"
 ) -> None:
-    """Read the records and call back. Completes are called also where the records break
-    off, but not after a callback that raised. Raises `UsageError` for an async callback:
-    `consume_async` is for those."""
+    """Read all records and call the callbacks.
+
+    The complete callbacks are also called if `records` ends early or raises, but not after a
+    callback has raised. Raises `UsageError` if a callback is async; use `consume_async()` for
+    those.
+    """
     tracker = PhaseTracker(mode)
     is_calling = False
     try:
         for record in records:
             for notice in tracker.feed(record):
                 is_calling = True
-                _tell(consumer, notice)
+                _notify(consumer, notice)
                 is_calling = False
     finally:
         for notice in [] if is_calling else tracker.close():
-            _tell(consumer, notice)
+            _notify(consumer, notice)
 
 
 async def consume_async(
     records: AsyncIterable[Record], consumer: Consumer, *, mode: CompletionMode = "transition"
 ) -> None:
-    """The same for code that waits; callbacks may be plain or async. Completes are waited
-    for also while the caller is cancelled."""
+    """Read all records and call the callbacks, which may be plain or async functions.
+
+    The complete callbacks are awaited even if the caller is cancelled.
+    """
     tracker = PhaseTracker(mode)
     is_calling = False
     try:
         async for record in records:
             for notice in tracker.feed(record):
                 is_calling = True
-                await _tell_async(consumer, notice)
+                await _notify_async(consumer, notice)
                 is_calling = False
     finally:
         if not is_calling:
-            await run_shielded(_tell_all(consumer, tracker.close()))
+            await run_shielded(_notify_all(consumer, tracker.close()))
 
 
-async def _tell_all(consumer: Consumer, notices: list[Notice]) -> None:
+async def _notify_all(consumer: Consumer, notices: list[Notice]) -> None:
     for notice in notices:
-        await _tell_async(consumer, notice)
+        await _notify_async(consumer, notice)
 
 
-def _called(consumer: Consumer, notice: Notice) -> object:
+def _call_back(consumer: Consumer, notice: Notice) -> object:
     callback: Callable[..., object] | None = getattr(consumer, f"on_{notice.name}")
     if callback is None:
         return None
@@ -93,16 +98,16 @@ def _called(consumer: Consumer, notice: Notice) -> object:
     return callback(notice.context, notice.value)
 
 
-def _tell(consumer: Consumer, notice: Notice) -> None:
-    told = _called(consumer, notice)
-    if isawaitable(told):
-        close = getattr(told, "close", None)
+def _notify(consumer: Consumer, notice: Notice) -> None:
+    result = _call_back(consumer, notice)
+    if isawaitable(result):
+        close = getattr(result, "close", None)
         if close is not None:
             close()
         raise UsageError(f"on_{notice.name} is async: use consume_async")
 
 
-async def _tell_async(consumer: Consumer, notice: Notice) -> None:
-    told = _called(consumer, notice)
-    if isawaitable(told):
-        await told
+async def _notify_async(consumer: Consumer, notice: Notice) -> None:
+    result = _call_back(consumer, notice)
+    if isawaitable(result):
+        await result

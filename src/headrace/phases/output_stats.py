@@ -1,4 +1,4 @@
-"""What is counted of one output, and the status that follows from it."""
+"""Counters of one output, and the phase status that follows from them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from headrace.outcome import FinishReason
 
 
 class OutputStats(msgspec.Struct, gc=False):
-    """The counts of one output so far. Deltas are counted, not tokens: a delta may hold
-    several."""
+    """Counters of one output so far. They count deltas, not tokens: a delta may hold several."""
 
     output: int = 0
     reasoning_deltas: int = 0
@@ -19,17 +18,17 @@ class OutputStats(msgspec.Struct, gc=False):
     content_chars: int = 0
     has_call: bool = False
     is_reasoning_last: bool = False
-    """Reasoning came, and no text or call after it."""
+    """Whether reasoning is the latest thing that arrived, with no text or call after it."""
     is_finished: bool = False
     finish: FinishReason | None = None
-    """None while it goes on, and where the stream broke off before a reason was told."""
+    """Why the output ended. None while it is open, or if the stream broke off without a reason."""
 
 
 def output_status(stats: OutputStats) -> tuple[PhaseStatus, PhaseStatus]:
-    """The status of an output's reasoning and of its content.
+    """Return the status of an output's reasoning and of its content.
 
-    Reasoning is complete once text or a call has begun; if it resumes after them it is
-    pending again. An output that has finished is complete in both, whatever it held.
+    Reasoning is complete once text or a call has begun, and pending again if it resumes after them.
+    In a finished output both are complete, even if one of them is empty.
     """
     if stats.is_finished:
         return "complete", "complete"

@@ -1,4 +1,4 @@
-"""Phase tracking: records in, notices out, each with the context of its output."""
+"""The phase tracker: turns records into notices about reasoning and content."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ NOTICES: tuple[NoticeName, ...] = get_args(NoticeName)
 
 
 class OutputContext(msgspec.Struct, frozen=True, gc=False):
-    """Where a notice belongs, as things stand when it is given."""
+    """The output that a notice is about, and its status at that moment."""
 
     total_outputs: int
-    """The outputs that the turn has shown so far."""
+    """Number of outputs of the turn so far."""
     output: int
     reasoning: PhaseStatus
     content: PhaseStatus
@@ -61,9 +61,11 @@ class OutputContext(msgspec.Struct, frozen=True, gc=False):
 
 
 class Notice(msgspec.Struct, frozen=True, gc=False):
-    """One thing to tell. `value` is the `PhaseChanged`, the text of a delta, the
-    `ToolCallFinished` or `ToolCallMalformed` of a call, the `CitationAdded` or the `Usage`;
-    None for starts and completes."""
+    """One notification of the tracker.
+
+    `value` is a `PhaseChanged`, the text of a delta, a `ToolCallFinished` or `ToolCallMalformed`, a
+    `CitationAdded` or a `Usage`. It is None for starts and completes.
+    """
 
     name: NoticeName
     context: OutputContext
@@ -71,20 +73,26 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Output:
-    """One output: its counts, and what has been told of it."""
+    """One output: its counters, and which completes have been sent."""
 
-    __slots__ = ("context", "is_content_told", "is_reasoning_told", "stats", "status")
+    __slots__ = (
+        "content_sent",
+        "context",
+        "reasoning_sent",
+        "stats",
+        "status",
+    )
 
     def __init__(self, number: int) -> None:
         self.stats = OutputStats(number)
         self.status: tuple[PhaseStatus, PhaseStatus] = ("init", "init")
         self.context: OutputContext | None = None
-        self.is_reasoning_told = False
-        self.is_content_told = False
+        self.reasoning_sent = False
+        self.content_sent = False
 
 
 class _Turn:
-    """The turn that one run, or one nested run, is in."""
+    """The current turn of a run or of a nested run."""
 
     def __init__(self, record: Record, *, is_successive: bool) -> None:
         self.path = record.path
@@ -99,14 +107,15 @@ class _Turn:
 
 
 class PhaseTracker:
-    """Feed it every record of a turn or a run, then `close()` it.
+    """Turns the records of a turn or a run into notices. Feed every record, then call `close()`.
 
-    Notices of one record come in a fixed order: first the completes of outputs that are
-    over, then changes of phase, then start, delta and complete of what the record brings.
-    Completes are told once for each (path, step, output), reasoning before content, only
-    if there was any. In mode `transition` an agent's output is complete when a later one
-    begins or the turn ends, however it ends; a candidate (n > 1) at its own finish. In mode
-    `phase` each is told as soon as its status is complete.
+    The notices of one record come in a fixed order: first the completes of outputs that have ended,
+    then phase changes, then the start, delta and complete of what the record adds.
+
+    Completes are sent once per (path, step, output), reasoning before content, and only if there
+    was any. In mode `transition`, an agent's output is complete when a later output begins or when
+    the turn ends in any way; a candidate (n > 1) is complete when it finishes. In mode `phase`,
+    each is sent as soon as its status is complete.
     """
 
     def __init__(self, mode: CompletionMode = "transition") -> None:
@@ -114,13 +123,13 @@ class PhaseTracker:
             raise UsageError(f"no completion mode {mode!r}: there are transition and phase")
         self._is_by_phase = mode == "phase"
         self._turns: dict[tuple[str, ...], _Turn] = {}
-        # The part that the last delta belonged to: nearly always the next one's, too.
+        # The part of the last delta. The next delta nearly always belongs to it too.
         self._path: tuple[str, ...] | None = None
         self._part = -1
         self._current: _Output | None = None
 
     def feed(self, record: Record) -> list[Notice]:
-        """What this record gives to tell."""
+        """Return the notices of the next record."""
         event = record.event
         kind = type(event)
         if kind is ReasoningDelta or kind is TextDelta:
@@ -129,17 +138,18 @@ class PhaseTracker:
         return handle(self, record, event) if handle is not None else []
 
     def close(self) -> list[Notice]:
-        """The records have ended; what was not told to be complete is so now."""
+        """End the stream: return the completes that have not been sent yet."""
         return [notice for path in list(self._turns) for notice in self._end(path)]
 
     def context(self, output: int, path: tuple[str, ...] = ()) -> OutputContext | None:
-        """How an output of the turn that is under way stands."""
+        """Return the context of an output of the current turn, or None if there is no such
+        output."""
         turn = self._turns.get(path)
         found = turn.outputs.get(output) if turn is not None else None
         return None if turn is None or found is None else _context(turn, found)
 
     def stats(self, output: int, path: tuple[str, ...] = ()) -> OutputStats | None:
-        """The counts of an output of the turn that is under way; it goes on counting."""
+        """Return the live counters of an output of the current turn, or None if there is none."""
         turn = self._turns.get(path)
         found = turn.outputs.get(output) if turn is not None else None
         return None if found is None else found.stats
@@ -275,7 +285,7 @@ class PhaseTracker:
         name: NoticeName = "client_call" if is_client else "provider_call"
         return [Notice(name, _context(turn, output), event)]
 
-    def _cited(self, record: Record, event: CitationAdded) -> list[Notice]:
+    def _citation_added(self, record: Record, event: CitationAdded) -> list[Notice]:
         turn = self._turns.get(record.path)
         if turn is None:
             return []
@@ -283,7 +293,7 @@ class PhaseTracker:
         context = _last_context(turn) if output is None else _context(turn, output)
         return [Notice("citation", context, event)]
 
-    # -- what follows from the counts
+    # -- derived notices
 
     def _changes(self, turn: _Turn, output: _Output) -> list[Notice]:
         before, now = output.status, output_status(output.stats)
@@ -309,17 +319,17 @@ class PhaseTracker:
         status: tuple[PhaseStatus, PhaseStatus] = ("complete", "complete"),
     ) -> list[Notice]:
         stats, notices = output.stats, list[Notice]()
-        if status[0] == "complete" and stats.reasoning_deltas and not output.is_reasoning_told:
-            output.is_reasoning_told = True
+        if status[0] == "complete" and stats.reasoning_deltas and not output.reasoning_sent:
+            output.reasoning_sent = True
             notices.append(Notice("reasoning_complete", _context(turn, output)))
-        if status[1] == "complete" and stats.content_deltas and not output.is_content_told:
-            output.is_content_told = True
+        if status[1] == "complete" and stats.content_deltas and not output.content_sent:
+            output.content_sent = True
             notices.append(Notice("content_complete", _context(turn, output)))
         return notices
 
 
 def _context(turn: _Turn, output: _Output) -> OutputContext:
-    """The context, made again only when something in it has changed."""
+    """Return the cached context, built again only after a change."""
     if output.context is None:
         reasoning, content = output.status
         output.context = OutputContext(
@@ -345,7 +355,7 @@ _HANDLERS: dict[type, _Handler] = {
     ToolCallStarted: PhaseTracker._call_started,
     ToolCallFinished: PhaseTracker._call_ended,
     ToolCallMalformed: PhaseTracker._call_ended,
-    CitationAdded: PhaseTracker._cited,
+    CitationAdded: PhaseTracker._citation_added,
     TurnFinished: PhaseTracker._turn_ended,
     TurnFailed: PhaseTracker._turn_ended,
     RunFinished: PhaseTracker._run_ended,

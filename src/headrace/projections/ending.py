@@ -1,4 +1,4 @@
-"""How a message ended, told from its records: the one reading that all projections share."""
+"""How a message ended, derived from its records. All projections use this."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ from headrace.outcome import ErrorCategory
 
 Terminal: TypeAlias = TurnFinished | TurnFailed | RunFinished | RunFailed
 GOES_ON = (TurnStarted, StepStarted, StepDiscarded, StepFinished, ToolStarted, ToolResult)
-"""What shows, after the end of a turn, that it was not the end of the message."""
+"""Events after the end of a turn that show the message is not over."""
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):
-    """`finished` also where a limit or a hook ended it, `cancelled` by a person alone. The
-    other fields are about a failure."""
+    """The outcome of a message.
+
+    It is `finished` also if a limit or a hook ended it, and `cancelled` only if a person did. The
+    other fields describe an error.
+    """
 
     kind: Literal["finished", "failed", "cancelled"]
     message: str = ""
@@ -40,8 +43,11 @@ _CUT = "the records ended before the {} did"
 
 
 def ending(terminal: Terminal | None, closed: RunClosed | None = None, of: str = "turn") -> Ending:
-    """The end, from the last terminal event and, where there is a server, what it said when
-    it closed the log. Without either the records broke off."""
+    """Return the outcome, from the last terminal event and the server's `RunClosed` if there is
+    one.
+
+    Without either, the records broke off.
+    """
     if closed is not None and closed.outcome == "save_failed":
         return Ending("failed", "the message could not be saved", "storage")
     is_failed = isinstance(terminal, TurnFailed | RunFailed)
@@ -55,10 +61,10 @@ def ending(terminal: Terminal | None, closed: RunClosed | None = None, of: str =
         case RunFailed():
             return Ending("failed", terminal.message, terminal.category)
         case _:
-            return _aborted(terminal)
+            return _abort_ending(terminal)
 
 
-def _aborted(terminal: TurnFinished | RunFinished) -> Ending:
+def _abort_ending(terminal: TurnFinished | RunFinished) -> Ending:
     reason = terminal.reason
     kind = reason.kind if reason.word == "aborted" else None
     if kind == "timeout":

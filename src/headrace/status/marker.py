@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 MAX_MARKER_CHARS = 200
-"""Past this it is no marker."""
+"""Longest marker; anything longer is treated as text."""
 _MARKER = re.compile(r"\[STATUS:([^\[\]\n]*)\]")
 _PREFIX = "[STATUS:"
 _TOKEN = re.compile(r"[\[\n]|`+")
@@ -13,9 +13,11 @@ _FENCE_TICKS = 3
 
 
 class MarkerReader:
-    """Reasoning as it streams: what is text of it, and what its markers say. What may still
-    become a marker is held back, never more than `MAX_MARKER_CHARS`. In code, between
-    backticks or fences, there are no markers."""
+    """Separates streamed reasoning into text and status markers.
+
+    Text that may still become a marker is held back, at most `MAX_MARKER_CHARS` of it. Brackets
+    inside backticks or code fences are never markers.
+    """
 
     def __init__(self) -> None:
         self.last = "\n"
@@ -24,49 +26,49 @@ class MarkerReader:
         self.is_busy = False
         """Whether text without a bracket or a backtick cannot simply be passed on."""
         self._held = ""
-        self._is_swallowing = False
+        self._skips_space = False
         self._is_in_fence = False
-        # Of the line so far: its backticks, and whether it opens or closes a block of code.
+        # State of the current line: its backticks, and whether it opens or closes a code block.
         self._ticks = 0
         self._run = 0
         self._begins_line = False
         self._is_fence = False
 
     def feed(self, text: str) -> tuple[str, list[str]]:
-        """The text that is certain, and the markers that were closed."""
+        """Return the text that is certain, and the markers that were completed."""
         pieces: list[str] = []
         markers: list[str] = []
         self._read(self._held + text, pieces, markers)
-        self.is_busy = bool(self._is_swallowing or self._held or self._is_in_fence or self._ticks)
+        self.is_busy = bool(self._skips_space or self._held or self._is_in_fence or self._ticks)
         return "".join(pieces), markers
 
     def close(self) -> str:
-        """The reasoning has ended: what was held back is text."""
+        """End the reasoning: return the text that was held back."""
         rest, self._held = self._held, ""
-        self._is_swallowing = self.is_busy = False
+        self._skips_space = self.is_busy = False
         return rest
 
     def _read(self, text: str, pieces: list[str], markers: list[str]) -> None:
         self._held = ""
         start = 0
         while start < len(text):
-            start = self._swallowed(text, start)
+            start = self._skip_space(text, start)
             token = _TOKEN.search(text, start)
             if token is None:
-                self._say(pieces, text[start:])
+                self._emit(pieces, text[start:])
                 return
-            self._say(pieces, text[start : token.start()])
+            self._emit(pieces, text[start : token.start()])
             if token[0] == "[":
                 start = self._bracket(text, token.start(), pieces, markers)
             else:
                 self._follow_code(token[0])
-                self._say(pieces, token[0])
+                self._emit(pieces, token[0])
                 start = token.end()
 
-    def _swallowed(self, text: str, start: int) -> int:
-        while self._is_swallowing and start < len(text):
+    def _skip_space(self, text: str, start: int) -> int:
+        while self._skips_space and start < len(text):
             if not text[start].isspace():
-                self._is_swallowing = False
+                self._skips_space = False
                 break
             start += 1
         return start
@@ -82,33 +84,35 @@ class MarkerReader:
             self._begins_line = not self._ticks and not self.last.rpartition("\n")[2].strip()
         before, self._run = self._run, self._run + len(token)
         if before < _FENCE_TICKS <= self._run:
-            # A second one in the same line closes what the first opened.
+            # A second fence in the same line closes the first.
             self._is_fence = self._begins_line and not self._is_fence
         self._ticks += len(token)
 
     def _bracket(self, text: str, opening: int, pieces: list[str], markers: list[str]) -> int:
-        """Past the bracket that opens here: removed, held back, or said. Returns where to
-        go on."""
+        """Handle the bracket at `opening`: remove a marker, hold back, or emit. Return the next
+        position."""
         if not self._is_in_fence and self._ticks % 2 == 0:
             marker = _MARKER.match(text, opening, opening + MAX_MARKER_CHARS)
             if marker is not None:
-                self._is_swallowing = self.last[-1:].isspace()
+                self._skips_space = self.last[-1:].isspace()
                 markers.append(marker[1].strip())
                 return marker.end()
             if _may_become_marker(text[opening : opening + MAX_MARKER_CHARS + 1]):
                 self._held = text[opening:]
                 return len(text)
-        self._say(pieces, "[")
+        self._emit(pieces, "[")
         return opening + 1
 
-    def _say(self, pieces: list[str], text: str) -> None:
+    def _emit(self, pieces: list[str], text: str) -> None:
         if text:
             pieces.append(text)
             self.pass_on(text)
 
     def pass_on(self, text: str) -> None:
-        """Text without a bracket or a backtick has been said. Blanks alone do not begin a line
-        and do not unbegin one, however the text was cut."""
+        """Note that `text`, which has no bracket or backtick, was emitted.
+
+        Whitespace alone neither starts a line nor undoes its start, however the text was cut.
+        """
         if not text.isspace() or "\n" in text:
             self.last = text
             return

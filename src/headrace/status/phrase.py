@@ -1,4 +1,4 @@
-"""One finished sentence in, at most one status phrase out."""
+"""Finds the status phrase in one finished sentence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from headrace.status.languages import LANGUAGES, Language, language_of
 
-# Never matched, and never the end of a phrase: stands for what is quoted or code.
+# Placeholder for quoted text and code: never matches, and never ends a phrase.
 _HIDDEN = "\ue000"
 _QUOTED = re.compile(
     r"`[^`]*`?"
@@ -17,7 +17,7 @@ _QUOTED = re.compile(
 _MARKUP = str.maketrans("", "", "*`#~")
 _BLANKS = str.maketrans({"’": "'", "\t": " ", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
 _BRACKET = re.compile(r"[()\[\]{}<>（）【】《》「」『』]")
-# Never cut inside of one: a word, a number, an address, a name in code.
+# A phrase is never cut inside a word, number, URL or code name.
 _WORD = re.compile(r"[A-Za-z0-9_./:@%+-]")
 _AFTER_SENTENCE = " \t\n\"'”’」』)*]。."
 _EDGES = " \t\n-–—*,.;:!"
@@ -25,25 +25,27 @@ _SHORTEST = min(language.min_chars for language in LANGUAGES)
 
 
 def find_phrase(sentence: str, *, is_quoted: bool = False) -> str | None:
-    """The phrase with which a sentence announces what its author does; None for none.
+    """Return the phrase with which a sentence announces an action, or None.
 
-    What stands in quotation marks or code is somebody else's. `is_quoted` says that the
-    sentence begins inside a quotation."""
+    Quoted text and code are ignored. `is_quoted` says that the sentence begins inside a quotation.
+    """
     if len(sentence) < _SHORTEST:
         return None
     low = sentence.lower()
     if "\t" in low or not low.isascii():
         low = low.translate(_BLANKS)
     if len(low) != len(sentence):
-        # A few letters are longer in lower case, and places must stay where they are.
+        # Some letters grow in lower case, but positions have to stay the same.
         low = sentence
-    return _found(sentence, _hidden(low, is_quoted=is_quoted), language_of(sentence))
+    return _find_announcement(
+        sentence, _hide_quotes(low, is_quoted=is_quoted), language_of(sentence)
+    )
 
 
-def _hidden(text: str, *, is_quoted: bool) -> str:
+def _hide_quotes(text: str, *, is_quoted: bool) -> str:
     if is_quoted:
         return _QUOTED.sub(_hide, f'"{text}')[1:]
-    # Plain tests: most sentences quote nothing, and a pattern would take ten times as long.
+    # Most sentences quote nothing, and these tests are ten times faster than the pattern.
     may_quote = '"' in text or "'" in text or "`" in text or not text.isascii()
     return _QUOTED.sub(_hide, text) if may_quote else text
 
@@ -52,28 +54,28 @@ def _hide(match: re.Match[str]) -> str:
     return _HIDDEN * len(match[0])
 
 
-def _found(sentence: str, low: str, language: Language) -> str | None:
-    match = language.opening.match(low) or _inside(low, 0, language)
-    if match is None or not _is_said(low, language):
+def _find_announcement(sentence: str, low: str, language: Language) -> str | None:
+    match = language.opening.match(low) or _find_inside(low, 0, language)
+    if match is None or not _is_statement(low, language):
         return None
     while match is not None:
         start = match.start(match.lastindex or 0)
         if language.refused.match(low, start) is None:
-            phrase = _trimmed(sentence, low, start, language)
+            phrase = _trim(sentence, low, start, language)
             if phrase is not None:
                 return phrase
-        match = _inside(low, start, language)
+        match = _find_inside(low, start, language)
     return None
 
 
-def _is_said(low: str, language: Language) -> bool:
-    """Whether the sentence says something, and does not only ask or suppose."""
+def _is_statement(low: str, language: Language) -> bool:
+    """Return whether the sentence is a statement, not a question or a supposition."""
     is_asked = low.rstrip(_AFTER_SENTENCE).endswith(language.asks)
     return not is_asked and language.supposes.match(low) is None
 
 
-def _inside(low: str, start: int, language: Language) -> re.Match[str] | None:
-    """The next announcement that does not open the sentence."""
+def _find_inside(low: str, start: int, language: Language) -> re.Match[str] | None:
+    """Find the next announcement that does not open the sentence."""
     match = language.inner.search(low, start)
     if match is not None or language.joined is None:
         return match
@@ -83,15 +85,15 @@ def _inside(low: str, start: int, language: Language) -> re.Match[str] | None:
     return None
 
 
-def _trimmed(sentence: str, low: str, start: int, language: Language) -> str | None:
-    """The phrase up to its end. A comma that would leave too little of it is passed over."""
+def _trim(sentence: str, low: str, start: int, language: Language) -> str | None:
+    """Cut the phrase at its end. A comma that would leave too little of it is skipped."""
     place = start
     while True:
         stop = language.stop.search(low, place)
         end = stop.start() if stop is not None else len(low)
         text = clean(_BRACKET.split(sentence[start:end], maxsplit=1)[0])
         if len(text) >= language.min_chars:
-            text = shortened(text, language)
+            text = shorten(text, language)
             return text[0].upper() + text[1:] if len(text) >= language.min_chars else None
         if stop is None or stop[0] != ",":
             return None
@@ -99,16 +101,16 @@ def _trimmed(sentence: str, low: str, start: int, language: Language) -> str | N
 
 
 def clean(text: str) -> str:
-    """Without markup, and with single spaces."""
+    """Remove markup and collapse whitespace."""
     return " ".join(text.translate(_MARKUP).split()).strip(_EDGES)
 
 
-def shortened(text: str, language: Language) -> str:
-    """A phrase that is too long ends with a whole word that can end one."""
+def shorten(text: str, language: Language) -> str:
+    """Shorten a phrase to the language's limit, ending with a word that can end it."""
     end = language.max_chars
     if len(text) <= end:
         return text
-    # Chinese may end after any character, but not inside of a foreign word.
+    # Chinese text may end after any character, but not inside a foreign word.
     while end and _WORD.match(text[end]) and _WORD.match(text[end - 1]):
         end -= 1
     return language.dangling.sub("", text[:end]).strip(_EDGES)

@@ -1,4 +1,4 @@
-"""The status line: what the model says that it is doing, as its reasoning streams."""
+"""The status reader: turns records into the status phrases to show."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from headrace.events import (
     TurnFinished,
     TurnStarted,
 )
-from headrace.status.reasoning_part import RANKS, Thought
+from headrace.status.reasoning_reader import RANKS, ReasoningReader
 from headrace.status.tool_phrase import tool_phrase
 
 StatusSource: TypeAlias = Literal["title", "marker", "natural", "tool"]
 
 COOLDOWN_MS = 2_000
-"""How long a phrase stands before one of a lower source may replace it."""
+"""How long a phrase is kept before a phrase of a lower-ranked source may replace it."""
 
 
 class StatusReader:
-    """Feed it every record of a turn or a run; it returns the phrases to show.
+    """Turns the records of a turn or a run into the status phrases to show. Feed every record.
 
-    Sources by rank are a tool, a part's title, a marker and natural language; a lower one
-    replaces a higher one only after `COOLDOWN_MS` of record time, a tool's replaces any at
-    once, and a new phase of thinking begins afresh. Within a phase nothing is said twice. Of
-    candidates only the first is listened to, and nested runs are not.
+    Sources by rank: tool, part title, marker, natural language. A lower source replaces a higher
+    one only after `COOLDOWN_MS` of record time; a tool's status replaces any at once. A new
+    thinking phase starts afresh, and no phrase is repeated within a phase. Only the first of
+    several candidates is read, and nested runs are ignored.
     """
 
     def __init__(self) -> None:
-        self._thoughts: dict[int, Thought] = {}
+        self._thoughts: dict[int, ReasoningReader] = {}
         self._rest = ""
         self._output: int | None = None
         self._is_successive = False
@@ -53,7 +53,8 @@ class StatusReader:
         self._calls: dict[int, str] = {}
 
     def feed(self, record: Record) -> list[StatusChanged]:
-        """The phrases that this record brings: none, one, or a last one and a tool's."""
+        """Return the phrases of the next record: none, one, or a last phrase and a tool's
+        phrase."""
         event = record.event
         if record.path:
             return []
@@ -63,14 +64,19 @@ class StatusReader:
         status = None if thought is None else thought.feed(event.text)[1]
         return [] if status is None else self.show(status, record.at_ms)
 
-    def thought(self, part: int) -> Thought | None:
-        """The part that is listened to under this number, for those who want its text too:
-        they feed it themselves, and `show` what it says."""
+    def thought(self, part: int) -> ReasoningReader | None:
+        """Return the open reasoning part with this number, or None.
+
+        For callers that also need the part's text: they feed it themselves and pass its status to
+        `show()`.
+        """
         return self._thoughts.get(part)
 
     def rest(self, *, of_open: bool = True) -> str:
-        """What was held back, since it might have become a marker, and did not: of parts that
-        have ended, and `of_open` ones too."""
+        """Return held-back text that turned out not to be a marker.
+
+        Covers parts that have ended and, with `of_open`, open parts too.
+        """
         rest, self._rest = self._rest, ""
         if of_open:
             rest += "".join(thought.rest() for thought in self._thoughts.values())
@@ -84,17 +90,17 @@ class StatusReader:
             case ReasoningFinished():
                 self._reasoning_finished(event)
             case ToolOutput() | ReasoningRedacted() | TextStarted() if self._is_ours(event.output):
-                return self._released(at_ms)
+                return self._release(at_ms)
             case TextDelta():
                 self.end_phase()
             case ToolCallStarted() if self._is_ours(event.output):
-                return self._tool_called(event, at_ms)
+                return self._start_tool(event, at_ms)
             case ToolCallFinished() if event.part in self._calls:
-                return self._tool_asked(event, at_ms)
+                return self._name_tool(event, at_ms)
             case OutputFinished() if self._is_ours(event.output):
                 is_cut = event.reason is None or event.reason.word == "max_tokens"
                 self._pending = None if is_cut else self._pending
-                return self._released(at_ms)
+                return self._release(at_ms)
             case OutputStarted() if self._output is None:
                 self._output = event.output
             case TurnStarted():
@@ -114,34 +120,34 @@ class StatusReader:
     # -- reasoning
 
     def _reasoning_started(self, event: ReasoningStarted, at_ms: int) -> list[StatusChanged]:
-        released = self._released(at_ms)
+        released = self._release(at_ms)
         if not self._is_thinking:
             self._is_thinking = True
             self._said.clear()
             self._shown_rank = -1
-        self._thoughts[event.part] = Thought(self._said)
+        self._thoughts[event.part] = ReasoningReader(self._said)
         return released
 
     def _reasoning_finished(self, event: ReasoningFinished) -> None:
-        """The end of the part finishes a phrase, unless the part was cut: what comes next
-        will tell."""
+        """The end of a part completes its last phrase, unless the part was cut off; the next record
+        tells."""
         thought = self._thoughts.pop(event.part, None)
         if thought is not None:
             self._rest += thought.rest()
             self._pending = thought.close()
 
-    def _released(self, at_ms: int) -> list[StatusChanged]:
+    def _release(self, at_ms: int) -> list[StatusChanged]:
         pending, self._pending = self._pending, None
         return [] if pending is None else self.show(pending, at_ms)
 
     def end_phase(self) -> None:
-        """Text has begun: what is thought after it is another phase."""
+        """Note that text has begun: later reasoning is a new phase."""
         self._is_thinking = False
 
     # -- tools
 
-    def _tool_called(self, event: ToolCallStarted, at_ms: int) -> list[StatusChanged]:
-        released = self._released(at_ms)
+    def _start_tool(self, event: ToolCallStarted, at_ms: int) -> list[StatusChanged]:
+        released = self._release(at_ms)
         self.end_phase()
         self._said.clear()
         self._calls[event.part] = event.name
@@ -149,14 +155,14 @@ class StatusReader:
             return released
         return released + self.show(StatusChanged(tool_phrase(event.name), "tool"), at_ms)
 
-    def _tool_asked(self, event: ToolCallFinished, at_ms: int) -> list[StatusChanged]:
+    def _name_tool(self, event: ToolCallFinished, at_ms: int) -> list[StatusChanged]:
         name = self._calls.pop(event.part)
         return self.show(StatusChanged(tool_phrase(name, event.args), "tool"), at_ms)
 
-    # -- what is shown
+    # -- output
 
     def show(self, status: StatusChanged, at_ms: int) -> list[StatusChanged]:
-        """The status, if it may be shown now."""
+        """Return `[status]` if it may be shown now, else an empty list."""
         rank = RANKS[status.source]
         is_early = rank < self._shown_rank and at_ms - self._shown_ms < COOLDOWN_MS
         if is_early or status.text in self._said:

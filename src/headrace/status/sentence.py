@@ -1,5 +1,7 @@
-"""Reasoning as it streams, cut into finished sentences. Bounded, and looked at only where a
-delta brings a character that can finish one."""
+"""Cuts streamed reasoning into finished sentences.
+
+Memory is bounded, and text is only scanned when a delta brings a character that can end a sentence.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,12 @@ import re
 import msgspec
 
 MAX_CHARS = 200
-"""How much of a sentence is kept: its beginning, and as much of its end."""
+"""How many characters are kept of the start of a sentence, and again of its end."""
 _find_boundary = re.compile(r"[.!?\n。！？]").search
 _MARKS = ".!?"
 _AFTER_MARKS = ".!?\"'”’)*]"
-# The mark stands first in the pattern, so that the search is for one of a few characters;
-# a run of marks is looked at once, from its first, or a thousand dots would be a million looks.
+# The pattern begins with the mark, so that the search looks for one of a few characters. A run of
+# marks is matched once, from its first: otherwise a thousand dots would take a million steps.
 _END = re.compile(
     r"[.!?。！？\n](?:"
     r"(?<=\n)"
@@ -27,21 +29,21 @@ _END = re.compile(
 
 
 class Sentence(msgspec.Struct, frozen=True, gc=False):
-    """One sentence, or a line that is none. `text` has at most twice `MAX_CHARS`."""
+    """One sentence, or a line that is not a sentence. `text` has at most twice `MAX_CHARS`."""
 
     text: str
     begins_line: bool
     ends_line: bool
     is_whole: bool = True
-    """False where its middle was too long to keep."""
+    """False if the middle was dropped because it was too long."""
 
 
 class SentenceReader:
-    """Deltas of one reasoning part in, sentences out."""
+    """Turns the deltas of one reasoning part into sentences."""
 
     def __init__(self) -> None:
-        # The first character is of the sentence before: the number of a list item looks
-        # like the end of a sentence, but for what stands in front of it.
+        # The first character belongs to the previous sentence: a list number such as "1." looks
+        # like the end of a sentence unless a line break precedes it.
         self._pieces: list[str] = ["\n"]
         self._chars = 1
         self._is_whole = True
@@ -49,7 +51,7 @@ class SentenceReader:
         self._ends_if_space = False
 
     def feed(self, text: str) -> list[Sentence]:
-        """The sentences that this delta finished."""
+        """Return the sentences that this delta completes."""
         self._pieces.append(text)
         self._chars += len(text)
         if not self._ends_if_space:
@@ -57,7 +59,7 @@ class SentenceReader:
             if boundary is None:
                 return self._wait()
             if boundary.end() == len(text) and boundary[0] in _MARKS:
-                # Only what comes next tells a full stop from a point.
+                # Only the next character tells a full stop from a decimal point.
                 self._ends_if_space = True
                 return self._wait()
         elif not text.strip(_AFTER_MARKS):
@@ -65,7 +67,7 @@ class SentenceReader:
         return self._cut("".join(self._pieces))
 
     def close(self) -> list[Sentence]:
-        """The part has ended, and what is left with it."""
+        """End the part: return what is left as a last sentence."""
         rest = "".join(self._pieces)[1:]
         return [self._sentence(rest, ends_line=True)] if rest.strip() else []
 
@@ -87,17 +89,17 @@ class SentenceReader:
 
     def _keep(self, text: str) -> None:
         if len(text) > 2 * MAX_CHARS:
-            text = text[0] + self._bounded(text[1:])
+            text = text[0] + self._bound(text[1:])
         self._pieces, self._chars = [text], len(text)
 
-    def _bounded(self, text: str) -> str:
+    def _bound(self, text: str) -> str:
         if len(text) <= 2 * MAX_CHARS:
             return text
         self._is_whole = False
         return text[:MAX_CHARS] + text[-MAX_CHARS:]
 
     def _sentence(self, text: str, *, ends_line: bool) -> Sentence:
-        text = self._bounded(text)
+        text = self._bound(text)
         sentence = Sentence(text, self._begins_line, ends_line, self._is_whole)
         self._begins_line, self._is_whole = ends_line, True
         return sentence

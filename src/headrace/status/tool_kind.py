@@ -1,4 +1,4 @@
-"""What kind of tool a provider runs, told from its type or its name: the one table of it."""
+"""The kind of a provider-run tool, recognized by its type or name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.events import JSONObject
 ToolKind: TypeAlias = Literal[
     "mcp", "web_search", "code_interpreter", "file_search", "image_generation"
 ]
-# The first that fits. Tools of an MCP server have names of their own: their type comes first.
+# The first match wins. Tools of an MCP server have arbitrary names, so their type comes first.
 _KINDS: Final[tuple[tuple[re.Pattern[str], ToolKind], ...]] = (
     (re.compile(r"^mcp"), "mcp"),
     (re.compile(r"(?:^|_)(?:web|google|browser|x)(?:(?:_[a-z]+)*?_)?search"), "web_search"),
@@ -20,12 +20,12 @@ _KINDS: Final[tuple[tuple[re.Pattern[str], ToolKind], ...]] = (
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _OTHER = re.compile(r"[^a-z0-9]+")
-# The patterns look ahead from each word of a name: no name makes that long.
+# The patterns scan ahead from each word of a name, so its length is bounded.
 _MAX_NAME_CHARS = 128
 
 
 def tool_kind(name: str, provider_data: JSONObject | None = None) -> ToolKind | None:
-    """The kind of a tool that a provider runs; None for any other, and for one of no kind."""
+    """Return the kind of a provider-run tool, or None if it is of no known kind."""
     for word in ((provider_data or {}).get("type"), name):
         plain = _plain(word) if isinstance(word, str) else ""
         for pattern, kind in _KINDS:

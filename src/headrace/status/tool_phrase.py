@@ -1,4 +1,4 @@
-"""What to say while a tool is at work, by the tool's name: a table, and a phrase for the rest."""
+"""Status phrases for running tools, chosen by the tool's name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from headrace.status.languages import ENGLISH, language_of
-from headrace.status.phrase import shortened
+from headrace.status.phrase import shorten
 from headrace.status.tool_kind import ToolKind, tool_kind
 from headrace.wire.json.value import as_list, as_object, as_text
 
@@ -35,10 +35,10 @@ _OF_KIND: Final[dict[ToolKind | None, str]] = {
     "code_interpreter": "Running code",
     "image_generation": "Drawing",
 }
-# What the tools of a server are called by: they are named after what they do, behind it.
+# Prefix of tools of an MCP server; the name after it tells what the tool does.
 _OF_MCP = re.compile(r"^mcp_+", re.IGNORECASE)
 _SEARCH_OF_X = re.compile(r"\b(?:x|twitter) (?:keyword |semantic |user )?search")
-# Arguments that say what a tool is after.
+# Arguments that name what a tool is looking for.
 _TOPICS = (
     "query", "q", "queries", "search_query", "keywords", "question", "url", "path", "title",
     "topic", "city", "location",
@@ -47,13 +47,13 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _BRACKETS = re.compile(r"[()\[\]{}<>（）【】《》「」『』]+")
 _MAX_NAME_CHARS = 48
 MIN_TOPIC_CHARS = 20
-"""What is always left for the topic of a call."""
+"""Characters that are always reserved for the topic of a call."""
 
 
 def tool_phrase(name: str, args: Any = None) -> str:
-    """A phrase for a call, with what it is after where the arguments tell it."""
+    """Return a status phrase for a call, including its topic if the arguments name one."""
     words = " ".join(_WORDS.findall(name[:_MAX_NAME_CHARS].replace("_", " "))).lower()
-    phrase = _known(name, words) or (
+    phrase = _known_phrase(name, words) or (
         f"Using {words}" if words and len(name) <= _MAX_NAME_CHARS else "Using a tool"
     )
     topic = _topic(args)
@@ -61,14 +61,14 @@ def tool_phrase(name: str, args: Any = None) -> str:
         return phrase
     room = ENGLISH.max_chars - len(phrase)
     language = msgspec.structs.replace(language_of(topic), max_chars=max(room, MIN_TOPIC_CHARS))
-    topic = shortened(topic, language)
+    topic = shorten(topic, language)
     return f"{phrase}: {topic}" if topic else phrase
 
 
-def _known(name: str, words: str) -> str | None:
+def _known_phrase(name: str, words: str) -> str | None:
     if _SEARCH_OF_X.search(words):
         return "Searching X"
-    # Also for tools of ours, which are named like those of providers.
+    # This also applies to client tools, which are often named like those of providers.
     of_kind = _OF_KIND.get(tool_kind(_OF_MCP.sub("", name)))
     return of_kind or next((said for pattern, said in _PHRASES if pattern.search(words)), None)
 

@@ -1,5 +1,7 @@
-"""The timeline of a message whose records are gone: its parts keep when they began and ended,
-but neither how fast they came nor the pauses inside them."""
+"""Builds the timeline of a stored message whose records are gone.
+
+The parts keep when they began and ended, but not the speed and the pauses inside them.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,12 @@ _Moment = tuple[int, Event, int]
 
 
 def message_timeline(message: Message) -> Timeline:
-    """What a stored message still tells of its run. There are no pulses, deltas are not
-    counted, and pauses are those between parts and tools."""
+    """Return the timeline of a stored message.
+
+    It has no pulses, its delta counts are 0, and its pauses are those between parts and tools.
+    """
     moments = list(_moments(message))
-    # What began at the same time stays in its order.
+    # The sort is stable: events of the same time keep their order.
     moments.sort(key=itemgetter(0))
     records = [Record(seq, at, event, (), step) for seq, (at, event, step) in enumerate(moments, 1)]
     told = timeline(records)
@@ -139,7 +143,7 @@ def _call(part: CallPart, end: int) -> Iterator[tuple[int, Event]]:
 
 
 def _result(result: CallResult) -> Iterator[tuple[int, Event]]:
-    """A result of what never ran took no time."""
+    """Yield the events of a tool result. A call that never ran has none."""
     if result.started_ms is None or result.ended_ms is None:
         return
     yield result.started_ms, ev.ToolStarted(result.call_id)
@@ -168,7 +172,7 @@ def _end(message: Message) -> Event:
 
 
 def _pauses(spans: Sequence[Span], start: int, end: int) -> Iterable[Gap]:
-    """The stretches that no span covers."""
+    """Yield the gaps that no span covers."""
     at = start
     for span in spans:
         if span.start_ms - at >= MIN_PAUSE_MS:

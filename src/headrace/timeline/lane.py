@@ -1,4 +1,4 @@
-"""Lanes: the spans of a timeline sorted into rows in which no two overlap."""
+"""Lanes: the spans of a timeline arranged in rows without overlap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.timeline.span import Span, SpanKind, total
 from headrace.timeline.timeline import Timeline
 
 _Place = tuple[tuple[str, ...], int]
-# Thinking, doing, saying: the order in which a turn usually goes.
+# The usual order within a turn: reasoning, tools, text.
 _ORDER: dict[SpanKind, int] = {
     "reasoning": 0,
     "call": 1,
@@ -25,41 +25,43 @@ _WORDS = {0: "reasoning", 2: "text", 3: "media", 4: "other"}
 
 
 class Lane(msgspec.Struct, frozen=True, kw_only=True):
-    """One row: spans of one kind, or of one tool, by their start. Tools that run at the
-    same time have a lane each, whatever their names."""
+    """One row: spans of one kind or one tool, sorted by start.
+
+    Tools that run at the same time get one lane each, even if they have the same name.
+    """
 
     kind: SpanKind
-    """`tool` for the calls of a tool and its running."""
+    """Kind of the spans; `tool` covers both the calls of a tool and its executions."""
     label: str
     path: tuple[str, ...] = ()
     output: int | None = None
-    """None where all outputs share their lanes: a single one, or an agent's successive."""
+    """Number of the output, or None if all outputs share the lane."""
     spans: tuple[Span, ...]
     pulse: Pulse | None = None
 
     @property
     def ms(self) -> int:
-        """How long all of it took."""
+        """Total duration in milliseconds."""
         return total(self.spans).ms
 
     @property
     def chars(self) -> int:
-        """How much was said."""
+        """Total number of characters."""
         return total(self.spans).chars
 
     @property
     def chars_per_s(self) -> float | None:
-        """How fast; None where everything came at one moment."""
+        """Characters per second, or None if everything arrived at one moment."""
         return total(self.spans).chars_per_s
 
     @property
     def calls(self) -> int:
-        """How often the tool was called."""
+        """Number of calls."""
         return len({(span.step, span.call_id) for span in self.spans})
 
 
 def lanes(timeline: Timeline) -> list[Lane]:
-    """All lanes: by path and output in the order in which these began, and there by kind."""
+    """Return all lanes, ordered by path and output in order of appearance, then by kind."""
     places: dict[_Place, dict[tuple[int, str], list[Span]]] = {}
     is_shared = timeline.is_successive or timeline.outputs < 2
     for span in timeline.spans:
@@ -97,7 +99,7 @@ def _lane(
 
 
 def _rows(spans: Iterable[Span]) -> list[tuple[Span, ...]]:
-    """As few rows as hold the spans without overlap; a call stays together with its run."""
+    """Arrange spans in as few rows as possible without overlap. A call stays with its execution."""
     rows: list[list[Span]] = []
     busy: list[tuple[int, int]] = []
     free: list[int] = []
@@ -114,7 +116,7 @@ def _rows(spans: Iterable[Span]) -> list[tuple[Span, ...]]:
 
 
 def _chains(spans: Iterable[Span]) -> list[list[Span]]:
-    """Spans that follow each other in one call, and every other for itself."""
+    """Group spans that belong to one call; every other span is its own group."""
     chains: list[list[Span]] = []
     by_call: dict[tuple[int, str | None], list[Span]] = {}
     for span in spans:

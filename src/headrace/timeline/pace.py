@@ -1,4 +1,4 @@
-"""Pace: tokens per second, of what a timeline tells. Tokens are those that the provider counts."""
+"""Tokens per second, from a timeline and the provider's token counts."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from headrace.timeline.timeline import Timeline
 
 
 class Pace(msgspec.Struct, frozen=True, gc=False):
-    """Tokens per second; None where the tokens were not told, or came at one moment."""
+    """Tokens per second. A value is None if the tokens are unknown or arrived at one moment."""
 
     streaming: float | None = None
-    """Of all that streamed: reasoning, arguments and text, over the time that these took."""
+    """Reasoning, arguments and text over the time that they took to stream."""
     reasoning: float | None = None
     text: float | None = None
-    """Text and the arguments of calls."""
+    """Text and call arguments."""
 
 
 def pace(timeline: Timeline) -> Pace:
-    """How fast the run itself went; nested runs have usage of their own."""
+    """Return the pace of a run, without its nested runs."""
     output, thought = timeline.usage.output_tokens, timeline.usage.reasoning_tokens
     if output is None:
         return Pace()
     reasoning_ms = _ms(timeline, "reasoning")
     text_ms = _ms(timeline, "text", "call")
     is_hidden = not reasoning_ms and thought is not None
-    # Thoughts that nobody saw took time that no span shows.
+    # Hidden reasoning took time that no span shows.
     streamed = output - thought if is_hidden and thought is not None else output
     if thought is None or is_hidden:
         return Pace(_rate(streamed, reasoning_ms + text_ms))

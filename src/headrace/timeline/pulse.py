@@ -1,4 +1,4 @@
-"""How fast something came, over time, in a bounded number of bins."""
+"""Characters over time, counted in a bounded number of bins."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ MAX_BINS = 256
 
 
 class Pulse(msgspec.Struct, frozen=True, gc=False):
-    """Characters of one kind in one row of outputs. Bin `n` covers `bin_ms` from
-    `n * bin_ms` after the timeline's start; bins after the last are empty."""
+    """Characters of one kind over time, in one row of outputs.
+
+    Bin `n` starts `n * bin_ms` after the timeline's start and is `bin_ms` wide. Bins after the last
+    one are empty.
+    """
 
     path: tuple[str, ...]
     output: int
@@ -19,14 +22,15 @@ class Pulse(msgspec.Struct, frozen=True, gc=False):
 
 
 class PulseCounter:
-    """Counts into bins that grow as the stream does, so that there are never many."""
+    """Counts characters into bins. The bins grow wider as the stream grows, so their number is
+    bounded."""
 
     def __init__(self) -> None:
         self._bin_ms = 1
         self._bins: list[int] = []
 
     def add(self, after_ms: int, chars: int) -> None:
-        """So many characters came, so long after the start."""
+        """Count `chars` that arrived `after_ms` after the start."""
         at = after_ms // self._bin_ms
         while at >= MAX_BINS:
             self._halve()
@@ -36,7 +40,7 @@ class PulseCounter:
         self._bins[at] += chars
 
     def pulse(self, path: tuple[str, ...], output: int, kind: str) -> Pulse:
-        """What was counted so far."""
+        """Return what was counted so far."""
         return Pulse(path, output, kind, self._bin_ms, tuple(self._bins))
 
     def _halve(self) -> None:

@@ -1,4 +1,4 @@
-"""Spans: stretches of time in which one thing happened, and what they add up to."""
+"""Spans: stretches of time in which one thing happened."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SpanKind: TypeAlias = Literal["reasoning", "text", "call", "tool", "media", "opa
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One phase of an output.
+    """One stretch of time in an output.
 
-    `reasoning` and `text` are as many consecutive parts as came without anything between
-    them; `call` is arguments being written; `tool` is a tool that runs, the provider's or
-    ours. `media` and `opaque` are moments: they come whole.
+    `reasoning` and `text` cover consecutive parts of that kind. `call` is arguments being written;
+    `tool` is a running tool of the provider or the client. `media` and `opaque` arrive whole and
+    take no time.
     """
 
     kind: SpanKind
@@ -25,24 +25,24 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     start_ms: int
     end_ms: int
     label: str = ""
-    """The tool's name, the media type, or the kind of the opaque item."""
+    """Tool name, media type, or kind of the opaque item."""
     call_id: str | None = None
     parts: int = 1
     deltas: int = 0
-    """Of a tool: its reports, the result among them."""
+    """Number of deltas; for a tool, the number of its reports including the result."""
     chars: int = 0
-    """Of a tool: the text of its result."""
+    """Number of characters; for a tool, the length of its result text."""
     is_error: bool = False
-    """Malformed arguments, or a tool that failed."""
+    """Whether the arguments were malformed or the tool failed."""
 
     @property
     def ms(self) -> int:
-        """How long it took."""
+        """Duration in milliseconds."""
         return self.end_ms - self.start_ms
 
 
 class Total(msgspec.Struct, frozen=True, gc=False):
-    """What spans add up to; spans of the same time, of candidates or tools, count each."""
+    """Sums over several spans. Spans that overlap in time are all counted."""
 
     spans: int = 0
     ms: int = 0
@@ -52,11 +52,11 @@ class Total(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def chars_per_s(self) -> float | None:
-        """None where everything came at one moment."""
+        """Characters per second, or None if everything arrived at one moment."""
         return 1000 * self.chars / self.ms if self.ms else None
 
 
 def total(spans: Iterable[Span]) -> Total:
-    """The sum of some spans."""
+    """Add up some spans."""
     rows = [(1, span.ms, span.parts, span.deltas, span.chars) for span in spans]
     return Total(*map(sum, zip(*rows, strict=True)))

@@ -1,4 +1,4 @@
-"""Reading spans off records: what opens, what it adds up to, and what ends it."""
+"""Reads spans from records: what starts a span, what adds to it, and what ends it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from headrace.events import Record
 from headrace.timeline.span import Span, SpanKind
 
 _Path = tuple[str, ...]
-# How a provider tells that its tool has ended.
+# Statuses with which a provider reports that its tool has ended.
 _ENDS = frozenset({"completed", "failed", "incomplete"})
 
 
 class _Open(msgspec.Struct, kw_only=True):
-    """A span in the making; the same fields, and whether its part or tool still runs."""
+    """A span under construction."""
 
     kind: SpanKind
     output: int
@@ -41,24 +41,24 @@ class _Open(msgspec.Struct, kw_only=True):
 
 
 class _Call(msgspec.Struct):
-    """A call that is being written and, by the provider, run.
+    """A call that is being written and, if the provider runs it, executed.
 
-    Some providers tell that a tool works before its arguments are written, others give the
-    arguments of a search when it is done. So a tool runs from its first report, or from the
-    end of arguments that took time to write after it. It runs until its end is told, which
-    may be in a later output, else until the last report.
+    Some providers report that a tool is working before its arguments are written; others send the
+    arguments of a search when it is done. So a tool starts at its first report, or at the end of
+    arguments that were written after it. It ends when its end is reported, which may be in a later
+    output, or else at its last report.
     """
 
     writing: _Open
     running: _Open | None = None
     resumed_ms: int | None = None
-    """When more arguments came after a report."""
+    """Time at which more arguments arrived after a report."""
     is_ours: bool = True
     is_done: bool = False
-    """The provider told that its tool has ended, or gave the result."""
+    """Whether the provider has reported the end of the tool or its result."""
 
     def write_on(self, now_ms: int) -> None:
-        """The arguments were written until now."""
+        """Extend the time in which the arguments were written until now."""
         if self.running is None:
             self.writing.end_ms = now_ms
         elif self.is_done:
@@ -69,8 +69,11 @@ class _Call(msgspec.Struct):
             self.writing.end_ms = self.running.start_ms = self.running.end_ms = now_ms
 
     def finish_writing(self, now_ms: int, *, is_error: bool) -> None:
-        """The arguments are whole. They were written until the last of them came: that they
-        have ended may be told much later. Where none came, ours took until now."""
+        """Mark the arguments as complete.
+
+        They end with their last delta, since the end may be reported much later. If there was no
+        delta, a client call took until now.
+        """
         self.writing.is_error = is_error
         if self.running is None:
             self.writing.is_running = False
@@ -78,7 +81,7 @@ class _Call(msgspec.Struct):
                 self.writing.end_ms = now_ms
 
     def run(self) -> _Open:
-        """The running of its tool, which has begun where the writing ended."""
+        """Return the span of the running tool, which starts where the writing ended."""
         if self.running is None:
             self.running = msgspec.structs.replace(
                 self.writing,
@@ -92,7 +95,7 @@ class _Call(msgspec.Struct):
         return self.running
 
     def break_off(self, now_ms: int) -> None:
-        """The stream ends in the middle: a tool of which no end was told ran until then."""
+        """End the call because the stream broke off: a running tool lasted until now."""
         is_runnable = not (self.is_ours or self.writing.is_error or self.writing.is_running)
         if is_runnable and not self.is_done and now_ms > self.writing.end_ms:
             self.run().end_ms = now_ms
@@ -107,17 +110,18 @@ class _Call(msgspec.Struct):
 
 
 class SpanReader:
-    """Gives the spans of a stream as they end.
+    """Turns records into spans as they end.
 
-    Consecutive parts of a kind are one span, so a span is known to have ended only when
-    something else comes in its output; a call that the provider runs, when its turn
-    ends. Time does not go back: an earlier `at_ms` counts as the latest one.
+    Consecutive parts of one kind are one span, so a span ends only when something else arrives in
+    its output. A call that the provider runs ends with its turn. Time never goes back: an earlier
+    `at_ms` counts as the latest one.
     """
 
     def __init__(self) -> None:
         self._now_ms = 0
         self._ended: list[Span] = []
-        # What is open: per output one text or reasoning, per call its arguments and its tool.
+        # Open spans: one text or reasoning span per output, and per call its arguments and its
+        # tool.
         self._prose: dict[tuple[_Path, int], _Open] = {}
         self._calls: dict[tuple[_Path, str], _Call] = {}
         self._tools: dict[tuple[_Path, str], _Open] = {}
@@ -127,7 +131,7 @@ class SpanReader:
         self._handle = self._handlers()
 
     def feed(self, record: Record) -> list[Span]:
-        """The next record; the spans that it ends."""
+        """Read the next record; return the spans that it ends."""
         self._now_ms = max(self._now_ms, record.at_ms)
         handle = self._handle.get(type(record.event))
         if handle is not None:
@@ -135,13 +139,13 @@ class SpanReader:
         return self._hand_over() if self._ended else []
 
     def close(self) -> list[Span]:
-        """There are no more records: what is open ends at the last time seen."""
+        """End the stream: return the open spans, which end at the last time seen."""
         for path in dict.fromkeys(key[0] for key in (*self._prose, *self._calls, *self._tools)):
             self._end_run(path)
         return self._hand_over()
 
     def output_of(self, path: _Path, part: int) -> int:
-        """The output of a text or reasoning part that is open."""
+        """Return the output of an open text or reasoning part."""
         return self._part_outputs.get((path, part), 0)
 
     def _hand_over(self) -> list[Span]:
@@ -177,7 +181,7 @@ class SpanReader:
         self._resume_prose(record, event.output, kind).is_running = True
 
     def _resume_prose(self, record: Record, output: int, kind: SpanKind) -> _Open:
-        """The next part of the span that is open, or of a new one."""
+        """Continue the open span with the next part, or start a new span."""
         prose = self._prose.get((record.path, output))
         if prose is None or prose.kind != kind or prose.step != record.step:
             return self._begin_prose(record, output, kind)
@@ -252,7 +256,7 @@ class SpanReader:
             self._settle(call.run(), event.content, event.is_error)
 
     def _report(self, call: _Call, *, is_end: bool) -> None:
-        """The provider told something of a tool that it runs."""
+        """Note a report of the provider about a tool that it runs."""
         running = call.run()
         running.deltas += 1
         if is_end or not call.is_done:
@@ -276,7 +280,8 @@ class SpanReader:
             tool.deltas += 1
 
     def _tool_result(self, record: Record, event: ev.ToolResult) -> None:
-        """A result of what never ran, such as a malformed call, takes no time."""
+        """End the tool. The result of a call that never ran, such as a malformed one, takes no
+        time."""
         tool = self._tools.get((record.path, event.call_id))
         if tool is not None:
             tool.deltas += 1
@@ -292,7 +297,7 @@ class SpanReader:
         if tool is not None:
             self._ended.append(tool.span(self._now_ms))
 
-    # --- what comes whole ----------------------------------------------------------
+    # --- parts that arrive whole
 
     def _media_produced(self, record: Record, event: ev.MediaProduced) -> None:
         self._moment(record, "media", event.output, event.media_type)
@@ -326,7 +331,7 @@ class SpanReader:
     # --- ends ------------------------------------------------------------------------
 
     def _output_finished(self, record: Record, event: ev.OutputFinished) -> None:
-        """What the provider runs goes on: an agent's result comes in a later output."""
+        """End text and reasoning. Tools go on: an agent's result may arrive in a later output."""
         self._end_prose(record.path, event.output)
 
     def _turn_finished(self, record: Record, event: ev.TurnFinished) -> None:

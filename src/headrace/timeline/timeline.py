@@ -1,5 +1,4 @@
-"""The phases of a stream in time: when it thought, called, ran tools and wrote, how much
-came, and when nothing did. Derived from records; what it looks like is not decided here."""
+"""The timeline of a stream: its spans, pauses, speed and outcome, derived from records."""
 
 from __future__ import annotations
 
@@ -16,35 +15,38 @@ from headrace.timeline.span import Span, SpanKind, Total, total
 from headrace.timeline.span_reader import SpanReader
 from headrace.usage import Usage
 
-# Shorter pauses are how every stream comes; keeping them would keep every record's time.
+# Shorter pauses are normal in any stream; keeping them would mean keeping the time of every record.
 MIN_PAUSE_MS = 100
 _MIN_GAP_MS = 1000
 _GAP_SHARE = 0.1
 
 
 class Gap(msgspec.Struct, frozen=True, gc=False):
-    """A stretch in which nothing came."""
+    """A stretch of time in which nothing arrived."""
 
     start_ms: int
     end_ms: int
 
     @property
     def ms(self) -> int:
-        """How long it took."""
+        """Duration in milliseconds."""
         return self.end_ms - self.start_ms
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
-    """What `timeline` makes of a stream. Times are the records' `at_ms`. Time that a
-    discarded step took is time: its spans are among the others."""
+    """What happened when in a stream. Times are the `at_ms` of the records.
+
+    Discarded steps are included.
+    """
 
     spans: tuple[Span, ...] = ()
-    """By their start."""
+    """All spans, sorted by start."""
     started_ms: int = 0
     ended_ms: int = 0
     first_reasoning_ms: int | None = None
-    """How long after the start; of the run itself, nested ones do not count."""
+    """Time from the start to the first reasoning, without nested runs."""
     first_text_ms: int | None = None
+    """Time from the start to the first text, without nested runs."""
     pauses: tuple[Gap, ...] = ()
     """Every stretch of at least 100 ms without a record."""
     pulses: tuple[Pulse, ...] = ()
@@ -54,30 +56,32 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     outputs: int = 0
     steps: int = 0
     is_successive: bool = False
-    """Output numbers are an agent's successive outputs, not alternative answers."""
+    """Whether outputs are an agent's successive outputs, not alternative answers."""
     provider: str | None = None
     dialect: str | None = None
     model: str | None = None
 
     @property
     def duration_ms(self) -> int:
-        """From the first record to the last."""
+        """Time from the first record to the last."""
         return self.ended_ms - self.started_ms
 
     @property
     def is_cut(self) -> bool:
-        """Whether nothing told how it ended."""
+        """Whether the stream ended without a finish reason or an error."""
         return self.finish is None and self.error is None
 
     def gaps(self, at_least_ms: int | None = None) -> list[Gap]:
-        """The stretches in which nothing came: of at least that length (no less than
-        100 ms), else of a second and a tenth of the whole."""
+        """Return the pauses of at least `at_least_ms` (no less than 100 ms).
+
+        The default is one second or a tenth of the whole duration, whichever is longer.
+        """
         least = max(_MIN_GAP_MS, self.duration_ms * _GAP_SHARE)
         least = least if at_least_ms is None else at_least_ms
         return [gap for gap in self.pauses if gap.ms >= least]
 
     def totals(self) -> dict[SpanKind, Total]:
-        """What the spans of each kind add up to; a kind that did not come is not there."""
+        """Return the sums per kind of span. Kinds without a span are missing."""
         by_kind: dict[SpanKind, list[Span]] = {}
         for span in self.spans:
             by_kind.setdefault(span.kind, []).append(span)
@@ -85,7 +89,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def timeline(records: Iterable[Record]) -> Timeline:
-    """The timeline of a whole stream, of however it ended."""
+    """Return the timeline of a whole stream, however it ended."""
     reader = TimelineReader()
     for record in records:
         reader.feed(record)
@@ -94,8 +98,11 @@ def timeline(records: Iterable[Record]) -> Timeline:
 
 
 class TimelineReader:
-    """Reads records one by one; `feed` and `close` give the spans that have ended, and
-    `timeline` what is known so far."""
+    """Builds a timeline from records, one by one.
+
+    `feed()` and `close()` return the spans that have ended; `timeline()` returns what is known so
+    far.
+    """
 
     def __init__(self) -> None:
         self._reader = SpanReader()
@@ -108,7 +115,7 @@ class TimelineReader:
         self._course = _Course()
 
     def feed(self, record: Record) -> list[Span]:
-        """The next record; the spans that it ends."""
+        """Read the next record; return the spans that it ends."""
         self._pass_time(record.at_ms)
         match record.event:
             case ev.TextDelta(part, text):
@@ -122,13 +129,13 @@ class TimelineReader:
         return ended
 
     def close(self) -> list[Span]:
-        """There are no more records: what is open ends at the last time seen."""
+        """End the stream: return the open spans, which end at the last time seen."""
         ended = self._reader.close()
         self._spans += ended
         return ended
 
     def timeline(self) -> Timeline:
-        """What is known so far; whole after `close`."""
+        """Return the timeline so far; it is complete after `close()`."""
         return Timeline(
             spans=tuple(sorted(self._spans, key=lambda span: span.start_ms)),
             started_ms=self._started_ms or 0,
@@ -159,7 +166,7 @@ class TimelineReader:
         counter.add(after_ms, chars)
 
     def _note(self, record: Record, event: ev.Event | ev.UnknownEvent) -> None:
-        """Nested runs have a course of their own, which nobody asks for."""
+        """Note an event of the run itself; nested runs are left out."""
         if record.path:
             return
         if isinstance(event, ev.ReasoningRedacted):
@@ -168,7 +175,7 @@ class TimelineReader:
 
 
 class _Course:
-    """Who answers, in how many steps and outputs, how it ended and what it cost."""
+    """The model, steps, outputs, outcome and usage of the stream."""
 
     def __init__(self) -> None:
         self.is_successive = False
@@ -200,7 +207,7 @@ class _Course:
                 pass
 
     def _start_turn(self, step: int, turn: ev.TurnStarted) -> None:
-        """What an earlier turn ended with is not how the stream ended."""
+        """Forget how an earlier turn ended: it is not how the stream ended."""
         self._steps.add(step)
         self._turn = self._turn if self._turn.dialect else turn
         self.is_successive = self._turn.outputs == "successive"
@@ -218,7 +225,7 @@ class _Course:
                 self._error = ErrorInfo(event.category, event.message)
 
     def facts(self) -> dict[str, Any]:
-        """The fields of a `Timeline` that are known here."""
+        """Return these facts as fields of a `Timeline`."""
         return {
             "usage": self._usage,
             "finish": self._finish,

@@ -1,5 +1,5 @@
-"""The thinking vocabulary: `thinking_*`, `text_*`, `status` and tools, for pages that show
-a model at work."""
+"""The thinking protocol: `thinking_*`, `text_*`, `status` and tool frames for UIs that show a model
+at work."""
 
 from headrace.projections.thinking.frame import (
     END_OF_FRAMES,

@@ -1,4 +1,4 @@
-"""The frames of the thinking vocabulary, field names included, as they go over the wire."""
+"""The frames of the thinking protocol. Field names are those on the wire."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ StatusWord: TypeAlias = Literal["title", "glm_marker", "natural_language", "tool
 
 
 class ThinkingStart(msgspec.Struct, frozen=True, tag="thinking_start", gc=False):
-    """The model begins to think: at first, and again after a tool or after text."""
+    """The model starts thinking: first, and again after a tool or after text."""
 
     timestamp: int
 
 
 class ThinkingDelta(msgspec.Struct, frozen=True, tag="thinking_delta", gc=False):
-    """More of what it thinks, without status markers."""
+    """More reasoning text, without status markers."""
 
     content: str
     timestamp: int
 
 
 class Status(msgspec.Struct, frozen=True, tag="status", gc=False):
-    """What it is doing, in a few words."""
+    """A short phrase that says what the model is doing."""
 
     description: str
     source: StatusWord
@@ -42,7 +42,7 @@ class ThinkingEnd(msgspec.Struct, frozen=True, tag="thinking_end", gc=False):
 
 
 class ThinkingComplete(msgspec.Struct, frozen=True, tag="thinking_complete", gc=False):
-    """Once, near the end: all phases together."""
+    """All phases of thinking together; sent once, near the end."""
 
     duration: int
     thinking: str
@@ -51,19 +51,19 @@ class ThinkingComplete(msgspec.Struct, frozen=True, tag="thinking_complete", gc=
 
 
 class TextStart(msgspec.Struct, frozen=True, tag="text_start", gc=False):
-    """The answer begins, or goes on after a tool or more thinking."""
+    """The answer starts, or continues after a tool or more thinking."""
 
     timestamp: int
 
 
 class TextPiece(msgspec.Struct, frozen=True, tag="text_delta", gc=False):
-    """More of the answer."""
+    """More text of the answer."""
 
     content: str
 
 
 class ChunkDelta(msgspec.Struct, frozen=True, gc=False):
-    """The inside of a `TextChunk`."""
+    """The delta of a `TextChunk`."""
 
     content: str
 
@@ -77,15 +77,17 @@ class ChunkChoice(msgspec.Struct, frozen=True, gc=False):
 
 
 class TextChunk(msgspec.Struct, frozen=True, gc=False):
-    """More of the answer, in the shape of an OpenAI chat chunk."""
+    """More text of the answer, shaped like an OpenAI chat chunk."""
 
     choices: tuple[ChunkChoice, ...]
     object: str = "chat.completion.chunk"
 
 
 class TextEnd(msgspec.Struct, frozen=True, tag="text_end", gc=False):
-    """The answer pauses or ends: the provider's own word, or `tool_calls`, `error`,
-    `cancelled`, `stop`."""
+    """The answer pauses or ends.
+
+    `finish_reason` is the provider's own word, or `tool_calls`, `error`, `cancelled` or `stop`.
+    """
 
     finish_reason: str
     timestamp: int
@@ -113,7 +115,7 @@ class ToolResultFrame(msgspec.Struct, frozen=True, tag="tool_result", omit_defau
 
 
 class WebSearch(msgspec.Struct, frozen=True, tag="web_search"):
-    """What a search found."""
+    """The results of a search."""
 
     data: JSONObject
     timestamp: int
@@ -121,7 +123,7 @@ class WebSearch(msgspec.Struct, frozen=True, tag="web_search"):
 
 
 class ArtifactComplete(msgspec.Struct, frozen=True, tag="artifact_complete", omit_defaults=True):
-    """A tool has made an artifact."""
+    """A tool has produced an artifact."""
 
     artifactCode: str  # noqa: N815
     timestamp: int
@@ -131,7 +133,7 @@ class ArtifactComplete(msgspec.Struct, frozen=True, tag="artifact_complete", omi
 
 
 class ImageComplete(msgspec.Struct, frozen=True, tag="image_complete", omit_defaults=True):
-    """A picture is there: an address, or the picture itself as a data address."""
+    """An image is complete. `url` is an address or a `data:` URL."""
 
     imageUrl: str  # noqa: N815
     timestamp: int
@@ -139,7 +141,7 @@ class ImageComplete(msgspec.Struct, frozen=True, tag="image_complete", omit_defa
 
 
 class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True, gc=False):
-    """It ended as it should, or by a limit that `finish_reason` names."""
+    """The message ended normally, or by a limit that `finish_reason` names."""
 
     finish_reason: str
     timestamp: int
@@ -147,7 +149,7 @@ class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True, gc=False
 
 
 class Error(msgspec.Struct, frozen=True, tag="error", omit_defaults=True, gc=False):
-    """It broke. What came before stands."""
+    """The message failed. What was sent before remains valid."""
 
     message: str
     category: str
@@ -156,13 +158,13 @@ class Error(msgspec.Struct, frozen=True, tag="error", omit_defaults=True, gc=Fal
 
 
 class Cancelled(msgspec.Struct, frozen=True, tag="cancelled", gc=False):
-    """A person stopped it."""
+    """A person stopped the message."""
 
     timestamp: int
 
 
 class EndOfFrames(msgspec.Struct, frozen=True, gc=False):
-    """`[DONE]`: nothing follows."""
+    """`[DONE]`: no frame follows."""
 
 
 END_OF_FRAMES = EndOfFrames()
@@ -192,12 +194,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode_frame(frame: ThinkingFrame) -> bytes:
-    """The payload of one frame: JSON, or `[DONE]`."""
+    """Return the payload of a frame: JSON, or `[DONE]`."""
     return b"[DONE]" if frame is END_OF_FRAMES else _encode(frame)
 
 
 def frame_type(frame: ThinkingFrame) -> str:
-    """The frame's `type`; `[DONE]` for the last, `text_delta` for a chunk."""
+    """Return the frame's `type`; `[DONE]` for the last frame, `text_delta` for a chunk."""
     if isinstance(frame, EndOfFrames):
         return "[DONE]"
     return "text_delta" if isinstance(frame, TextChunk) else str(frame.__struct_config__.tag)

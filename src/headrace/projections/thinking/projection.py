@@ -1,4 +1,4 @@
-"""Records to the thinking vocabulary: phases of thinking and text, tools, and one end."""
+"""Turns records into the thinking protocol: phases of thinking and text, tools, and one end."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ from headrace.projections.thinking.frame import (
     ThinkingFrame,
     ThinkingStart,
 )
-from headrace.projections.thinking.tool_calls import CallBook
+from headrace.projections.thinking.tool_calls import ThinkingToolCalls
 from headrace.status.reader import StatusReader
-from headrace.status.reasoning_part import Thought
+from headrace.status.reasoning_reader import ReasoningReader
 
 TextShape: TypeAlias = Literal["text_delta", "openai"]
 _SOURCES: dict[str, StatusWord] = {
@@ -70,12 +70,12 @@ _SOURCES: dict[str, StatusWord] = {
 
 
 class ThinkingProjection:
-    """Feed it every record of a turn or of a run; `close()` gives the end where no
-    `RunClosed` did.
+    """Turns the records of a turn or a run into thinking frames.
 
-    Thinking and text are never open together, and each that starts ends, whatever the
-    stream does. Of candidates only the first is shown; nested runs are not. With
-    `max_thinking_chars` the text of `thinking_complete` is cut, the deltas never are.
+    Feed every record; `close()` returns the last frames if no `RunClosed` did. Thinking and text
+    are never open at the same time, and each that starts ends, whatever the stream does. Only the
+    first of several candidates is shown; nested runs are not. `max_thinking_chars` shortens the
+    text of `thinking_complete`, but never the deltas.
     """
 
     def __init__(
@@ -94,20 +94,20 @@ class ThinkingProjection:
         self._thought_ms = 0
         self._has_thought = False
         self._has_text = False
-        # The part of the latest delta, which nearly always is the next one's, too.
+        # The part of the latest delta. The next delta nearly always belongs to it too.
         self._part = -1
-        self._thinking: Thought | None = None
+        self._thinking: ReasoningReader | None = None
         self._is_successive = False
         self._output: int | None = None
         self._is_shown: dict[int, bool] = {}
-        self._calls = CallBook()
+        self._calls = ThinkingToolCalls()
         self._ended: OutputFinished | None = None
         self._terminal: Terminal | None = None
         self._is_over = False
         self._at_ms = 0
 
     def feed(self, record: Record) -> list[ThinkingFrame]:
-        """The frames of one record."""
+        """Return the frames of the next record."""
         event = record.event
         if record.path or self._is_over:
             return []
@@ -127,7 +127,7 @@ class ThinkingProjection:
             Status(status.text, _SOURCES[status.source], record.at_ms)
             for status in self._status.feed(record)
         ]
-        # What the thinking still said belongs into it, what a tool does behind it.
+        # Status phrases of the thinking come before its end, those of a tool after it.
         frames += [status for status in statuses if status.source != "tool"]
         handle = _HANDLERS.get(type(event))
         if handle is not None:
@@ -135,7 +135,7 @@ class ThinkingProjection:
         return [*frames, *(status for status in statuses if status.source == "tool")]
 
     def close(self) -> list[ThinkingFrame]:
-        """The records have ended: the last frames, unless they were given already."""
+        """End the stream: return the last frames, unless they were sent already."""
         return [] if self._is_over else self._end(None)
 
     # -- thinking
@@ -161,7 +161,7 @@ class ThinkingProjection:
         ]
 
     def _think(self) -> list[ThinkingFrame]:
-        """Thinking begins, unless it is going on."""
+        """Start thinking, unless it is open."""
         if self._started_ms is not None:
             return []
         frames = [*self._answers(), *self._end_text("stop")]
@@ -177,7 +177,7 @@ class ThinkingProjection:
         return [] if self._started_ms is None else self._rest(of_open=False)
 
     def _rest(self, *, of_open: bool = True) -> list[ThinkingFrame]:
-        """What might have become a marker, and did not."""
+        """Return frames for held-back text that turned out not to be a marker."""
         rest = self._status.rest(of_open=of_open)
         if rest and self._thought_room > 0:
             self._thoughts.append(rest)
@@ -232,23 +232,23 @@ class ThinkingProjection:
         return frames
 
     def _call_finished(self, event: ToolCallFinished) -> list[ThinkingFrame]:
-        return self._calls.finished(event, self._at_ms)
+        return self._calls.finish_arguments(event, self._at_ms)
 
     def _call_malformed(self, event: ToolCallMalformed) -> list[ThinkingFrame]:
-        return self._calls.malformed(event, self._at_ms)
+        return self._calls.fail_arguments(event, self._at_ms)
 
     def _activity(self, event: ToolActivity) -> list[ThinkingFrame]:
         self._calls.activity(event)
         return []
 
     def _answers(self) -> list[ThinkingFrame]:
-        return self._calls.ended(self._at_ms)
+        return self._calls.flush_ended(self._at_ms)
 
     def _tool_output(self, event: ToolOutput) -> list[ThinkingFrame]:
         if not self._is_ours(event.output):
             return []
-        told = self._calls.output(event, self._at_ms)
-        return [*self._end_thinking(), *self._end_text("tool_calls"), *told]
+        frames = self._calls.output(event, self._at_ms)
+        return [*self._end_thinking(), *self._end_text("tool_calls"), *frames]
 
     def _tool_result(self, event: ToolResult) -> list[ThinkingFrame]:
         return self._calls.result(event, self._at_ms)
@@ -279,7 +279,7 @@ class ThinkingProjection:
         return []
 
     def _turn_finished(self, event: TurnFinished) -> list[ThinkingFrame]:
-        """Of candidates the one that is shown tells how it ended, not the last."""
+        """Note how the turn ended. With several candidates, the one that is shown decides."""
         ended, self._ended = self._ended, None
         reason, raw_reason = event.reason, event.raw_reason
         if ended is not None and ended.reason is not None:
@@ -289,38 +289,38 @@ class ThinkingProjection:
         return [*frames, *self._end_text(raw_reason or "stop")]
 
     def _turn_failed(self, event: TurnFailed) -> list[ThinkingFrame]:
-        """Whether the text ended by the failure or by a person, the next record tells."""
+        """Note the error. The next record tells whether a person caused the end of the text."""
         self._terminal = event
         return [*self._end_thinking(), *self._answers()]
 
     def _after_terminal(self, event: object) -> list[ThinkingFrame]:
-        """The turn that ended was not the last: another begins, or it is taken back."""
+        """Handle records that show that the last turn was not the end of the message."""
         if self._terminal is None or not isinstance(event, GOES_ON):
             return []
         is_failed = isinstance(self._terminal, TurnFailed)
         self._terminal = None
         return self._end_text("error") if is_failed else []
 
-    def _discarded(self, event: StepDiscarded) -> list[ThinkingFrame]:
-        """What was shown stays; its calls are not those of the step that comes instead."""
+    def _on_step_discarded(self, event: StepDiscarded) -> list[ThinkingFrame]:
+        """Forget the calls of a discarded step; what was shown stays."""
         frames = self._answers()
         self._calls.discard(event.step)
         return frames
 
     def _run_ended(self, event: RunFinished | RunFailed) -> list[ThinkingFrame]:
         self._terminal = event
-        return self._closed(_word_of_end(event))
+        return self._closing_frames(_word_of_end(event))
 
     def _run_closed(self, event: RunClosed) -> list[ThinkingFrame]:
         return self._end(event)
 
-    def _closed(self, word: str) -> list[ThinkingFrame]:
+    def _closing_frames(self, word: str) -> list[ThinkingFrame]:
         return [*self._end_thinking(), *self._answers(), *self._end_text(word)]
 
     def _end(self, closed: RunClosed | None) -> list[ThinkingFrame]:
         self._is_over = True
         last = _last_frame(self._terminal, closed, self._at_ms)
-        frames = self._closed("cancelled" if isinstance(last, Cancelled) else "error")
+        frames = self._closing_frames("cancelled" if isinstance(last, Cancelled) else "error")
         if self._has_thought:
             thinking = "".join(self._thoughts)[: self._max_chars]
             duration_ms = self._thought_ms
@@ -364,7 +364,7 @@ _HANDLERS: dict[type, _Handler] = {
     MediaProduced: ThinkingProjection._media,
     TurnFinished: ThinkingProjection._turn_finished,
     TurnFailed: ThinkingProjection._turn_failed,
-    StepDiscarded: ThinkingProjection._discarded,
+    StepDiscarded: ThinkingProjection._on_step_discarded,
     RunFinished: ThinkingProjection._run_ended,
     RunFailed: ThinkingProjection._run_ended,
     RunClosed: ThinkingProjection._run_closed,

@@ -1,4 +1,4 @@
-"""The frames of one tool result: that it ended, and what it made, by its kind."""
+"""The frames of one tool result, depending on its kind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headrace.projections.thinking.frame import (
 
 
 class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool gave."""
+    """The result of a tool."""
 
     content: tuple[Content, ...] = ()
     kind: str | None = None
@@ -33,16 +33,16 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def result_frames(call_id: str, name: str, answer: ToolAnswer, at_ms: int) -> list[ThinkingFrame]:
-    """`tool_result`, and after it what its kind adds."""
+    """Return the `tool_result` frame, followed by the frames that its kind adds."""
     value = _value(answer.content)
     if answer.is_error:
         text = value if isinstance(value, str) else _text(answer.content)
         return [ToolResultFrame(name, False, at_ms, call_id=call_id, error=text or "failed")]
     result = ToolResultFrame(name, True, at_ms, call_id=call_id, result=value)
-    return [result, *_made(call_id, answer, value, at_ms)]
+    return [result, *_extra_frames(call_id, answer, value, at_ms)]
 
 
-def _made(call_id: str, answer: ToolAnswer, value: Any, at_ms: int) -> list[ThinkingFrame]:
+def _extra_frames(call_id: str, answer: ToolAnswer, value: Any, at_ms: int) -> list[ThinkingFrame]:
     if answer.kind == "web_search":
         return [WebSearch(_object(value), at_ms, call_id)]
     if answer.kind == "artifact":

@@ -1,4 +1,4 @@
-"""The ux vocabulary: a message as it grows, segment by segment, and the canonical event that it
+"""The ux protocol: a message as it grows, segment by segment, and the canonical event that it
 becomes."""
 
 from headrace.projections.ux.event import to_event

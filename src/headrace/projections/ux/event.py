@@ -1,4 +1,4 @@
-"""A message as the canonical event."""
+"""Turns a message into its canonical event."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ from headrace.status.marker import MarkerReader
 
 
 def to_event(message: Message, *, event_id: str) -> MessageEvent:
-    """The event of an assistant's message, the same that its frames fold to. A message that is
-    not over has neither `finish` nor `error`."""
+    """Return the canonical event of an assistant message, equal to what its frames fold to.
+
+    A message that is not over has neither `finish` nor `error`.
+    """
     if message.role != "assistant":
         raise UsageError(f"an event is an assistant's message, not one of the {message.role}")
     composer = _Composer(event_id, message.effort)
@@ -61,35 +63,36 @@ def to_event(message: Message, *, event_id: str) -> MessageEvent:
         usage=message.usage if message.usage.is_known else None,
         finish=message.finish,
         error=message.error,
-        citations=tuple(shown(one) for turn in message.turns for one in turn.citations),
+        citations=tuple(without_raw(one) for turn in message.turns for one in turn.citations),
         duration_ms=_duration_ms(message),
     )
 
 
 def _duration_ms(message: Message) -> int | None:
-    """From the start of the message to the last thing that ended in it."""
+    """Return the time from the start of the message to the last end of a part or tool."""
     timed = (one for turn in message.turns for one in (*turn.parts, *turn.results))
     ends = [one.ended_ms for one in timed if one.ended_ms is not None]
     return max(ends) - message.created_at_ms if ends else None
 
 
 def segment_id(event_id: str, part: int) -> str:
-    """Parts are numbered through a run, so their numbers name segments, too."""
+    """Return the id of a segment. Part numbers are unique within a run, so they also name
+    segments."""
     return f"{event_id}-{part}"
 
 
 def part_type(kind: str) -> PartType:
-    """The word for a kind of reasoning."""
+    """Return the protocol's name for a kind of reasoning."""
     return "summary_text" if kind == "summary" else "reasoning_text"
 
 
-def shown(citation: Citation) -> Citation:
-    """A source without the provider's own object."""
+def without_raw(citation: Citation) -> Citation:
+    """Return a citation without the provider's own object."""
     return replace(citation, raw=None) if citation.raw is not None else citation
 
 
 class _Composer:
-    """Takes the turns of a message, one after the other."""
+    """Builds segments from the turns of a message, one turn after the other."""
 
     def __init__(self, event_id: str, effort: str | None) -> None:
         self.drafts: list[Draft] = []
@@ -97,7 +100,7 @@ class _Composer:
         self._effort = effort
         self._step = 0
         self._calls: dict[str, ToolDraft] = {}
-        # What the next part of reasoning goes on with, and the parts it has.
+        # The segment that the next reasoning part may continue, and the parts it has.
         self._open: ReasoningDraft | None = None
         self._thought: dict[str, list[ReasoningPart | RedactedPart]] = {}
 
@@ -135,7 +138,7 @@ class _Composer:
         self._thought.setdefault(draft.id, []).append(part)
         draft.entries.append(_entry(part))
         if isinstance(part, ReasoningPart):
-            draft.citations += map(shown, part.citations)
+            draft.citations += map(without_raw, part.citations)
 
     def _settle(self, draft: ReasoningDraft, cut: set[int]) -> None:
         parts = self._thought[draft.id]
@@ -186,7 +189,7 @@ class _Composer:
         draft.answer(said, None, part.started_ms - draft.created_at, self._step)
 
     def _orphan(self, part: OutputPart) -> ToolDraft:
-        """A result whose call is told nowhere."""
+        """Add a result whose call is unknown."""
         draft = ToolDraft(
             ANY_TOOL.segment(
                 id=self._id(part),
@@ -221,7 +224,7 @@ class _Composer:
     def _text(self, part: TextPart) -> None:
         draft = TextDraft(text_segment(self._id(part), part))
         draft.pieces += [part.text] if part.text else []
-        draft.citations += map(shown, part.citations)
+        draft.citations += map(without_raw, part.citations)
         self.drafts.append(draft)
 
     def _media(self, part: MediaPart) -> None:
@@ -240,12 +243,13 @@ def _entry(part: ReasoningPart | RedactedPart) -> EntryDraft:
 
 
 def _goes_on(before: Any, part: Any) -> bool:
-    """Whether a part of reasoning belongs to the segment of the one right before it."""
+    """Return whether a reasoning part belongs to the same segment as the one before it."""
     return (before.output, before.item_id) == (part.output, part.item_id)
 
 
 def _cut_parts(turn: Turn) -> set[int]:
-    """The parts in which a turn broke off: of every output without a reason its last one."""
+    """Return the parts in which a turn broke off: the last part of every output without a
+    reason."""
     if turn.finish is not None:
         return set()
     unfinished = {end.output for end in turn.outputs if end.finish is None}
@@ -258,11 +262,11 @@ def _without_markers(text: str) -> str:
     return reader.feed(text)[0] + reader.close()
 
 
-# What an event and a part have in common is all that these need of either.
+# These functions take events and parts alike: they only use the fields that both have.
 
 
 def text_segment(id: str, start: Any) -> TextSegment:
-    """A text that begins."""
+    """Start a text segment."""
     return TextSegment(
         id=id,
         text="",
@@ -274,7 +278,7 @@ def text_segment(id: str, start: Any) -> TextSegment:
 
 
 def media_segment(id: str, made: Any, number: int, at_ms: int) -> MediaSegment:
-    """What the model made."""
+    """Build the segment of an image, audio or video."""
     return MediaSegment(
         id=id,
         media_type=made.media_type,
@@ -287,7 +291,7 @@ def media_segment(id: str, made: Any, number: int, at_ms: int) -> MediaSegment:
 
 
 def opaque_segment(id: str, item: Any, number: int, at_ms: int) -> OpaqueSegment:
-    """What nobody has told us about."""
+    """Build the segment of an item that Headrace does not interpret."""
     return OpaqueSegment(
         id=id,
         kind=item.kind,

@@ -1,5 +1,7 @@
-"""The frames of the ux vocabulary, field names included, as they go over the wire. Fields with
-a default are additions to the document, but for those that it calls optional."""
+"""The frames of the ux protocol. Field names are those on the wire.
+
+Fields with a default are additions to the protocol's document, except those that it calls optional.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from headrace.status.reader import StatusSource
 
 
 class MessageStarted(msgspec.Struct, frozen=True, tag="message_started", gc=False):
-    """The message begins: once, and first."""
+    """The message begins; sent once, first."""
 
     event_id: str
     run_id: str | None
@@ -30,7 +32,7 @@ class MessageStarted(msgspec.Struct, frozen=True, tag="message_started", gc=Fals
 class ReasoningPartStarted(
     msgspec.Struct, frozen=True, tag="reasoning_part_started", omit_defaults=True, gc=False
 ):
-    """A part of reasoning begins; so does its segment, if `summary_index` is 0."""
+    """A reasoning part begins. Its segment begins too if `summary_index` is 0."""
 
     event_id: str
     segment_id: str
@@ -42,7 +44,7 @@ class ReasoningPartStarted(
 
 
 class ReasoningPartDelta(msgspec.Struct, frozen=True, tag="reasoning_part_delta", gc=False):
-    """More of a part, without status markers."""
+    """More text of a reasoning part, without status markers."""
 
     event_id: str
     segment_id: str
@@ -53,7 +55,7 @@ class ReasoningPartDelta(msgspec.Struct, frozen=True, tag="reasoning_part_delta"
 class ReasoningPartCompleted(
     msgspec.Struct, frozen=True, tag="reasoning_part_completed", omit_defaults=True, gc=False
 ):
-    """A part is whole. One that the stream broke off gets none."""
+    """A reasoning part is complete. It is not sent for a part that the stream broke off."""
 
     event_id: str
     segment_id: str
@@ -65,7 +67,7 @@ class ReasoningPartCompleted(
 class ReasoningSegmentMeta(
     msgspec.Struct, frozen=True, tag="reasoning_segment_meta", omit_defaults=True, gc=False
 ):
-    """What is known of a segment as a whole; a later one replaces an earlier one."""
+    """Facts about a whole reasoning segment. A later frame replaces an earlier one."""
 
     event_id: str
     segment_id: str
@@ -76,14 +78,15 @@ class ReasoningSegmentMeta(
 
 
 class SegmentAdded(msgspec.Struct, frozen=True, tag="segment_added"):
-    """A segment that is neither reasoning nor a tool: a text, still empty, or what came whole."""
+    """A segment that is neither reasoning nor a tool: an empty text, or something that arrived
+    whole."""
 
     event_id: str
     segment: TextSegment | MediaSegment | OpaqueSegment
 
 
 class TextPiece(msgspec.Struct, frozen=True, tag="text_delta", omit_defaults=True, gc=False):
-    """More of the newest text, of that output where there are several."""
+    """More of the newest text; if there are several outputs, of the named one."""
 
     event_id: str
     text_delta: str
@@ -91,7 +94,7 @@ class TextPiece(msgspec.Struct, frozen=True, tag="text_delta", omit_defaults=Tru
 
 
 class CitationFrame(msgspec.Struct, frozen=True, tag="citation_added", omit_defaults=True):
-    """A source: of a segment, or of the message as a whole."""
+    """A source of a segment or of the whole message."""
 
     event_id: str
     citation: Citation
@@ -99,7 +102,7 @@ class CitationFrame(msgspec.Struct, frozen=True, tag="citation_added", omit_defa
 
 
 class Status(msgspec.Struct, frozen=True, tag="status", gc=False):
-    """What the model is doing, in a few words."""
+    """A short phrase that says what the model is doing."""
 
     event_id: str
     text: str
@@ -108,7 +111,7 @@ class Status(msgspec.Struct, frozen=True, tag="status", gc=False):
 
 
 class ToolCallStarted(msgspec.Struct, frozen=True, tag="tool_call_started", omit_defaults=True):
-    """A tool is called; its arguments follow, so that the preview is empty."""
+    """A tool is called. Its arguments follow, so the preview is empty."""
 
     event_id: str
     call_id: str
@@ -123,8 +126,10 @@ class ToolCallStarted(msgspec.Struct, frozen=True, tag="tool_call_started", omit
 
 
 class ToolCallUpdate(msgspec.Struct, frozen=True, tag="tool_call_update", omit_defaults=True):
-    """More arguments, all of them, or how far the tool is. `status` is `writing`, `ready`,
-    `running`, or the tool's own word."""
+    """More arguments, the complete arguments, or the progress of a tool.
+
+    `status` is `writing`, `ready`, `running`, or the tool's own word.
+    """
 
     event_id: str
     call_id: str
@@ -137,7 +142,7 @@ class ToolCallUpdate(msgspec.Struct, frozen=True, tag="tool_call_update", omit_d
 
 
 class ToolResultFrame(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
-    """A tool has ended. A later one for the same call replaces it."""
+    """A tool has ended. A later frame for the same call replaces it."""
 
     event_id: str
     call_id: str
@@ -148,68 +153,71 @@ class ToolResultFrame(msgspec.Struct, frozen=True, tag="tool_result", omit_defau
 
 
 class WebSearchCallStarted(ToolCallStarted, frozen=True, tag="web_search_call_started"):
-    """The same for a search that the provider runs."""
+    """`ToolCallStarted` for a web search that the provider runs."""
 
 
 class WebSearchCallUpdate(ToolCallUpdate, frozen=True, tag="web_search_call_update"):
-    """The same for a search that the provider runs."""
+    """`ToolCallUpdate` for a web search that the provider runs."""
 
 
 class WebSearchCallResult(ToolResultFrame, frozen=True, tag="web_search_call_result"):
-    """The same for a search that the provider runs."""
+    """`ToolResultFrame` for a web search that the provider runs."""
 
 
 class CodeInterpreterCallStarted(ToolCallStarted, frozen=True, tag="code_interpreter_call_started"):
-    """The same for code that the provider runs."""
+    """`ToolCallStarted` for code that the provider runs."""
 
 
 class CodeInterpreterCallUpdate(ToolCallUpdate, frozen=True, tag="code_interpreter_call_update"):
-    """The same for code that the provider runs."""
+    """`ToolCallUpdate` for code that the provider runs."""
 
 
 class CodeInterpreterCallResult(ToolResultFrame, frozen=True, tag="code_interpreter_call_result"):
-    """The same for code that the provider runs."""
+    """`ToolResultFrame` for code that the provider runs."""
 
 
 class FileSearchCallStarted(ToolCallStarted, frozen=True, tag="file_search_call_started"):
-    """The same for a search in files that the provider runs."""
+    """`ToolCallStarted` for a file search that the provider runs."""
 
 
 class FileSearchCallUpdate(ToolCallUpdate, frozen=True, tag="file_search_call_update"):
-    """The same for a search in files that the provider runs."""
+    """`ToolCallUpdate` for a file search that the provider runs."""
 
 
 class FileSearchCallResult(ToolResultFrame, frozen=True, tag="file_search_call_result"):
-    """The same for a search in files that the provider runs."""
+    """`ToolResultFrame` for a file search that the provider runs."""
 
 
 class MCPCallStarted(ToolCallStarted, frozen=True, tag="mcp_call_started"):
-    """The same for a tool of an MCP server that the provider calls."""
+    """`ToolCallStarted` for a tool of an MCP server that the provider calls."""
 
 
 class MCPCallUpdate(ToolCallUpdate, frozen=True, tag="mcp_call_update"):
-    """The same for a tool of an MCP server that the provider calls."""
+    """`ToolCallUpdate` for a tool of an MCP server that the provider calls."""
 
 
 class MCPCallResult(ToolResultFrame, frozen=True, tag="mcp_call_result"):
-    """The same for a tool of an MCP server that the provider calls."""
+    """`ToolResultFrame` for a tool of an MCP server that the provider calls."""
 
 
 class ImageGenerationCallStarted(ToolCallStarted, frozen=True, tag="image_generation_call_started"):
-    """The same for a picture that the provider draws."""
+    """`ToolCallStarted` for an image that the provider generates."""
 
 
 class ImageGenerationCallUpdate(ToolCallUpdate, frozen=True, tag="image_generation_call_update"):
-    """The same for a picture that the provider draws; a first sight of it is in `detail`."""
+    """`ToolCallUpdate` for an image that the provider generates; `detail` may hold a preview."""
 
 
 class ImageGenerationCallResult(ToolResultFrame, frozen=True, tag="image_generation_call_result"):
-    """The same for a picture that the provider draws."""
+    """`ToolResultFrame` for an image that the provider generates."""
 
 
 class StepDiscardedFrame(msgspec.Struct, frozen=True, tag="step_discarded", omit_defaults=True):
-    """A step is taken back and tried again: these segments are gone, so are the results of the
-    tools `unanswered_ids`, and the last `dropped_citations` sources of the message as a whole."""
+    """A step is discarded and tried again.
+
+    Its segments are gone, and so are the results of the tools in `unanswered_ids` and the last
+    `dropped_citations` sources of the message.
+    """
 
     event_id: str
     segment_ids: tuple[str, ...]
@@ -219,13 +227,13 @@ class StepDiscardedFrame(msgspec.Struct, frozen=True, tag="step_discarded", omit
 
 
 class MessageFinal(msgspec.Struct, frozen=True, tag="message_final"):
-    """The end: the whole event, as it is stored."""
+    """The end of the message, with the whole event as it is stored."""
 
     event: MessageEvent
 
 
 class MessageError(msgspec.Struct, frozen=True, tag="message_error"):
-    """The end: it broke, or could not be saved. `event` is what there was."""
+    """The end of a message that failed or could not be saved. `event` is what there was."""
 
     event_id: str
     message: str
@@ -233,7 +241,7 @@ class MessageError(msgspec.Struct, frozen=True, tag="message_error"):
 
 
 class MessageCancelled(msgspec.Struct, frozen=True, tag="message_cancelled"):
-    """The end: a person stopped it. `event` is what there was."""
+    """The end of a message that a person stopped. `event` is what there was."""
 
     event_id: str
     event: MessageEvent
@@ -279,15 +287,15 @@ _decoder: msgspec.json.Decoder[UXFrame] = msgspec.json.Decoder(UXFrame)
 
 
 def encode_frame(frame: UXFrame) -> bytes:
-    """The payload of one frame."""
+    """Return the payload of a frame."""
     return _encode(frame)
 
 
 def decode_frame(payload: bytes) -> UXFrame:
-    """One frame from its payload; a type that is not known raises `msgspec.ValidationError`."""
+    """Decode one frame from its payload. Raises `msgspec.ValidationError` for an unknown type."""
     return _decoder.decode(payload)
 
 
 def frame_type(frame: UXFrame) -> str:
-    """The frame's `type`."""
+    """Return the frame's `type`."""
     return str(frame.__struct_config__.tag)

@@ -1,4 +1,4 @@
-"""Frames back to the event: what a client does with them, one after the other."""
+"""Folds ux frames back into the event, as a client does."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from headrace.usage import Usage
 
 
 def fold_frames(frames: Iterable[fr.UXFrame]) -> MessageEvent:
-    """The event that these frames tell, finished or not. Its segments come from what was
-    streamed; how it ended, what it cost and how long it took, only the last frame tells."""
+    """Return the event that the frames describe, finished or not.
+
+    Segments come from the stream; the outcome, usage and duration come from the last frame.
+    """
     reader = FrameFold()
     for frame in frames:
         reader.feed(frame)
@@ -33,7 +35,7 @@ def fold_frames(frames: Iterable[fr.UXFrame]) -> MessageEvent:
 
 
 class FrameFold:
-    """Feed it every frame; ask for the event at any moment."""
+    """Folds frames one by one; the event is available at any moment."""
 
     def __init__(self) -> None:
         self._id = ""
@@ -50,13 +52,13 @@ class FrameFold:
         self._duration_ms: int | None = None
 
     def feed(self, frame: fr.UXFrame) -> None:
-        """Take the next frame. Frames that change nothing in the event are passed over."""
+        """Apply the next frame. Frames that do not change the event are ignored."""
         take = _TAKES.get(type(frame))
         if take is not None:
             take(self, frame)
 
     def event(self) -> MessageEvent:
-        """The event as far as it is told."""
+        """Return the event so far."""
         return MessageEvent(
             id=self._id,
             role="assistant",
@@ -74,7 +76,7 @@ class FrameFold:
         self._drafts.append(draft)
         self._by_id[draft.id] = draft
 
-    def _started(self, frame: fr.MessageStarted) -> None:
+    def _on_started(self, frame: fr.MessageStarted) -> None:
         self._id, self._run_id = frame.event_id, frame.run_id
         self._created_at = frame.created_at
 
@@ -161,7 +163,7 @@ class FrameFold:
 
     # -- steps and the end
 
-    def _discarded(self, frame: fr.StepDiscardedFrame) -> None:
+    def _on_discarded(self, frame: fr.StepDiscardedFrame) -> None:
         gone = set(frame.segment_ids)
         self._drafts = [draft for draft in self._drafts if draft.id not in gone]
         self._by_id = {draft.id: draft for draft in self._drafts}
@@ -170,7 +172,7 @@ class FrameFold:
             self._tool(segment_id).take_back()
         del self._citations[len(self._citations) - frame.dropped_citations :]
 
-    def _ended(self, frame: fr.EndFrame) -> None:
+    def _on_ended(self, frame: fr.EndFrame) -> None:
         event = frame.event
         self._usage, self._finish, self._error = event.usage, event.finish, event.error
         self._duration_ms = event.duration_ms
@@ -181,14 +183,14 @@ _Take = Callable[[FrameFold, Any], None]
 _TAKES: dict[type, _Take] = {
     fr.TextPiece: FrameFold._text,
     fr.ReasoningPartDelta: FrameFold._part_delta,
-    fr.MessageStarted: FrameFold._started,
+    fr.MessageStarted: FrameFold._on_started,
     fr.ReasoningPartStarted: FrameFold._part_started,
     fr.ReasoningPartCompleted: FrameFold._part_completed,
     fr.ReasoningSegmentMeta: FrameFold._meta,
     fr.SegmentAdded: FrameFold._segment_added,
     fr.CitationFrame: FrameFold._citation,
-    fr.StepDiscardedFrame: FrameFold._discarded,
-    **dict.fromkeys((fr.MessageFinal, fr.MessageError, fr.MessageCancelled), FrameFold._ended),
+    fr.StepDiscardedFrame: FrameFold._on_discarded,
+    **dict.fromkeys((fr.MessageFinal, fr.MessageError, fr.MessageCancelled), FrameFold._on_ended),
     **{kind.started: FrameFold._call_started for kind in KIND_OF_FRAME.values()},
     **{kind.update: FrameFold._call_update for kind in KIND_OF_FRAME.values()},
     **{kind.result: FrameFold._result for kind in KIND_OF_FRAME.values()},

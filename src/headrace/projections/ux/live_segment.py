@@ -1,14 +1,14 @@
-"""What a projection keeps of the segments that it has shown: their numbers, and no text."""
+"""What the projection keeps of the segments that it has sent: numbers, but no text."""
 
 from __future__ import annotations
 
 from headrace.projections.ux.segment import TextSegment
 from headrace.status.marker import MarkerReader
-from headrace.status.reasoning_part import Thought
+from headrace.status.reasoning_reader import ReasoningReader
 
 
 class LiveSegment:
-    """A segment that was shown, and the step that said it."""
+    """A segment that was sent, and the step it belongs to."""
 
     __slots__ = ("id", "step")
 
@@ -18,7 +18,7 @@ class LiveSegment:
 
 
 class LiveReasoning(LiveSegment):
-    """A reasoning segment: where it stands, and how far it is."""
+    """A reasoning segment: its position and progress."""
 
     __slots__ = ("ended_ms", "item_id", "number", "open_parts", "output", "parts", "started_ms")
 
@@ -34,11 +34,11 @@ class LiveReasoning(LiveSegment):
 
 
 class LivePart:
-    """A part of reasoning. `thought` is set where its words may become a status."""
+    """A reasoning part. `thought` is set if its text may contain status phrases."""
 
     __slots__ = ("index", "markers", "output", "part", "pieces", "segment", "segment_id", "thought")
 
-    def __init__(self, part: int, segment: LiveReasoning, thought: Thought | None) -> None:
+    def __init__(self, part: int, segment: LiveReasoning, thought: ReasoningReader | None) -> None:
         self.part = part
         self.output = segment.output
         self.segment = segment
@@ -49,12 +49,12 @@ class LivePart:
         self.pieces: list[str] = []
 
     def rest(self) -> str:
-        """What was held back, since it might have become a marker, and did not."""
+        """Return held-back text that turned out not to be a marker."""
         return self.markers.close() if self.thought is None else self.thought.rest()
 
 
 class LiveText:
-    """A text, which is shown with its first word."""
+    """A text, which is sent with its first characters."""
 
     __slots__ = ("output", "segment", "shown")
 

@@ -1,4 +1,4 @@
-"""Records to the ux vocabulary: segments as they grow, and one end with the whole event."""
+"""Turns records into the ux protocol: segments as they grow, and one end with the whole event."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from headrace.projections.ux.event import (
     opaque_segment,
     part_type,
     segment_id,
-    shown,
     text_segment,
     to_event,
+    without_raw,
 )
 from headrace.projections.ux.frame import UXFrame
 from headrace.projections.ux.live_segment import LivePart, LiveReasoning, LiveSegment, LiveText
 from headrace.projections.ux.segment import PartType
-from headrace.projections.ux.tool_calls import ToolDesk
+from headrace.projections.ux.tool_calls import UXToolCalls
 from headrace.status.reader import StatusReader
 from headrace.usage import Usage
 
@@ -31,14 +31,15 @@ _PLACES = ("source", "ref", "title", "quote", "start", "end")
 
 
 class UXProjection:
-    """Feed it every record of a run or of a turn; `close()` gives the end where no `RunClosed`
-    did.
+    """Turns the records of a run or a turn into ux frames.
 
-    The first frame is `message_started`, the last is the only `message_final`, `message_error`
-    or `message_cancelled`, and its event is `to_event` of the folded records. `event_id` is the
-    message's id; without one it is made of the run's id. All outputs are shown, nested runs are
-    not. `has_final_text` repeats the text of a part when it is whole. `message` is the folded
-    message where somebody folds the same records already.
+    Feed every record; `close()` returns the last frames if no `RunClosed` did. The first frame is
+    `message_started`; the last is the only `message_final`, `message_error` or `message_cancelled`,
+    and its event equals `to_event()` of the folded records.
+
+    `event_id` is the message's id; by default it is derived from the run's id. All outputs are
+    shown, nested runs are not. `has_final_text` repeats the text of a part when it is complete.
+    `message` returns the folded message if the caller folds the same records anyway.
     """
 
     def __init__(
@@ -64,15 +65,15 @@ class UXProjection:
         self._at_ms = 0
         self._step = 0
         self._segments: list[LiveSegment] = []
-        self._tools = ToolDesk()
+        self._tools = UXToolCalls()
         self._parts: dict[int, LivePart] = {}
         self._texts: dict[int, LiveText] = {}
         self._cited_parts: dict[int, LiveSegment] = {}
         self._cited_steps: list[int] = []
         self._waiting: LiveText | None = None
-        # Of the turn: the segment that reasoning may go on with, all of them, and those of
-        # which not all has been told; by output the last part that began, and the part whose
-        # end is not told, since it may have been cut.
+        # State of the turn: the segment that reasoning may continue, all reasoning segments, those
+        # with more facts to come, the last part per output, and per output the part whose end is
+        # not sent yet because it may have been cut off.
         self._joined: LiveReasoning | None = None
         self._thoughts: list[LiveReasoning] = []
         self._unsettled: list[LiveReasoning] = []
@@ -80,7 +81,7 @@ class UXProjection:
         self._held: dict[int, LivePart] = {}
 
     def feed(self, record: Record) -> list[UXFrame]:
-        """The frames of one record."""
+        """Return the frames of the next record."""
         if record.path or self._is_over:
             return []
         event = record.event
@@ -95,7 +96,7 @@ class UXProjection:
         return self._handle_rare(record)
 
     def close(self) -> list[UXFrame]:
-        """The records have ended: the last frames, unless they were given already."""
+        """End the stream: return the last frames, unless they were sent already."""
         if self._is_over:
             return []
         begun = [] if self._is_begun else self._begin(None)
@@ -108,9 +109,9 @@ class UXProjection:
             self._terminal = None
         self._step = self._tools.step = record.step
         self._tools.at_ms = record.at_ms
-        # The part is asked for what it held back before its reader is gone.
+        # The held-back text is read before the reader of the part is gone.
         rest = self._rest(event.part) if isinstance(event, ev.ReasoningFinished) else []
-        statuses = [self._said(status) for status in self._status.feed(record)]
+        statuses = [self._status_frames(status) for status in self._status.feed(record)]
         frames += [*rest, *(status for status in statuses if status.source != "tool")]
         handle = _HANDLERS.get(type(event))
         if handle is not None:
@@ -127,25 +128,25 @@ class UXProjection:
         self._event_id = self._event_id or named
         return [fr.MessageStarted(self._event_id, run_id, self._at_ms)]
 
-    def _said(self, status: ev.StatusChanged) -> fr.Status:
+    def _status_frames(self, status: ev.StatusChanged) -> fr.Status:
         return fr.Status(self._event_id, status.text, status.source, self._at_ms)
 
     # -- parts and segments
 
     def _part_began(self, part: int, output: int) -> list[UXFrame]:
-        """What a new part says of those before it: they are whole, and have their place."""
-        frames = self._released(output)
+        """Handle the start of a part: earlier parts are complete and have their place."""
+        frames = self._release_status(output)
         self._newest[output] = part
         if self._waiting is not None:
             frames += self._show_text(self._waiting)
         return frames
 
-    def _released(self, output: int) -> list[UXFrame]:
+    def _release_status(self, output: int) -> list[UXFrame]:
         held = self._held.pop(output, None)
-        return [] if held is None else [self._completed(held)]
+        return [] if held is None else [self._complete_part(held)]
 
     def _append(self, segment: LiveSegment) -> list[UXFrame]:
-        """A segment begins, so that those before it are settled, unless they go on beside it."""
+        """Start a segment. Earlier segments are settled, unless they continue beside it."""
         settled = [one for one in self._unsettled if not one.open_parts]
         self._unsettled = [one for one in self._unsettled if one.open_parts]
         self._segments.append(segment)
@@ -161,7 +162,7 @@ class UXProjection:
         if status is None:
             return self._delta(part, text)
         said = self._status.show(status, self._at_ms)
-        return [*self._delta(part, text), *map(self._said, said)]
+        return [*self._delta(part, text), *map(self._status_frames, said)]
 
     def _delta(self, part: LivePart, text: str) -> list[UXFrame]:
         if not text:
@@ -182,7 +183,7 @@ class UXProjection:
     def _reasoning_redacted(self, event: ev.ReasoningRedacted) -> list[UXFrame]:
         part, frames = self._started_part(event, "redacted")
         self._part_ended(part.segment)
-        return [*frames, self._completed(part)]
+        return [*frames, self._complete_part(part)]
 
     def _started_part(self, event: _Start, kind: PartType) -> tuple[LivePart, list[UXFrame]]:
         frames = self._part_began(event.part, event.output)
@@ -216,11 +217,11 @@ class UXProjection:
         return segment, frames
 
     def _reasoning_finished(self, event: ev.ReasoningFinished) -> list[UXFrame]:
-        """Whether the part is whole or was cut, what comes next will tell, unless it has."""
+        """End a reasoning part. The next record tells whether it is complete or was cut off."""
         part = self._parts.pop(event.part)
         self._part_ended(part.segment)
         if self._newest.get(part.output) != part.part:
-            return [self._completed(part)]
+            return [self._complete_part(part)]
         self._held[part.output] = part
         return []
 
@@ -228,7 +229,7 @@ class UXProjection:
         segment.open_parts -= 1
         segment.ended_ms = self._at_ms
 
-    def _completed(self, part: LivePart) -> UXFrame:
+    def _complete_part(self, part: LivePart) -> UXFrame:
         text = "".join(part.pieces) if self._has_final_text else None
         return fr.ReasoningPartCompleted(self._event_id, part.segment_id, part.index, True, text)
 
@@ -259,7 +260,7 @@ class UXProjection:
         return [*self._append(text.shown), fr.SegmentAdded(self._event_id, text.segment)]
 
     def _text_finished(self, event: ev.TextFinished) -> list[UXFrame]:
-        """A text without a word has no place."""
+        """Drop a text without any characters."""
         if self._waiting is self._texts.get(event.part):
             self._waiting = None
         return []
@@ -280,7 +281,7 @@ class UXProjection:
             frames += [*self._append(call), started]
         return [*frames, *self._tools.output(event)]
 
-    # -- the rest of a turn
+    # -- other parts, and the turn
 
     def _media(self, event: ev.MediaProduced) -> list[UXFrame]:
         return self._whole(event, media_segment)
@@ -299,7 +300,7 @@ class UXProjection:
         return [*frames, fr.SegmentAdded(self._event_id, segment)]
 
     def _citation(self, event: ev.CitationAdded) -> list[UXFrame]:
-        citation = shown(Citation(**{name: getattr(event, name) for name in _PLACES}))
+        citation = without_raw(Citation(**{name: getattr(event, name) for name in _PLACES}))
         if event.part is None:
             self._cited_steps.append(self._step)
             return [fr.CitationFrame(self._event_id, citation)]
@@ -320,21 +321,23 @@ class UXProjection:
             of_turn.clear()
 
     def _output_finished(self, event: ev.OutputFinished) -> list[UXFrame]:
-        return self._released(event.output) if event.reason is not None else []
+        return self._release_status(event.output) if event.reason is not None else []
 
     def _turn_finished(self, event: ev.TurnFinished) -> list[UXFrame]:
         self._terminal = None if self._is_run else event
-        frames = [frame for output in [*self._held] for frame in self._released(output)]
-        return [*frames, *self._settled(event.usage)]
+        frames = [frame for output in [*self._held] for frame in self._release_status(output)]
+        return [*frames, *self._settle_reasoning(event.usage)]
 
     def _turn_failed(self, event: ev.TurnFailed) -> list[UXFrame]:
-        """What was not told to be whole was cut."""
+        """Treat reasoning parts without an end as cut off."""
         self._terminal = None if self._is_run else event
-        return self._settled(event.usage)
+        return self._settle_reasoning(event.usage)
 
-    def _settled(self, usage: Usage) -> list[UXFrame]:
-        """What the end of a turn tells of its reasoning. Tokens of several segments nobody can
-        tell apart."""
+    def _settle_reasoning(self, usage: Usage) -> list[UXFrame]:
+        """Send what the end of a turn tells about its reasoning.
+
+        Token counts are left out if there are several segments, since they cannot be told apart.
+        """
         tokens = usage.reasoning_tokens if len(self._thoughts) == 1 else None
         wanted = self._unsettled if tokens is None else self._thoughts
         frames = [frame for segment in wanted for frame in self._meta(segment, tokens)]
@@ -349,7 +352,7 @@ class UXProjection:
         return []
 
     def _step_discarded(self, event: ev.StepDiscarded) -> list[UXFrame]:
-        """What was shown of the step goes, and so does what it said of tools before it."""
+        """Take back what was sent of a step, including results of earlier calls."""
         gone = tuple(one.id for one in self._segments if one.step == event.step)
         left = [step for step in self._cited_steps if step != event.step]
         dropped = len(self._cited_steps) - len(left)
@@ -370,7 +373,7 @@ class UXProjection:
     def _end(self, closed: ev.RunClosed | None) -> list[UXFrame]:
         self._is_over = True
         frames = [frame for part in [*self._parts] for frame in self._rest(part)]
-        frames += self._settled(Usage())
+        frames += self._settle_reasoning(Usage())
         return [*frames, self._last(closed)]
 
     def _last(self, closed: ev.RunClosed | None) -> fr.EndFrame:

@@ -1,4 +1,4 @@
-"""The canonical event: what a message is for those who show it, live or from a store."""
+"""The canonical event: a message as it is displayed, live or from the store."""
 
 from __future__ import annotations
 
@@ -19,140 +19,140 @@ class ReasoningEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One part of a reasoning segment."""
 
     text: str
-    """Without status markers; empty where the provider shows none of it."""
+    """Text without status markers; empty if the provider does not show it."""
     type: PartType
-    """A summary, the reasoning itself, or a part that the provider keeps to itself."""
+    """A summary, the raw reasoning, or a part that the provider keeps hidden."""
     created_at: int
-    """When it began, in milliseconds since the epoch."""
+    """Start in milliseconds since the epoch."""
     is_complete: bool
-    """False where the stream broke off inside of it."""
+    """False if the stream broke off inside this part."""
     summary_index: int
-    """Its place in the segment, from 0."""
+    """Position in the segment, from 0."""
     sequence_number: int
-    """Its place among the parts of all segments, from 0."""
+    """Position among the parts of all segments, from 0."""
 
 
 class _Segment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Fields with a default are additions to the document, left out where they have it."""
+    """Fields of all segments. Fields with a default are additions to the protocol's document and
+    are omitted if unset."""
 
     id: str
-    """Unique, known before the first delta, and never another."""
+    """Unique id, known before the first delta and never changed."""
     provider_item_id: str | None = None
-    """What the provider calls the item, where it has a name for it."""
+    """The provider's own id of the item, if it has one."""
 
 
 class _OtherSegment(_Segment, frozen=True, kw_only=True):
     output_index: int = 0
-    """The provider's output, where it is not the first."""
+    """Number of the provider's output, if it is not the first."""
 
 
 class ReasoningSegment(_Segment, frozen=True, kw_only=True, tag="reasoning"):
-    """What the model thought without anything else between: one provider item, or several that
-    have no ids."""
+    """Reasoning without anything else in between: one provider item, or several that have no
+    ids."""
 
     output_index: int
-    """The provider's output."""
+    """Number of the provider's output."""
     parts: tuple[ReasoningEntry, ...]
     """Its parts, in order."""
     streaming: bool
-    """Always false: an event is whole."""
+    """Always false in a finished event."""
     combined_text: str
-    """The texts of the parts, with an empty line between."""
+    """The texts of the parts, separated by blank lines."""
     sequence_number: int
-    """Its place in the list of segments, from 0."""
+    """Position in the list of segments, from 0."""
     duration_ms: int | None = None
-    """From its start to its end, where it ended."""
+    """Time from start to end, if it ended."""
     effort_level: str | None = None
-    """The effort that was asked for."""
+    """The requested effort."""
     reasoning_tokens: int | None = None
-    """What it cost, where the turn has this one alone."""
+    """Token count, if the turn has only this reasoning segment."""
     citations: tuple[Citation, ...] = ()
     """Its sources."""
 
 
 class TextSegment(_OtherSegment, frozen=True, kw_only=True, tag="text"):
-    """Text for the reader."""
+    """Text of the answer."""
 
     text: str
-    """The text, as it came."""
+    """The text as it arrived."""
     channel: str | None = None
-    """The provider's channel, where it has several."""
+    """The provider's channel, if it has several."""
     is_refusal: bool = False
-    """Whether the model says here that it will not answer."""
+    """Whether the model refuses to answer."""
     citations: tuple[Citation, ...] = ()
     """Its sources; `start` and `end` count characters of the text."""
 
 
 class ToolSegment(_OtherSegment, frozen=True, kw_only=True, tag="tool_call"):
-    """A tool that was called, and what it gave."""
+    """A tool call and its result."""
 
     call_id: str
-    """The call's id, unique in its turn."""
+    """Id of the call, unique within its turn."""
     name: str
-    """What the model calls the tool by."""
+    """Name of the tool."""
     args: Any
-    """The arguments; as the model wrote them where they are malformed."""
+    """The arguments; the raw text if they are malformed."""
     result: Any
-    """A text, a JSON value, an object with a `url`, or a list of these; null where there is
-    none."""
+    """A text, a JSON value, an object with a `url`, or a list of these; null if there is none."""
     status: ToolStatus
-    """Whether it worked; `incomplete` where nobody said."""
+    """Whether the tool succeeded; `incomplete` if unknown."""
     sequence_number: int
-    """Its place in the list of segments, from 0."""
+    """Position in the list of segments, from 0."""
     created_at: int
-    """When the model began to call it, in milliseconds since the epoch."""
+    """Time at which the model began the call, in milliseconds since the epoch."""
     executor: Executor = "client"
-    """Who runs it."""
+    """Who runs the tool."""
     error: str | None = None
     """What went wrong."""
     kind: str | None = None
-    """What kind of result it is, where the tool says so."""
+    """Kind of the result, if the tool declares one."""
     duration_ms: int | None = None
-    """How long it ran, where it did."""
+    """How long the tool ran."""
 
 
 class WebSearchSegment(ToolSegment, frozen=True, kw_only=True, tag="web_search_call"):
-    """A search that the provider ran; its fields are a `tool_call`'s."""
+    """A web search that the provider ran, with the fields of a `tool_call`."""
 
 
 class CodeInterpreterSegment(ToolSegment, frozen=True, kw_only=True, tag="code_interpreter_call"):
-    """Code that the provider ran; its fields are a `tool_call`'s."""
+    """Code that the provider ran, with the fields of a `tool_call`."""
 
 
 class FileSearchSegment(ToolSegment, frozen=True, kw_only=True, tag="file_search_call"):
-    """A search in files that the provider ran; its fields are a `tool_call`'s."""
+    """A file search that the provider ran, with the fields of a `tool_call`."""
 
 
 class MCPSegment(ToolSegment, frozen=True, kw_only=True, tag="mcp_call"):
-    """A tool of an MCP server that the provider called; its fields are a `tool_call`'s."""
+    """A tool of an MCP server that the provider called, with the fields of a `tool_call`."""
 
 
 class ImageGenerationSegment(ToolSegment, frozen=True, kw_only=True, tag="image_generation_call"):
-    """A picture that the provider drew, which is a `media` segment of its own."""
+    """An image generation of the provider; the image is a `media` segment of its own."""
 
 
 class MediaSegment(_OtherSegment, frozen=True, kw_only=True, tag="media"):
-    """An image, sound or film that the model made."""
+    """An image, audio or video that the model produced."""
 
     media_type: str
-    """What it is."""
+    """Its media type."""
     url: str
-    """Its address, or itself as a `data:` address."""
+    """Its address, or a `data:` URL."""
     sequence_number: int
-    """Its place in the list of segments, from 0."""
+    """Position in the list of segments, from 0."""
     created_at: int
-    """When it came, in milliseconds since the epoch."""
+    """Time of arrival in milliseconds since the epoch."""
 
 
 class OpaqueSegment(_OtherSegment, frozen=True, kw_only=True, tag="opaque"):
-    """An item that nobody has told us about: that it was there, and not what is in it."""
+    """An item that Headrace does not interpret. Its content is not included."""
 
     kind: str
-    """The provider's word for it."""
+    """The provider's name for it."""
     sequence_number: int
-    """Its place in the list of segments, from 0."""
+    """Position in the list of segments, from 0."""
     created_at: int
-    """When it came, in milliseconds since the epoch."""
+    """Time of arrival in milliseconds since the epoch."""
 
 
 Segment: TypeAlias = (
@@ -170,25 +170,25 @@ Segment: TypeAlias = (
 
 
 class MessageEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The canonical event of an assistant's message."""
+    """The canonical event of an assistant message."""
 
     id: str
-    """The message's id; `event_id` in frames."""
+    """Id of the message; `event_id` in frames."""
     role: Literal["assistant"]
-    """Always the assistant."""
+    """Always `assistant`."""
     run_id: str | None
-    """The run that made it; null for a single turn."""
+    """Id of the run that made it; null for a single turn."""
     created_at: int
-    """When it began, in milliseconds since the epoch."""
+    """Start in milliseconds since the epoch."""
     segments: tuple[Segment, ...]
-    """What was thought, done and said, in order."""
+    """Reasoning, tools and text, in order."""
     usage: Usage | None
-    """What it cost; null where that is not known."""
+    """Token counts; null if unknown."""
     finish: FinishReason | None = None
-    """Why it ended, where it did not fail."""
+    """Why it ended, if it did not fail."""
     error: ErrorInfo | None = None
-    """What broke it."""
+    """Why it failed."""
     citations: tuple[Citation, ...] = ()
-    """Sources of the message as a whole."""
+    """Sources of the whole message."""
     duration_ms: int | None = None
-    """From its start to the last thing that ended in it."""
+    """Time from its start to the last end of a part or tool."""

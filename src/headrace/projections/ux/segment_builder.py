@@ -1,5 +1,5 @@
-"""Segments that are still being put together. Numbers are given at the end, when it is known
-which of them stay."""
+"""Segments under construction. They are numbered at the end, when it is known which of them
+remain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ENDS: dict[str, ToolStatus] = {
 
 
 class EntryDraft:
-    """One part of reasoning."""
+    """A reasoning part under construction."""
 
     def __init__(self, kind: PartType, created_at: int) -> None:
         self.kind: PartType = kind
@@ -51,7 +51,7 @@ class EntryDraft:
 
 
 class ReasoningDraft:
-    """A reasoning segment; `facts` are its optional fields."""
+    """A reasoning segment under construction; `facts` are its optional fields."""
 
     def __init__(self, segment_id: str, output_index: int) -> None:
         self.id = segment_id
@@ -77,7 +77,7 @@ class ReasoningDraft:
 
 
 class TextDraft:
-    """A text segment; one without a word is not shown."""
+    """A text segment under construction; an empty one is not shown."""
 
     def __init__(self, segment: TextSegment) -> None:
         self.id = segment.id
@@ -98,8 +98,10 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class ToolDraft:
-    """A tool segment. Only what a provider says of its own tools counts as a status; ours are
-    answered."""
+    """A tool segment under construction.
+
+    Status reports count only for provider-run tools; client tools get a result.
+    """
 
     def __init__(self, segment: ToolSegment, step: int = 0) -> None:
         self.id = segment.id
@@ -112,8 +114,8 @@ class ToolDraft:
         self._answer: _Answer | None = None
 
     def takes(self, step: int) -> bool:
-        """Whether what a tool gave in this step is this call's: later steps may answer what was
-        left open."""
+        """Return whether a tool output in this step belongs to this call. Later steps may answer a
+        call that is still open."""
         return step == self.step or self._answer is None or self._answer.step == step
 
     @property
@@ -134,7 +136,7 @@ class ToolDraft:
         self._answer = _Answer(said, step, kind, duration_ms)
 
     def take_back(self) -> None:
-        """The step that brought the answer is gone."""
+        """Remove the result, because the step that brought it was discarded."""
         self._answer = None
 
     def segment(self, number: int, first_part: int) -> ToolSegment:
@@ -153,7 +155,7 @@ class ToolDraft:
 
 
 class WholeDraft:
-    """A segment that came whole."""
+    """A segment that arrived whole."""
 
     def __init__(self, segment: MediaSegment | OpaqueSegment) -> None:
         self.id = segment.id
@@ -167,7 +169,7 @@ Draft: TypeAlias = ReasoningDraft | TextDraft | ToolDraft | WholeDraft
 
 
 def segments(drafts: Iterable[Draft]) -> tuple[Segment, ...]:
-    """The segments that stay, numbered: all but texts without a word."""
+    """Return the segments that remain, numbered: all but empty texts."""
     made: list[Segment] = []
     parts = 0
     for draft in drafts:

@@ -1,4 +1,4 @@
-"""The tools of a message while they are called and run: which call is meant, and its frames."""
+"""Tool calls in the ux protocol: finds the call that a record is about, and makes its frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.projections.ux.tool_value import ToolValue, tool_value
 
 
 class LiveCall(LiveSegment):
-    """A tool that is called. `answered_in` is the step that brought its result."""
+    """A tool call that was sent. `answered_in` is the step that brought its result."""
 
     __slots__ = (
         "answered_in",
@@ -43,14 +43,16 @@ class LiveCall(LiveSegment):
         return self.answered_in is not None and not self.is_malformed
 
     def takes(self, step: int) -> bool:
-        """Whether what a tool gave in this step is this call's: later steps may answer what was
-        left open."""
+        """Return whether a tool output in this step belongs to this call. Later steps may answer a
+        call that is still open."""
         return self.step == step or self.answered_in in (None, step)
 
 
-class ToolDesk:
-    """Knows the calls by their parts and by their ids, of which the latest is meant. `step` and
-    `at_ms` are those of the record that is being told."""
+class UXToolCalls:
+    """Keeps the calls of a message, by part and by id (the latest call with that id).
+
+    `step` and `at_ms` are those of the current record.
+    """
 
     def __init__(self) -> None:
         self.step = 0
@@ -60,28 +62,28 @@ class ToolDesk:
         self._by_part: dict[int, LiveCall] = {}
 
     def feed(self, event: object) -> list[UXFrame]:
-        """The frames of what is said of a call that has started."""
+        """Return the frames of an event about a call that has started."""
         handle = _HANDLERS.get(type(event))
         return [] if handle is None else handle(self, event)
 
-    # -- calls begin
+    # -- start
 
     def start(
         self, event: ev.ToolCallStarted, event_id: str, number: int
     ) -> tuple[LiveCall, UXFrame]:
-        """The model calls a tool."""
+        """Return the frames for a new call."""
         kind = kind_of(event.name, event.executor, event.provider_data)
-        call, frame = self._started(event, kind, event_id, number)
+        call, frame = self._start_frame(event, kind, event_id, number)
         self._by_part[event.part] = call
         return call, frame
 
     def start_unknown(
         self, event: ev.ToolOutput, event_id: str, number: int
     ) -> tuple[LiveCall, UXFrame]:
-        """A result whose call is told nowhere."""
-        return self._started(event, ANY_TOOL, event_id, number)
+        """Return the frames for a result whose call is unknown."""
+        return self._start_frame(event, ANY_TOOL, event_id, number)
 
-    def _started(
+    def _start_frame(
         self, event: ev.ToolCallStarted | ev.ToolOutput, kind: ToolKind, event_id: str, number: int
     ) -> tuple[LiveCall, UXFrame]:
         call_event = event if isinstance(event, ev.ToolCallStarted) else None
@@ -102,60 +104,61 @@ class ToolDesk:
         self._by_id[event.call_id] = call
         return call, frame
 
-    # -- and go on
+    # -- updates
 
-    def _updated(self, call: LiveCall, status: str, **more: Any) -> list[UXFrame]:
+    def _update_frame(self, call: LiveCall, status: str, **more: Any) -> list[UXFrame]:
         call.status = status
         return [call.kind.update(call.event_id, call.call_id, status, **more)]
 
     def _args(self, event: ev.ToolCallArgsDelta) -> list[UXFrame]:
         call = self._by_part[event.part]
-        return self._updated(call, call.status, args_delta=event.text)
+        return self._update_frame(call, call.status, args_delta=event.text)
 
-    def _finished(self, event: ev.ToolCallFinished) -> list[UXFrame]:
-        return self._updated(self._by_part[event.part], "ready", args=event.args)
+    def _on_finished(self, event: ev.ToolCallFinished) -> list[UXFrame]:
+        return self._update_frame(self._by_part[event.part], "ready", args=event.args)
 
-    def _malformed(self, event: ev.ToolCallMalformed) -> list[UXFrame]:
+    def _on_malformed(self, event: ev.ToolCallMalformed) -> list[UXFrame]:
         call = self._by_part[event.part]
-        # What the model wrote stands for what it should have.
-        frames = self._updated(call, call.status, args=event.raw) if event.raw else []
+        # The raw text stands in for the arguments.
+        frames = self._update_frame(call, call.status, args=event.raw) if event.raw else []
         if call.has_result:
             return frames
-        frames += self._answered(call, ToolValue(error=event.error))
+        frames += self._answer(call, ToolValue(error=event.error))
         call.is_malformed = True
         return frames
 
     def _activity(self, event: ev.ToolActivity) -> list[UXFrame]:
-        return self._updated(self._by_part[event.part], event.status, detail=event.detail)
+        return self._update_frame(self._by_part[event.part], event.status, detail=event.detail)
 
     def _running(self, event: ev.ToolStarted) -> list[UXFrame]:
         call = self._by_id.get(event.call_id)
         if call is None:
             return []
         call.tool_started_ms = self.at_ms
-        return self._updated(call, "running")
+        return self._update_frame(call, "running")
 
     def _progress(self, event: ev.ToolProgress) -> list[UXFrame]:
         call = self._by_id.get(event.call_id)
         if call is None:
             return []
         status = event.status or call.status
-        return self._updated(call, status, progress=event.progress, logs_delta=event.log)
+        return self._update_frame(call, status, progress=event.progress, logs_delta=event.log)
 
-    # -- and are answered
+    # -- results
 
     def awaits(self, event: ev.ToolOutput) -> bool:
-        """Whether there is a call that this is the result of."""
+        """Return whether a call is waiting for this output."""
         call = self._by_id.get(event.call_id)
         return call is not None and call.takes(self.step)
 
     def output(self, event: ev.ToolOutput) -> list[UXFrame]:
-        """What a provider's tool gave. Nothing does not replace something."""
+        """Return the frames for a provider-run tool's output. An empty output does not replace a
+        result."""
         call = self._by_id[event.call_id]
         if call.has_result and not event.content and not event.is_error:
             return []
         said = tool_value(event.content, is_error=event.is_error)
-        return self._answered(call, said, None, self.at_ms - call.started_ms)
+        return self._answer(call, said, None, self.at_ms - call.started_ms)
 
     def _result(self, event: ev.ToolResult) -> list[UXFrame]:
         call = self._by_id.get(event.call_id)
@@ -164,9 +167,9 @@ class ToolDesk:
         began = call.tool_started_ms
         ran_ms = None if began is None else self.at_ms - began
         said = tool_value(event.content, is_error=event.is_error)
-        return self._answered(call, said, event.kind, ran_ms)
+        return self._answer(call, said, event.kind, ran_ms)
 
-    def _answered(
+    def _answer(
         self, call: LiveCall, said: ToolValue, kind: str | None = None, ran_ms: int | None = None
     ) -> list[UXFrame]:
         call.answered_in, call.is_malformed = self.step, False
@@ -174,7 +177,7 @@ class ToolDesk:
         return [result(call.event_id, call.call_id, said.result, said.error, kind, ran_ms)]
 
     def discard(self, step: int) -> tuple[str, ...]:
-        """A step is taken back; returns the segments of earlier calls that it had answered."""
+        """Take back a step. Return the segments of earlier calls that it had answered."""
         self._all = [call for call in self._all if call.step != step]
         self._by_id = {call.call_id: call for call in self._all}
         again = [call for call in self._all if call.answered_in == step]
@@ -183,14 +186,14 @@ class ToolDesk:
         return tuple(call.id for call in again)
 
 
-_Handler: TypeAlias = Callable[[ToolDesk, Any], list[UXFrame]]
+_Handler: TypeAlias = Callable[[UXToolCalls, Any], list[UXFrame]]
 # pyright: reportPrivateUsage=false
 _HANDLERS: dict[type, _Handler] = {
-    ev.ToolCallArgsDelta: ToolDesk._args,
-    ev.ToolCallFinished: ToolDesk._finished,
-    ev.ToolCallMalformed: ToolDesk._malformed,
-    ev.ToolActivity: ToolDesk._activity,
-    ev.ToolStarted: ToolDesk._running,
-    ev.ToolProgress: ToolDesk._progress,
-    ev.ToolResult: ToolDesk._result,
+    ev.ToolCallArgsDelta: UXToolCalls._args,
+    ev.ToolCallFinished: UXToolCalls._on_finished,
+    ev.ToolCallMalformed: UXToolCalls._on_malformed,
+    ev.ToolActivity: UXToolCalls._activity,
+    ev.ToolStarted: UXToolCalls._running,
+    ev.ToolProgress: UXToolCalls._progress,
+    ev.ToolResult: UXToolCalls._result,
 }

@@ -1,4 +1,4 @@
-"""Tools that a provider runs, by kind: each kind has frames and a segment of its own."""
+"""Frames and segments for each kind of provider-run tool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.status import tool_kind as kinds
 
 
 class ToolKind(msgspec.Struct, frozen=True):
-    """What the calls of one kind are shown with."""
+    """The frame and segment types of one kind of tool."""
 
     started: type[fr.ToolCallStarted]
     update: type[fr.ToolCallUpdate]
@@ -52,7 +52,7 @@ _SHOWN: Final[dict[kinds.ToolKind, ToolKind]] = {
 }
 TOOL_KINDS: Final = (ANY_TOOL, _WEB_SEARCH, _CODE, _FILE_SEARCH, _MCP, _IMAGE)
 KIND_OF_FRAME: Final = {kind.started: kind for kind in TOOL_KINDS}
-"""The kind that a `…_started` frame tells."""
+"""The tool kind of each `…_started` frame."""
 TOOL_FRAME_TYPES: Final = tuple(
     str(frame.__struct_config__.tag)
     for kind in TOOL_KINDS
@@ -62,6 +62,6 @@ TOOL_FRAME_TYPES: Final = tuple(
 
 
 def kind_of(name: str, executor: Executor, provider_data: JSONObject | None) -> ToolKind:
-    """The kind of a call. Tools of ours are `tool_call`s, whatever they are named."""
+    """Return the kind of a call. Client tools are always `tool_call`s, whatever their name."""
     kind = None if executor == "client" else kinds.tool_kind(name, provider_data)
     return ANY_TOOL if kind is None else _SHOWN[kind]

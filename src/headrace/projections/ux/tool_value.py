@@ -1,4 +1,4 @@
-"""What a tool gave, as a JSON value for those who show it."""
+"""Tool results as JSON values for display."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from headrace.content import (
 
 
 class ToolValue(msgspec.Struct, frozen=True):
-    """The result, or what went wrong."""
+    """The result of a tool, or its error."""
 
     result: Any = None
     error: str | None = None
 
 
 def tool_value(content: tuple[Content, ...], *, is_error: bool) -> ToolValue:
-    """One content is its value, several are a list of them. An error is always a text."""
+    """Return the value of a tool result: one content item is its value, several are a list.
+
+    An error is always a text.
+    """
     values = [_plain(entry) for entry in content]
     value = values[0] if len(values) == 1 else values or None
     if not is_error:

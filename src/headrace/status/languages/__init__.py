@@ -1,15 +1,16 @@
-"""How models announce what they do, a table per language. Adding one is a file and a row."""
+"""How models announce what they do, one table per language. To add a language, add a file and a row
+in `LANGUAGES`."""
 
 from headrace.status.languages.chinese import CHINESE
 from headrace.status.languages.english import ENGLISH
 from headrace.status.languages.language import Language
 
 LANGUAGES: tuple[Language, ...] = (CHINESE, ENGLISH)
-"""Asked in this order; the last one takes what is of no other."""
+"""Languages in the order in which they are tried. The last one is the fallback."""
 
 
 def language_of(text: str) -> Language:
-    """The language whose script a sentence is in."""
+    """Return the language whose script occurs in `text`."""
     if not text.isascii():
         for language in LANGUAGES[:-1]:
             if language.script.search(text) is not None:

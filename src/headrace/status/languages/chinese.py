@@ -1,4 +1,4 @@
-"""Chinese."""
+"""Patterns for status phrases in Chinese."""
 
 from __future__ import annotations
 

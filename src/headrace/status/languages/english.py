@@ -1,4 +1,4 @@
-"""English."""
+"""Patterns for status phrases in English."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _GERUNDS = "|".join(
     writing
     """.split()
 )
-# Of these a sentence may consist with a gerund in front; with others the gerund is mostly the
+# A sentence may start with the gerund of these verbs. With other verbs the gerund is mostly the
 # subject of a statement: "Running water reached the village".
 _PLAIN_GERUNDS = (
     r"analy[sz]ing|examining|considering|thinking about|looking (?:at|for|into)|reviewing|checking"
     r"|exploring|evaluating|comparing|calculating|computing|searching|investigating|verifying"
 )
-# After a gerund these make it a subject: "Checking the logs is pointless".
+# These words after a gerund make it a subject: "Checking the logs is pointless".
 _FINITE = (
     r"(?<!the )(?<!a )(?<!of )\b(?:is|are|was|were|would|will|can|could|may|might|must|takes?|took"
     r"|requires?|seems?|makes?|made|gives?|gave|means?|meant|doesn't|isn't|won't|shows?|helps?|costs?"
@@ -93,7 +93,7 @@ ENGLISH = Language(
     name="en",
     script=re.compile(r"[A-Za-z]{2}"),
     opening=re.compile(r"\W*" + _ANNOUNCEMENTS),
-    # A class of few characters stands first, so that the search skips to one of them.
+    # The pattern begins with a small character class, which makes the search fast.
     inner=re.compile(r"[,;—–…]\s+" + _ANNOUNCEMENTS),
     conjunctions=(" so ", " and ", " but ", " - "),
     joined=re.compile(r"\s(?:so|and|but|-) +" + _ANNOUNCEMENTS),

@@ -1,4 +1,4 @@
-"""What a language brings to the finding of status phrases: words, patterns and bounds."""
+"""The interface of a language table: words, patterns and length limits."""
 
 from __future__ import annotations
 
@@ -8,35 +8,41 @@ import msgspec
 
 
 class Language(msgspec.Struct, frozen=True, kw_only=True):
-    """All patterns are in lower case, with the straight apostrophe."""
+    """Everything that finding status phrases needs to know about a language.
+
+    Patterns match lowercase text with straight apostrophes.
+    """
 
     name: str
     script: re.Pattern[str]
-    """A sentence is of this language if this is found in it."""
+    """Found in every sentence of this language."""
     opening: re.Pattern[str]
-    """Matches an announcement that opens the sentence; its last group is the phrase, verb
-    first, and may run on."""
+    """Matches an announcement at the start of a sentence. The last group is the phrase, verb first;
+    it may be longer than what is shown."""
     inner: re.Pattern[str]
-    """Finds one that opens a clause behind a comma or the like."""
+    """Finds an announcement that opens a clause after a comma or similar punctuation."""
     conjunctions: tuple[str, ...] = ()
-    """Words that open a clause without one."""
+    """Words that open a clause without punctuation."""
     joined: re.Pattern[str] | None = None
-    """Finds an announcement behind a conjunction; asked where there is one."""
+    """Finds an announcement after one of `conjunctions`."""
     refused: re.Pattern[str]
-    """Phrases that say nothing, deny, or state a fact."""
+    """Matches phrases that say nothing, negate, or state a fact."""
     supposes: re.Pattern[str]
-    """The beginning of a sentence that only supposes."""
+    """Matches the start of a sentence that only supposes something."""
     asks: tuple[str, ...]
-    """How a question ends."""
+    """Endings of questions."""
     stop: re.Pattern[str]
-    """What a phrase ends before."""
+    """Matches where a phrase ends."""
     dangling: re.Pattern[str]
-    """Words that cannot stand at the end of a phrase that was cut."""
+    """Matches words that must not end a shortened phrase."""
     min_chars: int
     max_chars: int
 
 
 def announcements(*, lead: str, families: tuple[str, ...]) -> str:
-    """One pattern of all: it passes over words that change nothing ("Okay, so") and takes
-    the first family that fits. A family has one group."""
+    """Build one pattern from several families.
+
+    It skips lead words that change nothing ("Okay, so") and takes the first family that matches.
+    Each family has one group.
+    """
     return rf"(?:{lead})(?:{'|'.join(families)})"

@@ -1,4 +1,4 @@
-"""One reasoning part, listened to: its text without markers, and what it says of its work."""
+"""Reads one reasoning part: its text without markers, and the status phrases in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.status.phrase import clean, find_phrase
 from headrace.status.sentence import MAX_CHARS, Sentence, SentenceReader
 
 RANKS = {"tool": 3, "title": 2, "marker": 1, "natural": 0}
-"""The sources of a status, a higher one before a lower one."""
+"""Rank of each status source; a higher rank wins."""
 _MAX_TITLE_CHARS = 80
 _TITLE = re.compile(
     r"\s*(?:\d{1,2}[.)、]\s*|[-*+]\s+)?\*\*(?P<bold>[^*\n]{3,160})\*\*\s*(?::\s*)?$"
@@ -22,14 +22,17 @@ _TITLE = re.compile(
 _NUMBER = re.compile(r"^\d{1,2}[.)、]\s*")
 _TITLE_MARKS = re.compile(r"[()\[\]{}<>（）【】《》「」『』]+")
 _FENCE = re.compile(r"\s*(?:```|~~~)(?!.*(?:```|~~~))")
-# A line of code, of a quotation or of a table; steps of a list are indented, too.
+# Matches a line of code, a quotation or a table. List items may be indented too.
 _FOREIGN = re.compile(r"\s*(?:```|~~~|>|\|)|(?:\t| {4})(?!\s*(?:[-*+•]|\d+[.)])\s)")
 _DOUBLE_QUOTES = re.compile(r'["“”「」『』]')
 
 
-class Thought:
-    """Deltas in; out come the text that is certain, and the best status in it, if there is
-    one. `said` are phrases that are not wanted again."""
+class ReasoningReader:
+    """Reads the deltas of one reasoning part.
+
+    Returns the text that is certain, and the best status in it if there is one. Phrases in `said`
+    are not returned again.
+    """
 
     def __init__(self, said: Container[str]) -> None:
         self._said = said
@@ -40,7 +43,7 @@ class Thought:
         self._is_quoted = False
 
     def feed(self, text: str) -> tuple[str, StatusChanged | None]:
-        """Take a delta."""
+        """Read a delta; return its text without markers, and the best status or None."""
         markers = self._markers
         if not markers.is_busy and "[" not in text and "`" not in text:
             if text.isspace():
@@ -51,28 +54,28 @@ class Thought:
             return text, self._best(sentences) if sentences else None
         text, marked = markers.feed(text)
         status = self._best(self._sentences.feed(text)) if text else None
-        return text, _higher(status, marked, self._said)
+        return text, _choose(status, marked, self._said)
 
     def rest(self) -> str:
-        """What is held back: it might have become a marker, and did not."""
+        """Return held-back text that turned out not to be a marker."""
         return self._markers.close()
 
     def close(self) -> StatusChanged | None:
-        """The part has ended, which finishes a phrase."""
+        """End the part, which completes its last phrase; return that status or None."""
         return self._best(self._sentences.close())
 
     def _best(self, sentences: list[Sentence]) -> StatusChanged | None:
-        """Of several the highest source; of one source the latest."""
+        """Return the status of the highest source; of equal ones, the latest."""
         best: StatusChanged | None = None
         for sentence in sentences:
-            found = self._found(sentence)
+            found = self._find_status(sentence)
             if found is None or found.text in self._said:
                 continue
             if best is None or RANKS[found.source] >= RANKS[best.source]:
                 best = found
         return best
 
-    def _found(self, sentence: Sentence) -> StatusChanged | None:
+    def _find_status(self, sentence: Sentence) -> StatusChanged | None:
         text = sentence.text
         if sentence.begins_line:
             self._is_in_code ^= _FENCE.match(text) is not None
@@ -93,7 +96,7 @@ class Thought:
         return None if phrase is None else StatusChanged(phrase, "natural")
 
     def _follow_quotes(self, sentence: Sentence) -> None:
-        """A quotation may go on over sentences, but not over lines."""
+        """Track open quotations, which may span sentences but not lines."""
         if sentence.ends_line:
             self._is_quoted = False
             return
@@ -104,10 +107,11 @@ class Thought:
             self._is_quoted = not self._is_quoted if mark == '"' else mark in "“「『"
 
 
-def _higher(
+def _choose(
     status: StatusChanged | None, marked: list[str], said: Container[str]
 ) -> StatusChanged | None:
-    """A title goes before the last marker, and that before the rest."""
+    """Choose between a phrase and the markers: a title wins over the last marker, a marker over the
+    rest."""
     wanted = [text for text in marked if text and text not in said]
     if not wanted or (status is not None and status.source == "title"):
         return status
