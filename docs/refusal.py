@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import headrace.server
+from headrace.projections.registry import PROTOCOLS
 
 _SOURCES = Path(headrace.server.__file__).parent
 _OURS = ("status", "code", "message", "request_id")
@@ -38,17 +39,19 @@ def refusals() -> dict[str, Refusal]:
 def _refusals_in(tree: ast.AST) -> Iterator[Refusal]:
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id="Problem"), args=[status, code, *_], keywords=more):
+            case ast.Call(func=ast.Name(id="HTTPError"), args=[status, code, *_], keywords=more):
                 yield _made(status, code, more)
             case ast.Call(
-                func=ast.Name(id="answer"), args=[ast.Constant() as status, code, *_], keywords=more
+                func=ast.Name(id="error_response"),
+                args=[ast.Constant() as status, code, *_],
+                keywords=more,
             ):
                 yield _made(status, code, more)
-            case ast.Assign(targets=[ast.Name(id="_WORDS")], value=ast.Dict() as words):
+            case ast.Assign(targets=[ast.Name(id="_ROUTER_ERRORS")], value=ast.Dict() as words):
                 for key, value in ast.literal_eval(words).items():
                     yield Refusal(value[0], key)
             case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="_WORDS"), attr="get"),
+                func=ast.Attribute(value=ast.Name(id="_ROUTER_ERRORS"), attr="get"),
                 args=[_, ast.Tuple(elts=[ast.Constant(value=str(word)), *_])],
             ):
                 yield Refusal(word, None)
@@ -180,7 +183,10 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "The server has no model of that name.",
         "Take a `name` that `GET /api/models` lists, or leave it out.",
     ),
-    "unknown_protocol": ("No such vocabulary.", "Ask for `ux` or `thinking`."),
+    "unknown_protocol": (
+        "The server has no such protocol.",
+        f"Ask for {' or '.join(f'`{name}`' for name in PROTOCOLS)}.",
+    ),
     "wrong_host": (
         "The server is not known under the name in `Host`.",
         "Add the name with `--allow-host`, or to `hosts`.",

@@ -15,17 +15,22 @@ from docs.refusal import MEANINGS, Refusal, refusals
 from headrace.cli.commands.serve import command as serve
 from headrace.cli.parser import build_parser
 from headrace.recording.exchange_recorder import TapeLimits
+from headrace.server import create_app
 from headrace.server.agent_config import AgentFile
-from headrace.server.app import create_app
+from headrace.server.api import (
+    CancelResult,
+    ChatRequest,
+    ConversationUpdate,
+    LiveAnswer,
+    MessageView,
+    ModelInfo,
+)
 from headrace.server.http.openapi import openapi
-from headrace.server.http.routes.chat import Ask
-from headrace.server.http.routes.conversations import Change, LiveEvent, ShownMessage
-from headrace.server.http.routes.models import ServedModel
 from headrace.server.settings import Settings
 from headrace.server.storage.store import Conversation, StoredMessage
 
-SENT = (Ask, Change)
-ANSWERED = (Conversation, ShownMessage, LiveEvent, StoredMessage, ServedModel)
+SENT = (ChatRequest, ConversationUpdate)
+ANSWERED = (Conversation, MessageView, LiveAnswer, StoredMessage, ModelInfo, CancelResult)
 
 
 # --- settings -----------------------------------------------------------------------

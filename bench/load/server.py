@@ -21,14 +21,14 @@ def headrace(upstream: str, data: str, *trace: str) -> None:
     """The product as `headrace serve` runs it."""
     from bench.load.trace import Trace
     from headrace.engine import Agent
-    from headrace.server.app import create_app
-    from headrace.server.process import listening, serve
+    from headrace.server import create_app
+    from headrace.server.process import open_listener, serve
 
     agent = Agent("compatible:bench", base_url=upstream, api_key="none")
     app = create_app(agent, data=Path(data))
     if trace:
         Trace(Path(trace[0])).attach(app.state.service.log)
-    listener = listening("127.0.0.1", 0)
+    listener = open_listener("127.0.0.1", 0)
     port = listener.getsockname()[1]
     asyncio.run(serve(app, listener, ready=lambda: print("port", port, flush=True)))
 

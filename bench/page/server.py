@@ -21,8 +21,8 @@ from starlette.staticfiles import StaticFiles
 from headrace.engine import Agent
 from headrace.rehearsal.script import ScriptedTurn, say, think, turn
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.server.app import create_app
-from headrace.server.process import listening
+from headrace.server import create_app
+from headrace.server.process import open_listener
 
 HERE = Path(__file__).parent
 TEXT_CHARS = 20_000
@@ -91,7 +91,7 @@ def _app(data: Path) -> Starlette:
 
 async def _serve(port_file: Path) -> None:
     with tempfile.TemporaryDirectory() as data:
-        listener = listening("127.0.0.1", 0)
+        listener = open_listener("127.0.0.1", 0)
         config = uvicorn.Config(_app(Path(data)), log_level="error", access_log=False)
         port_file.write_text(str(listener.getsockname()[1]))
         await uvicorn.Server(config).serve(sockets=[listener])

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
 from fastapi.staticfiles import StaticFiles
 
-from headrace.server.app import create_app
+from headrace.server import create_app
 
 from .agent import notebook_agent
 from .notes import Notes

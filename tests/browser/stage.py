@@ -14,8 +14,8 @@ from headrace.engine import Agent
 from headrace.rehearsal.model import answer
 from headrace.rehearsal.script import Line, ScriptedTurn, wait
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.server.app import create_app
-from headrace.server.process import listening
+from headrace.server import create_app
+from headrace.server.process import open_listener
 from headrace.tools.builtin import default_tools
 from headrace.transport.retry import NEVER
 
@@ -131,7 +131,7 @@ class Stage:
         )
 
     async def _serve(self) -> None:
-        listener = listening("127.0.0.1", self._port)
+        listener = open_listener("127.0.0.1", self._port)
         self._port = listener.getsockname()[1]
         app = create_app(
             self._agent or self._scripted(), data=self._data, **{"drain_s": 0.2, **self._settings}

@@ -283,7 +283,7 @@ def test_a_server_with_tokens_asks_for_one_and_keeps_it_out_of_the_address(
     stage = Stage(tmp_path / "guarded", needs_token=True).open()
 
     async def create() -> str:
-        return str(stage.service.tokens.create("anna", "", 0))
+        return str(stage.service.access_tokens.create("anna", "", 0))
 
     token = stage.do(create)
     page = browser.new_context().new_page()

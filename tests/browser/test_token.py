@@ -22,15 +22,15 @@ def guarded(tmp_path: Path) -> Iterator[Stage]:
 
 def _token(stage: Stage) -> str:
     async def create() -> str:
-        return str(stage.service.tokens.create("anna", "", 0))
+        return str(stage.service.access_tokens.create("anna", "", 0))
 
     return stage.do(create)
 
 
 def _revoke_all(stage: Stage) -> None:
     async def revoke() -> None:
-        for one in stage.service.tokens.all():
-            stage.service.tokens.revoke(one.id)
+        for one in stage.service.access_tokens.all():
+            stage.service.access_tokens.revoke(one.id)
 
     stage.do(revoke)
 

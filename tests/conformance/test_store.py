@@ -18,15 +18,15 @@ from headrace.server.storage.database import Database, StorageFailed
 from headrace.server.storage.log import Log, SQLiteLog
 from headrace.server.storage.store import (
     KeyTaken,
-    Mark,
     NotFound,
+    PageCursor,
     RunLive,
     RunRow,
     SQLiteStore,
     Store,
     StoredMessage,
 )
-from headrace.server.storage.store.store import Start
+from headrace.server.storage.store.store import RunStart
 
 Opened = Callable[[], Any]
 """A store with its log on the same data, as often as it is called; as a context."""
@@ -60,7 +60,7 @@ def play(opened: Opened, body: Callable[[Store, Log], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-def asked(name: str, text: str = "Go.", owner: str = "anna", **more: Any) -> Start:
+def asked(name: str, text: str = "Go.", owner: str = "anna", **more: Any) -> RunStart:
     """A start whose ids are made of a name; in a new conversation unless one is given."""
     conversation_id = more.get("conversation_id") or f"conv_{name}"
     now_ms = more.pop("now_ms", 100)
@@ -73,7 +73,7 @@ def asked(name: str, text: str = "Go.", owner: str = "anna", **more: Any) -> Sta
             id=f"ask_{name}", conversation_id=conversation_id, parent_id=None, message=message
         ),
     }
-    return Start(
+    return RunStart(
         owner=owner,
         run_id=f"run_{name}",
         message_id=f"msg_{name}",
@@ -96,7 +96,7 @@ def closing(run: RunRow, first: int = 1) -> list[Record]:
     ]
 
 
-async def answered(store: Store, start: Start, text: str = "Yes.") -> RunRow:
+async def answered(store: Store, start: RunStart, text: str = "Yes.") -> RunRow:
     run = (await store.begin(start)).run
     await store.commit(run, answer(text), closing(run))
     return run
@@ -127,12 +127,12 @@ def test_the_same_key_is_the_same_run(opened: Opened) -> None:
     async def body(store: Store, _: Log) -> None:
         first = await store.begin(asked("a", idempotency_key="k"))
         again = asked("b", idempotency_key="k")
-        assert await store.repeated(asked("c", idempotency_key="other")) is None
-        assert await store.repeated(asked("c")) is None
-        for begun in (await store.begin(again), await store.repeated(again)):
+        assert await store.find_repeated(asked("c", idempotency_key="other")) is None
+        assert await store.find_repeated(asked("c")) is None
+        for begun in (await store.begin(again), await store.find_repeated(again)):
             assert begun is not None
             assert (begun.run, begun.is_repeated) == (first.run, True)
-        for refused in (store.begin, store.repeated):
+        for refused in (store.begin, store.find_repeated):
             with pytest.raises(KeyTaken):
                 await refused(asked("c", "Stop.", idempotency_key="k"))
         other = await store.begin(asked("d", owner="bert", idempotency_key="k"))
@@ -276,11 +276,11 @@ def test_page_by_page_is_all_of_them_once(opened: Opened, size: int) -> None:
             await store.begin(asked(name, now_ms=100 + number // 3))
         await store.begin(asked("x", owner="bert"))
         whole, pages = await store.conversations("anna"), []
-        before: Mark | None = None
+        before: PageCursor | None = None
         while page := await store.conversations("anna", size, before):
             assert len(page) <= size
             pages += page
-            before = Mark(page[-1].updated_ms, page[-1].id)
+            before = PageCursor(page[-1].updated_ms, page[-1].id)
         assert pages == whole
         assert len(whole) == 8
 

@@ -77,8 +77,8 @@ async def _soak(data: Path) -> None:
         await _some(server, STREAMS, chance)
         after = await _rest(server, before)
         tracemalloc.stop()
-        assert server.service.runs.begun == _WARM + STREAMS
-        assert server.service.store.message_writes == server.service.runs.begun
+        assert server.service.runs.total == _WARM + STREAMS
+        assert server.service.store.message_writes == server.service.runs.total
     (tasks, files, _), (tasks_then, files_then, _) = before, after
     growth = after[2] - before[2]
     print(f"soak: {STREAMS} streams; {growth / 1024:.0f} KB more, tasks {tasks} → {tasks_then}")

@@ -19,8 +19,8 @@ from typing import Any
 
 from headrace.events import RunFailed, RunFinished
 from headrace.rehearsal.script import say, think, turn
-from headrace.server.app import create_app
-from headrace.server.process import listening, serve
+from headrace.server import create_app
+from headrace.server.process import open_listener, serve
 from headrace.server.storage.log import SQLiteLog
 from headrace.server.storage.log.group import GroupTail
 from headrace.server.storage.store import SQLiteStore
@@ -177,7 +177,7 @@ def _around(
 
 def _serve(data: Path, step: str, ready: Callable[[str], None]) -> None:
     _aim(Step(step))
-    listener = listening("127.0.0.1", 0)
+    listener = open_listener("127.0.0.1", 0)
     words = " ".join(f"word-{n}" for n in range(20))
     agent = scripted(turn(think("Let me see."), say(words), pace_s=0.004))
     app = create_app(agent, data=data, drain_s=0.02)

@@ -14,8 +14,8 @@ import uvicorn
 
 from headrace.engine import Agent
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.server.app import create_app
-from headrace.server.process import _Server, listening
+from headrace.server import create_app
+from headrace.server.process import _Server, open_listener
 from headrace.server.service import Service
 from headrace.transport.retry import NEVER
 
@@ -63,7 +63,7 @@ class Served:
 @asynccontextmanager
 async def running(app: Any, **options: Any) -> AsyncIterator[str]:
     """Any application, at this address, until the block is left."""
-    listener = listening("127.0.0.1", 0)
+    listener = open_listener("127.0.0.1", 0)
     config = uvicorn.Config(app, log_level="warning", access_log=False, **options)
     server = _Server(config)
     task = asyncio.ensure_future(server.serve(sockets=[listener]))

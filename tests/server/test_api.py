@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from headrace.encoders.chat.quirks import EFFORTS
 from headrace.rehearsal.script import say, think, turn
-from headrace.server.app import create_app
+from headrace.server import create_app
 from tests.server.serving import scripted
 
 
@@ -74,7 +74,7 @@ def test_the_document_tells_that_every_request_may_be_refused_or_fail(client: Te
         assert {*answers} > {"4XX", "5XX"}, name
         for status in ("4XX", "5XX"):
             told = answers[status]["content"]["application/json"]["schema"]
-            assert told == {"$ref": "#/components/schemas/Error"}
+            assert told == {"$ref": "#/components/schemas/ErrorResponse"}
 
 
 def test_the_document_tells_every_media_type_that_is_answered(client: TestClient) -> None:

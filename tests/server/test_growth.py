@@ -16,7 +16,7 @@ from headrace.messages import Message, TextPart, Turn
 from headrace.server.storage.database import Database
 from headrace.server.storage.log import SQLiteLog
 from headrace.server.storage.migrations import MIGRATIONS, migrate
-from headrace.server.storage.store import RunRow, SQLiteStore, Start, StoredMessage
+from headrace.server.storage.store import RunRow, RunStart, SQLiteStore, StoredMessage
 
 FEW, MANY = 40, 160
 
@@ -56,10 +56,10 @@ class Place:
         return old
 
 
-def _start(name: str) -> Start:
+def _start(name: str) -> RunStart:
     asked = Message(role="user", content=(TextContent("What is a weir?"),), created_at_ms=1)
     conversation_id = f"conv_{name}"
-    return Start(
+    return RunStart(
         owner="anna",
         run_id=f"run_{name}",
         message_id=f"msg_{name}",

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from headrace.rehearsal.script import say, turn
-from headrace.server.app import create_app
+from headrace.server import create_app
 from tests.server.serving import Served, frames, running, scripted, served
 
 SLOW = turn(say("one two three four five six seven eight"), pace_s=0.05)

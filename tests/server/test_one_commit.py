@@ -161,7 +161,7 @@ def test_an_answer_that_cannot_be_saved_says_so_and_is_saved_later_once(tmp_path
         event_id, conversation_id, data = await server.ask("Go.", protocol="ux")
         assert UNSAVED in last_frame(data)
         assert await noted(server) == []
-        assert await server.service.mend() == 1
+        assert await server.service.repair() == 1
         assert await noted(server) == []
         await execute(server, "DROP TRIGGER broken")
         await check_mended(server, event_id, conversation_id, data)
@@ -204,8 +204,8 @@ async def check_mended(
     server: Served, event_id: str, conversation_id: str, data: bytes | None
 ) -> None:
     """The reload shows the answer, the stream stays as it was, the conversation goes on."""
-    assert await server.service.mend() == 1
-    assert await server.service.mend() == 0
+    assert await server.service.repair() == 1
+    assert await server.service.repair() == 0
     assert len(await noted(server)) == 1
     async with server.resume(event_id, protocol="ux") as response:
         again = await response.read()
@@ -230,7 +230,7 @@ def test_a_run_that_begins_while_others_are_mended_is_left_alone(
 
         answers: list[Any] = []
         monkeypatch.setattr(store, "live_runs", begun_meanwhile)
-        assert await server.service.mend() == 0
+        assert await server.service.repair() == 0
         (response,) = answers
         assert '"type":"message_final"' in last_frame(await response.read())
         assert await noted(server) == ["run_finished"]

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from headrace.server.process import listening
+from headrace.server.process import open_listener
 from tests.server.serving import frames
 
 _WAIT_S = 60.0
@@ -112,7 +112,7 @@ def test_frames_do_not_wait_for_more(tmp_path: Path) -> None:
 
     async def main() -> None:
         accepted = asyncio.get_running_loop().create_future()
-        listener = listening("127.0.0.1", 0)
+        listener = open_listener("127.0.0.1", 0)
         server = await asyncio.start_server(
             lambda _, writer: accepted.set_result(writer), sock=listener
         )

@@ -32,7 +32,7 @@ from headrace.server.storage.database import Database
 from headrace.server.storage.log import SQLiteLog
 from headrace.server.storage.store import RunRow, SQLiteStore, StoredMessage
 from headrace.server.storage.store.sqlite import _encode, _insert_answer
-from headrace.server.storage.store.store import Start
+from headrace.server.storage.store.store import RunStart
 
 RUN = [
     Record(1, 10, RunStarted("run_1", "test", None)),
@@ -81,10 +81,10 @@ async def opened(data: Path, dies_at: int = 9) -> AsyncIterator[tuple[SQLiteLog,
             file.close()
 
 
-def start(name: str) -> Start:
+def start(name: str) -> RunStart:
     conversation_id = f"conv_{name}"
     asked = Message(role="user", content=(TextContent("Go."),), created_at_ms=5)
-    return Start(
+    return RunStart(
         owner="anna",
         run_id=f"run_{name}",
         message_id=f"msg_{name}",

@@ -17,9 +17,9 @@ import pytest
 from headrace.events import Record, TextDelta
 from headrace.rehearsal.script import say, turn
 from headrace.server.http.event_stream import EventStream
-from headrace.server.runs.broadcast import MAX_KEPT_BYTES, Broadcast
-from headrace.server.runs.stored_frames import Past
-from headrace.server.sse import HEARTBEAT, START, Encoding, FrameId
+from headrace.server.runs.broadcast import MAX_BUFFER_BYTES, Broadcast
+from headrace.server.runs.replay import Replay
+from headrace.server.sse import HEARTBEAT, START, FrameEncoder, FrameId
 from tests.memory import resident_kb
 from tests.server.serving import Served, frames, scripted, served
 
@@ -66,7 +66,7 @@ def test_a_client_that_never_reads_is_let_go_and_its_run_ends_without_it(tmp_pat
             await server.idle()
             before = open_sockets()
             deaf = [asks_and_never_reads(server) for _ in range(3)]
-            await until(lambda: server.service.runs.begun == 4)
+            await until(lambda: server.service.runs.total == 4)
             await server.idle()  # the runs wait for nobody
             # Their own ends are left; those of the server are gone.
             await until(lambda: open_sockets() <= before + len(deaf))
@@ -95,7 +95,7 @@ def test_a_client_that_reads_late_gets_every_byte(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(scripted(LARGE), tmp_path, send_timeout_s=20) as server:
             peer = asks_and_never_reads(server)
-            await until(lambda: server.service.runs.begun == 1)
+            await until(lambda: server.service.runs.total == 1)
             await server.idle()
             data = await _all(peer)
             head, _, body = data.partition(b"\r\n\r\n")
@@ -165,10 +165,13 @@ def test_t19_clients_that_never_read_take_little_hold_up_nobody_and_are_let_go(
 # --- the bounds themselves -------------------------------------------------------------
 
 
-class Words:
-    """A projection that shows the text of a record."""
+class Words(FrameEncoder):
+    """An encoder that shows the text of a record."""
 
-    def feed(self, record: Record) -> list[bytes]:
+    def __init__(self) -> None:
+        self._project, self._encode = self._words, bytes
+
+    def _words(self, record: Record) -> list[bytes]:
         assert isinstance(record.event, TextDelta)
         return [record.event.text.encode()]
 
@@ -180,17 +183,20 @@ def told(count: int, size: int = 1_000) -> list[Record]:
 def test_what_is_kept_for_slow_watchers_is_bounded_and_none_of_them_loses_a_frame() -> None:
     async def main() -> None:
         records = told(3_000)
-        whole = [frame for record in records for frame in _encoding().feed(record)]
+        whole = [frame for record in records for frame in Words().feed(record)]
 
-        def past(after: FrameId, last: FrameId) -> Past:
-            return Past(_kept([one for one in records if one.seq <= last.seq]), _encoding(), after)
+        logged: list[Record] = []
 
-        broadcast = Broadcast(_encoding(), past)
-        slow, quick = broadcast.watch(START), broadcast.watch(START)
+        def open_replay(after: FrameId) -> Replay:
+            return Replay(_pages(logged), Words(), after)
+
+        broadcast = Broadcast(open_replay, Words())
+        slow, quick = broadcast.subscribe(START), broadcast.subscribe(START)
         read: list[bytes] = []
         for record in records:
+            logged.append(record)
             broadcast.feed([record])
-            assert broadcast.kept_bytes <= MAX_KEPT_BYTES
+            assert broadcast.buffered_bytes <= MAX_BUFFER_BYTES
             read += await anext(quick)
         broadcast.close()
         assert read == whole
@@ -201,31 +207,27 @@ def test_what_is_kept_for_slow_watchers_is_bounded_and_none_of_them_loses_a_fram
 
 def test_nothing_is_kept_that_everybody_has() -> None:
     async def main() -> None:
-        def past(after: FrameId, last: FrameId) -> Past:
+        def open_replay(after: FrameId) -> Replay:
             raise AssertionError
 
-        broadcast = Broadcast(_encoding(), past)
-        watch = broadcast.watch(START)
+        broadcast = Broadcast(open_replay, Words())
+        watch = broadcast.subscribe(START)
         for record in told(1_000, size=100):
             broadcast.feed([record])
             await anext(watch)
-        assert broadcast.kept_bytes < 16_384
+        assert broadcast.buffered_bytes < 16_384
 
     asyncio.run(main())
 
 
-async def _kept(records: list[Record]) -> AsyncGenerator[list[Record], None]:
+async def _pages(records: list[Record]) -> AsyncGenerator[list[Record], None]:
     for start in range(0, len(records), 100):
         yield records[start : start + 100]
 
 
-def _encoding() -> Encoding:
-    return Encoding(Words(), bytes)
-
-
 def test_a_client_that_is_gone_before_the_first_byte_leaves_no_watcher() -> None:
     async def main() -> None:
-        def past(after: FrameId, last: FrameId) -> Past:
+        def open_replay(after: FrameId) -> Replay:
             raise AssertionError
 
         async def send(message: Any) -> None:
@@ -234,13 +236,13 @@ def test_a_client_that_is_gone_before_the_first_byte_leaves_no_watcher() -> None
         async def receive() -> Any:
             await asyncio.sleep(60)
 
-        broadcast = Broadcast(_encoding(), past)
-        stream = EventStream(broadcast.watch(START), heartbeat_s=15, send_timeout_s=30)
+        broadcast = Broadcast(open_replay, Words())
+        stream = EventStream(broadcast.subscribe(START), heartbeat_s=15, send_timeout_s=30)
         with pytest.raises(OSError, match="gone"):
             await stream({}, receive, send)
         # Nobody is there for whom more would be kept.
         broadcast.feed(told(100))
-        assert broadcast.kept_bytes < 4_096
+        assert broadcast.buffered_bytes < 4_096
 
     asyncio.run(main())
 
@@ -298,7 +300,7 @@ def test_a_heartbeat_never_stands_inside_a_frame(is_stuck: bool) -> None:
             yield [large]
 
         class Stream(EventStream):
-            def _look(self, *args: Any) -> None:
+            def _check_client(self, *args: Any) -> None:
                 is_due = loop.time() >= self._sent_at_s + self._heartbeat_s
                 if is_due and is_stuck:
                     narrow._is_writable.clear()
@@ -306,7 +308,7 @@ def test_a_heartbeat_never_stands_inside_a_frame(is_stuck: bool) -> None:
                     loop.call_later(0.03, narrow._is_writable.set)
                 elif is_due:
                     comes.set()
-                super()._look(*args)
+                super()._check_client(*args)
 
         loop = asyncio.get_running_loop()
         stream = Stream(one(), heartbeat_s=0.05, send_timeout_s=30)

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from headrace.engine import Run
+from headrace.projections.registry import PROTOCOLS
 from headrace.rehearsal.script import say, think, turn
 from headrace.server.http.routes import conversations
-from headrace.server.protocol import PROTOCOLS
 from tests.server.serving import Served, frames, scripted, served
 
 THOUGHT = " ".join(f"thought-{n}" for n in range(120))
@@ -222,7 +222,7 @@ def test_a_conversation_whose_answer_does_not_stop_stays_and_says_why(
             async with server.http.delete(path) as deleted:
                 assert deleted.status == 204
 
-    monkeypatch.setattr(conversations, "_STOP_S", 0.05)
+    monkeypatch.setattr(conversations, "_CANCEL_S", 0.05)
     monkeypatch.setattr(Run, "cancel", lambda *_: None)
     asyncio.run(main())
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.server.sse import FrameId, frame_id, sse
+from headrace.server.sse import FrameId, parse_frame_id, sse
 
 EXAMPLES = int(os.environ.get("HEADRACE_SOAK_FRAMES", "500"))
 HOSTILE = st.sampled_from(
@@ -57,10 +57,10 @@ def test_t9_a_payload_is_one_event_whatever_it_holds(frames: list[tuple[int, int
 @settings(max_examples=EXAMPLES)
 @given(st.text() | TEXTS)
 def test_t9_an_id_that_a_client_sends_is_two_numbers_or_none(text: str) -> None:
-    found = frame_id(text)
+    found = parse_frame_id(text)
     assert found is None or 0 <= found.seq < 10**18 > found.place >= 0
 
 
 @given(NUMBERS, NUMBERS)
 def test_an_id_comes_back_as_it_went_out(seq: int, place: int) -> None:
-    assert frame_id(str(FrameId(seq, place))) == FrameId(seq, place)
+    assert parse_frame_id(str(FrameId(seq, place))) == FrameId(seq, place)

@@ -167,7 +167,7 @@ def test_t14_a_users_token_stays_where_it_is(tmp_path: Path, logged: Any, capfd:
     async def main() -> tuple[str, str]:
         async with upstream(dispatch) as peer:
             async with served(agents(peer.port), tmp_path, needs_token=True) as server:
-                token = server.service.tokens.create("anna", "", 0)
+                token = server.service.access_tokens.create("anna", "", 0)
                 server.http.headers["authorization"] = f"Bearer {token}"
                 seen = await told(server, "mirror") + await read(server)
                 for path in ("/nothing", "/api/chat/x/stream", f"/api/conversations?q={token}"):

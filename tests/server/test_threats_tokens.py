@@ -79,8 +79,8 @@ def test_a_token_is_kept_as_its_hash_and_dies_with_it(client: TestClient, tmp_pa
     kept = b"".join(path.read_bytes() for path in tmp_path.glob("headrace.db*"))
     assert anna.token.encode() not in kept
     service: Any = client.app.state.service  # type: ignore[attr-defined]
-    assert [one.owner for one in service.tokens.all()] == ["anna"]
-    (one,) = service.tokens.all()
-    assert service.tokens.revoke(one.id)
-    assert not service.tokens.revoke(one.id)
+    assert [one.owner for one in service.access_tokens.all()] == ["anna"]
+    (one,) = service.access_tokens.all()
+    assert service.access_tokens.revoke(one.id)
+    assert not service.access_tokens.revoke(one.id)
     assert anna.send("get", "/api/conversations").status_code == 401

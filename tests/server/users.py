@@ -10,7 +10,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from headrace.rehearsal.script import say, turn
-from headrace.server.app import create_app
+from headrace.server import create_app
 from tests.server.serving import scripted
 
 SECRET = "the cellar key is under the third stone"
@@ -22,7 +22,7 @@ class User:
     def __init__(self, client: TestClient, name: str) -> None:
         service: Any = client.app.state.service  # type: ignore[attr-defined]
         self._client = client
-        self.token: str = service.tokens.create(name, "", 0)
+        self.token: str = service.access_tokens.create(name, "", 0)
         self.headers = {"authorization": f"Bearer {self.token}"}
         self.ids: dict[str, str] = {}
 

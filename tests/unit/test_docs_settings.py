@@ -25,8 +25,8 @@ from docs.serving import ANSWERED, SENT, serve_options
 from headrace import Agent
 from headrace.cli.commands.chat.slash_command import SLASHES
 from headrace.cli.parser import build_parser
+from headrace.server import create_app
 from headrace.server.agent_config import AgentFile
-from headrace.server.app import create_app
 from headrace.server.http.openapi import openapi
 from headrace.server.settings import Settings
 

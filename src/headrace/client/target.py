@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from headrace.client.connection import Line
 from headrace.errors import RequestFailed
-from headrace.server.storage.data_folder import FolderHeld, Holder
+from headrace.server.storage.data_folder import FolderHeld
 
 if TYPE_CHECKING:
     from headrace.engine import Agent
@@ -25,7 +25,6 @@ _PATIENCE_S = 5.0
 # A server decides by itself what it keeps; a chat in its folder throws nothing away.
 _KEEP_S = 1e10
 _DRAIN_S = 1.0
-_NOBODY = Holder(0)
 
 
 class Exchange:
@@ -57,7 +56,7 @@ class Exchange:
             try:
                 return await stack.enter_async_context(self._own())
             except FolderHeld as error:
-                holder = error.holder or _NOBODY
+                holder = error.holder
                 if not holder.address and not is_patient:
                     raise
             if holder.address:

@@ -1,4 +1,4 @@
-"""Which agent a server serves: a model string, a small TOML file, or an object of a module."""
+"""Agents for the command line: from a model name, a small TOML file, or an object of a module."""
 
 from __future__ import annotations
 
@@ -9,38 +9,44 @@ from typing import Any
 
 import msgspec
 
+from headrace.encoders.chat.quirks import EFFORTS
 from headrace.engine import Agent
 from headrace.errors import UsageError
+from headrace.server.api import ModelInfo
 from headrace.tools import Tool
 from headrace.tools.builtin import default_tools
+from headrace.turn.model import is_rehearsal, name_of
 
 DEFAULT_MODEL = "rehearsal:demo"
 
 
 class AgentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a TOML file may say."""
+    """The fields of an agent file in TOML."""
 
     model: str = DEFAULT_MODEL
     instructions: str | None = None
     tools: tuple[str, ...] = ("calculator", "clock", "notepad")
-    """Of the tools that come along, those to have."""
+    """Names of the built-in tools to use."""
     options: dict[str, Any] = {}
-    """Those of `headrace.encoders.Options`, such as effort."""
+    """Fields of `headrace.encoders.Options`, such as `effort`."""
 
 
-def agent_from(where: str | None, model: str | None) -> Agent:
-    """The agent that was asked for. Raises `UsageError`, which says what is wrong."""
+def load_agent(where: str | None, model: str | None) -> Agent:
+    """Return the agent for an agent file or `module:name`, and a model.
+
+    Raises `UsageError` if it cannot be built.
+    """
     if where is None:
-        return _made(AgentFile(model=model or DEFAULT_MODEL))
+        return _build(AgentFile(model=model or DEFAULT_MODEL))
     if where.endswith(".toml"):
-        described = _read(Path(where))
-        return _made(msgspec.structs.replace(described, model=model or described.model))
+        file = _read_file(Path(where))
+        return _build(msgspec.structs.replace(file, model=model or file.model))
     if model is not None:
-        raise UsageError("--model goes with a TOML file or alone, not with a module")
-    return _imported(where)
+        raise UsageError("--model cannot be combined with an agent of a module")
+    return _import_agent(where)
 
 
-def _read(path: Path) -> AgentFile:
+def _read_file(path: Path) -> AgentFile:
     try:
         return msgspec.convert(tomllib.loads(path.read_text("utf-8")), AgentFile)
     except OSError as error:
@@ -49,27 +55,40 @@ def _read(path: Path) -> AgentFile:
         raise UsageError(f"{path}: {error}") from None
 
 
-def _made(described: AgentFile) -> Agent:
+def _build(file: AgentFile) -> Agent:
     known: dict[str, Tool] = {tool.name: tool for tool in default_tools()}
-    unknown = [name for name in described.tools if name not in known]
+    unknown = [name for name in file.tools if name not in known]
     if unknown:
-        raise UsageError(f"no tool {', '.join(unknown)}: there are {', '.join(known)}")
+        raise UsageError(
+            f"unknown tool {', '.join(unknown)}: the built-in tools are {', '.join(known)}"
+        )
     return Agent(
-        described.model,
-        instructions=described.instructions,
-        tools=[known[name] for name in described.tools],
-        **described.options,
+        file.model,
+        instructions=file.instructions,
+        tools=[known[name] for name in file.tools],
+        **file.options,
     )
 
 
-def _imported(where: str) -> Agent:
+def _import_agent(where: str) -> Agent:
     module, colon, name = where.partition(":")
     if not colon:
-        raise UsageError(f"an agent is a file.toml or module:name, not {where!r}")
+        raise UsageError(f"an agent is given as file.toml or module:name, not {where!r}")
     try:
-        found = getattr(import_module(module), name)
+        agent = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise UsageError(f"{where}: {error}") from None
-    if not isinstance(found, Agent):
-        raise UsageError(f"{where} is no headrace.engine.Agent")
-    return found
+    if not isinstance(agent, Agent):
+        raise UsageError(f"{where} is not a headrace.engine.Agent")
+    return agent
+
+
+def describe_agent(name: str, agent: Agent, efforts: tuple[str, ...] = EFFORTS) -> ModelInfo:
+    """Describe an agent as `GET /api/models` does."""
+    return ModelInfo(
+        name=name,
+        model=name_of(agent.model),
+        tools=list(agent.tools.names),
+        efforts=efforts,
+        is_rehearsal=is_rehearsal(agent.model),
+    )

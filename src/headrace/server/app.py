@@ -1,8 +1,8 @@
-"""The server as an ASGI application: to be run by itself, or mounted into another."""
+"""The server as an ASGI application, to be run by itself or mounted into another."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,25 +19,38 @@ from headrace.server.http.openapi import openapi
 from headrace.server.http.routes.chat import Chat
 from headrace.server.http.routes.conversations import Conversations
 from headrace.server.http.routes.models import Models
-from headrace.server.http.security import Gate
-from headrace.server.http.static_ui import page_routes
-from headrace.server.http_error import JSON, refused
-from headrace.server.metrics import metrics
+from headrace.server.http.security import SecurityMiddleware
+from headrace.server.http.static_ui import ui_routes
+from headrace.server.http_error import JSONResponse, handle_router_error
+from headrace.server.metrics import format_metrics
 from headrace.server.service import Service
 from headrace.server.settings import Settings
+from headrace.server.storage.log import Log
+from headrace.server.storage.store import Store
 
 
 def create_app(
-    agent: Agent | Mapping[str, Agent], *, data: str | Path, address: str = "", **settings: Any
+    agent: Agent | Mapping[str, Agent],
+    *,
+    data: str | Path,
+    address: str = "",
+    log: Log | None = None,
+    store: Store | None = None,
+    **settings: Any,
 ) -> Starlette:
-    """An application that serves an agent, or several by name, the first by default.
+    """Create an application that serves an agent, or several by name; the first is the default.
 
-    `data` is the folder that everything is kept in; `settings` are those of `Settings`. The
-    service is at `app.state.service`. An application that mounts this one enters it as a context
-    in its own lifespan; where it does not, the first request opens it, and nothing drains it.
+    `data` is the folder in which everything is stored; `settings` are the fields of `Settings`.
+    `log` and `store` replace the SQLite storage of runs and conversations; give both or none, since
+    the store commits the end of a log together with its message. The service is at
+    `app.state.service`. An application that mounts this one enters it as a context in its own
+    lifespan; otherwise the first request opens it, and nothing drains it. Raises `UsageError` if
+    another server uses the folder.
     """
     agents = {"default": agent} if isinstance(agent, Agent) else dict(agent)
-    service = Service(agents, Settings(data=Path(data), **settings), address=address)
+    service = Service(
+        agents, Settings(data=Path(data), **settings), address=address, log=log, store=store
+    )
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
@@ -48,14 +61,15 @@ def create_app(
         *Chat(service).routes,
         *Conversations(service).routes,
         *Models(service).routes,
-        *page_routes(),
+        *ui_routes(),
         Route("/healthz", _health),
         Route("/readyz", _readiness(service)),
         Route("/metrics", _metrics(service)),
         Route("/openapi.json", _openapi),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: refused})
-    app.add_middleware(Gate, service=service)
+    handlers: Any = {HTTPException: handle_router_error}
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app.add_middleware(SecurityMiddleware, service=service)
     app.state.service = service
     return app
 
@@ -65,23 +79,26 @@ async def _health(request: Request) -> Response:
 
 
 async def _openapi(request: Request) -> Response:
-    return JSON(openapi(__version__, request.scope.get("root_path", "")))
+    return JSONResponse(openapi(__version__, request.scope.get("root_path", "")))
 
 
-def _metrics(service: Service) -> Any:
-    async def told(request: Request) -> Response:
+_Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def _metrics(service: Service) -> _Endpoint:
+    async def metrics(request: Request) -> Response:
         await service.owner(request)
-        return PlainTextResponse(metrics(service))
+        return PlainTextResponse(format_metrics(service))
 
-    return told
+    return metrics
 
 
-def _readiness(service: Service) -> Any:
-    async def ready(request: Request) -> Response:
+def _readiness(service: Service) -> _Endpoint:
+    async def readiness(request: Request) -> Response:
         is_ready = service.is_ready and not service.runs.is_draining
-        told: dict[str, Any] = {"is_ready": is_ready}
+        body: dict[str, Any] = {"is_ready": is_ready}
         if not service.settings.needs_token:
-            told["live_runs"] = service.runs.count
-        return JSON(told, 200 if is_ready else 503)
+            body["live_runs"] = service.runs.count
+        return JSONResponse(body, 200 if is_ready else 503)
 
-    return ready
+    return readiness

@@ -1,4 +1,4 @@
-"""What goes wrong with a request: an answer that says what to do, and a number to ask about."""
+"""Errors of HTTP requests, and the JSON responses that report them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 
-class Problem(Exception):
-    """A refusal: an answer with a status of 4xx, or of 503 where the server cannot do it now.
-    `code` is for programs, the message for people. One with `retry_after_s` says when to come
-    back."""
+class HTTPError(Exception):
+    """Ends a request with an error response.
+
+    `code` is for programs, `message` for people; `more` are further fields of the response. With
+    `retry_after_s`, the response tells the client when to try again.
+    """
 
     def __init__(self, status: int, code: str, message: str, **more: Any) -> None:
         super().__init__(message)
@@ -24,39 +26,39 @@ class Problem(Exception):
         self.more = more
 
 
-def answer(status: int, code: str, message: str, request_id: str, **more: Any) -> Response:
-    """The body of every error."""
-    body = {"error": {"code": code, "message": message, "request_id": request_id, **more}}
-    reply = JSON(body, status)
-    if "retry_after_s" in more:
-        reply.headers["retry-after"] = str(max(1, math.ceil(more["retry_after_s"])))
-    return reply
-
-
-async def refused(request: Request, error: Exception) -> Response:
-    """What no route takes: in the form of every other error."""
-    assert isinstance(error, HTTPException)
-    code, text = _WORDS.get(error.status_code, ("refused", error.detail))
-    reply = answer(error.status_code, code, text, request.state.request_id)
-    reply.headers.update(error.headers or {})
-    return reply
-
-
-_WORDS = {
-    404: ("not_found", "there is nothing at this address"),
-    405: ("wrong_verb", "this address does not take that verb"),
-}
-
-
-def media_type(header: str) -> str:
-    """What a `Content-Type` names, without its parameters."""
-    return header.partition(";")[0].strip().lower()
-
-
-class JSON(Response):
-    """JSON by msgspec."""
+class JSONResponse(Response):
+    """A JSON response encoded by msgspec."""
 
     media_type = "application/json"
 
     def __init__(self, content: Any, status: int = 200) -> None:
         super().__init__(msgspec.json.encode(content), status)
+
+
+def error_response(status: int, code: str, message: str, request_id: str, **more: Any) -> Response:
+    """Return the response that reports an error."""
+    body = {"error": {"code": code, "message": message, "request_id": request_id, **more}}
+    response = JSONResponse(body, status)
+    if "retry_after_s" in more:
+        response.headers["retry-after"] = str(max(1, math.ceil(more["retry_after_s"])))
+    return response
+
+
+async def handle_router_error(request: Request, error: Exception) -> Response:
+    """Report an error of Starlette's router in the same form as every other error."""
+    assert isinstance(error, HTTPException)
+    code, text = _ROUTER_ERRORS.get(error.status_code, ("refused", error.detail))
+    response = error_response(error.status_code, code, text, request.state.request_id)
+    response.headers.update(error.headers or {})
+    return response
+
+
+_ROUTER_ERRORS = {
+    404: ("not_found", "there is nothing at this address"),
+    405: ("wrong_verb", "this address does not support this method"),
+}
+
+
+def media_type(header: str) -> str:
+    """Return the media type of a `Content-Type` header, without its parameters."""
+    return header.partition(";")[0].strip().lower()

@@ -1,4 +1,4 @@
-"""A server process: it listens, drains when it is told to stop, and says where it is."""
+"""The server process: listens, serves, and drains when it is told to stop."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from headrace.server.service import Service
 
 
 class _Server(uvicorn.Server):
-    """Signals are ours: runs end before connections do."""
+    """Leaves signals to `serve()`, so that runs end before connections do."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises `UsageError` where the place is taken."""
+def open_listener(host: str, port: int) -> socket.socket:
+    """Bind a socket. Raises `UsageError` if the address is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With its protocol: asyncio turns Nagle's delay off only where it is told that this is TCP.
+    # With the protocol: asyncio disables Nagle's algorithm only for sockets that name TCP.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -41,9 +41,9 @@ def listening(host: str, port: int) -> socket.socket:
 async def serve(
     app: Starlette, listener: socket.socket, *, ready: Callable[[], None] | None = None
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain. `ready` is called when requests are taken."""
+    """Serve until SIGTERM or SIGINT, then drain. Calls `ready` when requests are accepted."""
     service: Service = app.state.service
-    _spare_the_collector()
+    _tune_garbage_collector()
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -58,7 +58,7 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
-    watching = asyncio.ensure_future(_started(server, ready))
+    watching = asyncio.ensure_future(_wait_until_started(server, ready))
     waiting = asyncio.ensure_future(stopping.wait())
     await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
     watching.cancel()
@@ -69,15 +69,17 @@ async def serve(
     await serving
 
 
-def _spare_the_collector() -> None:
-    """What a stream makes is freed by counting; the collector would only look at all of it, again
-    and again, while every stream waits."""
+def _tune_garbage_collector() -> None:
+    """Run the garbage collector rarely.
+
+    Streams free their objects by reference counting; a collection would pause all of them.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 10, 10)
 
 
-async def _started(server: uvicorn.Server, ready: Callable[[], None] | None) -> None:
+async def _wait_until_started(server: uvicorn.Server, ready: Callable[[], None] | None) -> None:
     while not server.started:
         await asyncio.sleep(0.01)
     if ready is not None:

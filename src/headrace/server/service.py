@@ -1,4 +1,4 @@
-"""What all routes share: the database, the runs, the agents, and who is asking."""
+"""The service behind the routes: storage, live runs, agents and users."""
 
 from __future__ import annotations
 
@@ -6,42 +6,45 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import msgspec
 from starlette.requests import Request
 
 from headrace.encoders import Effort
 from headrace.engine import Agent
-from headrace.events import Record
-from headrace.server.http_error import Problem
-from headrace.server.protocol import PROTOCOLS
+from headrace.errors import UsageError
+from headrace.server.http_error import HTTPError
 from headrace.server.runs.live_runs import LiveRuns
-from headrace.server.runs.quota import Room
-from headrace.server.runs.recovery import UNSAVED, Recovery, missing
-from headrace.server.runs.stored_frames import pages
+from headrace.server.runs.quota import Quota
+from headrace.server.runs.recovery import Recovery
+from headrace.server.runs.subscription import frames
 from headrace.server.settings import Settings
-from headrace.server.storage.access_tokens import LOCAL, Tokens
+from headrace.server.sse import FrameId
+from headrace.server.storage.access_tokens import LOCAL, AccessTokens
 from headrace.server.storage.data_folder import DataFolder
 from headrace.server.storage.database import Database, StorageFailed
-from headrace.server.storage.log import SQLiteLog
-from headrace.server.storage.store import RunRow, SQLiteStore
+from headrace.server.storage.log import Log, SQLiteLog
+from headrace.server.storage.store import RunRow, SQLiteStore, Store
 
-_TIDY_S = 3600.0
-_MEND_S = 5.0
-# Runs, in one transaction: those that go on wait for it.
-_EXPIRED_AT_ONCE = 16
+_EXPIRE_INTERVAL_S = 3600.0
+_REPAIR_INTERVAL_S = 5.0
+# Live runs wait for the transaction that deletes records, so it is kept short.
+_EXPIRED_PER_TRANSACTION = 16
 _logger = logging.getLogger("headrace.server")
 
 
 def now_ms() -> int:
-    """Milliseconds since the epoch."""
+    """Return the milliseconds since 1970."""
     return int(time.time() * 1000)
 
 
 class Service:
-    """A server without its routes. `open()` recovers what a server before it has left."""
+    """A server without its routes.
+
+    Use it with `async with`, or `open()` and `close()` it. Opening closes the runs that a killed
+    server has left.
+    """
 
     def __init__(
         self,
@@ -50,17 +53,22 @@ class Service:
         *,
         clock: Callable[[], int] = now_ms,
         address: str = "",
+        log: Log | None = None,
+        store: Store | None = None,
     ) -> None:
+        if (log is None) != (store is None):
+            raise UsageError("give both a log and a store, or none of them")
         self.agents = dict(agents)
         self.settings = settings
         self.clock = clock
         self._folder = DataFolder(settings.data, address=address)
         self.database = Database(self._folder.database, is_durable=settings.is_durable)
-        self.store = SQLiteStore(self.database)
-        self.log = SQLiteLog(self.database)
-        self.tokens = Tokens(self.database)
-        self.runs = LiveRuns(self.log, self.store, PROTOCOLS)
-        self.room = Room(settings, self.runs)
+        sqlite_store = SQLiteStore(self.database)
+        self.store: Store = store or sqlite_store
+        self.log: Log = log or SQLiteLog(self.database)
+        self.access_tokens = AccessTokens(self.database)
+        self.runs = LiveRuns(self.log, self.store)
+        self.quota = Quota(settings, self.runs)
         self._recovery = Recovery(self.log, self.store)
         self.is_ready = False
         self._opening: asyncio.Task[None] | None = None
@@ -73,8 +81,10 @@ class Service:
         await self.close()
 
     async def open(self) -> None:
-        """Recover, then be ready. Whoever comes while another opens it waits for that one; what
-        failed is tried again by the next."""
+        """Close the runs of a killed server, then become ready.
+
+        Concurrent calls wait for the same attempt. After an error, the next call tries again.
+        """
         if self._opening is None:
             self._opening = asyncio.create_task(self._open(), name="open")
         opening = self._opening
@@ -88,37 +98,36 @@ class Service:
         for agent in self.agents.values():
             agent.share_connections()
         await self._recovery.recover()
-        chores = ((self.expire, _TIDY_S), (self.mend, _MEND_S))
-        self._chores = [asyncio.create_task(_repeated(*chore)) for chore in chores]
+        chores = ((self.expire, _EXPIRE_INTERVAL_S), (self.repair, _REPAIR_INTERVAL_S))
+        self._chores = [asyncio.create_task(_repeat(*chore)) for chore in chores]
         self.is_ready = True
 
-    async def mend(self) -> int:
-        """Save the answers that could not be saved when they ended. Returns how many."""
-        return await self._recovery.mend(self.room.taken)
+    async def frames(
+        self, run: RunRow, protocol: str, after: FrameId
+    ) -> AsyncIterator[list[bytes]]:
+        """Return batches of the frames after `after`, whether the run is live or over.
 
-    async def kept(self, run: RunRow) -> AsyncGenerator[list[Record], None]:
-        """The records of a run that nobody works at. Where its end could not be written, it is
-        told all the same: `mend` will write the like."""
-        if run.is_live:
-            records = await self.log.read(run.id)
-            yield [*records, *missing(run, records, UNSAVED, "save_failed")]
-            return
-        async with aclosing(pages(self.log, run.id)) as kept:
-            async for page in kept:
-                yield page
+        Raises an `HTTPError` of 410 if they have expired, or if there is no such frame.
+        """
+        await self.quota.wait_for_start(run.id)
+        return await frames(self.runs, self.log, run, protocol, after)
+
+    async def repair(self) -> int:
+        """Save the answers that could not be saved when they ended; return how many."""
+        return await self._recovery.repair(self.quota.active_run_ids)
 
     async def expire(self) -> int:
-        """Forget the records of runs that ended long ago. Returns how many runs."""
+        """Delete the records of runs that ended `keep_logs_s` ago; return how many runs."""
         before_ms = self.clock() - int(self.settings.keep_logs_s * 1000)
         old = await self.store.closed_runs(before_ms)
-        for start in range(0, len(old), _EXPIRED_AT_ONCE):
-            some = old[start : start + _EXPIRED_AT_ONCE]
-            await self.log.delete(some)
-            await self.store.mark_expired(some)
+        for start in range(0, len(old), _EXPIRED_PER_TRANSACTION):
+            chunk = old[start : start + _EXPIRED_PER_TRANSACTION]
+            await self.log.delete(chunk)
+            await self.store.mark_expired(chunk)
         return len(old)
 
     async def close(self) -> None:
-        """Drain, then let go of the folder."""
+        """Drain the live runs, then release the data folder."""
         self.is_ready = False
         for chore in self._chores:
             chore.cancel()
@@ -129,42 +138,48 @@ class Service:
         self._folder.close()
 
     async def owner(self, request: Request) -> str:
-        """Who is asking. Raises a `Problem` of 401 for nobody we know."""
+        """Return the user of a request. Raises an `HTTPError` of 401 for a wrong access token."""
         if not self.settings.needs_token:
             return LOCAL
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        owner = await self.tokens.owner_of(token.strip()) if scheme.lower() == "bearer" else None
+        scheme, _, value = request.headers.get("authorization", "").partition(" ")
+        is_bearer = scheme.lower() == "bearer"
+        owner = await self.access_tokens.owner_of(value.strip()) if is_bearer else None
         if owner is None:
-            raise Problem(401, "no_token", "send Authorization: Bearer with a token of this server")
+            text = "this server requires an access token: send Authorization: Bearer …"
+            raise HTTPError(401, "no_token", text)
         return owner
 
     def agent(self, name: str | None, effort: Effort | None = None) -> tuple[str, Agent]:
-        """The agent of that name, or the first, with that effort. Raises a `Problem` for what
-        there is not."""
+        """Return the agent of this name, or the first one, with this effort.
+
+        Raises an `HTTPError` of 422 if the server does not offer the model or the effort.
+        """
         if name is None:
             name = next(iter(self.agents))
         if name not in self.agents:
-            raise Problem(422, "unknown_model", f"there are {', '.join(self.agents)}")
+            text = f"this server has no such model; it has {', '.join(self.agents)}"
+            raise HTTPError(422, "unknown_model", text)
         if effort is not None and effort not in self.settings.efforts:
-            raise Problem(422, "unknown_effort", f"there are {', '.join(self.settings.efforts)}")
+            text = f"this server allows the efforts {', '.join(self.settings.efforts)}"
+            raise HTTPError(422, "unknown_effort", text)
         return name, _with_effort(self.agents[name], effort)
 
 
 def _with_effort(agent: Agent, effort: Effort | None) -> Agent:
     if effort is None:
         return agent
-    changed = copy.copy(agent)
-    changed.options = msgspec.structs.replace(agent.options, effort=effort)
-    return changed
+    copied = copy.copy(agent)
+    copied.options = msgspec.structs.replace(agent.options, effort=effort)
+    return copied
 
 
-async def _repeated(chore: Callable[[], Awaitable[object]], pause_s: float) -> None:
+async def _repeat(chore: Callable[[], Awaitable[object]], pause_s: float) -> None:
     while True:
         try:
             await chore()
         except StorageFailed as error:
-            _logger.warning("the database does not answer: %s", error)
+            _logger.warning("the database failed: %s", error)
         except Exception:
-            # The edge of a task that must not end: what it has not done it does the next time.
-            _logger.exception("a chore failed")
+            # The task must not end: the next round tries again.
+            _logger.exception("a background task failed")
         await asyncio.sleep(pause_s)

@@ -1,4 +1,4 @@
-"""How a server is set up."""
+"""Settings of a server."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from headrace.encoders.chat.quirks import EFFORTS
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The bounds and places of a server. All of it may be left as it is."""
+    """Settings of a server; each but `data` has a default."""
 
     data: Path
-    """The folder that everything is kept in."""
+    """The folder in which everything is stored."""
     is_durable: bool = False
-    """Wait for the disk at every commit: survives a power cut, and costs most of the speed."""
+    """Wait for the disk at every commit: safe against power cuts, but much slower."""
     needs_token: bool = False
-    """Whether every request must name its user by a token."""
+    """Whether every request must carry an access token, which names its user."""
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
-    """The names under which the server may be reached."""
+    """Host names under which the server may be reached."""
     prefix: str = ""
-    """What a proxy has taken away in front of each path, such as `/chat`."""
+    """The path under which a proxy serves it and which the proxy removes, such as `/chat`."""
     max_body_bytes: int = 1_000_000
-    """The longest body of a request."""
+    """Longest body of a request."""
     max_live_runs: int = 500
-    """Answers that are being written, of all users together."""
+    """Most answers written at once, for all users together."""
     max_live_runs_per_user: int = 20
-    """The same of one user, where there are tokens."""
+    """Most answers written at once for one user, if access tokens are required."""
     asks_per_minute: int = 60
-    """How often one user may ask, where there are tokens; all of it may come at once."""
+    """Most questions of one user per minute, if access tokens are required; bursts are allowed."""
     efforts: tuple[Effort, ...] = EFFORTS
-    """The efforts that a request may ask for."""
+    """Efforts that a request may ask for."""
     heartbeat_s: float = 15.0
-    """How long a stream may be silent before a comment is sent."""
+    """Silence on a stream after which a comment is sent to keep it open."""
     send_timeout_s: float = 30.0
-    """How long a watcher may read nothing before it is let go; it can resume."""
+    """Time after which a client that reads nothing is disconnected; it can resume."""
     drain_s: float = 10.0
-    """How long runs may go on when the server is told to stop."""
+    """Time that live runs get to finish when the server stops."""
     keep_logs_s: float = 7 * 24 * 3600.0
-    """How long the records of a run are kept after its end."""
+    """Time that the records of a run are kept after its end."""

@@ -1,20 +1,21 @@
-"""Frames on the wire: server-sent events, each with the id that a client resumes from."""
+"""Frames as server-sent events, each with the id from which a client can resume."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
 
 import msgspec
 
 from headrace.events import Record
+from headrace.messages import Message
+from headrace.projections.registry import PROTOCOLS
 
 HEARTBEAT = b": \n\n"
-"""A comment: it keeps a connection open, and is no event."""
+"""A comment that keeps the connection open. It is not an event."""
 
 
 class FrameId(msgspec.Struct, frozen=True, order=True, gc=False):
-    """The number of a record, and that of the frame in it."""
+    """Identifies a frame of a run: the number of its record, and its position in that record."""
 
     seq: int
     place: int
@@ -24,10 +25,11 @@ class FrameId(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 START = FrameId(0, 0)
+"""Before the first frame."""
 
 
-def frame_id(text: str) -> FrameId | None:
-    """What a client says it has seen last; None where that is no id of ours."""
+def parse_frame_id(text: str) -> FrameId | None:
+    """Parse the `Last-Event-ID` of a client, such as `12.1`. Return None if it is malformed."""
     seq, dot, place = text.strip().partition(".")
     numbers = (seq, place if dot else "0")
     if not all(part.isascii() and part.isdigit() and len(part) < 19 for part in numbers):
@@ -35,43 +37,41 @@ def frame_id(text: str) -> FrameId | None:
     return FrameId(int(numbers[0]), int(numbers[1]))
 
 
-class Projection(Protocol):
-    """Records in, frames out."""
+class FrameEncoder:
+    """Turns the records of one run into server-sent events of one protocol.
 
-    def feed(self, record: Record) -> list[Any]:
-        """The frames of one record."""
-        ...
+    The same records always give the same bytes. `message` returns the message as far as it is
+    known, if the caller has it, so that it is not folded twice.
+    """
 
-
-class Encoding:
-    """One protocol of one run: the same records give the same bytes, whenever."""
-
-    def __init__(self, projection: Projection, encode: Callable[[Any], bytes]) -> None:
-        self._projection = projection
-        self._encode = encode
+    def __init__(
+        self, protocol: str, event_id: str, message: Callable[[], Message] | None = None
+    ) -> None:
+        package = PROTOCOLS[protocol].load()
+        self._project = package.create_projection(event_id, message).feed
+        self._encode = package.encode_frame
 
     def feed(self, record: Record) -> list[bytes]:
-        """The frames of a record, ready to be sent."""
+        """Return the events of one record, ready to be sent."""
         seq, encode = record.seq, self._encode
         return [
             sse(FrameId(seq, place), encode(frame))
-            for place, frame in enumerate(self._projection.feed(record), 1)
+            for place, frame in enumerate(self._project(record), 1)
         ]
 
 
-def number_of(frame: bytes) -> FrameId:
-    """The id that a frame of ours carries."""
-    seq, _, place = frame[len(_ID) : frame.index(b"\n")].partition(b".")
+def frame_id_of(event: bytes) -> FrameId:
+    """Return the id of an event that `sse()` has made."""
+    seq, _, place = event[len(_ID) : event.index(b"\n")].partition(b".")
     return FrameId(int(seq), int(place))
 
 
 _ID = b"id: "
 
 
-def sse(number: FrameId, payload: bytes) -> bytes:
-    """One event. A payload is JSON or a word, so it has no line end of its own; one that had
-    would become several lines of the same event, and never another event."""
+def sse(frame_id: FrameId, payload: bytes) -> bytes:
+    """Format one event. Line ends in the payload become several `data:` lines of that event."""
     if b"\n" in payload or b"\r" in payload:
         payload = payload.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         payload = b"\ndata: ".join(payload.split(b"\n"))
-    return b"id: %d.%d\ndata: %b\n\n" % (number.seq, number.place, payload)
+    return b"id: %d.%d\ndata: %b\n\n" % (frame_id.seq, frame_id.place, payload)

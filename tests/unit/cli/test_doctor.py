@@ -18,7 +18,6 @@ import pytest
 
 import headrace
 from headrace.cli.commands.doctor import data as doctor_data
-from headrace.cli.commands.doctor import folder_lock as holder
 from headrace.cli.commands.doctor import machine as doctor_machine
 from headrace.cli.commands.doctor import package as doctor_package
 from headrace.cli.commands.doctor import port as doctor_port
@@ -27,7 +26,8 @@ from headrace.cli.commands.doctor.package import extras_of, numbers
 from headrace.cli.main import main
 from headrace.cli.parser import build_parser
 from headrace.providers import CATALOG
-from headrace.server.storage.data_folder import DataFolder
+from headrace.server.storage import data_folder
+from headrace.server.storage.data_folder import DataFolder, Holder, find_holder
 from headrace.server.storage.migrations import MIGRATIONS
 from tests.server.serving import scripted, served
 from tests.unit.cli.folder import TURNS, change, kept
@@ -237,12 +237,12 @@ def test_a_server_elsewhere_is_not_asked(capsys: Capture, tmp_path: Path) -> Non
 def test_without_a_list_of_locks_the_process_is_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holder, "_LOCKS", tmp_path / "none")
+    monkeypatch.setattr(data_folder, "_PROC_LOCKS", tmp_path / "none")
     folder = DataFolder(tmp_path, address="")
     folder.close()
-    assert holder.holding(tmp_path) == (os.getpid(), "")
+    assert find_holder(tmp_path) == Holder(os.getpid())
     (tmp_path / "server.lock").write_text("?")
-    assert holder.holding(tmp_path) is None
+    assert find_holder(tmp_path) is None
 
 
 def test_a_damaged_database_is_broken(capsys: Capture, tmp_path: Path) -> None:

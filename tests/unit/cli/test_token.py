@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.cli.main import main
-from headrace.server.storage.access_tokens import Tokens
+from headrace.server.storage.access_tokens import AccessTokens
 from headrace.server.storage.database import Database
 
 Capture = pytest.CaptureFixture[str]
@@ -23,7 +23,7 @@ def printed(capsys: Capture, data: Path, *words: str) -> str:
 def owner_of(data: Path, token: str) -> Any:
     database = Database(data / "headrace.db")
     try:
-        return asyncio.run(Tokens(database).owner_of(token))
+        return asyncio.run(AccessTokens(database).owner_of(token))
     finally:
         database.close()
 

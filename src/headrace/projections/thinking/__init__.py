@@ -8,7 +8,11 @@ from headrace.projections.thinking.frame import (
     encode_frame,
     frame_type,
 )
-from headrace.projections.thinking.projection import TextShape, ThinkingProjection
+from headrace.projections.thinking.projection import (
+    TextShape,
+    ThinkingProjection,
+    create_projection,
+)
 
 __all__ = [
     "END_OF_FRAMES",
@@ -16,6 +20,7 @@ __all__ = [
     "TextShape",
     "ThinkingFrame",
     "ThinkingProjection",
+    "create_projection",
     "encode_frame",
     "frame_type",
 ]

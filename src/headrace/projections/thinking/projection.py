@@ -35,6 +35,7 @@ from headrace.events import (
     TurnFinished,
     TurnStarted,
 )
+from headrace.messages import Message
 from headrace.projections.ending import GOES_ON, Terminal, ending
 from headrace.projections.thinking.frame import (
     END_OF_FRAMES,
@@ -369,3 +370,10 @@ _HANDLERS: dict[type, _Handler] = {
     RunFailed: ThinkingProjection._run_ended,
     RunClosed: ThinkingProjection._run_closed,
 }
+
+
+def create_projection(
+    event_id: str | None = None, message: Callable[[], Message] | None = None
+) -> ThinkingProjection:
+    """Create the projection of one run; see `headrace.projections.registry`."""
+    return ThinkingProjection()

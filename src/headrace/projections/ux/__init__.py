@@ -4,7 +4,7 @@ becomes."""
 from headrace.projections.ux.event import to_event
 from headrace.projections.ux.frame import UXFrame, decode_frame, encode_frame, frame_type
 from headrace.projections.ux.frame_fold import FrameFold, fold_frames
-from headrace.projections.ux.projection import UXProjection
+from headrace.projections.ux.projection import UXProjection, create_projection
 from headrace.projections.ux.segment import MessageEvent, Segment
 from headrace.projections.ux.tool_kind import TOOL_FRAME_TYPES
 
@@ -15,6 +15,7 @@ __all__ = [
     "TOOL_FRAME_TYPES",
     "UXFrame",
     "UXProjection",
+    "create_projection",
     "decode_frame",
     "encode_frame",
     "fold_frames",

@@ -409,3 +409,10 @@ _HANDLERS: dict[type, _Handler] = {
     ev.RunFailed: UXProjection._run_ended,
     ev.RunClosed: UXProjection._run_closed,
 }
+
+
+def create_projection(
+    event_id: str | None = None, message: Callable[[], Message] | None = None
+) -> UXProjection:
+    """Create the projection of one run; see `headrace.projections.registry`."""
+    return UXProjection(event_id, message=message)

@@ -1,4 +1,4 @@
-"""A stream of frames as an answer: written by hand, since it is the hot path of the server."""
+"""A response that streams frames. It speaks ASGI directly, since it is the server's hot path."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 ]
-# The server waits for a client that reads nothing when about as much lies in its buffer, so
-# with one piece more this is what a client can hold.
-_MAX_PIECE_BYTES = 65_536
+# The ASGI server stops reading from us when about as much is in its buffer, so a client that
+# reads nothing holds at most twice this size.
+_MAX_CHUNK_BYTES = 65_536
 
 
 STREAM = "headrace.stream"
-"""Where a request's state has a stream that is to be sent."""
+"""Key of the request state for a stream that `SecurityMiddleware` sends."""
 
 
-class StreamedResponse(Response):
-    """An answer that the gate sends. A stream lasts, and each of the frames in which routing
-    called it would last as long: they are left first."""
+class DeferredStream(Response):
+    """Hands an `EventStream` to `SecurityMiddleware`, which sends it after routing has returned.
+
+    Sent from inside the router, a long stream would keep all stack frames of the routing alive.
+    """
 
     def __init__(self, stream: EventStream) -> None:
         self._stream = stream
@@ -38,8 +40,10 @@ class StreamedResponse(Response):
 
 
 class EventStream:
-    """Sends batches of frames as they come. The watcher leaves when its client does, or when
-    it reads nothing for too long; the run goes on."""
+    """Sends batches of frames as they come.
+
+    It ends when the client disconnects, or reads nothing for `send_timeout_s`. The run goes on.
+    """
 
     def __init__(
         self,
@@ -55,43 +59,43 @@ class EventStream:
         self._headers = [*_HEADERS, *(headers or [])]
         self._sending_since_s: float | None = None
         self._sent_at_s = 0.0
-        self._watch: asyncio.TimerHandle | None = None
-        self._beat: asyncio.Task[None] | None = None
-        self._is_deaf = False
-        self._is_let_go = False
-        self._is_over = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._heartbeat: asyncio.Task[None] | None = None
+        self._is_stuck = False
+        self._is_cancelled = False
+        self._is_done = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.current_task()
         assert sending is not None
-        leaving: asyncio.Task[None] | None = None
+        disconnect: asyncio.Task[None] | None = None
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self._headers})
-            leaving = asyncio.ensure_future(_left(receive))
-            leaving.add_done_callback(lambda _: self._let_go(sending))
+            disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
+            disconnect.add_done_callback(lambda _: self._cancel(sending))
             self._sent_at_s = asyncio.get_running_loop().time()
-            self._look(sending, send)
+            self._check_client(sending, send)
             await self._send_all(send)
         except asyncio.CancelledError:
-            # By ourselves, or by the server that stops.
-            if not self._is_let_go or sending.uncancel() > 0:
+            # Cancelled by ourselves, or by a server that stops.
+            if not self._is_cancelled or sending.uncancel() > 0:
                 raise
         finally:
-            self._is_over = True
-            await self._end(leaving)
-        if self._is_deaf:
-            await _hang_up(receive)
+            self._is_done = True
+            await self._end(disconnect)
+        if self._is_stuck:
+            await _abort_connection(receive)
 
-    def _let_go(self, sending: asyncio.Task[Any]) -> None:
-        """Send no more: the client is gone, or reads nothing."""
-        if not self._is_over and not self._is_let_go:
-            self._is_let_go = True
+    def _cancel(self, sending: asyncio.Task[Any]) -> None:
+        """Stop sending: the client is gone, or reads nothing."""
+        if not self._is_done and not self._is_cancelled:
+            self._is_cancelled = True
             sending.cancel()
 
-    async def _end(self, leaving: asyncio.Task[None] | None) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
-        ending = [task for task in (leaving, self._beat) if task is not None]
+    async def _end(self, disconnect: asyncio.Task[None] | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        ending = [task for task in (disconnect, self._heartbeat) if task is not None]
         for task in ending:
             task.cancel()
         if ending:
@@ -101,24 +105,24 @@ class EventStream:
             await close()
 
     async def _send_all(self, send: Send) -> None:
-        # A client that is gone is let go: it can come back.
+        # The client has disconnected; it can resume.
         with suppress(OSError):
             async for batch in self._frames:
                 data = batch[0] if len(batch) == 1 else b"".join(batch)
-                # A heartbeat stands between batches, and never between the pieces of one.
-                if self._beat is not None:
-                    await self._beaten()
-                if len(data) <= _MAX_PIECE_BYTES:
+                # A heartbeat may stand between batches, never inside one.
+                if self._heartbeat is not None:
+                    await self._finish_heartbeat()
+                if len(data) <= _MAX_CHUNK_BYTES:
                     await self._send(send, data)
                     continue
-                for start in range(0, len(data), _MAX_PIECE_BYTES):
-                    await self._send(send, data[start : start + _MAX_PIECE_BYTES])
-            await self._beaten()
+                for start in range(0, len(data), _MAX_CHUNK_BYTES):
+                    await self._send(send, data[start : start + _MAX_CHUNK_BYTES])
+            await self._finish_heartbeat()
             await self._send(send, b"", more=False)
 
-    async def _beaten(self) -> None:
-        """Until a heartbeat that is on its way is out."""
-        beat, self._beat = self._beat, None
+    async def _finish_heartbeat(self) -> None:
+        """Wait until a heartbeat that is being sent is out."""
+        beat, self._heartbeat = self._heartbeat, None
         if beat is not None:
             await beat
 
@@ -128,14 +132,16 @@ class EventStream:
         await send({"type": "http.response.body", "body": data, "more_body": more})
         self._sending_since_s, self._sent_at_s = None, time()
 
-    def _look(self, sending: asyncio.Task[Any], send: Send) -> None:
-        """Whether the client reads, and whether it should hear from us. One timer looks now and
-        then: one for each frame would cost as much as sending it."""
+    def _check_client(self, sending: asyncio.Task[Any], send: Send) -> None:
+        """Check whether the client reads, and whether a heartbeat is due.
+
+        One timer runs now and then: a timeout for each frame would cost as much as sending it.
+        """
         loop = asyncio.get_running_loop()
         now, since = loop.time(), self._sending_since_s
         if since is not None and now >= since + self._send_timeout_s:
-            self._is_deaf = True
-            self._let_go(sending)
+            self._is_stuck = True
+            self._cancel(sending)
             return
         due = now + min(self._heartbeat_s, self._send_timeout_s)
         if since is not None:
@@ -143,24 +149,26 @@ class EventStream:
         elif now < self._sent_at_s + self._heartbeat_s:
             due = min(due, self._sent_at_s + self._heartbeat_s)
         else:
-            self._beat = asyncio.ensure_future(self._send(send, HEARTBEAT))
-        self._watch = loop.call_at(due, self._look, sending, send)
+            self._heartbeat = asyncio.ensure_future(self._send(send, HEARTBEAT))
+        self._timer = loop.call_at(due, self._check_client, sending, send)
 
 
-async def _left(receive: Receive) -> None:
-    """Until the client is gone."""
+async def _wait_for_disconnect(receive: Receive) -> None:
+    """Return when the client has disconnected."""
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             return
 
 
-async def _hang_up(receive: Receive) -> None:
-    """Drop the connection of a client that does not read. ASGI has no word for that, and a
-    server that is left alone with it waits until all has been read: so the server's own
-    transport is asked, where there is one (uvicorn, 2026-11-15)."""
+async def _abort_connection(receive: Receive) -> None:
+    """Drop the connection of a client that does not read.
+
+    ASGI has no message for this, and the server would wait until everything has been read. So the
+    transport of uvicorn (2026-11-15) is used, if there is one.
+    """
     transport = getattr(getattr(receive, "__self__", None), "transport", None)
     abort = getattr(transport, "abort", None)
     if abort is not None:
         abort()
-        await _left(receive)
+        await _wait_for_disconnect(receive)

@@ -1,4 +1,4 @@
-"""The page: the built web UI that the package carries, as static files."""
+"""Routes of the web UI, which the package contains as static files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-STATIC: Final = Path(__file__).parent / "static"
+STATIC: Final = Path(__file__).parents[1] / "static"
 _HASHED: Final = re.compile(r"-[A-Z0-9]{8}\.\w+$")
 _MISSING = "The web UI is not built here: run `make web`, or install a wheel.\n"
 
 
 class _Assets(StaticFiles):
-    """Built files. Those with a hash in their name never change; the others are asked again."""
+    """Static files. Those with a hash in their name never change; the others are revalidated."""
 
     def file_response(self, full_path: object, *rest: object, **more: object) -> Response:
         response: Response = super().file_response(full_path, *rest, **more)  # type: ignore[arg-type]
@@ -28,14 +28,13 @@ class _Assets(StaticFiles):
         return response
 
 
-def page_routes() -> list[BaseRoute]:
-    """The page itself, and what it loads. All of its addresses are relative, so that it works
-    under any prefix."""
+def ui_routes() -> list[BaseRoute]:
+    """Return the routes of the UI. Its addresses are relative, so it works under any prefix."""
     assets = _Assets(directory=STATIC, check_dir=False)
-    return [Route("/", _page), Mount("/static", assets, name="static")]
+    return [Route("/", _index), Mount("/static", assets, name="static")]
 
 
-async def _page(request: Request) -> Response:
+async def _index(request: Request) -> Response:
     index = STATIC / "index.html"
     if not index.is_file():
         return PlainTextResponse(_MISSING, 503)

@@ -1,104 +1,181 @@
-"""The frames of one run in one protocol, made once and read by any number of watchers."""
+"""The live frames of one run in one protocol: encoded once, read by any number of subscriptions."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Self
 
 from headrace.events import Record
-from headrace.server.runs.stored_frames import Past
-from headrace.server.runs.subscription import Watch
-from headrace.server.sse import START, Encoding, FrameId, number_of
+from headrace.server.runs.replay import Replay
+from headrace.server.sse import START, FrameEncoder, FrameId, frame_id_of
 
-PastOf: TypeAlias = Callable[[FrameId, FrameId], Past]
-"""The frames between two of a run, the latter included, made again from its log."""
-
-MAX_KEPT_BYTES = 262_144
-"""What is kept for watchers that are slow, all of them together."""
+MAX_BUFFER_BYTES = 262_144
+"""Most bytes kept for slow subscriptions, all of them together."""
 _SPARE_BYTES = 1_024
-"""What is kept when everybody has it, for those who lost their connection just now."""
+"""Bytes kept after everybody has read them, for clients that reconnect at once."""
 
 
 class Broadcast:
-    """Grows at one end while the run goes on, and at the other lets go of what every watcher
-    has taken. One that is slow holds up nobody: what is gone when it comes, it gets from the
-    log."""
+    """A buffer of frames that grows with the run and is trimmed when all have read.
 
-    def __init__(self, encoding: Encoding, past: PastOf, gone: bytes | None = None) -> None:
-        self.past = past
+    A slow subscription delays nobody: frames that were trimmed before it has read them are made
+    again from the log. Without an `encoder`, encoding begins with the first subscription that has
+    replayed the log up to the present.
+    """
+
+    def __init__(
+        self, open_replay: Callable[[FrameId], Replay], encoder: FrameEncoder | None = None
+    ) -> None:
+        self.open_replay = open_replay
+        """Returns the frames after a given one, made from the log."""
         self.is_closed = False
-        self._encoding = encoding
+        self._encoder = encoder
         self._frames: list[bytes] = []
-        self.kept_bytes = 0
-        """Of the frames that are here."""
+        self.buffered_bytes = 0
         self._first = 0
-        """The place of the first frame that is kept."""
-        self._gone = gone
-        """The last frame that is not."""
-        self._watches: list[Watch] = []
+        """Position of the first buffered frame."""
+        self._trimmed: bytes | None = None
+        """The last frame before those that are buffered."""
+        self._subscriptions: list[Subscription] = []
 
     def feed(self, records: Sequence[Record]) -> None:
-        """Records have been logged."""
+        """Encode records that have been logged, and wake the subscriptions."""
+        if self._encoder is None:
+            return
         for record in records:
-            for frame in self._encoding.feed(record):
+            for frame in self._encoder.feed(record):
                 self._frames.append(frame)
-                self.kept_bytes += len(frame)
-        if self.kept_bytes > 2 * _SPARE_BYTES:
+                self.buffered_bytes += len(frame)
+        if self.buffered_bytes > 2 * _SPARE_BYTES:
             self._trim()
         self._wake()
 
     def close(self) -> None:
-        """Nothing comes any more."""
+        """End the subscriptions after the frames that are there."""
         self.is_closed = True
         self._wake()
 
-    def watch(self, after: FrameId) -> Watch:
-        """The frames behind this one: those that are there at once, the others as they come."""
-        watch = Watch(self, after)
-        self._watches.append(watch)
-        return watch
+    def subscribe(self, after: FrameId) -> Subscription:
+        """Return the frames after this one: the existing ones at once, the others as they come."""
+        return Subscription(self, after)
 
-    def leave(self, watch: Watch) -> None:
-        """It takes nothing any more."""
-        if watch in self._watches:
-            self._watches.remove(watch)
+    def position_after(self, after: FrameId) -> int | None:
+        """Return the position after a frame, or None if the next frame is not buffered."""
+        if self._encoder is None or after < self._last_trimmed:
+            return None
+        return self.end - sum(frame_id_of(frame) > after for frame in self._frames)
 
-    # -- places
+    def join_after(self, replay: Replay) -> int:
+        """Return the position after a replay that has reached the present."""
+        if self._encoder is None:
+            self._encoder, self._trimmed = replay.encoder, replay.newest
+        return self.end
 
     @property
     def end(self) -> int:
-        """The place behind the newest frame."""
+        """Position after the newest frame."""
         return self._first + len(self._frames)
 
     @property
-    def last(self) -> FrameId:
-        """The newest frame."""
-        newest = self._frames[-1] if self._frames else self._gone
-        return START if newest is None else number_of(newest)
+    def _last_trimmed(self) -> FrameId:
+        return START if self._trimmed is None else frame_id_of(self._trimmed)
 
-    def behind(self, after: FrameId) -> int | None:
-        """The place behind a frame; None where frames behind it are gone."""
-        if self._gone is not None and after < number_of(self._gone):
-            return None
-        return self.end - sum(number_of(frame) > after for frame in self._frames)
+    def read(self, position: int) -> list[bytes] | None:
+        """Return the frames from a position on, or None if some of them were trimmed."""
+        return None if position < self._first else self._frames[position - self._first :]
 
-    def taken(self, place: int) -> list[bytes] | None:
-        """The frames from there on; None where some of them are gone."""
-        return None if place < self._first else self._frames[place - self._first :]
+    def add(self, subscription: Subscription) -> None:
+        """Buffer frames for this subscription."""
+        self._subscriptions.append(subscription)
+
+    def remove(self, subscription: Subscription) -> None:
+        """Buffer nothing more for this subscription."""
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)
 
     def _trim(self) -> None:
-        """Let go of what all have taken, and of more where one is too far behind."""
-        taken = min((watch.place for watch in self._watches), default=self.end) - self._first
-        gone, left = 0, self.kept_bytes
+        """Drop frames that all have read, and more if a subscription is too far behind."""
+        positions = (subscription.position for subscription in self._subscriptions)
+        read = min(positions, default=self.end) - self._first
+        dropped, left = 0, self.buffered_bytes
         for number, frame in enumerate(self._frames):
-            if left <= (_SPARE_BYTES if number < taken else MAX_KEPT_BYTES):
+            if left <= (_SPARE_BYTES if number < read else MAX_BUFFER_BYTES):
                 break
-            gone, left = number + 1, left - len(frame)
-        if gone:
-            self._gone, self.kept_bytes = self._frames[gone - 1], left
-            self._first += gone
-            del self._frames[:gone]
+            dropped, left = number + 1, left - len(frame)
+        if dropped:
+            self._trimmed, self.buffered_bytes = self._frames[dropped - 1], left
+            self._first += dropped
+            del self._frames[:dropped]
 
     def _wake(self) -> None:
-        for watch in self._watches:
-            watch.wake()
+        for subscription in self._subscriptions:
+            subscription.wake()
+
+
+class Subscription:
+    """Iterates once over batches of frames of a broadcast; `aclose()` ends it early.
+
+    Frames that are not buffered come from the log, until the present is reached.
+    """
+
+    __slots__ = ("_after", "_broadcast", "_news", "_replay", "position")
+
+    def __init__(self, broadcast: Broadcast, after: FrameId) -> None:
+        self._broadcast = broadcast
+        self._after: FrameId | bytes = after
+        self._news: asyncio.Future[None] | None = None
+        self._replay: Replay | None = None
+        self.position = 0
+        """Position of the next frame; earlier ones are not needed any more."""
+        self._find_position(after)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> list[bytes]:
+        broadcast = self._broadcast
+        while True:
+            if self._replay is not None:
+                if frames := await anext(self._replay, None):
+                    self._after = frames[-1]
+                    return frames
+                self._join(broadcast.join_after(self._replay))
+                self._replay = None
+            frames = broadcast.read(self.position)
+            if frames:
+                self.position += len(frames)
+                self._after = frames[-1]
+                return frames
+            if frames is None:
+                broadcast.remove(self)
+                after = self._after
+                self._find_position(after if isinstance(after, FrameId) else frame_id_of(after))
+            elif broadcast.is_closed:
+                broadcast.remove(self)
+                raise StopAsyncIteration
+            else:
+                self._news = asyncio.get_running_loop().create_future()
+                await self._news
+
+    async def aclose(self) -> None:
+        """Leave the broadcast."""
+        self._broadcast.remove(self)
+        if self._replay is not None:
+            await self._replay.aclose()
+
+    def wake(self) -> None:
+        """Read on: there are new frames, or the broadcast was closed."""
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    def _find_position(self, after: FrameId) -> None:
+        position = self._broadcast.position_after(after)
+        if position is None:
+            self._replay = self._broadcast.open_replay(after)
+        else:
+            self._join(position)
+
+    def _join(self, position: int) -> None:
+        self.position = position
+        self._broadcast.add(self)

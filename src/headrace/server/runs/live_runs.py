@@ -1,23 +1,22 @@
-"""Live runs: they belong to the server. Watchers come and go, the run goes on, is logged record
-by record, and is committed once, at its end."""
+"""Runs that are going on. They belong to the server: clients come and go, each record is logged,
+and the answer is committed once, at the end."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 from headrace.engine import Agent, Run
 from headrace.errors import HeadraceError, UsageError
 from headrace.events import Record, RunClosed, RunFailed
 from headrace.messages import Message
-from headrace.server.protocol import Protocols
-from headrace.server.runs.broadcast import Broadcast
+from headrace.server.runs.broadcast import Broadcast, Subscription
 from headrace.server.runs.recovery import INTERRUPTED, Recovery
-from headrace.server.runs.stored_frames import Past, pages
-from headrace.server.sse import Encoding, FrameId
+from headrace.server.runs.replay import Replay, read_pages
+from headrace.server.sse import FrameEncoder, FrameId
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
@@ -26,7 +25,7 @@ _logger = logging.getLogger("headrace.server")
 
 
 class _Sink:
-    """The log of one run, as the engine sees it."""
+    """The log of one run, as the engine expects it."""
 
     def __init__(self, log: Log, run_id: str) -> None:
         self._log = log
@@ -39,152 +38,131 @@ class _Sink:
 
 
 class LiveRun:
-    """One run that is going on, and those who watch it. What has been shown is in the log and
-    nowhere else."""
+    """One run that is going on, and its subscriptions."""
 
-    def __init__(self, row: RunRow, run: Run, log: Log, protocols: Protocols) -> None:
+    def __init__(self, row: RunRow, run: Run, log: Log) -> None:
         self.row = row
         self.run = run
         self._log = log
-        self._protocols = protocols
         self._broadcasts: dict[str, Broadcast] = {}
-        self._shown = 0
-        self._is_over = False
+        self._last_seq = 0
+        """Number of the last logged record."""
         self.task: asyncio.Task[None] | None = None
-        run.hand_to(self.show)
+        run.hand_to(self.publish)
 
-    def watch(self, protocol: str, after: FrameId) -> AsyncIterator[list[bytes]]:
-        """The frames behind `after`, until the run is closed."""
+    def subscribe(self, protocol: str, after: FrameId) -> Subscription:
+        """Return the frames after `after`, until the run is closed."""
         broadcast = self._broadcasts.get(protocol)
-        if broadcast is None and self._shown:
-            return self._joined(protocol, after)
         if broadcast is None:
-            broadcast = self._begun(protocol, self._encoding(protocol))
-        return broadcast.watch(after)
+            # A protocol that nobody has read so far begins with a replay of the log.
+            encoder = None if self._last_seq else self._new_encoder(protocol)
+            broadcast = Broadcast(partial(self._open_replay, protocol), encoder)
+            self._broadcasts[protocol] = broadcast
+        return broadcast.subscribe(after)
 
-    def has_shown(self, frame: FrameId) -> bool:
-        """Whether its record is one that a watcher can have seen."""
-        return frame.seq <= self._shown
+    def has_logged(self, frame: FrameId) -> bool:
+        """Return whether the record of this frame is logged, so that a client can know it."""
+        return frame.seq <= self._last_seq
 
-    async def _joined(self, protocol: str, after: FrameId) -> AsyncGenerator[list[bytes], None]:
-        """The same in a protocol that nobody has watched in so far."""
-        encoding = self._encoding(protocol)
-        past = Past(pages(self._log, self.row.id, lambda: self._shown), encoding)
-        async for _ in past:
-            pass
-        broadcast = self._broadcasts.get(protocol) or self._begun(protocol, encoding, past.newest)
-        async with aclosing(broadcast.watch(after)) as watch:
-            async for frames in watch:
-                yield frames
-
-    def _begun(self, protocol: str, encoding: Encoding, gone: bytes | None = None) -> Broadcast:
-        broadcast = Broadcast(encoding, partial(self._past, protocol), gone)
-        self._broadcasts[protocol] = broadcast
-        if self._is_over:
-            broadcast.close()
-        return broadcast
-
-    def _encoding(self, protocol: str) -> Encoding:
-        return self._protocols[protocol](self.row, self._told)
-
-    def _told(self) -> Message:
-        """What the run itself has folded need not be folded again."""
-        return self.run.message
-
-    def _past(self, protocol: str, after: FrameId, last: FrameId) -> Past:
-        """The frames between these two, the latter included."""
-        records = pages(self._log, self.row.id, lambda: last.seq)
-        return Past(records, self._encoding(protocol), after)
-
-    def show(self, records: Sequence[Record]) -> None:
-        """Records are in the log."""
+    def publish(self, records: Sequence[Record]) -> None:
+        """Send records that have been logged to the subscriptions."""
         if not records:
             return
-        self._shown = records[-1].seq
+        self._last_seq = records[-1].seq
         for protocol, broadcast in list(self._broadcasts.items()):
             try:
                 broadcast.feed(records)
             except Exception:
-                # The edge of the run: what cannot be shown ends those who watch it, not the run.
+                # A projection that fails ends its subscriptions, but never the run.
                 _logger.exception("run %s cannot be shown as %s", self.row.id, protocol)
                 self._broadcasts.pop(protocol).close()
 
     def close(self) -> None:
-        """The last record has been shown."""
-        self._is_over = True
+        """End the subscriptions after the last record."""
         for broadcast in self._broadcasts.values():
             broadcast.close()
-        # Each knows its run: what is over must not hold itself.
+        # They refer to this object: without the cycle, it is freed at once.
         self._broadcasts = {}
+
+    def _open_replay(self, protocol: str, after: FrameId) -> Replay:
+        pages = read_pages(self._log, self.row.id, lambda: self._last_seq)
+        return Replay(pages, self._new_encoder(protocol), after)
+
+    def _new_encoder(self, protocol: str) -> FrameEncoder:
+        return FrameEncoder(protocol, self.row.message_id, self._message)
+
+    def _message(self) -> Message:
+        return self.run.message
 
 
 class LiveRuns:
-    """All runs of this server."""
+    """All live runs of this server."""
 
-    def __init__(self, log: Log, store: Store, protocols: Protocols) -> None:
+    def __init__(self, log: Log, store: Store) -> None:
         self._log = log
         self._store = store
-        self._protocols = protocols
         self._recovery = Recovery(log, store)
         self._live: dict[str, LiveRun] = {}
         self._is_draining = False
-        self.begun = 0
-        """Runs that this server has begun."""
+        self.total = 0
+        """Number of runs that this server has started."""
 
     @property
     def count(self) -> int:
-        """How many are going on."""
+        """Number of live runs."""
         return len(self._live)
 
     @property
-    def ids(self) -> list[str]:
-        """The events that are being written."""
-        return list(self._live)
+    def rows(self) -> list[RunRow]:
+        """The live runs as the store knows them."""
+        return [live.row for live in self._live.values()]
 
     @property
     def is_draining(self) -> bool:
-        """Whether no new ones are taken."""
+        """Whether new runs are refused because the server stops."""
         return self._is_draining
 
     async def begin(self, row: RunRow, agent: Agent, history: Sequence[Message]) -> LiveRun | None:
-        """Begin to work at a run that the store knows. Its last message is what is asked. None
-        where the server began to stop in between: the run is over then, and says so."""
+        """Start a run that the store has begun; the last message of `history` is the question.
+
+        Returns None if the server is stopping: the run is then closed as interrupted.
+        """
         if self._is_draining:
-            await self._recovery.end(row, INTERRUPTED)
+            await self._recovery.close(row, INTERRUPTED)
             return None
-        *earlier, asked = history
+        *earlier, question = history
         try:
-            run = agent.run(asked, earlier, run_id=row.id, sink=_Sink(self._log, row.id))
+            run = agent.run(question, earlier, run_id=row.id, sink=_Sink(self._log, row.id))
         except UsageError as error:
-            failure = RunFailed(category="invalid_request", message=str(error))
-            await self._recovery.end(row, failure, "interrupted")
+            error_event = RunFailed(category="invalid_request", message=str(error))
+            await self._recovery.close(row, error_event, "interrupted")
             raise
-        self.begun += 1
-        live = LiveRun(row, run, self._log, self._protocols)
+        self.total += 1
+        live = LiveRun(row, run, self._log)
         self._live[row.message_id] = live
-        live.task = asyncio.create_task(self._play(live), name=f"live {row.id}")
+        live.task = asyncio.create_task(self._execute(live), name=f"live {row.id}")
         return live
 
     def get(self, message_id: str) -> LiveRun | None:
-        """The run whose event this is, if it goes on."""
+        """Return the run that writes this message, or None if it is not live."""
         return self._live.get(message_id)
 
     def cancel(self, message_id: str) -> bool:
-        """Ask a run to end. False where there is none any more."""
+        """Cancel a run. Return False if it is not live."""
         live = self._live.get(message_id)
         if live is None:
             return False
-        live.run.cancel("cancelled by a person")
+        live.run.cancel("cancelled by the user")
         return True
 
     async def stop(self, message_id: str, grace_s: float) -> None:
-        """Ask a run to end and wait until it is closed, but no longer than so."""
+        """Cancel a run and wait until it is closed, at most `grace_s`."""
         live = self._live.get(message_id)
         if live is not None and live.task is not None and self.cancel(message_id):
             await asyncio.wait([live.task], timeout=grace_s)
 
     async def drain(self, grace_s: float) -> None:
-        """Take no new runs, give those that go on their time, then end them."""
+        """Refuse new runs, let the live ones finish for `grace_s`, then interrupt them."""
         self._is_draining = True
         tasks = [live.task for live in self._live.values() if live.task is not None]
         if tasks:
@@ -195,9 +173,9 @@ class LiveRuns:
         if tasks:
             await asyncio.wait(tasks, timeout=grace_s)
 
-    async def _play(self, live: LiveRun) -> None:
+    async def _execute(self, live: LiveRun) -> None:
         try:
-            # What middleware raises at the very end is told by the run's own records.
+            # An error that middleware raises at the very end is in the run's records too.
             with suppress(HeadraceError):
                 async with live.run as run:
                     await run.wait()
@@ -207,18 +185,18 @@ class LiveRuns:
             self._live.pop(live.row.message_id, None)
 
     async def _close(self, live: LiveRun) -> None:
-        """Commit the message and the last record as one; say so where it cannot be."""
+        """Commit the answer together with the last record, which tells whether that worked."""
         last = live.run.records[-1]
-        closing = Record(last.seq + 1, last.at_ms, _closed(live.row, last))
+        closing = Record(last.seq + 1, last.at_ms, _closing_event(live.row, last))
         try:
             await self._store.commit(live.row, live.run.message, [closing])
         except StorageFailed:
             closing = Record(last.seq + 1, last.at_ms, RunClosed("save_failed"))
             with suppress(StorageFailed):
                 await self._log.append(live.row.id, [closing])
-        live.show([closing])
+        live.publish([closing])
 
 
-def _closed(row: RunRow, last: Record) -> RunClosed:
+def _closing_event(row: RunRow, last: Record) -> RunClosed:
     is_interrupted = isinstance(last.event, RunFailed) and last.event.category == "interrupted"
     return RunClosed("interrupted" if is_interrupted else "committed", row.message_id)

@@ -1,4 +1,4 @@
-"""Room: how much of the server one user, and all of them together, may take."""
+"""Quotas: how many requests and live runs one user, and all users together, may have."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from headrace.server.http_error import Problem
+from headrace.server.http_error import HTTPError
 from headrace.server.runs.live_runs import LiveRuns
 from headrace.server.settings import Settings
-from headrace.server.storage.store import RunRow
 
 _MAX_BUCKETS = 10_000
 
 
 class Bucket:
-    """Fills by itself, up to a minute's worth; each request takes one out."""
+    """A rate limit: refills continuously up to a minute's worth; each request takes one."""
 
     def __init__(self, per_minute: int, now_s: float) -> None:
         self._per_minute = per_minute
@@ -26,7 +25,7 @@ class Bucket:
         self._at_s = now_s
 
     def take(self, now_s: float) -> float:
-        """Zero where there was one to take, else the seconds until there will be."""
+        """Take one and return 0, or return the seconds until there will be one."""
         gained = (now_s - self._at_s) * self._per_minute / 60
         self._level = min(self._per_minute, self._level + gained)
         self._at_s = now_s
@@ -36,22 +35,21 @@ class Bucket:
         return (1 - self._level) * 60 / self._per_minute
 
     def is_full(self, now_s: float) -> bool:
-        """Whether nothing is lost when it is forgotten."""
+        """Return whether the bucket has refilled, so that it can be dropped."""
         return now_s - self._at_s >= 60
 
 
-class _Beginning(NamedTuple):
-    """A run that is about to begin."""
-
+class _Reservation(NamedTuple):
     owner: str
     is_over: asyncio.Event
 
 
-class Room:
-    """Asked before each run begins. It counts runs that are about to begin as well, so that many
-    requests at once get no more than one after the other would.
+class Quota:
+    """Limits the live runs and the request rate.
 
-    The limits of a user hold where there are tokens, and thus users."""
+    Runs that are about to start count as well, so that many requests at once get no more than one
+    after another would. The limits per user apply only if access tokens are required.
+    """
 
     def __init__(
         self, settings: Settings, runs: LiveRuns, clock: Callable[[], float] = time.monotonic
@@ -60,59 +58,56 @@ class Room:
         self._runs = runs
         self._clock = clock
         self._buckets: dict[str, Bucket] = {}
-        self._beginning: dict[str, _Beginning] = {}
+        self._reservations: dict[str, _Reservation] = {}
 
-    def taken(self) -> set[str]:
-        """The runs that somebody works at, or is about to."""
-        return {*self._beginning, *(row.id for row in self._live())}
+    def active_run_ids(self) -> set[str]:
+        """Return the ids of the runs that are live or about to start."""
+        return {*self._reservations, *(row.id for row in self._runs.rows)}
 
-    def admit(self, owner: str) -> None:
-        """Count a request. Raises a `Problem` of 429 for one too many in a minute."""
+    def count_request(self, owner: str) -> None:
+        """Count a request. Raises an `HTTPError` of 429 if the user sends too many per minute."""
         per_minute = self._settings.asks_per_minute
         if not self._settings.needs_token:
             return
         now_s = self._clock()
         if len(self._buckets) >= _MAX_BUCKETS:
-            self._forget(now_s)
+            self._drop_full_buckets(now_s)
         bucket = self._buckets.setdefault(owner, Bucket(per_minute, now_s))
         wait_s = bucket.take(now_s)
         if wait_s:
-            text = f"a user may ask {per_minute} times a minute: wait"
-            raise Problem(429, "too_many_requests", text, retry_after_s=wait_s)
+            text = f"too many questions: a user may ask {per_minute} per minute"
+            raise HTTPError(429, "too_many_requests", text, retry_after_s=wait_s)
 
     @contextmanager
-    def place(self, owner: str, run_id: str) -> Generator[None, None, None]:
-        """A place for a run that begins. Raises a `Problem` of 429 where there is none."""
-        self._check(owner)
-        beginning = self._beginning[run_id] = _Beginning(owner, asyncio.Event())
+    def reserve(self, owner: str, run_id: str) -> Generator[None, None, None]:
+        """Reserve a place for a run while it starts. Raises an `HTTPError` of 429 if there is none."""
+        self._check_live_runs(owner)
+        reservation = self._reservations[run_id] = _Reservation(owner, asyncio.Event())
         try:
             yield
         finally:
-            del self._beginning[run_id]
-            beginning.is_over.set()
+            del self._reservations[run_id]
+            reservation.is_over.set()
 
-    async def settled(self, run_id: str) -> None:
-        """Until a run that is about to begin has begun, or could not."""
-        beginning = self._beginning.get(run_id)
-        if beginning is not None:
-            await beginning.is_over.wait()
+    async def wait_for_start(self, run_id: str) -> None:
+        """Wait until a run that is about to start has started, or could not."""
+        reservation = self._reservations.get(run_id)
+        if reservation is not None:
+            await reservation.is_over.wait()
 
-    def _check(self, owner: str) -> None:
+    def _check_live_runs(self, owner: str) -> None:
         settings = self._settings
-        owners = Counter(beginning.owner for beginning in self._beginning.values())
-        owners.update(row.owner for row in self._live())
+        owners = Counter(reservation.owner for reservation in self._reservations.values())
+        owners.update(row.owner for row in self._runs.rows)
         if owners.total() >= settings.max_live_runs:
-            text = f"{settings.max_live_runs} answers are being written: wait"
-            raise Problem(429, "busy", text, retry_after_s=1.0)
+            text = f"the server is busy: it writes at most {settings.max_live_runs} answers at once"
+            raise HTTPError(429, "busy", text, retry_after_s=1.0)
         if settings.needs_token and owners[owner] >= settings.max_live_runs_per_user:
-            text = f"{settings.max_live_runs_per_user} of your answers are being written: wait"
-            raise Problem(429, "too_many_runs", text, retry_after_s=1.0)
+            limit = settings.max_live_runs_per_user
+            text = f"wait for one of your answers: at most {limit} are written at once"
+            raise HTTPError(429, "too_many_runs", text, retry_after_s=1.0)
 
-    def _live(self) -> list[RunRow]:
-        found = (self._runs.get(event_id) for event_id in self._runs.ids)
-        return [live.row for live in found if live is not None]
-
-    def _forget(self, now_s: float) -> None:
+    def _drop_full_buckets(self, now_s: float) -> None:
         full = [owner for owner, bucket in self._buckets.items() if bucket.is_full(now_s)]
         for owner in full:
             del self._buckets[owner]

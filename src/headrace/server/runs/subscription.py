@@ -1,95 +1,61 @@
-"""A watcher: nothing but a place among the frames of a run."""
+"""Opens the frames of a run for a client, whether the run is live, was joined late, or is over."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import Protocol, Self
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
-from headrace.server.runs.stored_frames import Past
-from headrace.server.sse import FrameId, number_of
-
-
-class Watched(Protocol):
-    """What is watched; see `Broadcast`."""
-
-    is_closed: bool
-    past: Callable[[FrameId, FrameId], Past]
-
-    @property
-    def end(self) -> int: ...
-
-    @property
-    def last(self) -> FrameId: ...
-
-    def behind(self, after: FrameId) -> int | None: ...
-
-    def taken(self, place: int) -> list[bytes] | None: ...
-
-    def leave(self, watch: Watch) -> None: ...
+from headrace.events import Record
+from headrace.server.http_error import HTTPError
+from headrace.server.runs.live_runs import LiveRuns
+from headrace.server.runs.recovery import UNSAVED, missing_records
+from headrace.server.runs.replay import Replay, read_pages
+from headrace.server.sse import FrameEncoder, FrameId, frame_id_of
+from headrace.server.storage.log import Log
+from headrace.server.storage.store import RunRow
 
 
-class Watch:
-    """Iterate over it once, for batches of frames; `aclose()` where that ends early."""
+async def frames(
+    runs: LiveRuns, log: Log, run: RunRow, protocol: str, after: FrameId
+) -> AsyncIterator[list[bytes]]:
+    """Return batches of the frames after `after`, up to the end of the run.
 
-    __slots__ = ("_after", "_has_joined", "_news", "_past", "_watched", "place")
+    Raises an `HTTPError` of 410 if the records have expired, or if the run has no such frame.
+    The result has a method `aclose()`.
+    """
+    live = runs.get(run.message_id)
+    if live is not None:
+        if not live.has_logged(after):
+            raise _unknown_frame(run, after)
+        return live.subscribe(protocol, after)
+    replay = Replay(_stored_pages(log, run), FrameEncoder(protocol, run.message_id), after)
+    await replay.start()
+    if replay.newest is None:
+        text = "the stream of this run has expired: read the answer from its conversation"
+        raise HTTPError(410, "expired", text, conversation_id=run.conversation_id)
+    if after > frame_id_of(replay.newest):
+        raise _unknown_frame(run, after)
+    return replay
 
-    def __init__(self, watched: Watched, after: FrameId) -> None:
-        self._watched = watched
-        self._after: FrameId | bytes = after
-        self._has_joined = False
-        self._news: asyncio.Future[None] | None = None
-        self._past: Past | None = None
-        self.place = watched.end
-        """What is before it may be let go."""
 
-    def __aiter__(self) -> Self:
-        return self
+async def _stored_pages(log: Log, run: RunRow) -> AsyncGenerator[list[Record], None]:
+    """Read the records of a run that nobody works at.
 
-    async def __anext__(self) -> list[bytes]:
-        watched = self._watched
-        while True:
-            if not self._has_joined and (missed := await self._missed()):
-                self._after = missed[-1]
-                return missed
-            frames = watched.taken(self.place)
-            if frames:
-                self.place += len(frames)
-                self._after = frames[-1]
-                return frames
-            if frames is None:
-                self._has_joined = False
-            elif watched.is_closed:
-                watched.leave(self)
-                raise StopAsyncIteration
-            else:
-                self._news = asyncio.get_running_loop().create_future()
-                await self._news
+    If its end could not be written, it is added here, as `Recovery.repair()` will write it.
+    """
+    if run.is_live:
+        records = await log.read(run.id)
+        yield [*records, *missing_records(run, records, UNSAVED, "save_failed")]
+        return
+    async with aclosing(read_pages(log, run.id)) as pages:
+        async for page in pages:
+            yield page
 
-    async def aclose(self) -> None:
-        """Let go of the place."""
-        self._watched.leave(self)
-        if self._past is not None:
-            await self._past.aclose()
 
-    def wake(self) -> None:
-        """There is something new."""
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+def _unknown_frame(run: RunRow, after: FrameId) -> HTTPError:
+    """A power cut may have lost frames that the client has seen.
 
-    async def _missed(self) -> list[bytes]:
-        """What comes from the log, a page at a time, up to what was here when it began: from
-        then on nothing is let go that was not taken. Nothing where the place is found."""
-        watched = self._watched
-        if self._past is None:
-            after = self._after if isinstance(self._after, FrameId) else number_of(self._after)
-            place = watched.behind(after)
-            if place is not None:
-                self.place, self._has_joined = place, True
-                return []
-            self.place = watched.end
-            self._past = watched.past(after, watched.last)
-        if frames := await anext(self._past, None):
-            return frames
-        self._past, self._has_joined = None, True
-        return []
+    It would wait for an end that never comes, so it is referred to the conversation.
+    """
+    text = f"the stream has no frame {after}: read the answer from its conversation"
+    return HTTPError(410, "unknown_frame", text, conversation_id=run.conversation_id)

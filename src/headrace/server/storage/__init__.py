@@ -1,1 +1,1 @@
-"""Persistent storage of the server: database, log, store and access tokens."""
+"""Persistent storage of the server: data folder, database, log, store and access tokens."""

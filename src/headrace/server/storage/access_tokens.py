@@ -1,4 +1,4 @@
-"""Tokens: who may use the server. Only their hashes are kept."""
+"""Access tokens: which user a request belongs to. Only hashes of the tokens are stored."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ import msgspec
 from headrace.server.storage.database import Database
 
 LOCAL = "local"
-"""The owner of everything, where no tokens are asked for."""
+"""The owner of everything if the server does not require access tokens."""
 _PREFIX = "hr_"
 
 
-class KnownToken(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about a token: all but the token."""
+class AccessTokenInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What is stored about an access token; never the token itself."""
 
     id: str
-    """Made of its hash; to revoke it by."""
+    """Derived from the hash; names the token for `revoke()`."""
     owner: str
     name: str
     created_ms: int
 
 
-class Tokens:
-    """Makes tokens, knows their owners, and revokes them."""
+class AccessTokens:
+    """Creates, lists, checks and revokes access tokens."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def create(self, owner: str, name: str, now_ms: int) -> str:
-        """A new token; it is shown this once."""
-        token = _PREFIX + secrets.token_urlsafe(32)
-        row = (_hashed(token), owner, name, now_ms)
+        """Create an access token and return it. It cannot be shown again later."""
+        access_token = _PREFIX + secrets.token_urlsafe(32)
+        row = (_hash(access_token), owner, name, now_ms)
         self._database.write_now(lambda c: c.execute("INSERT INTO tokens VALUES (?, ?, ?, ?)", row))
-        return token
+        return access_token
 
-    def all(self) -> list[KnownToken]:
-        """All of them, the oldest first."""
+    def all(self) -> list[AccessTokenInfo]:
+        """Return all access tokens, the oldest first."""
         query = "SELECT * FROM tokens ORDER BY created_ms, hash"
         rows = self._database.write_now(lambda c: c.execute(query).fetchall())
         return [
-            KnownToken(
+            AccessTokenInfo(
                 id=_id_of(row["hash"]),
                 owner=row["owner"],
                 name=row["name"],
@@ -53,35 +53,35 @@ class Tokens:
         ]
 
     def revoke(self, token_id: str) -> bool:
-        """Forget a token, from the next request on. False where there is none of that id."""
+        """Revoke an access token from the next request on. Return False if the id is unknown."""
 
         def work(connection: sqlite3.Connection) -> bool:
-            found = [
+            hashes = [
                 (row["hash"],)
                 for row in connection.execute("SELECT hash FROM tokens")
                 if _id_of(row["hash"]) == token_id
             ]
-            connection.executemany("DELETE FROM tokens WHERE hash = ?", found)
-            return bool(found)
+            connection.executemany("DELETE FROM tokens WHERE hash = ?", hashes)
+            return bool(hashes)
 
         return self._database.write_now(work)
 
-    async def owner_of(self, token: str) -> str | None:
-        """Whose it is; None where it is nobody's."""
+    async def owner_of(self, access_token: str) -> str | None:
+        """Return the owner of an access token, or None if the token is unknown."""
 
         def work(connection: sqlite3.Connection) -> sqlite3.Row | None:
-            found: sqlite3.Row | None = connection.execute(
-                "SELECT owner FROM tokens WHERE hash = ?", (_hashed(token),)
+            row: sqlite3.Row | None = connection.execute(
+                "SELECT owner FROM tokens WHERE hash = ?", (_hash(access_token),)
             ).fetchone()
-            return found
+            return row
 
         row = await self._database.read(work)
         return None if row is None else str(row["owner"])
 
 
-def _id_of(hashed: bytes) -> str:
-    return hashed.hex()[:12]
+def _id_of(token_hash: bytes) -> str:
+    return token_hash.hex()[:12]
 
 
-def _hashed(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+def _hash(access_token: str) -> bytes:
+    return hashlib.sha256(access_token.encode()).digest()

@@ -1,4 +1,4 @@
-"""The data folder: made with its owner's rights alone, and held by one server at a time."""
+"""The data folder of a server: private to its user, and locked by one process at a time."""
 
 from __future__ import annotations
 
@@ -11,25 +11,33 @@ import msgspec
 from headrace.errors import UsageError
 
 LOCK = "server.lock"
+DATABASE = "headrace.db"
+_PROC_LOCKS = Path("/proc/locks")
+_MAX_LOCK_BYTES = 4096
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """Who holds a data folder."""
+    """The process that has locked a data folder."""
 
     pid: int
+    """Process id, or 0 if the lock file does not say."""
     address: str = ""
+    """URL at which it serves, or empty if it does not listen."""
 
 
 class FolderHeld(UsageError):
-    """Another process holds the folder; `holder` is None where it does not say who it is."""
+    """Another process has locked the data folder; `holder` is that process."""
 
-    def __init__(self, path: Path, holder: Holder | None) -> None:
-        super().__init__(f"{path} is held by another server: {_told(holder)}")
+    def __init__(self, path: Path, holder: Holder) -> None:
+        super().__init__(f"{path} is in use by another server: {_describe(holder)}")
         self.holder = holder
 
 
 class DataFolder:
-    """Holds the folder until `close()`, or until the process is gone, however it went."""
+    """Creates and locks a data folder, until `close()` or the end of the process.
+
+    Raises `FolderHeld` if another process has locked it.
+    """
 
     def __init__(self, path: Path, *, address: str = "") -> None:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -38,7 +46,7 @@ class DataFolder:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = _holder(self._file)
+            holder = _decode_holder(os.pread(self._file, _MAX_LOCK_BYTES, 0))
             os.close(self._file)
             raise FolderHeld(path, holder) from None
         os.ftruncate(self._file, 0)
@@ -46,23 +54,60 @@ class DataFolder:
 
     @property
     def database(self) -> Path:
-        """The file that everything is kept in."""
-        return self.path / "headrace.db"
+        """Path of the database file."""
+        return self.path / DATABASE
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Release the lock."""
         os.close(self._file)
 
 
-def _holder(file: int) -> Holder | None:
+def find_holder(folder: Path) -> Holder | None:
+    """Return the process that has locked a folder, or None.
+
+    The lock itself is not tried: a server that starts at this moment would find it taken.
+    """
+    path = folder / LOCK
     try:
-        return msgspec.json.decode(os.pread(file, 4096, 0), type=Holder)
-    except msgspec.DecodeError:
+        holder = _decode_holder(path.read_bytes()[:_MAX_LOCK_BYTES])
+    except OSError:
         return None
+    return holder if _is_locked(path, holder.pid) else None
 
 
-def _told(holder: Holder | None) -> str:
-    if holder is None:
-        return "it does not say which"
+def _is_locked(path: Path, pid: int) -> bool:
+    """Look for the lock in Linux's table of locks; elsewhere, whether the process exists."""
+    try:
+        rows = [line.split() for line in _PROC_LOCKS.read_text().splitlines()]
+        inode = str(path.stat().st_ino)
+    except OSError:
+        return _is_alive(pid)
+    # 1: FLOCK ADVISORY WRITE 4711 08:01:123456 0 EOF
+    places = [row[5] for row in rows if len(row) > 5 and row[1] == "FLOCK"]
+    return any(place.rpartition(":")[2] == inode for place in places)
+
+
+def _is_alive(pid: int) -> bool:
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _decode_holder(data: bytes) -> Holder:
+    try:
+        return msgspec.json.decode(data, type=Holder)
+    except msgspec.DecodeError:
+        return Holder(0)
+
+
+def _describe(holder: Holder) -> str:
+    if not holder.pid:
+        return "its lock file does not say which"
     where = f" at {holder.address}" if holder.address else ""
-    return f"process {holder.pid}{where}; stop it, or choose another folder with --data"
+    return f"process {holder.pid}{where}. Stop it, or choose another folder with --data"

@@ -1,5 +1,4 @@
-"""The tables, version by version. A version that has been released is never changed: another
-one follows it."""
+"""The tables of the database, version by version. A released version is never changed."""
 
 from __future__ import annotations
 
@@ -8,9 +7,9 @@ from typing import Final
 
 from headrace.errors import UsageError
 
-# Records are appended where the last ones lie, whoever's they are; only a small index is scattered.
-# Kept by run, each commit would write a page of bodies for every run that is live: twice the time,
-# and three times the wait of the slowest (2026-11-15).
+# Records of all runs are appended in order of arrival, with a small index on the run. Clustered by
+# run, each commit would write one page per live run: twice the time, and three times the latency
+# of the slowest (2026-11-15).
 MIGRATIONS: Final[tuple[str, ...]] = (
     """
     CREATE TABLE records (
@@ -75,8 +74,8 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     CREATE VIRTUAL TABLE titles USING fts5 (text, conversation_id UNINDEXED, owner UNINDEXED);
     INSERT INTO titles (text, conversation_id, owner) SELECT title, id, owner FROM conversations;
     """,
-    # What is found by words can only be looked up by its row: anything else is a walk through all
-    # of it. `UPDATE … FROM` would need SQLite 3.33.
+    # A row of a full-text index can only be found quickly by its rowid, so that is stored.
+    # `UPDATE … FROM` would need SQLite 3.33.
     """
     ALTER TABLE conversations ADD COLUMN title_row INTEGER;
     ALTER TABLE messages ADD COLUMN words_row INTEGER;
@@ -98,11 +97,15 @@ MIGRATIONS: Final[tuple[str, ...]] = (
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables to the newest version. Raises `UsageError` for a file of the future."""
+    """Update the tables to the newest version.
+
+    Raises `UsageError` if a newer release of Headrace has written the file.
+    """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
         raise UsageError(
-            f"the data is of version {version}; this Headrace knows {len(MIGRATIONS)}: update it"
+            f"the data has version {version}, but this Headrace knows only version"
+            f" {len(MIGRATIONS)}: update Headrace"
         )
     for number, script in enumerate(MIGRATIONS[version:], version + 1):
         for statement in script.split(";"):

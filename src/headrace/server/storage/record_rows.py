@@ -1,5 +1,4 @@
-"""Rows of the table of records, inside a transaction: what the log writes, and what the store
-writes of a log's end with its message. Neither knows the other."""
+"""Rows of the `records` table, for use inside a transaction of the log or of the store."""
 
 from __future__ import annotations
 
@@ -12,52 +11,53 @@ from headrace.server.storage.database import StorageFailed
 
 Row: TypeAlias = tuple[str, int, bytes]
 CLOSED: Final = -1
-"""The number of the last record, where nothing may follow it."""
+"""Stands for the number of the last record if that record closes the run."""
 MAX_ROWS: Final = 64
-"""In one statement: SQLite allows 32,766 parameters, and keeps one of each length prepared."""
+"""Rows per INSERT. SQLite allows 32,766 parameters, and caches one statement for each length."""
 
 
 class Rows(NamedTuple):
-    """Some records of one run, in order, as they are kept."""
+    """Encoded records of one run, in order."""
 
     rows: list[Row]
     is_closing: bool
-    """Whether the last of them closes the run."""
+    """Whether one of them closes the run."""
     is_late: bool
-    """Whether some come behind one that does."""
+    """Whether some follow the one that closes the run."""
 
     @property
     def last_seq(self) -> int:
         return CLOSED if self.is_closing else self.rows[-1][1]
 
 
-def rows_of(run_id: str, records: Sequence[Record]) -> Rows:
-    """The rows of some records; encoded by the caller's thread, not the writer's."""
+def encode_rows(run_id: str, records: Sequence[Record]) -> Rows:
+    """Encode records as rows, in the caller's thread instead of the writer's."""
     rows = [(run_id, record.seq, encode_record(record)) for record in records]
     ends = [isinstance(record.event, RunClosed) for record in records]
     return Rows(rows, is_closing=any(ends), is_late=any(ends[:-1]))
 
 
-def insert(connection: sqlite3.Connection, added: Rows) -> None:
-    """Append rows of one run. Raises `StorageFailed` where they leave a gap, come twice, or come
-    behind its end."""
+def append_rows(connection: sqlite3.Connection, added: Rows) -> None:
+    """Append rows to their run. Raises `StorageFailed` as `check_order()` does."""
     if added.rows:
-        check(connection, added)
+        check_order(connection, added)
         insert_rows(connection, added.rows)
 
 
 def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
-    """Insert rows, in statements as long as can be: each lets go of the interpreter once."""
+    """Insert rows, many per statement: each statement releases the interpreter lock once."""
     for start in range(0, len(rows), MAX_ROWS):
-        some = rows[start : start + MAX_ROWS]
-        places = ",".join(["(?,?,?)"] * len(some))
-        values = [value for row in some for value in row]
+        chunk = rows[start : start + MAX_ROWS]
+        places = ",".join(["(?,?,?)"] * len(chunk))
+        values = [value for row in chunk for value in row]
         connection.execute(f"INSERT INTO records (run_id, seq, body) VALUES {places}", values)
 
 
-def check(connection: sqlite3.Connection, added: Rows, last: int | None = None) -> None:
-    """Raises `StorageFailed` where these do not follow the last record of their run, or come
-    behind its end. It is looked for where it is not known."""
+def check_order(connection: sqlite3.Connection, added: Rows, last: int | None = None) -> None:
+    """Check that rows follow the last record of their run, which is looked up if not given.
+
+    Raises `StorageFailed` if they leave a gap, repeat a number, or follow the end of the run.
+    """
     run_id, first, _ = added.rows[0]
     if last is None:
         last = _last_seq(connection, run_id)
@@ -68,7 +68,6 @@ def check(connection: sqlite3.Connection, added: Rows, last: int | None = None) 
 
 
 def _last_seq(connection: sqlite3.Connection, run_id: str) -> int:
-    """The number of the last record of a run; 0 where there is none."""
     row = connection.execute(
         "SELECT seq, body FROM records WHERE run_id = ? ORDER BY seq DESC LIMIT 1", (run_id,)
     ).fetchone()

@@ -90,14 +90,14 @@ class Choice:
         self._agent = self._made(name)
 
     def _made(self, model: str | None) -> Agent:
-        from headrace.server.agent_config import agent_from
+        from headrace.server.agent_config import load_agent
 
         # The agent may be a module of the user's own folder.
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
         is_module = self._where is not None and not self._where.endswith(".toml")
         is_default = model is not None and model == os.environ.get("HEADRACE_MODEL")
-        agent = agent_from(self._where, None if is_module and is_default else model)
+        agent = load_agent(self._where, None if is_module and is_default else model)
         # What can never be asked, such as a model without a key, is said before anything is.
         agent.run("")
         return agent

@@ -6,17 +6,22 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.cli.commands.doctor.finding import Finding
-from headrace.cli.commands.doctor.folder_lock import Holding, holding
 from headrace.cli.commands.doctor.health_probe import answers_health
 from headrace.cli.commands.doctor.machine import free_bytes, may_write
 from headrace.errors import InputError
-from headrace.server.storage.data_file import DATABASE, read_only
-from headrace.server.storage.migrations import MIGRATIONS
+from headrace.server.storage.data_folder import DATABASE, Holder, find_holder
+from headrace.server.storage.inspection import (
+    SCHEMA_VERSION,
+    check_integrity,
+    count_live_runs,
+    journal_mode,
+    open_read_only,
+    schema_version,
+)
 
 _LITTLE_BYTES, _TOO_LITTLE_BYTES = 1_000_000_000, 50_000_000
 _CHECK_S = 20.0
@@ -28,7 +33,7 @@ def data_findings(folder: Path) -> Iterator[Finding]:
     yield _space(folder)
     if not folder.is_dir():
         return
-    held = holding(folder)
+    held = find_holder(folder)
     if held is not None:
         yield _server(held)
     if (folder / DATABASE).is_file():
@@ -77,7 +82,7 @@ def _size_words(size: int) -> str:
     return f"{size} bytes"
 
 
-def _server(held: Holding) -> Finding:
+def _server(held: Holder) -> Finding:
     who = f"process {held.pid}" if held.pid else "a process that does not say who it is"
     if not held.address:
         # A chat holds the folder without listening anywhere.
@@ -98,7 +103,7 @@ def _server(held: Holding) -> Finding:
 
 def _database(folder: Path, *, is_held: bool) -> Iterator[Finding]:
     try:
-        with read_only(folder) as connection:
+        with open_read_only(folder) as connection:
             yield _schema(connection, folder)
             yield _whole(connection, folder)
             yield from _open_runs(connection, is_held=is_held)
@@ -110,41 +115,32 @@ _RESTORE = "restore {0} from a copy, or move it away and begin anew"
 
 
 def _schema(connection: sqlite3.Connection, folder: Path) -> Finding:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    version = schema_version(connection)
     size = _size_words((folder / DATABASE).stat().st_size)
-    told = f"{size} · version {version} · {str(mode).upper()}"
-    if version > len(MIGRATIONS):
-        mend = f"this Headrace knows version {len(MIGRATIONS)}: update it"
+    told = f"{size} · version {version} · {journal_mode(connection)}"
+    if version > SCHEMA_VERSION:
+        mend = f"this Headrace knows version {SCHEMA_VERSION}: update it"
         return Finding("database", "broken", told, mend)
-    if version < len(MIGRATIONS):
+    if version < SCHEMA_VERSION:
         return Finding("database", "note", told, "the next `headrace serve` brings it up to date")
     return Finding("database", "fine", told)
 
 
 def _whole(connection: sqlite3.Connection, folder: Path) -> Finding:
     """A look at every page, but not for ever: a read holds nobody up, but takes its time."""
-    until_s = time.monotonic() + _CHECK_S
-    connection.set_progress_handler(lambda: int(time.monotonic() > until_s), 100_000)
-    try:
-        rows = connection.execute("PRAGMA quick_check(3)").fetchall()
-    except sqlite3.OperationalError as error:
-        if "interrupt" not in str(error):
-            raise
+    result = check_integrity(connection, _CHECK_S)
+    if result is None:
         told = f"too large to be checked in {_CHECK_S:.0f} s"
         return Finding(
             "integrity", "note", told, f"sqlite3 {folder / DATABASE} 'PRAGMA quick_check'"
         )
-    finally:
-        connection.set_progress_handler(None, 0)
-    told = " ".join("; ".join(str(row[0]) for row in rows).split())
-    if told == "ok":
+    if result == "ok":
         return Finding("integrity", "fine", "every page was looked at")
-    return Finding("integrity", "broken", told, _RESTORE.format(folder / DATABASE))
+    return Finding("integrity", "broken", result, _RESTORE.format(folder / DATABASE))
 
 
 def _open_runs(connection: sqlite3.Connection, *, is_held: bool) -> Iterator[Finding]:
-    (live,) = connection.execute("SELECT count(*) FROM runs WHERE state = 'live'").fetchone()
+    live = count_live_runs(connection)
     if not live:
         return
     what = f"{live} answer{'s' * (live != 1)}"

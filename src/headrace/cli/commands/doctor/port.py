@@ -6,8 +6,8 @@ import socket
 from pathlib import Path
 
 from headrace.cli.commands.doctor.finding import Finding
-from headrace.cli.commands.doctor.folder_lock import holding
 from headrace.cli.commands.doctor.health_probe import answers_health, is_listening
+from headrace.server.storage.data_folder import find_holder
 
 _HOST = "127.0.0.1"
 _TABLE = Path("/proc/net/tcp")
@@ -20,7 +20,7 @@ def port_finding(port: int, folder: Path) -> Finding:
         return Finding("port", "broken", f"{port} is no port", "ports go from 1 to 65535")
     if not is_listening(port):
         return _unheard(port)
-    held = holding(folder)
+    held = find_holder(folder)
     if held is not None and held.address.endswith(f":{port}"):
         return Finding("port", "fine", f"{port} is the server's that holds the data folder")
     other = f"headrace serve --port {port + 1 if port < 65_535 else 8700} takes another"

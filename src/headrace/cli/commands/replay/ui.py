@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headrace.engine import Agent
     from headrace.server.service import Service
     from headrace.server.storage.store import RunRow
-    from headrace.server.storage.store.store import Start
+    from headrace.server.storage.store.store import RunStart
 
 _HOST = "127.0.0.1"
 
@@ -47,10 +47,10 @@ def show_page(recital: Recital, speed: float | None, port: int) -> int:
 
 async def _serve(recital: Recital, speed: float | None, port: int, folder: Path) -> None:
     from headrace.cli.commands.replay.run import ReplayAgent
-    from headrace.server.app import create_app
-    from headrace.server.process import listening, serve
+    from headrace.server import create_app
+    from headrace.server.process import open_listener, serve
 
-    listener = listening(_HOST, port)
+    listener = open_listener(_HOST, port)
     address = f"http://{_HOST}:{listener.getsockname()[1]}"
     curtain = asyncio.Event()
     title = Path(recital.name).name
@@ -106,15 +106,15 @@ async def _begun(service: Service, agent: Agent, messages: list[Message]) -> Run
             is_new = False
     start = _start(service, conversation_id, messages[-1], is_new)
     # Taken at once: the server closes what nobody works at.
-    with service.room.place(start.owner, start.run_id):
+    with service.quota.reserve(start.owner, start.run_id):
         row = (await service.store.begin(start)).run
         await service.runs.begin(row, agent, messages)
     return row
 
 
-def _start(service: Service, conversation_id: str, asked: Message, is_new: bool) -> Start:
+def _start(service: Service, conversation_id: str, asked: Message, is_new: bool) -> RunStart:
     from headrace.server.storage.access_tokens import LOCAL
-    from headrace.server.storage.store.store import Start, StoredMessage
+    from headrace.server.storage.store.store import RunStart, StoredMessage
 
     prompt = StoredMessage(
         id=f"msg_{uuid.uuid4().hex}",
@@ -122,7 +122,7 @@ def _start(service: Service, conversation_id: str, asked: Message, is_new: bool)
         parent_id=None,
         message=asked,
     )
-    return Start(
+    return RunStart(
         owner=LOCAL,
         run_id=f"run_{uuid.uuid4().hex}",
         message_id=f"msg_{uuid.uuid4().hex}",

@@ -28,16 +28,16 @@ def run(options: Namespace) -> int:
 
 def _serve(options: Namespace) -> None:
     from headrace.address import is_loopback
-    from headrace.server.agent_config import agent_from
-    from headrace.server.app import create_app
-    from headrace.server.process import listening, serve
+    from headrace.server import create_app
+    from headrace.server.agent_config import load_agent
+    from headrace.server.process import open_listener, serve
 
     if not is_loopback(options.host) and not options.tokens:
         raise UsageError(f"{options.host} is open to others: give --tokens, or serve 127.0.0.1")
     # The agent may be a module of the user's own folder.
     sys.path.insert(0, os.getcwd())
-    agent = agent_from(options.agent, options.model)
-    listener = listening(options.host, options.port)
+    agent = load_agent(options.agent, options.model)
+    listener = open_listener(options.host, options.port)
     host, port = listener.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     app = create_app(

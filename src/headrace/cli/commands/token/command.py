@@ -13,7 +13,7 @@ from headrace.cli.data_folder import data_folder
 from headrace.errors import HeadraceError, UsageError
 
 if TYPE_CHECKING:
-    from headrace.server.storage.access_tokens import Tokens
+    from headrace.server.storage.access_tokens import AccessTokens
 
 
 def run(options: Namespace) -> int:
@@ -28,7 +28,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _create(tokens: Tokens, options: Namespace) -> None:
+def _create(tokens: AccessTokens, options: Namespace) -> None:
     from headrace.server.service import now_ms
 
     if not options.user.strip():
@@ -36,20 +36,20 @@ def _create(tokens: Tokens, options: Namespace) -> None:
     print(tokens.create(options.user, options.name, now_ms()))
 
 
-def _list(tokens: Tokens, options: Namespace) -> None:
+def _list(tokens: AccessTokens, options: Namespace) -> None:
     for token in tokens.all():
         made = datetime.fromtimestamp(token.created_ms / 1000, UTC)
         print(f"{token.id}  {made:%Y-%m-%d}  {token.owner}  {token.name}".rstrip())
 
 
-def _revoke(tokens: Tokens, options: Namespace) -> None:
+def _revoke(tokens: AccessTokens, options: Namespace) -> None:
     if not tokens.revoke(options.id):
         raise UsageError(f"no token {options.id}: `headrace token list` shows what there is")
 
 
 @contextmanager
-def _opened(options: Namespace) -> Generator[Tokens, None, None]:
-    from headrace.server.storage.access_tokens import Tokens
+def _opened(options: Namespace) -> Generator[AccessTokens, None, None]:
+    from headrace.server.storage.access_tokens import AccessTokens
     from headrace.server.storage.database import Database
     from headrace.server.storage.store import SQLiteStore
 
@@ -58,6 +58,6 @@ def _opened(options: Namespace) -> Generator[Tokens, None, None]:
     database = Database(folder / "headrace.db")
     try:
         SQLiteStore(database)
-        yield Tokens(database)
+        yield AccessTokens(database)
     finally:
         database.close()

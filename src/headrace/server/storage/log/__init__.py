@@ -1,4 +1,4 @@
-"""The log of runs: every record, in order, before anybody sees it."""
+"""The log of runs: every record, in order, stored before any client sees it."""
 
 from headrace.server.storage.log.log import Done, Log, Tail
 from headrace.server.storage.log.sqlite import SQLiteLog

@@ -1,4 +1,4 @@
-"""The seam of all logs."""
+"""The `Log` interface: where the records of runs are stored."""
 
 from __future__ import annotations
 
@@ -8,35 +8,42 @@ from typing import Protocol, TypeAlias
 from headrace.events import Record
 
 Done: TypeAlias = Callable[[Exception | None], None]
-"""What is called in the event loop when records are kept, or with why they are not."""
+"""Called in the event loop: with None when records are stored, or with the error."""
 
 
 class Tail(Protocol):
-    """The end of one run's log, for the one that writes it."""
+    """The end of one run's log, for the run that writes it."""
 
     def put(self, records: Sequence[Record], done: Done) -> None:
-        """Keep these behind what was put before; does not wait. Once some could not be kept,
-        none after them is."""
+        """Append records without waiting, and call `done` once they are stored.
+
+        After an error, later records of the same run are refused as well.
+        """
         ...
 
 
 class Log(Protocol):
-    """Keeps the records of runs. What `append` has returned for is there after a crash."""
+    """Stores the records of runs. Records that `append()` returned for survive a crash."""
 
     async def append(self, run_id: str, records: Sequence[Record]) -> None:
-        """Keep these behind what is there. Raises `StorageFailed` where they do not follow
-        it without a gap, come behind a `RunClosed`, or cannot be kept; then none of them is."""
+        """Append records to a run.
+
+        Raises `StorageFailed`, and stores none of them, if they do not follow the last record
+        without a gap, follow a `RunClosed`, or cannot be written.
+        """
         ...
 
     def tail(self, run_id: str) -> Tail:
-        """The same, for a run that is written record by record."""
+        """Return the writing end of a run's log, for records that come one by one."""
         ...
 
     async def read(self, run_id: str, after: int = 0, max_bytes: int | None = None) -> list[Record]:
-        """The records with a higher number than `after`, in order; no more once they are so
-        large together, but one at least."""
+        """Return the records with a number above `after`, in order.
+
+        With `max_bytes`, the list ends with the record that reaches that size.
+        """
         ...
 
     async def delete(self, run_ids: Sequence[str]) -> None:
-        """Forget these runs."""
+        """Delete all records of these runs."""
         ...

@@ -1,29 +1,29 @@
-"""The store: conversations, messages as a tree, runs, and who they belong to."""
+"""The store: conversations, their messages as a tree, and runs, each with an owner."""
 
 from headrace.server.storage.store.sqlite import SQLiteStore
 from headrace.server.storage.store.store import (
-    Begun,
     Conversation,
     KeyTaken,
-    Mark,
     NotFound,
+    PageCursor,
     RunLive,
     RunRow,
-    Start,
+    RunStart,
+    StartedRun,
     Store,
     StoredMessage,
 )
 
 __all__ = [
-    "Begun",
     "Conversation",
     "KeyTaken",
-    "Mark",
     "NotFound",
+    "PageCursor",
     "RunLive",
     "RunRow",
+    "RunStart",
     "SQLiteStore",
-    "Start",
+    "StartedRun",
     "Store",
     "StoredMessage",
 ]

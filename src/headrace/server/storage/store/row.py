@@ -1,4 +1,4 @@
-"""Rows of the store: how they are found, what they mean, and what a new one changes around it."""
+"""Rows of the store's tables: queries shared by several operations, and conversion to values."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ import msgspec
 from headrace.messages import Message
 from headrace.server.storage.store.store import Conversation, NotFound, RunRow, StoredMessage
 
-_decode_message = msgspec.json.Decoder(Message).decode
+decode_message = msgspec.json.Decoder(Message).decode
+# More than any real conversation has; a damaged tree must not make the query endless.
+_MAX_BRANCH = 10_000
 
 
-def there(row: sqlite3.Row | list[sqlite3.Row] | None) -> sqlite3.Row:
+def require_row(row: sqlite3.Row | None) -> sqlite3.Row:
+    """Return the row. Raises `NotFound` if there is none."""
     if row is None:
-        raise NotFound("there is nothing of that id")
-    return row  # type: ignore[return-value]
+        raise NotFound("nothing with this id was found")
+    return row
 
 
-def find(connection: sqlite3.Connection, owner: str, conversation_id: str) -> sqlite3.Row:
-    return there(
+def find_conversation(
+    connection: sqlite3.Connection, owner: str, conversation_id: str
+) -> sqlite3.Row:
+    return require_row(
         connection.execute(
             "SELECT * FROM conversations WHERE id = ? AND owner = ?", (conversation_id, owner)
         ).fetchone()
@@ -29,17 +34,28 @@ def find(connection: sqlite3.Connection, owner: str, conversation_id: str) -> sq
 def find_message(
     connection: sqlite3.Connection, owner: str, message_id: str, conversation_id: str | None
 ) -> sqlite3.Row:
-    row = there(
+    """Find a message, in any conversation if None is given. Raises `NotFound`."""
+    return require_row(
         connection.execute(
-            "SELECT * FROM messages WHERE id = ? AND owner = ?", (message_id, owner)
+            "SELECT * FROM messages WHERE id = ? AND owner = ?"
+            " AND conversation_id = coalesce(?, conversation_id)",
+            (message_id, owner, conversation_id),
         ).fetchone()
     )
-    if conversation_id is not None and row["conversation_id"] != conversation_id:
-        raise NotFound("there is nothing of that id")
-    return row
 
 
-def conversation_of(row: sqlite3.Row) -> Conversation:
+def read_branch(connection: sqlite3.Connection, message_id: str) -> list[sqlite3.Row]:
+    """Return the messages from the root of the tree down to this one."""
+    return connection.execute(
+        "WITH RECURSIVE up (id, depth) AS ("
+        " SELECT ?, 0 UNION ALL SELECT messages.parent_id, up.depth + 1 FROM messages"
+        " JOIN up ON messages.id = up.id WHERE messages.parent_id IS NOT NULL AND up.depth < ?)"
+        " SELECT messages.* FROM messages JOIN up ON messages.id = up.id ORDER BY up.depth DESC",
+        (message_id, _MAX_BRANCH),
+    ).fetchall()
+
+
+def to_conversation(row: sqlite3.Row) -> Conversation:
     return Conversation(
         id=row["id"],
         title=row["title"],
@@ -49,16 +65,16 @@ def conversation_of(row: sqlite3.Row) -> Conversation:
     )
 
 
-def stored_of(row: sqlite3.Row) -> StoredMessage:
+def to_stored_message(row: sqlite3.Row) -> StoredMessage:
     return StoredMessage(
         id=row["id"],
         conversation_id=row["conversation_id"],
         parent_id=row["parent_id"],
-        message=_decode_message(row["body"]),
+        message=decode_message(row["body"]),
     )
 
 
-def run_of(row: sqlite3.Row) -> RunRow:
+def to_run(row: sqlite3.Row) -> RunRow:
     return RunRow(
         id=row["id"],
         owner=row["owner"],
@@ -74,7 +90,7 @@ def run_of(row: sqlite3.Row) -> RunRow:
 def index_words(
     connection: sqlite3.Connection, message_id: str, conversation_id: str, owner: str, text: str
 ) -> int | None:
-    """Have them found; returns the row, by which alone they can be forgotten."""
+    """Add a message to the search index; return its row there, which is needed to delete it."""
     return connection.execute(
         "INSERT INTO words (text, message_id, conversation_id, owner) VALUES (?, ?, ?, ?)",
         (text, message_id, conversation_id, owner),
@@ -84,7 +100,7 @@ def index_words(
 def index_title(
     connection: sqlite3.Connection, conversation_id: str, owner: str, title: str
 ) -> int | None:
-    """The same of a title."""
+    """Add a title to the search index; return its row there, which is needed to delete it."""
     return connection.execute(
         "INSERT INTO titles (text, conversation_id, owner) VALUES (?, ?, ?)",
         (title, conversation_id, owner),
@@ -98,7 +114,11 @@ def touch(
     at_ms: int,
     follows: str | None = None,
 ) -> None:
-    """Move the leaf; an answer only where the reader has stayed with its question."""
+    """Update the time of a conversation and its active leaf.
+
+    With `follows`, the leaf moves only if it is that message: a user who has switched to another
+    branch stays there.
+    """
     connection.execute(
         "UPDATE conversations SET updated_ms = MAX(updated_ms, ?),"
         " leaf_id = CASE WHEN ? IS NULL OR leaf_id = ? THEN ? ELSE leaf_id END WHERE id = ?",

@@ -1,4 +1,4 @@
-"""The store in SQLite."""
+"""The store in SQLite, in the same file as the log."""
 
 from __future__ import annotations
 
@@ -12,65 +12,67 @@ from headrace.events import Record
 from headrace.messages import Message
 from headrace.server.storage.database import Database
 from headrace.server.storage.migrations import migrate
-from headrace.server.storage.record_rows import insert, rows_of
+from headrace.server.storage.record_rows import append_rows, encode_rows
+from headrace.server.storage.store.new_run import begin_run, find_repeated
 from headrace.server.storage.store.row import (
-    conversation_of,
-    find,
+    find_conversation,
     find_message,
     index_words,
-    run_of,
-    stored_of,
-    there,
+    read_branch,
+    require_row,
+    to_conversation,
+    to_run,
+    to_stored_message,
     touch,
 )
-from headrace.server.storage.store.start import begin, repeated
 from headrace.server.storage.store.store import (
-    Begun,
     Conversation,
-    Mark,
+    NotFound,
+    PageCursor,
     RunLive,
     RunRow,
-    Start,
+    RunStart,
+    StartedRun,
     StoredMessage,
 )
 
-_NEWEST = Mark(2**63 - 1, "")
+_FIRST_PAGE = PageCursor(2**63 - 1, "")
 _WORD = re.compile(r"\w+")
 _encode = msgspec.json.Encoder().encode
 
 
 class SQLiteStore:
-    """Conversations and messages in the file of the log."""
+    """Conversations, messages and runs in SQLite; see `Store`. Creates or updates the tables."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.message_writes = 0
-        """Assistant messages that were written: one for each run, and none before its end."""
+        """Number of answers committed so far."""
         database.write_now(migrate)
 
     # -- runs
 
-    async def begin(self, start: Start) -> Begun:
-        return await self._database.write(lambda connection: begin(connection, start))
+    async def begin(self, start: RunStart) -> StartedRun:
+        return await self._database.write(lambda connection: begin_run(connection, start))
 
-    async def repeated(self, start: Start) -> Begun | None:
+    async def find_repeated(self, start: RunStart) -> StartedRun | None:
         if start.idempotency_key is None:
             return None
-        return await self._database.read(lambda connection: repeated(connection, start))
+        return await self._database.read(lambda connection: find_repeated(connection, start))
 
     async def commit(self, run: RunRow, message: Message, closing: Sequence[Record]) -> None:
-        body, text, rows = _encode(message), message.text, rows_of(run.id, closing)
+        body, text, rows = _encode(message), message.text, encode_rows(run.id, closing)
         now_ms = closing[-1].at_ms if closing else message.created_at_ms
 
         def work(connection: sqlite3.Connection) -> bool:
             is_new = _insert_answer(connection, run, body, text, message.created_at_ms)
-            insert(connection, rows)
+            append_rows(connection, rows)
             connection.execute(
                 "UPDATE runs SET state = 'closed', closed_ms = ? WHERE id = ?", (now_ms, run.id)
             )
             return is_new
 
-        # Not in one line: others commit while this waits.
+        # Not in one expression: the counter may change while this waits.
         is_new = await self._database.write(work)
         self.message_writes += is_new
 
@@ -83,7 +85,7 @@ class SQLiteStore:
                 "SELECT * FROM runs WHERE message_id = ? AND owner = ?", (message_id, owner)
             ).fetchone()
         )
-        return run_of(there(row))
+        return to_run(require_row(row))
 
     async def live_runs(self) -> list[RunRow]:
         rows = await self._database.read(
@@ -91,7 +93,7 @@ class SQLiteStore:
                 "SELECT * FROM runs WHERE state = 'live' ORDER BY created_ms"
             ).fetchall()
         )
-        return [run_of(row) for row in rows]
+        return [to_run(row) for row in rows]
 
     async def closed_runs(self, before_ms: int) -> list[str]:
         rows = await self._database.read(
@@ -112,40 +114,42 @@ class SQLiteStore:
     # -- conversations
 
     async def conversations(
-        self, owner: str, limit: int = 100, before: Mark | None = None
+        self, owner: str, limit: int = 100, before: PageCursor | None = None
     ) -> list[Conversation]:
-        mark = before or _NEWEST
+        cursor = before or _FIRST_PAGE
         rows = await self._database.read(
             lambda connection: connection.execute(
                 "SELECT * FROM conversations WHERE owner = ? AND updated_ms <= ?"
                 " AND (updated_ms < ? OR id > ?) ORDER BY updated_ms DESC, id LIMIT ?",
-                (owner, mark.updated_ms, mark.updated_ms, mark.id, limit),
+                (owner, cursor.updated_ms, cursor.updated_ms, cursor.id, limit),
             ).fetchall()
         )
-        return [conversation_of(row) for row in rows]
+        return [to_conversation(row) for row in rows]
 
     async def conversation(self, owner: str, conversation_id: str) -> Conversation:
-        row = await self._database.read(lambda c: find(c, owner, conversation_id))
-        return conversation_of(row)
+        row = await self._database.read(lambda c: find_conversation(c, owner, conversation_id))
+        return to_conversation(row)
 
     async def messages(self, owner: str, conversation_id: str) -> list[StoredMessage]:
         def work(connection: sqlite3.Connection) -> list[sqlite3.Row]:
-            find(connection, owner, conversation_id)
+            find_conversation(connection, owner, conversation_id)
             return connection.execute(
                 "SELECT * FROM messages WHERE conversation_id = ? AND owner = ?"
                 " ORDER BY created_ms, rowid",
                 (conversation_id, owner),
             ).fetchall()
 
-        return [stored_of(row) for row in await self._database.read(work)]
+        return [to_stored_message(row) for row in await self._database.read(work)]
 
     async def branch(self, owner: str, message_id: str) -> list[StoredMessage]:
-        rows = await self._database.read(lambda c: _branch(c, owner, message_id))
-        return [stored_of(row) for row in rows]
+        rows = await self._database.read(lambda c: read_branch(c, message_id))
+        if not rows or rows[-1]["owner"] != owner:
+            raise NotFound("nothing with this id was found")
+        return [to_stored_message(row) for row in rows]
 
     async def rename(self, owner: str, conversation_id: str, title: str) -> Conversation:
         def work(connection: sqlite3.Connection) -> sqlite3.Row:
-            found = find(connection, owner, conversation_id)
+            found = find_conversation(connection, owner, conversation_id)
             connection.execute(
                 "UPDATE conversations SET title = ?, is_titled = 1 WHERE id = ?",
                 (title, conversation_id),
@@ -153,9 +157,9 @@ class SQLiteStore:
             connection.execute(
                 "UPDATE titles SET text = ? WHERE rowid = ?", (title, found["title_row"])
             )
-            return find(connection, owner, conversation_id)
+            return find_conversation(connection, owner, conversation_id)
 
-        return conversation_of(await self._database.write(work))
+        return to_conversation(await self._database.write(work))
 
     async def select(self, owner: str, conversation_id: str, leaf_id: str) -> Conversation:
         def work(connection: sqlite3.Connection) -> sqlite3.Row:
@@ -163,9 +167,9 @@ class SQLiteStore:
             connection.execute(
                 "UPDATE conversations SET leaf_id = ? WHERE id = ?", (leaf_id, conversation_id)
             )
-            return find(connection, owner, conversation_id)
+            return find_conversation(connection, owner, conversation_id)
 
-        return conversation_of(await self._database.write(work))
+        return to_conversation(await self._database.write(work))
 
     async def live_under(self, owner: str, conversation_id: str) -> list[RunRow]:
         rows = await self._database.read(
@@ -175,7 +179,7 @@ class SQLiteStore:
                 (conversation_id, owner),
             ).fetchall()
         )
-        return [run_of(row) for row in rows]
+        return [to_run(row) for row in rows]
 
     async def delete(self, owner: str, conversation_id: str) -> list[str]:
         return await self._database.write(lambda c: _delete(c, owner, conversation_id))
@@ -196,7 +200,7 @@ class SQLiteStore:
                 {"match": f"text : ({wanted})", "owner": owner, "limit": limit},
             ).fetchall()
         )
-        return [conversation_of(row) for row in rows]
+        return [to_conversation(row) for row in rows]
 
 
 # --- inside a transaction ----------------------------------------------------------
@@ -205,7 +209,7 @@ class SQLiteStore:
 def _insert_answer(
     connection: sqlite3.Connection, run: RunRow, body: bytes, text: str, at_ms: int
 ) -> bool:
-    """The assistant's message; False where it was there."""
+    """Insert the answer of a run. Return False if it is stored already."""
     if _is_committed(connection, run):
         return False
     row = index_words(connection, run.message_id, run.conversation_id, run.owner, text)
@@ -223,7 +227,7 @@ def _is_committed(connection: sqlite3.Connection, run: RunRow) -> bool:
 
 
 def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) -> list[str]:
-    found = find(connection, owner, conversation_id)
+    found = find_conversation(connection, owner, conversation_id)
     runs = connection.execute(
         "SELECT id, state, message_id FROM runs WHERE conversation_id = ?", (conversation_id,)
     ).fetchall()
@@ -231,7 +235,7 @@ def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) ->
         if run["state"] == "live":
             raise RunLive(run["message_id"])
     ids = [run["id"] for run in runs]
-    connection.executemany("DELETE FROM records WHERE run_id = ?", [(one,) for one in ids])
+    connection.executemany("DELETE FROM records WHERE run_id = ?", [(run_id,) for run_id in ids])
     connection.execute(
         "DELETE FROM words WHERE rowid IN"
         " (SELECT words_row FROM messages WHERE conversation_id = ?)",
@@ -240,16 +244,3 @@ def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) ->
     connection.execute("DELETE FROM titles WHERE rowid = ?", (found["title_row"],))
     connection.execute("DELETE FROM conversations WHERE id = ?", (conversation_id,))
     return ids
-
-
-def _branch(connection: sqlite3.Connection, owner: str, message_id: str) -> list[sqlite3.Row]:
-    rows = connection.execute(
-        "WITH RECURSIVE up (id, depth) AS ("
-        " SELECT ?, 0 UNION ALL SELECT messages.parent_id, up.depth + 1 FROM messages"
-        " JOIN up ON messages.id = up.id WHERE messages.parent_id IS NOT NULL)"
-        " SELECT messages.* FROM messages JOIN up ON messages.id = up.id"
-        " WHERE messages.owner = ? ORDER BY up.depth DESC",
-        (message_id, owner),
-    ).fetchall()
-    there(rows or None)
-    return rows

@@ -1,5 +1,7 @@
-"""The seam of all stores, and the values that go through it. Every row has one owner; what
-belongs to another does not exist."""
+"""The `Store` interface and its values: conversations, messages and runs.
+
+Every row belongs to one owner. To everyone else it does not exist.
+"""
 
 from __future__ import annotations
 
@@ -14,40 +16,41 @@ from headrace.messages import Message
 
 
 class NotFound(HeadraceError):
-    """There is nothing of that id, or it belongs to somebody else."""
+    """Nothing has this id, or it belongs to another owner."""
 
 
 class RunLive(HeadraceError):
-    """A run under this parent is still going on; `message_id` is its event."""
+    """An answer is still being written here; `message_id` is its id."""
 
     def __init__(self, message_id: str) -> None:
-        super().__init__(f"a run is live under this message: {message_id}")
+        super().__init__(f"an answer to this message is still being written: {message_id}")
         self.message_id = message_id
 
 
 class KeyTaken(HeadraceError):
-    """The idempotency key was used for another request."""
+    """The idempotency key was already used for another request."""
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
-    """One conversation, without its messages."""
+    """A conversation without its messages."""
 
     id: str
     title: str
     created_ms: int
     updated_ms: int
     leaf_id: str | None = None
+    """Id of the last message of the branch that is shown."""
 
 
-class Mark(msgspec.Struct, frozen=True):
-    """The last conversation of a page: the next one begins behind it."""
+class PageCursor(msgspec.Struct, frozen=True):
+    """The last conversation of a page of the list; the next page starts after it."""
 
     updated_ms: int
     id: str
 
 
 class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message and its place in the tree."""
+    """A message and its place in the tree of its conversation."""
 
     id: str
     conversation_id: str
@@ -56,27 +59,31 @@ class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One run: where its message belongs, and whether it goes on."""
+    """A run: whose it is, and where its message belongs."""
 
     id: str
     owner: str
     conversation_id: str
     parent_id: str
+    """Id of the user message that is answered."""
     message_id: str
+    """Id of the answer."""
     model: str
     created_ms: int
     is_live: bool
+    """Whether the run has not been closed."""
 
 
-class Begun(msgspec.Struct, frozen=True, kw_only=True):
-    """What `begin` gives: the run, and whether the key had begun it before."""
+class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of `Store.begin()`."""
 
     run: RunRow
     is_repeated: bool = False
+    """Whether an earlier request with the same idempotency key has begun the run."""
 
 
-class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run begins with."""
+class RunStart(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments of `Store.begin()`."""
 
     owner: str
     run_id: str
@@ -84,94 +91,103 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     now_ms: int
     fingerprint: str
-    """Of the request: the same key with another body is refused."""
+    """Hash of the request. The same key with another fingerprint is refused."""
     idempotency_key: str | None = None
     conversation_id: str | None = None
-    """None where an old message is answered again: it knows its own."""
+    """None if a stored message is answered again: its conversation is used."""
     is_new: bool = False
-    """Whether the conversation begins with this; else it must be there."""
+    """Whether to create the conversation; otherwise it must exist."""
     parent_id: str | None = None
-    """The message that is answered, or that the question follows; None: the active leaf."""
+    """The message to answer again or to follow; None: the active leaf."""
     beside_id: str | None = None
-    """The message that the question takes the place of, as a branch beside it."""
+    """The user message that the new one is an edited version of; it gets the same parent."""
     prompt: StoredMessage | None = None
-    """The user's new message; None where an old one is answered again."""
+    """The new user message, or None if a stored one is answered again."""
     is_branch: bool = False
-    """Whether a live run under the same parent may go on beside it."""
+    """Whether another live run under the same parent is allowed."""
 
 
 class Store(Protocol):
-    """Keeps conversations. All of a call happens, or none of it."""
+    """Stores conversations. Each call is atomic."""
 
-    async def begin(self, start: Start) -> Begun:
-        """The user's message, the run and its key in one transaction, before the first byte
-        goes to a provider. Raises `NotFound`, `RunLive`, `KeyTaken`."""
+    message_writes: int
+    """Number of answers committed so far, for the metrics."""
+
+    async def begin(self, start: RunStart) -> StartedRun:
+        """Store the user message, the run and its key, before the provider is asked.
+
+        Raises `NotFound`, `RunLive` and `KeyTaken`.
+        """
         ...
 
-    async def repeated(self, start: Start) -> Begun | None:
-        """What the same key has begun before, if anything. Raises `KeyTaken`."""
+    async def find_repeated(self, start: RunStart) -> StartedRun | None:
+        """Return the run that the same idempotency key has begun, if any. Raises `KeyTaken`."""
         ...
 
     async def commit(self, run: RunRow, message: Message, closing: Sequence[Record]) -> None:
-        """The message, once, and the last records of its log, as one. A second commit of the
-        same run is nothing but its records."""
+        """Store the answer and append the last records of its log, in one transaction.
+
+        If the answer is stored already, only the records are appended.
+        """
         ...
 
     async def is_committed(self, run: RunRow) -> bool:
-        """Whether its message is there."""
+        """Return whether the answer of a run is stored."""
         ...
 
     async def run(self, owner: str, message_id: str) -> RunRow:
-        """The run whose event this is. Raises `NotFound`."""
+        """Return the run that writes this message. Raises `NotFound`."""
         ...
 
     async def live_runs(self) -> list[RunRow]:
-        """Runs that were not closed: of this server, or of one that is gone."""
+        """Return all runs that are not closed, also those of a server that was killed."""
         ...
 
     async def closed_runs(self, before_ms: int) -> list[str]:
-        """Runs that ended before this moment, and whose records may go."""
+        """Return the ids of runs that were closed before this time and still have records."""
         ...
 
     async def mark_expired(self, run_ids: Sequence[str]) -> None:
-        """The records of these are gone: they are told no more as closed."""
+        """Note that the records of these runs are deleted; `closed_runs()` omits them now."""
         ...
 
     async def conversations(
-        self, owner: str, limit: int = 100, before: Mark | None = None
+        self, owner: str, limit: int = 100, before: PageCursor | None = None
     ) -> list[Conversation]:
-        """The newest first; where a mark is given, those that were last used before it."""
+        """Return conversations, the most recently used first, after `before` if it is given."""
         ...
 
     async def conversation(self, owner: str, conversation_id: str) -> Conversation:
-        """One of them. Raises `NotFound`."""
+        """Return one conversation. Raises `NotFound`."""
         ...
 
     async def messages(self, owner: str, conversation_id: str) -> list[StoredMessage]:
-        """All messages of a conversation, the oldest first. Raises `NotFound`."""
+        """Return all messages of a conversation, the oldest first. Raises `NotFound`."""
         ...
 
     async def branch(self, owner: str, message_id: str) -> list[StoredMessage]:
-        """The messages from the root down to this one. Raises `NotFound`."""
+        """Return the messages from the root down to this one. Raises `NotFound`."""
         ...
 
     async def rename(self, owner: str, conversation_id: str, title: str) -> Conversation:
-        """Give it a title. Raises `NotFound`."""
+        """Set the title of a conversation. Raises `NotFound`."""
         ...
 
     async def select(self, owner: str, conversation_id: str, leaf_id: str) -> Conversation:
-        """Make this message the one that the next question follows. Raises `NotFound`."""
+        """Make this message the active leaf, which the next message follows. Raises `NotFound`."""
         ...
 
     async def live_under(self, owner: str, conversation_id: str) -> list[RunRow]:
-        """The runs of a conversation that go on, the oldest first."""
+        """Return the live runs of a conversation, the oldest first."""
         ...
 
     async def delete(self, owner: str, conversation_id: str) -> list[str]:
-        """Forget it, and return the ids of its runs. Raises `NotFound`, `RunLive`."""
+        """Delete a conversation and return the ids of its runs. Raises `NotFound`, `RunLive`."""
         ...
 
     async def search(self, owner: str, words: str, limit: int = 50) -> list[Conversation]:
-        """Those in whose title, or in one message of which, the words stand; titles first, then
-        the best."""
+        """Return conversations with these words in the title or in one message.
+
+        Matches in titles come first; then by relevance.
+        """
         ...

@@ -1,4 +1,4 @@
-"""How a run begins in the store: its place in the tree, the user's message, the run and its key."""
+"""Begins a run in the store: place in the message tree, user message, run, idempotency key."""
 
 from __future__ import annotations
 
@@ -9,20 +9,28 @@ import msgspec
 
 from headrace.messages import Message
 from headrace.server.storage.store.row import (
-    find,
+    find_conversation,
     find_message,
     index_title,
     index_words,
-    run_of,
+    to_run,
     touch,
 )
-from headrace.server.storage.store.store import Begun, KeyTaken, NotFound, RunLive, RunRow, Start
+from headrace.server.storage.store.store import (
+    KeyTaken,
+    NotFound,
+    RunLive,
+    RunRow,
+    RunStart,
+    StartedRun,
+)
 
 _TITLE_CHARS: Final = 60
 _encode = msgspec.json.Encoder().encode
 
 
-def repeated(connection: sqlite3.Connection, start: Start) -> Begun | None:
+def find_repeated(connection: sqlite3.Connection, start: RunStart) -> StartedRun | None:
+    """Return the run that the same idempotency key has begun, if any. Raises `KeyTaken`."""
     known = connection.execute(
         "SELECT * FROM runs WHERE owner = ? AND idempotency_key = ?",
         (start.owner, start.idempotency_key),
@@ -30,36 +38,37 @@ def repeated(connection: sqlite3.Connection, start: Start) -> Begun | None:
     if known is None:
         return None
     if known["fingerprint"] != start.fingerprint:
-        raise KeyTaken("the idempotency key was used for another request")
-    return Begun(run=run_of(known), is_repeated=True)
+        raise KeyTaken("this idempotency key was already used for another request")
+    return StartedRun(run=to_run(known), is_repeated=True)
 
 
-def begin(connection: sqlite3.Connection, start: Start) -> Begun:
-    known = repeated(connection, start)
+def begin_run(connection: sqlite3.Connection, start: RunStart) -> StartedRun:
+    """Insert the user message and the run. Raises `NotFound`, `RunLive` and `KeyTaken`."""
+    known = find_repeated(connection, start)
     if known is not None:
         return known
-    conversation_id, parent_id = _place(connection, start)
+    conversation_id, parent_id = _find_place(connection, start)
     if not start.is_branch:
-        _refuse_live(connection, start.owner, conversation_id, parent_id)
-    answered = _insert_prompt(connection, start, conversation_id, parent_id)
+        _check_no_live_run(connection, start.owner, conversation_id, parent_id)
+    question_id = _insert_prompt(connection, start, conversation_id, parent_id)
     run = RunRow(
         id=start.run_id,
         owner=start.owner,
         conversation_id=conversation_id,
-        parent_id=answered,
+        parent_id=question_id,
         message_id=start.message_id,
         model=start.model,
         created_ms=start.now_ms,
         is_live=True,
     )
     _insert_run(connection, run, start)
-    return Begun(run=run)
+    return StartedRun(run=run)
 
 
-def _place(connection: sqlite3.Connection, start: Start) -> tuple[str, str | None]:
-    """The conversation, which may be new, and the message that is followed."""
+def _find_place(connection: sqlite3.Connection, start: RunStart) -> tuple[str, str | None]:
+    """Return the conversation, created if it is new, and the message that the run follows."""
     if start.conversation_id is None or start.prompt is None:
-        return _place_of_old(connection, start)
+        return _find_question(connection, start)
     if start.is_new:
         title = _title_of(start.prompt.message)
         row = index_title(connection, start.conversation_id, start.owner, title)
@@ -69,7 +78,7 @@ def _place(connection: sqlite3.Connection, start: Start) -> tuple[str, str | Non
             (start.conversation_id, start.owner, title, start.now_ms, start.now_ms, row),
         )
         return start.conversation_id, None
-    found = find(connection, start.owner, start.conversation_id)
+    found = find_conversation(connection, start.owner, start.conversation_id)
     if start.beside_id is not None:
         beside = find_message(connection, start.owner, start.beside_id, start.conversation_id)
         return start.conversation_id, beside["parent_id"]
@@ -79,18 +88,18 @@ def _place(connection: sqlite3.Connection, start: Start) -> tuple[str, str | Non
     return start.conversation_id, start.parent_id
 
 
-def _place_of_old(connection: sqlite3.Connection, start: Start) -> tuple[str, str | None]:
-    """A message that is there is answered again."""
+def _find_question(connection: sqlite3.Connection, start: RunStart) -> tuple[str, str | None]:
+    """Return the conversation and the stored user message that is answered again."""
     row = find_message(connection, start.owner, start.parent_id or "", start.conversation_id)
     if row["role"] != "user":
-        raise NotFound("only a user's message is answered again: there is none of that id")
+        raise NotFound("no user message with this id: only those can be answered again")
     return row["conversation_id"], row["id"]
 
 
-def _refuse_live(
+def _check_no_live_run(
     connection: sqlite3.Connection, owner: str, conversation_id: str, parent_id: str | None
 ) -> None:
-    """No second run under a message whose answer is still being written, or follows on it."""
+    """Raise `RunLive` if an answer to this message, or to a reply to it, is being written."""
     live = connection.execute(
         "SELECT runs.message_id FROM runs LEFT JOIN messages ON messages.id = runs.parent_id"
         " WHERE runs.conversation_id = ? AND runs.owner = ? AND runs.state = 'live'"
@@ -102,9 +111,9 @@ def _refuse_live(
 
 
 def _insert_prompt(
-    connection: sqlite3.Connection, start: Start, conversation_id: str, parent_id: str | None
+    connection: sqlite3.Connection, start: RunStart, conversation_id: str, parent_id: str | None
 ) -> str:
-    """The user's message, and the id of the one that is answered."""
+    """Insert the user message, if there is a new one; return the id of the one to answer."""
     prompt = start.prompt
     if prompt is None:
         assert parent_id is not None
@@ -129,7 +138,7 @@ def _insert_prompt(
     return prompt.id
 
 
-def _insert_run(connection: sqlite3.Connection, run: RunRow, start: Start) -> None:
+def _insert_run(connection: sqlite3.Connection, run: RunRow, start: RunStart) -> None:
     connection.execute(
         "INSERT INTO runs (id, owner, conversation_id, parent_id, message_id, model, created_ms,"
         " idempotency_key, fingerprint) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -148,7 +157,7 @@ def _insert_run(connection: sqlite3.Connection, run: RunRow, start: Start) -> No
 
 
 def _title_of(message: Message) -> str:
-    """The beginning of what was asked, cut at a word."""
+    """Return the beginning of the question, cut at a word."""
     text = " ".join(message.text.split())
     if len(text) <= _TITLE_CHARS:
         return text

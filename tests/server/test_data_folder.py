@@ -1,4 +1,4 @@
-"""Who holds a data folder."""
+"""The lock of a data folder, and the process that holds it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import os
 from pathlib import Path
 
 import headrace
-from headrace.cli.commands.doctor.folder_lock import holding
-from headrace.server.storage.data_folder import DataFolder
+from headrace.server.storage.data_folder import DataFolder, Holder, find_holder
 
 
 def test_a_folder_that_is_held_tells_by_whom(tmp_path: Path) -> None:
-    assert holding(tmp_path) is None
+    assert find_holder(tmp_path) is None
     folder = DataFolder(tmp_path, address="http://example")
-    assert holding(tmp_path) == (os.getpid(), "http://example")
+    assert find_holder(tmp_path) == Holder(os.getpid(), "http://example")
     folder.close()
 
 

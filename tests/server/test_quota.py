@@ -98,7 +98,7 @@ def test_the_same_key_finds_its_run_where_there_is_no_room_for_another(tmp_path:
 
 
 def headers(server: Served, owner: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {server.service.tokens.create(owner, '', 0)}"}
+    return {"authorization": f"Bearer {server.service.access_tokens.create(owner, '', 0)}"}
 
 
 async def status(server: Served, given: dict[str, str]) -> int:
@@ -162,10 +162,12 @@ def test_a_model_is_one_of_those_that_are_there(local: TestClient) -> None:
     assert "Ho." in answers[0]
     refused = local.post("/api/chat", json={"message": "x", "model": "openai:gpt-5"})
     assert refused.status_code == 422
-    assert refused.json()["error"]["message"] == "there are first, second"
+    assert (
+        refused.json()["error"]["message"] == "this server has no such model; it has first, second"
+    )
 
 
 def test_the_document_tells_the_efforts(local: TestClient) -> None:
-    told = document(local)["components"]["schemas"]["Ask"]["properties"]["effort"]
+    told = document(local)["components"]["schemas"]["ChatRequest"]["properties"]["effort"]
     words = {word for one in told["anyOf"] for word in one.get("enum", ())}
     assert words == set(EFFORTS)

@@ -1,0 +1,164 @@
+"""Requests and responses of the HTTP API, as structs that the server and the client share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from headrace.encoders import Effort
+from headrace.projections.ux.segment import MessageEvent
+from headrace.server.storage.store.store import Conversation, StoredMessage
+
+MAX_PAGE = 100
+"""Most conversations in one response."""
+MAX_KEY_CHARS = 200
+"""Longest value of the header `Idempotency-Key`."""
+
+
+# --- requests -------------------------------------------------------------------------
+
+
+class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of `POST /api/chat`."""
+
+    message: str | None = None
+    """Text of the user; leave it out to have a stored message answered again."""
+    conversation_id: str | None = None
+    """The conversation to continue; leave it out to start a new one."""
+    parent_id: str | None = None
+    """The message that this one follows, or the user message to answer again."""
+    beside_id: str | None = None
+    """The user message that this one is an edited version of: it becomes a branch beside it."""
+    model: str | None = None
+    """Name of one of the server's models; the first one by default."""
+    effort: Effort | None = None
+    """How hard the model should think; the agent's own setting by default."""
+    is_branch: bool = False
+    """Whether another answer to the same message may be written at the same time."""
+
+
+class ConversationUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of `PATCH /api/conversations/{id}`."""
+
+    title: str | None = None
+    leaf_id: str | None = None
+    """The message that the next one follows: selects the branch that is shown."""
+
+
+# --- responses ------------------------------------------------------------------------
+
+
+class MessageView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message of a conversation: a question has a text, an answer has an event."""
+
+    id: str
+    parent_id: str | None
+    role: str
+    created_at: int
+    text: str = ""
+    event: MessageEvent | None = None
+    """The answer, as the last frame of its stream carried it."""
+
+
+class LiveAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that is being written."""
+
+    event_id: str
+    parent_id: str
+    created_at: int
+
+
+class ConversationDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation with all its messages, and the answers that are being written."""
+
+    conversation: Conversation
+    messages: list[MessageView]
+    live: list[LiveAnswer]
+
+    @property
+    def branch(self) -> list[MessageView]:
+        """The messages of the branch that is shown, the first one first."""
+        return select_branch(self.messages, self.conversation.leaf_id)
+
+
+class ConversationPage(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of the list of conversations."""
+
+    conversations: list[Conversation]
+    next: str | None
+    """The value of `before` for the next page, or None if this is the last one."""
+
+
+class ConversationExport(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation with all its messages as they are stored."""
+
+    conversation: Conversation
+    messages: list[StoredMessage]
+
+
+class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the models that a server offers."""
+
+    name: str
+    """The name for `ChatRequest.model`."""
+    model: str
+    """Provider and model, such as `openai:gpt-5`."""
+    tools: list[str]
+    efforts: tuple[str, ...]
+    """The values that `ChatRequest.effort` may have."""
+    is_rehearsal: bool
+    """Whether it is the rehearsal model, which is not a language model."""
+
+
+class ModelList(msgspec.Struct, frozen=True, kw_only=True):
+    """All models of a server. The first one is the default."""
+
+    models: list[ModelInfo]
+
+
+class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The response to `POST /api/chat/{event_id}/cancel`."""
+
+    event_id: str
+    was_live: bool
+    """False if the run was over already."""
+
+
+class ErrorDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with a request. Some codes come with more fields."""
+
+    code: str
+    """For programs."""
+    message: str
+    """For people: what is wrong, and what to do."""
+    request_id: str
+    """Finds the request in the server's log."""
+
+
+class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of every response with a status of 400 or above."""
+
+    error: ErrorDetail
+
+
+class _TreeNode(Protocol):
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def parent_id(self) -> str | None: ...
+
+
+M = TypeVar("M", bound=_TreeNode)
+
+
+def select_branch(messages: Iterable[M], leaf_id: str | None) -> list[M]:
+    """Return the messages from the root of the tree down to the leaf."""
+    by_id = {message.id: message for message in messages}
+    branch: list[M] = []
+    while leaf_id is not None and (message := by_id.pop(leaf_id, None)) is not None:
+        branch.append(message)
+        leaf_id = message.parent_id
+    return branch[::-1]
