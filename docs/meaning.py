@@ -196,28 +196,6 @@ OWN_FIELDS: dict[str, str] = {
     "WebSearch.data": 'What the tool gave; `{"results": …}` where that is no object.',
     "AgentFile.instructions": "What stands above every conversation.",
     "AgentFile.model": "Whom to ask, `provider:model`.",
-    "Ask.conversation_id": "Where it belongs; left out, it begins a new one.",
-    "Change.title": "Another title.",
-    "Conversation.created_ms": "When it began.",
-    "Conversation.id": "What it is asked for by.",
-    "Conversation.leaf_id": "The message that the next question follows.",
-    "Conversation.title": "The beginning of its first question, until it is renamed.",
-    "Conversation.updated_ms": "When something was last written to it.",
-    "LiveEvent.created_at": "When it began.",
-    "LiveEvent.event_id": "The answer's id, to watch or to cancel it.",
-    "LiveEvent.parent_id": "The message that it answers.",
-    "ServedModel.tools": "What it may call.",
-    "ShownMessage.created_at": "When it was written.",
-    "ShownMessage.event": "What an answer's stream has ended with: a"
-    " [`MessageEvent`](../topics/ux.md#the-event).",
-    "ShownMessage.id": "Its own id; of an answer, the `event_id`.",
-    "ShownMessage.parent_id": "The message that it follows; null for the first.",
-    "ShownMessage.role": "`user` or `assistant`.",
-    "ShownMessage.text": "What the user said.",
-    "StoredMessage.conversation_id": "Where it belongs.",
-    "StoredMessage.id": "Its own id.",
-    "StoredMessage.message": "All of it: a [`Message`](values.md#message).",
-    "StoredMessage.parent_id": "The message that it follows; null for the first.",
 }
 """Fields that have no docstring and mean something else elsewhere."""
 APIS: dict[str, str] = {
@@ -276,31 +254,37 @@ STATUS_EXAMPLES: dict[StatusSource, str] = {
     "natural": "“First, I'll check the third row.”: *Check the third row*",
 }
 ROUTES: dict[str, str] = {
-    "POST /api/chat": "Ask, and watch the answer. Takes [`Ask`](#ask), gives a stream.",
-    "GET /api/chat/{event_id}/stream": "Watch an answer, behind the last frame that was seen.",
-    "POST /api/chat/{event_id}/cancel": "End the run; what came is kept.",
-    "GET /api/conversations": "List them, the newest first, or search.",
-    "GET /api/conversations/{conversation_id}": "Read one, with its messages and live answers.",
-    "PATCH /api/conversations/{conversation_id}": "Rename it, or turn to another branch. Takes"
-    " [`Change`](#change).",
-    "DELETE /api/conversations/{conversation_id}": "Forget it, with all that belongs to it.",
-    "GET /api/conversations/{conversation_id}/export": "Take it home.",
-    "GET /api/models": "What there is to ask.",
-    "GET /": "The page.",
-    "GET /static/{path}": "What the page loads; `headrace.js` is what you embed.",
-    "GET /healthz": "That it lives.",
-    "GET /readyz": "Whether it takes requests: 200 or 503.",
-    "GET /metrics": "Counts for Prometheus.",
-    "GET /openapi.json": "What stands under `/api`, for programs.",
+    "POST /api/chat": "Ask a question and stream the answer. Takes a"
+    " [`ChatRequest`](#chatrequest).",
+    "GET /api/chat/{event_id}/stream": "Stream an answer, after the last frame received.",
+    "POST /api/chat/{event_id}/cancel": "Cancel a run; what was written so far is kept. Returns a"
+    " [`CancelResult`](#cancelresult).",
+    "GET /api/conversations": "List conversations, the newest first, or search. Returns a"
+    " [`ConversationPage`](#conversationpage).",
+    "GET /api/conversations/{conversation_id}": "Read a conversation. Returns a"
+    " [`ConversationDetail`](#conversationdetail).",
+    "PATCH /api/conversations/{conversation_id}": "Rename a conversation, or switch to another"
+    " branch. Takes a [`ConversationUpdate`](#conversationupdate), returns a"
+    " [`Conversation`](#conversation).",
+    "DELETE /api/conversations/{conversation_id}": "Delete a conversation and its messages.",
+    "GET /api/conversations/{conversation_id}/export": "Export a conversation. Returns a"
+    " [`ConversationExport`](#conversationexport), or Markdown.",
+    "GET /api/models": "List the models. Returns a [`ModelList`](#modellist).",
+    "GET /": "The web UI.",
+    "GET /static/{path}": "Files of the web UI; `headrace.js` is the one to embed.",
+    "GET /healthz": "Whether the process is alive.",
+    "GET /readyz": "Whether requests are accepted: 200 or 503.",
+    "GET /metrics": "Metrics for Prometheus.",
+    "GET /openapi.json": "The OpenAPI document of the routes under `/api`.",
 }
-"""What can be asked of the server."""
+"""The routes of the server."""
 HEADERS: dict[str, str] = {
-    "Authorization": "`Bearer` and a token, where the server wants one.",
-    "Content-Type": "`application/json`, wherever there is a body.",
-    "Idempotency-Key": "Of `POST /api/chat`: the same key gives the same run.",
-    "Last-Event-ID": "Of a stream: the last frame that was seen.",
+    "Authorization": "`Bearer` and an access token, if the server requires one.",
+    "Content-Type": "`application/json` for every request with a body.",
+    "Idempotency-Key": "For `POST /api/chat`: the same key gives the same run.",
+    "Last-Event-ID": "For a stream: the id of the last frame received.",
 }
-"""What a request may carry beside its body."""
+"""The headers of a request."""
 VARIABLES: dict[str, str] = {
     "COLORTERM": "`headrace doctor` tells by it whether the terminal has all colours.",
     "COLUMNS": "How wide a table is drawn into a pipe.",

@@ -20,17 +20,36 @@ from headrace.server.agent_config import AgentFile
 from headrace.server.api import (
     CancelResult,
     ChatRequest,
+    ConversationDetail,
+    ConversationExport,
+    ConversationPage,
     ConversationUpdate,
+    ErrorDetail,
+    ErrorResponse,
     LiveAnswer,
     MessageView,
     ModelInfo,
+    ModelList,
 )
 from headrace.server.http.openapi import openapi
 from headrace.server.settings import Settings
 from headrace.server.storage.store import Conversation, StoredMessage
 
 SENT = (ChatRequest, ConversationUpdate)
-ANSWERED = (Conversation, MessageView, LiveAnswer, StoredMessage, ModelInfo, CancelResult)
+ANSWERED = (
+    ConversationPage,
+    Conversation,
+    ConversationDetail,
+    MessageView,
+    LiveAnswer,
+    ConversationExport,
+    StoredMessage,
+    ModelList,
+    ModelInfo,
+    CancelResult,
+    ErrorResponse,
+    ErrorDetail,
+)
 
 
 # --- settings -----------------------------------------------------------------------
@@ -181,16 +200,13 @@ Keys and addresses are in variables of their providers: [Providers](../providers
 proxy is asked only by a transport that was [told to](transport.md#httptransport) (`trust_env`).
 `create_app` and the rest of the library look at no other variable."""
 _HTTP = """\
-What `headrace serve` and [`create_app`](settings.md#create_app) speak. [The
-server](../topics/server.md) tells how it is used, and what the frames of a stream are: the [ux
-vocabulary](../topics/ux.md) and the [thinking frames](../topics/thinking.md). The same is at
-`/openapi.json`, for programs."""
+The HTTP API of `headrace serve` and [`create_app`](settings.md#create_app). [The
+server](../topics/server.md) explains how it is used; the frames of a stream are those of the
+protocols [ux](../topics/ux.md) and [thinking](../topics/thinking.md). `/openapi.json` describes the
+API for programs, and [Use the Python client](../howto/use-the-client.md) shows a client for it."""
 _ANSWERED = """\
-`GET /api/conversations` is `conversations` and `next`; one of them is `conversation`, `messages` as
-they are shown, and `live`; an export is `conversation` and `messages` as they are stored;
-`GET /api/models` is `models`. Times are milliseconds since 1970."""
+Times are milliseconds since 1970."""
 _ERRORS = """\
-A refusal is `{"error": {…}}` with `code`, `message` and `request_id`, which is also the header
-`x-request-id`, and with the fields of the last column. Where `retry_after_s` is one of them, the
-header `Retry-After` says the same in whole seconds. What breaks after the first frame is no
-refusal: the last frame of the stream tells it."""
+An error is an [`ErrorResponse`](#errorresponse) with the fields of the last column; `request_id` is
+also the header `x-request-id`. With `retry_after_s`, the header `Retry-After` has the same time in
+whole seconds. An error after the first frame is reported by the last frame of the stream."""

@@ -169,7 +169,7 @@ class Words(FrameEncoder):
     """An encoder that shows the text of a record."""
 
     def __init__(self) -> None:
-        self._project, self._encode = self._words, bytes
+        self._project, self._encode = self._words, lambda text: text
 
     def _words(self, record: Record) -> list[bytes]:
         assert isinstance(record.event, TextDelta)

@@ -43,6 +43,7 @@ class ConversationUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """The body of `PATCH /api/conversations/{id}`."""
 
     title: str | None = None
+    """The new title."""
     leaf_id: str | None = None
     """The message that the next one follows: selects the branch that is shown."""
 
@@ -54,10 +55,15 @@ class MessageView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """One message of a conversation: a question has a text, an answer has an event."""
 
     id: str
+    """Id of the message; for an answer, its `event_id`."""
     parent_id: str | None
+    """The message that it follows, or null for the first one."""
     role: str
+    """`user` or `assistant`."""
     created_at: int
+    """Time of creation."""
     text: str = ""
+    """Text of the user."""
     event: MessageEvent | None = None
     """The answer, as the last frame of its stream carried it."""
 
@@ -66,16 +72,22 @@ class LiveAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that is being written."""
 
     event_id: str
+    """Id of the answer, to watch or to cancel it."""
     parent_id: str
+    """The message that it answers."""
     created_at: int
+    """Time at which it was begun."""
 
 
 class ConversationDetail(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation with all its messages, and the answers that are being written."""
 
     conversation: Conversation
+    """The conversation itself."""
     messages: list[MessageView]
+    """All messages of all branches, the oldest first."""
     live: list[LiveAnswer]
+    """Answers that are being written, the oldest first."""
 
     @property
     def branch(self) -> list[MessageView]:
@@ -87,6 +99,7 @@ class ConversationPage(msgspec.Struct, frozen=True, kw_only=True):
     """One page of the list of conversations."""
 
     conversations: list[Conversation]
+    """The most recently used first."""
     next: str | None
     """The value of `before` for the next page, or None if this is the last one."""
 
@@ -95,7 +108,9 @@ class ConversationExport(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation with all its messages as they are stored."""
 
     conversation: Conversation
+    """The conversation itself."""
     messages: list[StoredMessage]
+    """All messages of all branches, the oldest first."""
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +121,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     """Provider and model, such as `openai:gpt-5`."""
     tools: list[str]
+    """Names of the tools that it may call."""
     efforts: tuple[str, ...]
     """The values that `ChatRequest.effort` may have."""
     is_rehearsal: bool
@@ -116,12 +132,14 @@ class ModelList(msgspec.Struct, frozen=True, kw_only=True):
     """All models of a server. The first one is the default."""
 
     models: list[ModelInfo]
+    """The models, in the order in which the server lists them."""
 
 
 class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
     """The response to `POST /api/chat/{event_id}/cancel`."""
 
     event_id: str
+    """Id of the answer."""
     was_live: bool
     """False if the run was over already."""
 
@@ -141,6 +159,7 @@ class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True):
     """The body of every response with a status of 400 or above."""
 
     error: ErrorDetail
+    """What is wrong."""
 
 
 class _TreeNode(Protocol):

@@ -95,7 +95,7 @@ def test_a_run_of_which_nothing_is_left_is_said(
 def test_records_that_make_no_sense_are_said(data: Path, capsys: Capture, tmp_path: Path) -> None:
     odd = copied(data, tmp_path, "UPDATE records SET body = 'x'")
     assert main(["inspect", "last", "--data", str(odd)]) == 1
-    assert "cannot be read" in capsys.readouterr().err
+    assert "cannot decode the stored run" in capsys.readouterr().err
 
 
 def test_a_picture_is_a_picture(data: Path, capsys: Capture, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_pipe_without_signs_gets_plain_ones(data: Path, monkeypatch: pytest.Mo
     [
         ("nowhere", "no such file; a run is named by its id"),
         ("run_unknown0", "no such run in"),
-        ("msg_", "8 of them are enough"),
+        ("msg_", "at least 8 characters"),
     ],
 )
 def test_what_is_not_there_is_said(what: str, said: str, data: Path, capsys: Capture) -> None:
@@ -160,7 +160,7 @@ def test_two_runs_that_begin_alike_are_said(data: Path, capsys: Capture, tmp_pat
     assert main(["inspect", "last", "--data", str(data)]) == 0
     run_id = capsys.readouterr().out.splitlines()[0]
     assert main(["inspect", run_id, "--data", str(twice)]) == 1
-    assert "more than one run begins so" in capsys.readouterr().err
+    assert "several runs have an id that begins like this" in capsys.readouterr().err
 
 
 def test_a_live_run_is_shown_without_a_word_to_its_server(

@@ -110,7 +110,7 @@ def test_a_failure_that_it_tells_of_is_told_and_no_failure_of_ours(
         (".", "no recorded streams in this folder"),
         ("a.sse.chunks.json", "this lists the reads of a stream"),
         ("last", "no conversations in"),
-        ("run_0123456789", "there is no such folder; name another with --data"),
+        ("run_0123456789", "the folder does not exist. Name another with --data"),
     ],
 )
 def test_what_cannot_be_played_is_said(
@@ -213,7 +213,7 @@ def test_an_unknown_run_is_told_the_newest(capsys: Capture, tmp_path: Path) -> N
     assert main(["replay", "run_unknown", "--data", str(tmp_path)]) == 1
     assert run_of(tmp_path, message_id) in capsys.readouterr().err
     assert main(["replay", "run_", "--data", str(tmp_path)]) == 1
-    assert "8 of them are enough" in capsys.readouterr().err
+    assert "at least 8 characters" in capsys.readouterr().err
 
 
 def test_data_of_another_version_is_said(capsys: Capture, tmp_path: Path) -> None:

@@ -25,10 +25,10 @@ def test_an_address_that_others_reach_wants_tokens(
     ("words", "said"),
     [
         (["none.toml"], "none.toml: No such file"),
-        (["nowhere"], "an agent is a file.toml or module:name"),
+        (["nowhere"], "an agent is given as file.toml or module:name"),
         (["nowhere:agent"], "nowhere:agent: No module named"),
-        (["headrace:fold"], "headrace:fold is no headrace.engine.Agent"),
-        (["headrace:fold", "-m", "openai:gpt-5"], "--model goes with"),
+        (["headrace:fold"], "headrace:fold is not a headrace.engine.Agent"),
+        (["headrace:fold", "-m", "openai:gpt-5"], "--model cannot be combined"),
     ],
 )
 def test_an_agent_that_is_none_is_said(words: list[str], said: str, capsys: Capture) -> None:
@@ -39,7 +39,7 @@ def test_an_agent_that_is_none_is_said(words: list[str], said: str, capsys: Capt
 def test_a_file_that_describes_no_agent_is_said(capsys: Capture, tmp_path: Path) -> None:
     file = tmp_path / "agent.toml"
     for text, said in (
-        ('tools = ["hammer"]', "no tool hammer: there are calculator"),
+        ('tools = ["hammer"]', "unknown tool hammer: the built-in tools are calculator"),
         ('colour = "red"', "unknown field `colour`"),
         ("model = ", "Invalid value"),
     ):

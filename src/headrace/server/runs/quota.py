@@ -80,7 +80,7 @@ class Quota:
 
     @contextmanager
     def reserve(self, owner: str, run_id: str) -> Generator[None, None, None]:
-        """Reserve a place for a run while it starts. Raises an `HTTPError` of 429 if there is none."""
+        """Reserve a place for a run while it starts. Raises an `HTTPError` of 429."""
         self._check_live_runs(owner)
         reservation = self._reservations[run_id] = _Reservation(owner, asyncio.Event())
         try:

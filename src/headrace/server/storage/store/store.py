@@ -35,11 +35,15 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation without its messages."""
 
     id: str
+    """Id of the conversation."""
     title: str
+    """The beginning of the first question, until the conversation is renamed."""
     created_ms: int
+    """Time of creation."""
     updated_ms: int
+    """Time of the last message."""
     leaf_id: str | None = None
-    """Id of the last message of the branch that is shown."""
+    """The last message of the branch that is shown, which the next message follows."""
 
 
 class PageCursor(msgspec.Struct, frozen=True):
@@ -53,9 +57,13 @@ class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message and its place in the tree of its conversation."""
 
     id: str
+    """Id of the message."""
     conversation_id: str
+    """The conversation that it belongs to."""
     parent_id: str | None
+    """The message that it follows, or null for the first one."""
     message: Message
+    """The whole [`Message`](values.md#message)."""
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
