@@ -14,7 +14,7 @@ import grpc.aio
 from google.protobuf import json_format
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc, usage_pb2
 
-from headrace.wire.framing.grpc import prefixed
+from headrace.wire.framing.grpc import add_prefix
 
 Chunk = chat_pb2.GetChatCompletionChunk
 PATH = "/xai_api.Chat/GetCompletionChunk"
@@ -100,7 +100,7 @@ def two_candidates() -> list[Any]:
 
 def as_grpc(chunks: Iterable[Any]) -> bytes:
     """The chunks as they lie in a gRPC stream."""
-    return b"".join(prefixed(one.SerializeToString()) for one in chunks)
+    return b"".join(add_prefix(one.SerializeToString()) for one in chunks)
 
 
 def as_json(chunks: Iterable[Any], **options: Any) -> list[dict[str, Any]]:

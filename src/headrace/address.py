@@ -42,7 +42,7 @@ def is_public(address: Address) -> bool:
     """Whether an address is one of the public internet: none of this machine, of a local
     network, of a carrier or of a cloud's own services, in whatever form."""
     if isinstance(address, IPv6Address):
-        inner = _inner(address)
+        inner = _extract_ipv4(address)
         if inner is not None:
             return is_public(inner)
         if address.scope_id is not None or address not in _GLOBAL:
@@ -51,14 +51,14 @@ def is_public(address: Address) -> bool:
     return not is_special and address.is_global and not address.is_multicast
 
 
-def _inner(address: IPv6Address) -> IPv4Address | None:
+def _extract_ipv4(address: IPv6Address) -> IPv4Address | None:
     """The IPv4 address that is meant."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
 
 
-def address_from(text: str) -> Address | None:
+def parse_address(text: str) -> Address | None:
     """The address, written as the system writes it; None where it is none."""
     try:
         return ip_address(text)
@@ -71,17 +71,17 @@ def is_loopback(host: str) -> bool:
     name. Not so 0.0.0.0: who listens there is open to all."""
     if host.lower() == "localhost":
         return True
-    address = address_from(host)
+    address = parse_address(host)
     return address == _LOOPBACK_6 or (isinstance(address, IPv4Address) and address in _LOOPBACK)
 
 
 def is_this_machine(host: str) -> bool:
     """Whether who connects there stays on this machine, so that nothing need be encrypted: 0.0.0.0
     too, which a server often tells for its address."""
-    return is_loopback(host) or address_from(host) in _ANY
+    return is_loopback(host) or parse_address(host) in _ANY
 
 
-def host_of(url: str) -> str:
+def get_host(url: str) -> str:
     """The host of a URL, in lower case and without brackets; empty where there is none. For a host
     with a port alone, put `//` before it."""
     try:

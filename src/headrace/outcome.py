@@ -47,12 +47,12 @@ TIME_LIMIT = FinishReason("time_limit")
 PAUSED = FinishReason("paused")
 
 
-def aborted(kind: AbortKind, detail: str = "") -> FinishReason:
+def abort_reason(kind: AbortKind, detail: str = "") -> FinishReason:
     """The run was ended from outside the model."""
     return FinishReason("aborted", kind, detail)
 
 
-def other(raw: str) -> FinishReason:
+def other_reason(raw: str) -> FinishReason:
     """The provider gave a word that we do not map, or none at all (`raw` is empty)."""
     return FinishReason("other", detail=raw)
 

@@ -30,17 +30,18 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
         """The sum over turns: None + n = n."""
         return Usage(
             **{
-                name: _plus(getattr(self, name), getattr(more, name))
+                name: _add(getattr(self, name), getattr(more, name))
                 for name in self.__struct_fields__
             }
         )
 
-    def updated(self, report: Usage) -> Usage:
+    def merge(self, report: Usage) -> Usage:
         """A running total after a later report: an absent count or a zero never
         overwrites what an earlier report told."""
         return Usage(
             **{
-                name: getattr(report, name) or _known(getattr(self, name), getattr(report, name))
+                name: getattr(report, name)
+                or _keep_earlier(getattr(self, name), getattr(report, name))
                 for name in self.__struct_fields__
             }
         )
@@ -51,13 +52,13 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
         return any(getattr(self, name) is not None for name in self.__struct_fields__)
 
 
-def _plus(a: Any, b: Any) -> Any:
+def _add(a: Any, b: Any) -> Any:
     if a is None:
         return b
     return a if b is None else a + b
 
 
-def _known(earlier: Any, zero_or_none: Any) -> Any:
+def _keep_earlier(earlier: Any, zero_or_none: Any) -> Any:
     return zero_or_none if earlier is None else earlier
 
 

@@ -18,7 +18,7 @@ from xai_sdk.chat import BaseChat, Response
 from xai_sdk.proto import chat_pb2
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
-from headrace.encoders import Effort, Request, ToolSpec, options_from
+from headrace.encoders import Effort, Request, ToolSpec, parse_options
 from headrace.errors import UsageError
 from headrace.events import Record, ToolResult, TurnEvent
 from headrace.messages import (
@@ -479,7 +479,7 @@ def test_every_option_is_taken_or_refused_by_us(name: str, model: str) -> None:
     taken = 0
     for given in OPTIONS:
         request = Request(
-            model=model, messages=(ASKED,), tools=(strict,), options=options_from(given)
+            model=model, messages=(ASKED,), tools=(strict,), options=parse_options(given)
         )
         with suppress(UsageError):
             accepts(CATALOG[name].dialect, body_for(CATALOG[name], request))

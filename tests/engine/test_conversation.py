@@ -13,7 +13,7 @@ from headrace.content import JSONContent, TextContent
 from headrace.engine import Agent, CancelToken, Conversation, Truncate
 from headrace.errors import UsageError
 from headrace.messages import CallPart, CallResult, Message, Turn
-from headrace.outcome import aborted
+from headrace.outcome import abort_reason
 from headrace.rehearsal.clock import run_virtual
 from headrace.rehearsal.heard import Heard
 from headrace.rehearsal.script import call, cut, refuse, say, stall, think, turn, usage
@@ -112,7 +112,7 @@ def test_a_token_ends_the_run_and_the_history_stands() -> None:
         asyncio.get_running_loop().call_later(2, token.cancel, "closing time")
         async with conversation.run("Go.", token=token) as run:
             result = await run.wait()
-        assert result.finish == aborted("cancelled", "closing time")
+        assert result.finish == abort_reason("cancelled", "closing time")
         assert texts(conversation) == ["Go.", "Par"]
         assert (await conversation.complete_async("Again.")).text == "Better."
 

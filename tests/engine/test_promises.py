@@ -30,7 +30,14 @@ from headrace.engine import (
 from headrace.errors import UsageError
 from headrace.events import Record
 from headrace.messages import CallPart, Message, ReasoningPart, RedactedPart, fold
-from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, STOP_SEQUENCE, TOOL_USE, aborted
+from headrace.outcome import (
+    CONTENT_FILTER,
+    END_TURN,
+    MAX_TOKENS,
+    STOP_SEQUENCE,
+    TOOL_USE,
+    abort_reason,
+)
 from headrace.testing import (
     ScriptedTransport,
     call,
@@ -135,7 +142,7 @@ def test_run_started_comes_also_when_a_hook_stops_the_run_at_once() -> None:
 
     run, transport = played(middleware=[Stop()])
     assert kinds(run) == ["RunStarted", "RunFinished"]
-    assert run.result.finish == aborted("terminated", "closed today")
+    assert run.result.finish == abort_reason("terminated", "closed today")
     assert transport.opened == 0
 
 
@@ -147,7 +154,7 @@ def test_steps_are_counted_from_0() -> None:
 
 def test_max_iterations_is_an_abort() -> None:
     run, transport = played(turn(ADD), turn(ADD), turn(ADD), limits=RunLimits(max_iterations=2))
-    assert run.result.finish == aborted("max_iterations", "max_iterations=2")
+    assert run.result.finish == abort_reason("max_iterations", "max_iterations=2")
     assert transport.opened == 2
 
 
@@ -311,7 +318,7 @@ def test_a_tool_can_end_the_run() -> None:
         return ToolReturn(content=(TextContent("sent"),), ends_run=True)
 
     run, transport = played(turn(call("submit")), "never", tools=[submit])
-    assert run.result.finish == aborted("terminated", "ended by the tool submit")
+    assert run.result.finish == abort_reason("terminated", "ended by the tool submit")
     assert transport.opened == 1
 
 
@@ -414,7 +421,7 @@ def test_every_hook_may_terminate_and_its_failure_is_told(hook: str, is_async: b
         return Hooks(**{hook: waiting if is_async else plain})
 
     run, _ = played(turn(ADD), "Done.", middleware=[hooked(Terminate("enough"))])
-    assert run.result.finish == aborted("terminated", "enough")
+    assert run.result.finish == abort_reason("terminated", "enough")
     run, _ = played(turn(ADD), "Done.", middleware=[hooked(ValueError("boom"))])
     assert run.result.error is not None
     assert "ValueError: boom" in run.result.error.message
@@ -507,7 +514,7 @@ def test_a_cancel_from_another_thread_ends_a_stalled_run() -> None:
     with agent.run("Go.") as run:
         threading.Timer(0.2, run.cancel).start()
         records = list(run)
-    assert run.result.finish == aborted("cancelled", "cancelled by the caller")
+    assert run.result.finish == abort_reason("cancelled", "cancelled by the caller")
     assert records == run.records
 
 
@@ -533,7 +540,7 @@ def test_a_token_ends_all_its_runs_and_those_that_come_late() -> None:
         async with agent.run("Go.", token=token) as run:
             return (await run.wait()).finish
 
-    assert run_virtual(main()) == [aborted("cancelled", "closing time")] * 3
+    assert run_virtual(main()) == [abort_reason("cancelled", "closing time")] * 3
     assert token.is_cancelled
 
 
@@ -599,7 +606,7 @@ def test_what_never_returns_does_not_keep_a_run_from_ending(stuck: type[Any]) ->
         check_run(run, "chat", is_rewritten=True)
     else:
         assert sink.records == run.records[:-1]
-    assert run.result.finish == aborted("timeout", "run_timeout_s=5")
+    assert run.result.finish == abort_reason("timeout", "run_timeout_s=5")
     assert transport.open_streams == 0
 
 
@@ -699,7 +706,7 @@ def test_cancel_wins_over_timeout() -> None:
             await run.wait()
         return run
 
-    assert run_virtual(main()).result.finish == aborted("cancelled", "enough")
+    assert run_virtual(main()).result.finish == abort_reason("cancelled", "enough")
 
 
 def test_finished_results_are_kept_after_an_abort_and_the_others_answered() -> None:
@@ -715,12 +722,12 @@ def test_finished_results_are_kept_after_an_abort_and_the_others_answered() -> N
     first, second = run.message.turns[0].results
     assert not first.is_error
     assert second.is_error
-    assert run.result.finish == aborted("timeout", "run_timeout_s=10")
+    assert run.result.finish == abort_reason("timeout", "run_timeout_s=10")
 
 
 def test_a_turn_has_its_time() -> None:
     run, _ = played(turn(say("a"), stall()), limits=RunLimits(turn_timeout_s=3))
-    assert run.result.finish == aborted("timeout", "turn_timeout_s=3")
+    assert run.result.finish == abort_reason("timeout", "turn_timeout_s=3")
     assert run.message.text == "a"
 
 
@@ -761,7 +768,7 @@ def test_a_cancelled_task_leaves_a_whole_run() -> None:
 
     run_virtual(main())
     check_run(runs[0], "chat")
-    assert runs[0].result.finish == aborted("cancelled", "the caller left the run")
+    assert runs[0].result.finish == abort_reason("cancelled", "the caller left the run")
 
 
 class BrokenSink:

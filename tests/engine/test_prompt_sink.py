@@ -12,7 +12,7 @@ import pytest
 from headrace.engine import Run, RunLimits
 from headrace.events import Record
 from headrace.messages import fold
-from headrace.outcome import aborted
+from headrace.outcome import abort_reason
 from headrace.rehearsal.script import call, say, stall, think, turn
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.testing import run_virtual
@@ -102,7 +102,7 @@ def test_a_log_that_breaks_while_the_provider_is_silent_ends_the_run_at_once() -
 def test_a_log_that_never_answers_does_not_keep_a_run_from_ending() -> None:
     log = PromptLog(sticks_at=5)
     run = play(log, ScriptedTransport([turn(say("a b c"), stall())]))
-    assert run.result.finish == aborted("timeout", "run_timeout_s=60")
+    assert run.result.finish == abort_reason("timeout", "run_timeout_s=60")
     assert log.records == run.records[:-1]
 
 

@@ -16,7 +16,7 @@ from headrace.wire.dialects.ollama import dialect as ollama_wire
 from headrace.wire.dialects.responses import event as responses_wire
 from headrace.wire.dialects.xai import chunk as xai_wire
 from headrace.wire.dialects.xai.schema import CALL_TYPE, REASON, ROLE, STATUS
-from headrace.wire.framing.grpc import prefixed
+from headrace.wire.framing.grpc import add_prefix
 from tests.wire import sse
 
 _HEAD = {
@@ -644,9 +644,9 @@ _STRANGE = [
     b'data: {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}\n\n',
     b'{"message": {"content": "<think>a</th"}, "done": false}\n{"error": "boom"}\n',
     # As protocol buffers: a step with words and its end, and a call that the provider ran.
-    prefixed(b"\n\2r1\x12\x0b\n\7\n\1a\x10\2\x22\0\x18\3\x22\2m1"),
-    prefixed(b"\x12\x14\n\x10\x1a\x0e\n\2c1\x10\3\x18\1R\4\n\2f1\x20\1")
-    + prefixed(b"2\6\x08\1\x10\2\x18\3:\2u1"),
+    add_prefix(b"\n\2r1\x12\x0b\n\7\n\1a\x10\2\x22\0\x18\3\x22\2m1"),
+    add_prefix(b"\x12\x14\n\x10\x1a\x0e\n\2c1\x10\3\x18\1R\4\n\2f1\x20\1")
+    + add_prefix(b"2\6\x08\1\x10\2\x18\3:\2u1"),
     b"\0\0\0\0\2{}\0\0\0\0\1\x0b\1",
 ]
 
@@ -657,7 +657,7 @@ def streams() -> Iterator[bytes]:
         yield sse(*payloads)
         yield b"".join(msgspec.json.encode(payload) + b"\n" for payload in payloads)
         yield msgspec.json.encode(payloads)
-        yield b"".join(prefixed(msgspec.json.encode(payload)) for payload in payloads)
+        yield b"".join(add_prefix(msgspec.json.encode(payload)) for payload in payloads)
         for payload in payloads:
             yield sse(payload)
     yield from _STRANGE

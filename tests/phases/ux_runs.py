@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headrace import events as ev
 from headrace.content import ImageContent, JSONContent, TextContent
 from headrace.events import Record
-from headrace.outcome import END_TURN, FinishReason, aborted
+from headrace.outcome import END_TURN, FinishReason, abort_reason
 from headrace.usage import Usage
 
 PIECES = st.sampled_from(
@@ -40,9 +40,9 @@ MOVES = st.sampled_from(
 ENDS: list[list[ev.Event]] = [
     [],
     [ev.RunFinished(END_TURN, Usage(output_tokens=1))],
-    [ev.RunFinished(aborted("cancelled"))],
-    [ev.RunFinished(aborted("timeout"))],
-    [ev.RunFinished(aborted("max_iterations"))],
+    [ev.RunFinished(abort_reason("cancelled"))],
+    [ev.RunFinished(abort_reason("timeout"))],
+    [ev.RunFinished(abort_reason("max_iterations"))],
     [ev.RunFailed(category="server", message="broke")],
 ]
 CLOSES: list[list[ev.Event]] = [

@@ -16,7 +16,7 @@ import pytest
 from headrace import events as ev
 from headrace.wire.decoder import Decoder
 from headrace.wire.framing import FRAMINGS
-from headrace.wire.framing.grpc import prefixed
+from headrace.wire.framing.grpc import add_prefix
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 from tests.fuzz.targets import check_events
 from tests.grammar import check_grammar
@@ -358,7 +358,7 @@ def steps(
 ) -> Reads:
     """Chunks of xAI, in the JSON of gRPC messages."""
     outputs = ({"index": index(n), "delta": delta(n)} for n in itertools.count())
-    return (prefixed(msgspec.json.encode({"outputs": [output]})) for output in outputs)
+    return (add_prefix(msgspec.json.encode({"outputs": [output]})) for output in outputs)
 
 
 def entry(n: int, arguments: str = "{}", kind: int = 3, **more: Any) -> dict[str, Any]:
@@ -394,14 +394,14 @@ XAI: dict[str, tuple[Callable[[], Reads], str | None]] = {
         "max_citations",
     ),
     "sources": (
-        lambda: (prefixed(b'{"citations":["%d"]}' % n) for n in itertools.count()),
+        lambda: (add_prefix(b'{"citations":["%d"]}' % n) for n in itertools.count()),
         "max_citations",
     ),
-    "empty messages": (lambda: forever(prefixed(b"") * 99), "max_total_bytes"),
-    "messages that are none": (lambda: forever(prefixed(b"\xff")), "max_skipped_frames"),
-    "outputs in one message": (lambda: forever(prefixed(b"\x12\0" * KIB)), "max_parts"),
+    "empty messages": (lambda: forever(add_prefix(b"") * 99), "max_total_bytes"),
+    "messages that are none": (lambda: forever(add_prefix(b"\xff")), "max_skipped_frames"),
+    "outputs in one message": (lambda: forever(add_prefix(b"\x12\0" * KIB)), "max_parts"),
     "a message of any length": (lambda: forever(b"\0\xff\xff\xff\xff"), "max_frame_bytes"),
-    "deep JSON": (lambda: forever(prefixed(b'{"a":' * 200)), "max_depth"),
+    "deep JSON": (lambda: forever(add_prefix(b'{"a":' * 200)), "max_depth"),
 }
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headrace import events as ev
 from headrace.events import Record
-from headrace.outcome import aborted
+from headrace.outcome import abort_reason
 from headrace.phases import Notice, PhaseTracker
 from headrace.projections.thinking import ThinkingFrame, ThinkingProjection, frame_type
 from headrace.wire.decode import decode
@@ -25,8 +25,8 @@ MODES = ("transition", "phase")
 ENDINGS: dict[str, list[ev.Event]] = {
     "end of bytes": [],
     "error": [ev.TurnFailed(category="network", message="gone")],
-    "cancel": [ev.RunFinished(aborted("cancelled"))],
-    "cancel, closed": [ev.RunFinished(aborted("cancelled")), ev.RunClosed("committed", "m")],
+    "cancel": [ev.RunFinished(abort_reason("cancelled"))],
+    "cancel, closed": [ev.RunFinished(abort_reason("cancelled")), ev.RunClosed("committed", "m")],
     "failed run": [ev.RunFailed(category="interrupted", message="stopped")],
 }
 # All of a short stream, and so many of a long one.

@@ -14,7 +14,7 @@ from headrace import events as ev
 from headrace.engine import RunLimits
 from headrace.events import Record
 from headrace.messages import fold
-from headrace.outcome import aborted
+from headrace.outcome import abort_reason
 from headrace.projections.ux import (
     MessageEvent,
     UXFrame,
@@ -35,8 +35,8 @@ STREAMS = st.one_of(chat_streams(), anthropic_streams())
 ENDINGS: list[list[ev.Event]] = [
     [],
     [ev.TurnFailed(category="network", message="gone")],
-    [ev.RunFinished(aborted("cancelled"))],
-    [ev.RunFinished(aborted("cancelled")), ev.RunClosed("committed", "m")],
+    [ev.RunFinished(abort_reason("cancelled"))],
+    [ev.RunFinished(abort_reason("cancelled")), ev.RunClosed("committed", "m")],
     [ev.RunFailed(category="interrupted", message="stopped"), ev.RunClosed("interrupted", "m")],
 ]
 _MAX_PREFIXES = 6

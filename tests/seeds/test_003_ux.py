@@ -21,7 +21,7 @@ import pytest
 from headrace import events as ev
 from headrace.events import Record, Stamp
 from headrace.messages import fold
-from headrace.outcome import ErrorInfo, aborted
+from headrace.outcome import ErrorInfo, abort_reason
 from headrace.projections.ux import UXProjection, encode_frame, fold_frames, to_event
 from headrace.testing import ScriptedTransport, call, run_virtual, say, think, turn
 from headrace.wire.decoder import Decoder
@@ -413,7 +413,7 @@ def test_error_keeps_what_came() -> None:
 
 def test_cancelation_keeps_what_came() -> None:
     cut = TOOL_RUN[: len(TOOL_RUN) // 2]
-    end = ev.RunFinished(aborted("cancelled"))
+    end = ev.RunFinished(abort_reason("cancelled"))
     closed = ev.RunClosed("committed", "event_1")
     at_ms = cut[-1].at_ms
     payloads = shown([*cut, Record(len(cut) + 1, at_ms, end), Record(len(cut) + 2, at_ms, closed)])

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.address import Address, address_from, is_public
+from headrace.address import Address, is_public, parse_address
 from headrace.errors import RequestFailed
 from headrace.transport.fetch import Fetched, FetchLimits, fetch
 from tests.transport.upstream import Peer, head, whole
@@ -361,7 +361,7 @@ def test_what_is_connected_is_looked_at_once_more():
              "64:ff9b::808:808", "::ffff:8.8.8.8", "172.32.0.1", "100.128.0.1"],
 )  # fmt: skip
 def test_the_public_internet_is_public(text: str):
-    address = address_from(text)
+    address = parse_address(text)
     assert address is not None
     assert is_public(address)
 
@@ -378,6 +378,6 @@ def test_nothing_is_public_that_python_calls_special(address: Address):
 @given(st.ip_addresses(v=4))
 def test_an_address_within_an_address_is_what_counts(address: Any):
     for form in (f"::ffff:{address}", f"64:ff9b::{address}"):
-        inner = address_from(form)
+        inner = parse_address(form)
         assert inner is not None
         assert is_public(inner) == is_public(address)

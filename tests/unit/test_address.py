@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.address import host_of, is_loopback, is_this_machine
+from headrace.address import get_host, is_loopback, is_this_machine
 
 LOOPBACK = ["localhost", "LocalHost", "127.0.0.1", "127.0.0.2", "127.255.255.254", "::1"]
 LOOPBACK += ["0:0:0:0:0:0:0:1"]
@@ -51,4 +51,4 @@ def test_a_host_is_this_machine_or_it_is_not(host: str, is_only_here: bool, is_h
     ],
 )
 def test_the_host_of_an_address_is_what_is_asked(url: str, host: str) -> None:
-    assert host_of(url) == host
+    assert get_host(url) == host

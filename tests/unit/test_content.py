@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
-from headrace.outcome import END_TURN, FinishReason, aborted, other
+from headrace.outcome import END_TURN, FinishReason, abort_reason, other_reason
 from headrace.usage import Usage
 
 
@@ -18,13 +18,13 @@ def test_unknown_counts_stay_unknown_when_added() -> None:
 
 def test_a_zero_or_absent_report_never_overwrites_a_running_total() -> None:
     running = Usage(input_tokens=7, output_tokens=3)
-    assert running.updated(Usage(input_tokens=0)) == running
-    assert running.updated(Usage()) == running
-    assert running.updated(Usage(output_tokens=9)) == Usage(input_tokens=7, output_tokens=9)
+    assert running.merge(Usage(input_tokens=0)) == running
+    assert running.merge(Usage()) == running
+    assert running.merge(Usage(output_tokens=9)) == Usage(input_tokens=7, output_tokens=9)
 
 
 def test_a_first_zero_is_told() -> None:
-    assert Usage().updated(Usage(cached_input_tokens=0)).cached_input_tokens == 0
+    assert Usage().merge(Usage(cached_input_tokens=0)).cached_input_tokens == 0
 
 
 def test_usage_is_known_once_anything_was_told() -> None:
@@ -34,14 +34,14 @@ def test_usage_is_known_once_anything_was_told() -> None:
 
 def test_reasons_read_well() -> None:
     assert str(END_TURN) == "end_turn"
-    assert str(other("odd")) == "other(odd)"
-    assert str(other("")) == "other()"
-    assert str(aborted("cancelled", "by the caller")) == "aborted(cancelled: by the caller)"
-    assert str(aborted("timeout")) == "aborted(timeout)"
+    assert str(other_reason("odd")) == "other(odd)"
+    assert str(other_reason("")) == "other()"
+    assert str(abort_reason("cancelled", "by the caller")) == "aborted(cancelled: by the caller)"
+    assert str(abort_reason("timeout")) == "aborted(timeout)"
 
 
 def test_reasons_and_content_survive_json() -> None:
-    for reason in (END_TURN, other("x"), aborted("timeout", "30 s")):
+    for reason in (END_TURN, other_reason("x"), abort_reason("timeout", "30 s")):
         assert msgspec.json.decode(msgspec.json.encode(reason), type=FinishReason) == reason
     contents: list[Content] = [
         TextContent("a"),

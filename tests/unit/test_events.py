@@ -19,7 +19,7 @@ from headrace.events import (
     encode_event,
     encode_record,
 )
-from headrace.outcome import END_TURN, aborted
+from headrace.outcome import END_TURN, abort_reason
 from headrace.usage import Usage
 
 NUMBERS: dict[str, Any] = {"part": 1, "output": 0, "item": 2, "item_id": "i"}
@@ -54,7 +54,7 @@ EXAMPLES: list[Any] = [
     ev.StepDiscarded(0, "overloaded"),
     ev.StepFinished(0),
     ev.HistoryCompacted(10, 4, "truncate"),
-    ev.RunFinished(aborted("max_iterations"), Usage(output_tokens=1)),
+    ev.RunFinished(abort_reason("max_iterations"), Usage(output_tokens=1)),
     ev.RunFailed(category="interrupted", message="restart"),
     ev.RunClosed("committed", "m1"),
 ]

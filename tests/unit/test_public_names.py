@@ -11,7 +11,8 @@ import headrace
 
 NAMES = """
 Agent ChatQuirks Conversation Decoder ErrorInfo FinishReason HeadraceError LimitExceeded
-Message Middleware Options Record RequestFailed ToolSpec TurnStream Usage UsageError WireError WireLimits
+Message Middleware Options Record RequestFailed ToolSpec TurnStream Usage UsageError WireError
+WireLimits
 __version__ complete complete_async content decode decode_async decode_record encode_record
 errors events fold fold_candidates history messages stream tool
 """.split()

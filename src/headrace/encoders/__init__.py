@@ -12,7 +12,7 @@ from headrace.encoders.request import (
     OutputSchema,
     Request,
     ToolSpec,
-    options_from,
+    parse_options,
 )
 from headrace.encoders.responses.request import encode_responses
 from headrace.encoders.xai import encode_xai
@@ -30,5 +30,5 @@ __all__ = [
     "encode_ollama",
     "encode_responses",
     "encode_xai",
-    "options_from",
+    "parse_options",
 ]

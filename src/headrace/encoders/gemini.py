@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent
-from headrace.encoders.model_family import family, is_since
-from headrace.encoders.request import Effort, Options, Request, ToolSpec, refuse
+from headrace.encoders.model_family import is_generation_at_least, parse_family
+from headrace.encoders.request import Effort, Options, Request, ToolSpec, reject_options
 from headrace.encoders.resend_rules import (
-    arguments_as_object,
-    as_it_was,
-    client_calls,
-    is_made_up,
-    is_own,
-    name_of,
+    get_tool_name,
+    is_from_same_model,
+    is_generated_id,
+    iterate_client_calls,
+    to_arguments_object,
+    to_raw_json,
 )
-from headrace.encoders.text_content import media_in, spoken, text_of
+from headrace.encoders.text_content import drop_empty_texts, find_media, to_text
 from headrace.events import JSONObject
 from headrace.messages import (
     AssistantEntry,
@@ -61,30 +61,30 @@ NO_SIGNATURE = "skip_thought_signature_validator"
 
 def encode_gemini(request: Request) -> JSONObject:
     """The body of `POST /models/…:streamGenerateContent`; the model is in the address."""
-    body: JSONObject = {"contents": _contents(request)}
-    system = _system(request)
+    body: JSONObject = {"contents": _encode_contents(request)}
+    system = _collect_instructions(request)
     if system:
         body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
     if request.tools:
-        body["tools"] = [{"functionDeclarations": [_tool(tool) for tool in request.tools]}]
+        body["tools"] = [{"functionDeclarations": [_encode_tool(tool) for tool in request.tools]}]
     if request.tool_choice is not None:
-        body["toolConfig"] = {"functionCallingConfig": _tool_choice(request.tool_choice)}
-    config = _generation(request.options, request.model)
+        body["toolConfig"] = {"functionCallingConfig": _encode_tool_choice(request.tool_choice)}
+    config = _encode_generation_config(request.options, request.model)
     return body | ({"generationConfig": config} if config else {})
 
 
-def _system(request: Request) -> list[str]:
+def _collect_instructions(request: Request) -> list[str]:
     """Everything that is said above the conversation, which here is one field."""
     said = [request.instructions or ""]
-    said += [text_of(m.content) for m in request.messages if m.role in ("system", "developer")]
+    said += [to_text(m.content) for m in request.messages if m.role in ("system", "developer")]
     return [text for text in said if text.strip()]
 
 
 # --- options ----------------------------------------------------------------------
 
 
-def _generation(options: Options, model: str) -> JSONObject:
-    refuse(options, "Gemini", "parallel_calls")
+def _encode_generation_config(options: Options, model: str) -> JSONObject:
+    reject_options(options, "Gemini", "parallel_calls")
     named = {
         "maxOutputTokens": options.max_tokens,
         "temperature": options.temperature,
@@ -94,28 +94,28 @@ def _generation(options: Options, model: str) -> JSONObject:
     }
     config: JSONObject = {name: value for name, value in named.items() if value is not None}
     if options.effort is not None:
-        config["thinkingConfig"] = _thinking(options.effort, model)
+        config["thinkingConfig"] = _encode_thinking(options.effort, model)
     if options.output is not None:
         config["responseMimeType"] = "application/json"
         config["responseJsonSchema"] = options.output.schema
     return config
 
 
-def _thinking(effort: Effort, model: str) -> JSONObject:
+def _encode_thinking(effort: Effort, model: str) -> JSONObject:
     shown = {"includeThoughts": effort != "none"}
-    if is_since(model, _LEVELS_SINCE):
+    if is_generation_at_least(model, _LEVELS_SINCE):
         return {"thinkingLevel": _LEVELS[effort]} | shown
     return {"thinkingBudget": _BUDGETS[effort]} | shown
 
 
-def _tool_choice(choice: str) -> JSONObject:
+def _encode_tool_choice(choice: str) -> JSONObject:
     modes = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
     if choice in modes:
         return {"mode": modes[choice]}
     return {"mode": "ANY", "allowedFunctionNames": [choice]}
 
 
-def _tool(tool: ToolSpec) -> JSONObject:
+def _encode_tool(tool: ToolSpec) -> JSONObject:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -126,26 +126,35 @@ def _tool(tool: ToolSpec) -> JSONObject:
 # --- contents ---------------------------------------------------------------------
 
 
-def _contents(request: Request) -> list[JSONObject]:
+def _encode_contents(request: Request) -> list[JSONObject]:
     contents: list[JSONObject] = []
     calls: dict[str, JSONObject] = {}
-    signs = family(request.model) == "gemini" and is_since(request.model, _LEVELS_SINCE)
+    signs = parse_family(request.model) == "gemini" and is_generation_at_least(
+        request.model, _LEVELS_SINCE
+    )
     for entry in history(request.messages):
         match entry:
             case PromptEntry(role="system" | "developer"):
                 continue
             case PromptEntry():
-                _say(contents, "user", [_content(part) for part in spoken(entry.content)])
+                _append_parts(
+                    contents,
+                    "user",
+                    [_encode_content(part) for part in drop_empty_texts(entry.content)],
+                )
             case AssistantEntry():
-                is_ours = is_own(entry, request, "gemini")
-                calls = {call.call_id: _named(call, is_ours) for call in client_calls(entry)}
-                _say(contents, "model", _reply(entry, is_ours, signs))
+                is_ours = is_from_same_model(entry, request, "gemini")
+                calls = {
+                    call.call_id: _encode_call_name(call, is_ours)
+                    for call in iterate_client_calls(entry)
+                }
+                _append_parts(contents, "model", _encode_reply(entry, is_ours, signs))
             case ToolResultsEntry():
-                _say(contents, "user", _results(entry, calls, signs))
+                _append_parts(contents, "user", _encode_results(entry, calls, signs))
     return contents
 
 
-def _say(contents: list[JSONObject], role: str, parts: list[JSONObject]) -> None:
+def _append_parts(contents: list[JSONObject], role: str, parts: list[JSONObject]) -> None:
     """Roles take turns: what the same side says next belongs to its content."""
     if not parts:
         return
@@ -155,15 +164,15 @@ def _say(contents: list[JSONObject], role: str, parts: list[JSONObject]) -> None
         contents.append({"role": role, "parts": parts})
 
 
-def _content(entry: Content) -> JSONObject:
+def _encode_content(entry: Content) -> JSONObject:
     match entry:
         case ImageContent() | FileContent():
-            return _media(entry.media_type, entry.data, entry.url)
+            return _encode_media(entry.media_type, entry.data, entry.url)
         case _:
-            return {"text": text_of((entry,))}
+            return {"text": to_text((entry,))}
 
 
-def _media(media_type: str, data: str | None, url: str | None) -> JSONObject:
+def _encode_media(media_type: str, data: str | None, url: str | None) -> JSONObject:
     if url is not None:
         return {"fileData": {"mimeType": media_type, "fileUri": url}}
     return {"inlineData": {"mimeType": media_type, "data": data or ""}}
@@ -172,74 +181,79 @@ def _media(media_type: str, data: str | None, url: str | None) -> JSONObject:
 # --- what the model said ----------------------------------------------------------
 
 
-def _reply(reply: AssistantEntry, is_ours: bool, signs: bool) -> list[Any]:
-    made = [_part(part, is_ours) for part in reply.parts]
+def _encode_reply(reply: AssistantEntry, is_ours: bool, signs: bool) -> list[Any]:
+    made = [_encode_part(part, is_ours) for part in reply.parts]
     parts = [part for part in made if part is not None]
     if signs:
-        _excuse([part for part in parts if isinstance(part, dict) and "functionCall" in part])
+        _fill_in_signature(
+            [part for part in parts if isinstance(part, dict) and "functionCall" in part]
+        )
     return parts
 
 
-def _excuse(calls: list[JSONObject]) -> None:
+def _fill_in_signature(calls: list[JSONObject]) -> None:
     """The first call of a step must be signed; of those after it, only some are."""
     if calls and "thoughtSignature" not in calls[0]:
         calls[0]["thoughtSignature"] = NO_SIGNATURE
 
 
-def _part(part: Part, is_ours: bool) -> Any:
+def _encode_part(part: Part, is_ours: bool) -> Any:
     """A part, with its signature on it."""
     if isinstance(part, OpaquePart):
-        return as_it_was(part) if is_ours else None
-    made = _unsigned(part, is_ours)
+        return to_raw_json(part) if is_ours else None
+    made = _encode_unsigned_part(part, is_ours)
     if made is None or not is_ours:
         return made
     seals = [seal.value for seal in part.seals if seal.kind == "signature"]
     return made | ({"thoughtSignature": seals[-1]} if seals else {})
 
 
-def _unsigned(part: Part, is_ours: bool) -> JSONObject | None:
+def _encode_unsigned_part(part: Part, is_ours: bool) -> JSONObject | None:
     match part:
         case TextPart():
             # An empty text that carries a signature is a part like any other.
             return {"text": part.text} if part.text or (part.seals and is_ours) else None
         case CallPart(executor="client"):
-            return {"functionCall": _named(part, is_ours) | {"args": arguments_as_object(part)}}
+            return {
+                "functionCall": _encode_call_name(part, is_ours)
+                | {"args": to_arguments_object(part)}
+            }
         case _ if not is_ours:
             return None
         case MediaPart():
-            return _media(part.media_type, part.data, part.url)
+            return _encode_media(part.media_type, part.data, part.url)
         case ReasoningPart():
             return {"text": part.text, "thought": True} if part.seals else None
         case CallPart():
-            return _provider_call(part)
+            return _encode_provider_call(part)
         case OutputPart():
             return dict(part.provider_data or {}) or None
         case _:
             return None
 
 
-def _named(call: CallPart, is_ours: bool) -> JSONObject:
+def _encode_call_name(call: CallPart, is_ours: bool) -> JSONObject:
     """The name, and the id if it is Google's own: others are none of its business."""
-    has_id = is_ours and not is_made_up(call.call_id)
-    return ({"id": call.call_id} if has_id else {}) | {"name": name_of(call)}
+    has_id = is_ours and not is_generated_id(call.call_id)
+    return ({"id": call.call_id} if has_id else {}) | {"name": get_tool_name(call)}
 
 
-def _provider_call(call: CallPart) -> JSONObject:
-    ids = {} if is_made_up(call.call_id) else {"id": call.call_id}
+def _encode_provider_call(call: CallPart) -> JSONObject:
+    ids = {} if is_generated_id(call.call_id) else {"id": call.call_id}
     if call.name == "code_execution":
         return {"executableCode": ids | as_object(call.args)}
-    return {"toolCall": ids | {"toolType": call.name, "args": arguments_as_object(call)}}
+    return {"toolCall": ids | {"toolType": call.name, "args": to_arguments_object(call)}}
 
 
 # --- results ----------------------------------------------------------------------
 
 
-def _results(
+def _encode_results(
     entry: ToolResultsEntry, calls: dict[str, JSONObject], signs: bool
 ) -> list[JSONObject]:
     """Since Gemini 3 images stand in a response; before, they stand after all of them."""
-    responses = [_response(result, calls) for result in entry.results]
-    shown = [[_content(m) for m in media_in(result.content)] for result in entry.results]
+    responses = [_encode_response(result, calls) for result in entry.results]
+    shown = [[_encode_content(m) for m in find_media(result.content)] for result in entry.results]
     if not signs:
         return [{"functionResponse": r} for r in responses] + [m for media in shown for m in media]
     return [
@@ -248,17 +262,17 @@ def _results(
     ]
 
 
-def _response(result: CallResult, calls: dict[str, JSONObject]) -> JSONObject:
+def _encode_response(result: CallResult, calls: dict[str, JSONObject]) -> JSONObject:
     named = calls.get(result.call_id) or {"name": "unknown"}
-    return named | {"response": _answer(result)}
+    return named | {"response": _encode_answer(result)}
 
 
-def _answer(result: CallResult) -> JSONObject:
+def _encode_answer(result: CallResult) -> JSONObject:
     """The grammar wants an object: a tool's own where it made one."""
     if result.is_error:
-        return {"error": text_of(result.content)}
+        return {"error": to_text(result.content)}
     match result.content:
         case (JSONContent(value=value),) if as_object(value):
             return as_object(value)
         case _:
-            return {"output": text_of(result.content)}
+            return {"output": to_text(result.content)}

@@ -49,7 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output: OutputSchema | None = None
 
 
-def options_from(given: dict[str, Any]) -> Options:
+def parse_options(given: dict[str, Any]) -> Options:
     """Options by name. Raises `UsageError` for an unknown name or a wrong value, and says
     what there is: an option is never dropped in silence."""
     known = Options.__struct_fields__
@@ -94,7 +94,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return self.options.parallel_calls if self.tools else None
 
 
-def refuse(options: Options, who: str, *names: str) -> None:
+def reject_options(options: Options, who: str, *names: str) -> None:
     """Raise `UsageError` where one of these options is set: this grammar has none such."""
     given = [name for name in names if getattr(options, name) not in (None, ())]
     if given:

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from headrace.encoders.model_family import family
+from headrace.encoders.model_family import parse_family
 from headrace.encoders.request import Request
-from headrace.encoders.text_content import encoded
+from headrace.encoders.text_content import encode_json
 from headrace.messages import AssistantEntry, CallPart, OpaquePart, Part
 from headrace.wire.json.value import as_object
 
@@ -19,17 +19,17 @@ _decode_shallow = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _MADE_UP = re.compile(r"call_\d+(~\d+)?")
 
 
-def is_own(reply: AssistantEntry, request: Request, dialect: str) -> bool:
+def is_from_same_model(reply: AssistantEntry, request: Request, dialect: str) -> bool:
     """Whether this model made the reply: seals are good only where they were made. What
     was never told (a recorded stream without a provider) does not speak against it."""
     return (
         reply.dialect == dialect
         and (reply.provider is None or request.provider in (None, reply.provider))
-        and (reply.model is None or family(reply.model) == family(request.model))
+        and (reply.model is None or parse_family(reply.model) == parse_family(request.model))
     )
 
 
-def grouped(parts: Iterable[Part]) -> list[list[Part]]:
+def group_by_item(parts: Iterable[Part]) -> list[list[Part]]:
     """The parts of each provider item together, in the order in which the items began."""
     items: dict[int, list[Part]] = {}
     for part in parts:
@@ -37,14 +37,14 @@ def grouped(parts: Iterable[Part]) -> list[list[Part]]:
     return list(items.values())
 
 
-def client_calls(reply: AssistantEntry) -> Iterator[CallPart]:
+def iterate_client_calls(reply: AssistantEntry) -> Iterator[CallPart]:
     """The calls that are ours to answer."""
     for part in reply.parts:
         if isinstance(part, CallPart) and part.executor == "client":
             yield part
 
 
-def is_made_up(call_id: str) -> bool:
+def is_generated_id(call_id: str) -> bool:
     """Whether the id is ours: the provider gave none."""
     return _MADE_UP.fullmatch(call_id) is not None
 
@@ -71,16 +71,16 @@ class CallIds:
 
     def _fitted(self, call_id: str, is_ours: bool) -> str:
         fits = is_ours or self._pattern.fullmatch(call_id) is not None
-        wanted = unique = call_id if fits else _short(call_id)
+        wanted = unique = call_id if fits else _hash_id(call_id)
         copy = 1
         while unique in self._taken:
             copy += 1
-            unique = _short(f"{wanted} {copy}")
+            unique = _hash_id(f"{wanted} {copy}")
         self._taken.add(unique)
         return unique
 
 
-def _short(call_id: str) -> str:
+def _hash_id(call_id: str) -> str:
     """Nine letters and digits: the narrowest pattern that a provider has."""
     return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:9]
 
@@ -88,17 +88,17 @@ def _short(call_id: str) -> str:
 # --- what goes back as it was written -----------------------------------------------
 
 
-def arguments_as_written(call: CallPart) -> str:
+def encode_arguments(call: CallPart) -> str:
     """The arguments as the model wrote them, for grammars that take a text. What is no
     JSON goes inside of some: templates parse it, and refuse the conversation otherwise."""
     if call.input == "text":
-        return encoded({"input": call.raw})
+        return encode_json({"input": call.raw})
     if call.error is not None:
-        return encoded({"malformed_arguments": call.raw})
+        return encode_json({"malformed_arguments": call.raw})
     return call.raw if call.raw.strip() else "{}"
 
 
-def arguments_as_object(call: CallPart) -> Any:
+def to_arguments_object(call: CallPart) -> Any:
     """The arguments for grammars that take an object, byte for byte; what never was one is
     shown as what it is, since the model reads it again."""
     if call.input == "text":
@@ -108,19 +108,19 @@ def arguments_as_object(call: CallPart) -> Any:
     try:
         _decode_shallow(call.raw)
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return as_object(call.args) or _wrapped(call.args)
+        return as_object(call.args) or _wrap_value(call.args)
     return msgspec.Raw(call.raw)
 
 
-def _wrapped(value: Any) -> Any:
+def _wrap_value(value: Any) -> Any:
     return {} if value in (None, {}) else {"value": value}
 
 
-def as_it_was(part: OpaquePart) -> Any:
+def to_raw_json(part: OpaquePart) -> Any:
     """An item that we do not interpret, byte for byte."""
     return msgspec.Raw(part.data)
 
 
-def name_of(call: CallPart) -> str:
+def get_tool_name(call: CallPart) -> str:
     """The tool's name; a call that never got one must have one all the same."""
     return call.name or "unknown"

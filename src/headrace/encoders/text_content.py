@@ -14,44 +14,44 @@ from headrace.content import Content, FileContent, ImageContent, JSONContent, Te
 _TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml")
 
 
-def text_of(content: Iterable[Content]) -> str:
+def to_text(content: Iterable[Content]) -> str:
     """Content as one text; what is no text is named."""
-    return "\n".join(filter(None, map(_as_text, content)))
+    return "\n".join(filter(None, map(_entry_to_text, content)))
 
 
-def _as_text(entry: Content) -> str:
+def _entry_to_text(entry: Content) -> str:
     match entry:
         case TextContent(text=text):
             return text
         case JSONContent(value=value):
-            return encoded(value)
+            return encode_json(value)
         case ImageContent(media_type=kind):
             return f"[an image ({kind}), shown separately]"
         case FileContent(name=name, media_type=kind):
-            return named_text(entry) or f"[a file: {name or kind}]"
+            return format_text_file(entry) or f"[a file: {name or kind}]"
 
 
-def spoken(content: Iterable[Content]) -> list[Content]:
+def drop_empty_texts(content: Iterable[Content]) -> list[Content]:
     """The content without empty texts, which providers refuse."""
     return [e for e in content if not isinstance(e, TextContent) or e.text.strip()]
 
 
-def media_in(content: Iterable[Content]) -> list[ImageContent | FileContent]:
+def find_media(content: Iterable[Content]) -> list[ImageContent | FileContent]:
     """Images and files that are no text."""
     return [
         entry
         for entry in content
         if isinstance(entry, ImageContent)
-        or (isinstance(entry, FileContent) and file_text(entry) is None)
+        or (isinstance(entry, FileContent) and decode_text_file(entry) is None)
     ]
 
 
-def images_in(content: Iterable[Content]) -> list[ImageContent]:
+def find_images(content: Iterable[Content]) -> list[ImageContent]:
     """The images, which some grammars take only from the user."""
     return [entry for entry in content if isinstance(entry, ImageContent)]
 
 
-def file_text(file: FileContent) -> str | None:
+def decode_text_file(file: FileContent) -> str | None:
     """The words of a file that is text and lies before us; None for any other."""
     kind = file.media_type.partition(";")[0].strip().lower()
     if file.data is None or not (kind.startswith("text/") or kind in _TEXTS):
@@ -62,14 +62,14 @@ def file_text(file: FileContent) -> str | None:
         return None
 
 
-def named_text(file: FileContent) -> str | None:
+def format_text_file(file: FileContent) -> str | None:
     """A text file as text, under its name."""
-    words = file_text(file)
+    words = decode_text_file(file)
     if words is None:
         return None
     return f"{file.name}:\n{words}" if file.name else words
 
 
-def encoded(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """A JSON value as text."""
     return msgspec.json.encode(value).decode()

@@ -5,8 +5,19 @@ from __future__ import annotations
 
 from headrace.content import Content, FileContent, ImageContent, data_url
 from headrace.encoders.request import Effort, Options, Request, ToolSpec
-from headrace.encoders.resend_rules import CallIds, arguments_as_written, is_own, name_of
-from headrace.encoders.text_content import encoded, file_text, images_in, spoken, text_of
+from headrace.encoders.resend_rules import (
+    CallIds,
+    encode_arguments,
+    get_tool_name,
+    is_from_same_model,
+)
+from headrace.encoders.text_content import (
+    decode_text_file,
+    drop_empty_texts,
+    encode_json,
+    find_images,
+    to_text,
+)
 from headrace.events import JSONObject
 from headrace.messages import (
     AssistantEntry,
@@ -46,22 +57,22 @@ def encode_xai(request: Request) -> JSONObject:
     to the provider: one."""
     body: JSONObject = {
         "model": request.model,
-        "messages": _messages(request),
+        "messages": _encode_messages(request),
         "use_encrypted_content": True,
     }
     if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tools"] = [_encode_tool(tool) for tool in request.tools]
     if request.tool_choice is not None:
-        body["tool_choice"] = _tool_choice(request.tool_choice)
+        body["tool_choice"] = _encode_tool_choice(request.tool_choice)
     if request.parallel_calls is not None:
         body["parallel_tool_calls"] = request.parallel_calls
-    return body | _options(request.options)
+    return body | _encode_options(request.options)
 
 
 # --- options ----------------------------------------------------------------------
 
 
-def _options(options: Options) -> JSONObject:
+def _encode_options(options: Options) -> JSONObject:
     named = {
         "max_tokens": options.max_tokens,
         "temperature": options.temperature,
@@ -73,20 +84,20 @@ def _options(options: Options) -> JSONObject:
     if options.effort is not None:
         body["reasoning_effort"] = _EFFORTS[options.effort]
     if options.output is not None:
-        schema = encoded(options.output.schema)
+        schema = encode_json(options.output.schema)
         body["response_format"] = {"format_type": "FORMAT_TYPE_JSON_SCHEMA", "schema": schema}
     return body
 
 
-def _tool_choice(choice: str) -> JSONObject:
+def _encode_tool_choice(choice: str) -> JSONObject:
     return {"mode": _MODES[choice]} if choice in _MODES else {"function_name": choice}
 
 
-def _tool(tool: ToolSpec) -> JSONObject:
+def _encode_tool(tool: ToolSpec) -> JSONObject:
     function: JSONObject = {
         "name": tool.name,
         "description": tool.description,
-        "parameters": encoded(tool.parameters),
+        "parameters": encode_json(tool.parameters),
     }
     return {"function": function | ({"strict": True} if tool.is_strict else {})}
 
@@ -94,7 +105,7 @@ def _tool(tool: ToolSpec) -> JSONObject:
 # --- messages ---------------------------------------------------------------------
 
 
-def _messages(request: Request) -> list[JSONObject]:
+def _encode_messages(request: Request) -> list[JSONObject]:
     messages: list[JSONObject] = []
     ids = CallIds()
     if request.instructions:
@@ -102,54 +113,54 @@ def _messages(request: Request) -> list[JSONObject]:
     for entry in history(request.messages):
         match entry:
             case PromptEntry():
-                messages += _prompt(entry)
+                messages += _encode_prompt(entry)
             case AssistantEntry():
-                is_ours = is_own(entry, request, "xai")
+                is_ours = is_from_same_model(entry, request, "xai")
                 ids.begin(entry, is_ours)
-                messages += _Replay(entry, is_ours, ids).messages()
+                messages += _ReplyEncoder(entry, is_ours, ids).messages()
             case ToolResultsEntry():
-                messages += [_result(result, ids) for result in entry.results]
-                messages += _shown_images(entry.results)
+                messages += [_encode_result(result, ids) for result in entry.results]
+                messages += _encode_result_images(entry.results)
     return messages
 
 
-def _prompt(prompt: PromptEntry) -> list[JSONObject]:
-    content = [_content(entry) for entry in spoken(prompt.content)]
+def _encode_prompt(prompt: PromptEntry) -> list[JSONObject]:
+    content = [_encode_content(entry) for entry in drop_empty_texts(prompt.content)]
     role = "ROLE_USER" if prompt.role == "user" else "ROLE_SYSTEM"
     return [{"role": role, "content": content}] if content else []
 
 
-def _content(entry: Content) -> JSONObject:
+def _encode_content(entry: Content) -> JSONObject:
     match entry:
         case ImageContent():
             return {"image_url": {"image_url": data_url(entry)}}
-        case FileContent() if file_text(entry) is None:
+        case FileContent() if decode_text_file(entry) is None:
             where = {"url": entry.url} if entry.url else {"data": entry.data or ""}
             named = {"filename": entry.name} if entry.name else {}
             return {"file": {**where, **named, "mime_type": entry.media_type}}
         case _:
-            return {"text": text_of((entry,))}
+            return {"text": to_text((entry,))}
 
 
-def _result(result: CallResult, ids: CallIds) -> JSONObject:
-    return _answer(ids[result.call_id], text_of(result.content) or "(no output)")
+def _encode_result(result: CallResult, ids: CallIds) -> JSONObject:
+    return _encode_answer(ids[result.call_id], to_text(result.content) or "(no output)")
 
 
-def _answer(call_id: str, text: str) -> JSONObject:
+def _encode_answer(call_id: str, text: str) -> JSONObject:
     return {"role": "ROLE_TOOL", "tool_call_id": call_id, "content": [{"text": text}]}
 
 
-def _shown_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
+def _encode_result_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
     """Images that tools made, as the user's: a tool's message takes only text."""
-    images = [image for result in results for image in images_in(result.content)]
-    content = [_content(image) for image in images]
+    images = [image for result in results for image in find_images(result.content)]
+    content = [_encode_content(image) for image in images]
     return [{"role": "ROLE_USER", "content": content}] if content else []
 
 
 # --- what the model said ----------------------------------------------------------
 
 
-class _Replay:
+class _ReplyEncoder:
     """One reply as messages, one for each output that it had: a step of the model with its
     calls, and after it what the provider's own tools gave back. So does xAI's own client."""
 
@@ -173,7 +184,7 @@ class _Replay:
     def _said(self, parts: list[Part]) -> list[JSONObject]:
         text = "".join(part.text for part in parts if isinstance(part, TextPart))
         calls = [self._call(part) for part in parts if self._is_sent(part)]
-        sealed = _encrypted(parts) if self._is_ours else None
+        sealed = _join_encrypted(parts) if self._is_ours else None
         if not (text or calls or sealed):
             return []
         message: JSONObject = {"role": "ROLE_ASSISTANT", "content": [{"text": text}]}
@@ -189,10 +200,10 @@ class _Replay:
 
     def _call(self, part: Part, status: str | None = None) -> JSONObject:
         assert isinstance(part, CallPart)
-        function = {"name": name_of(part), "arguments": arguments_as_written(part)}
+        function = {"name": get_tool_name(part), "arguments": encode_arguments(part)}
         call: JSONObject = {
             "id": self._ids[part.call_id],
-            "type": _type(part),
+            "type": _encode_type(part),
             "function": function,
         }
         return call | ({"status": status} if status else {})
@@ -207,14 +218,14 @@ class _Replay:
         return [self._answered(outputs) for outputs in items.values()]
 
     def _answered(self, outputs: list[OutputPart]) -> JSONObject:
-        message = _answer(self._ids[outputs[0].call_id], text_of(outputs[0].content))
+        message = _encode_answer(self._ids[outputs[0].call_id], to_text(outputs[0].content))
         calls = [self._calls[output.call_id] for output in outputs]
-        message["tool_calls"] = [self._call(call, _status(call)) for call in calls]
+        message["tool_calls"] = [self._call(call, _find_status(call)) for call in calls]
         sealed = (outputs[0].provider_data or {}).get("encrypted_content")
         return message | ({"encrypted_content": sealed} if sealed else {})
 
 
-def _type(call: CallPart) -> str | int:
+def _encode_type(call: CallPart) -> str | int:
     """The enum's word; a tool that our table does not know has only its number."""
     if call.executor == "client":
         return _CLIENT_SIDE
@@ -222,12 +233,12 @@ def _type(call: CallPart) -> str | int:
     return int(told) if told.isdecimal() else f"TOOL_CALL_TYPE_{told.upper()}_TOOL"
 
 
-def _status(call: CallPart) -> str | None:
+def _find_status(call: CallPart) -> str | None:
     told = [_STATUSES[a.status] for a in call.activities if a.status in _STATUSES]
     return told[-1] if told else None
 
 
-def _encrypted(parts: list[Part]) -> str | None:
+def _join_encrypted(parts: list[Part]) -> str | None:
     """What xAI sealed of an output. The rest of a seal may have come after its finish, and
     stands then on whichever part could take it."""
     found = [part.data for part in parts if isinstance(part, RedactedPart)]

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.encoders import Request, options_from
+from headrace.encoders import Request, parse_options
 from headrace.engine.cancellation import CancelToken
 from headrace.engine.history.compaction import Compactor
 from headrace.engine.journal.sink import Sink
@@ -15,7 +15,7 @@ from headrace.engine.middleware.chain import Chain
 from headrace.engine.middleware.middleware import Middleware, checked
 from headrace.engine.run import Result, Run
 from headrace.engine.run_config import Plan
-from headrace.events.stamp import wall_clock
+from headrace.events.stamp import create_wall_clock
 from headrace.messages import Message
 from headrace.tools import Tool, Toolset
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
@@ -62,7 +62,7 @@ class Agent:
             "api_key": api_key,
             "transport": transport,
         }
-        self.options = options_from(options)
+        self.options = parse_options(options)
         self._shared: SharedTransport | None = None
 
     def share_connections(self) -> None:
@@ -113,7 +113,9 @@ class Agent:
             policy=self._policy,
             compactor=compactor or self.compactor,
         )
-        return Run(plan, asked, run_id or uuid.uuid4().hex, clock or wall_clock(), sink, token)
+        return Run(
+            plan, asked, run_id or uuid.uuid4().hex, clock or create_wall_clock(), sink, token
+        )
 
     async def complete_async(self, input: Input, history: Sequence[Message] = ()) -> Result:
         """The result of a whole run."""

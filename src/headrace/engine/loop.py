@@ -36,7 +36,7 @@ from headrace.events import (
     TurnFailed,
 )
 from headrace.messages import CallPart, Message, Turn
-from headrace.outcome import ErrorCategory, ErrorInfo, FinishReason, aborted
+from headrace.outcome import ErrorCategory, ErrorInfo, FinishReason, abort_reason
 from headrace.turn.open_turn import OpenTurn, open_turn
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
@@ -106,7 +106,7 @@ class Loop:
             await write([StepFinished(step, nudge)])
             if finish is not None:
                 return finish
-        return aborted("max_iterations", f"max_iterations={self._limits.max_iterations}")
+        return abort_reason("max_iterations", f"max_iterations={self._limits.max_iterations}")
 
     async def finish(self, end: End) -> None:
         """Tell everybody, and write the terminal record: once, whatever they do."""
@@ -114,7 +114,7 @@ class Loop:
             end = await self._journal.rewritten(end)
             await self._chain.run_end(self._view, end)
         except Terminate as terminate:
-            end = RunFinished(aborted("terminated", terminate.reason), end.usage)
+            end = RunFinished(abort_reason("terminated", terminate.reason), end.usage)
         except MiddlewareFailed as failed:
             end = RunFailed(category="unknown", message=str(failed), usage=end.usage)
         try:
@@ -157,7 +157,7 @@ class Loop:
             await self._journal.write([event])
         self._workshop = None
         if shop.ends_run is not None:
-            return aborted("terminated", f"ended by the tool {shop.ends_run}")
+            return abort_reason("terminated", f"ended by the tool {shop.ends_run}")
         return None
 
     # -- a turn
@@ -288,7 +288,7 @@ class Loop:
 
     @contextmanager
     def _timed(self, seconds: float, name: str) -> Generator[None, None, None]:
-        reason = aborted("timeout", f"{name}={seconds:g}")
+        reason = abort_reason("timeout", f"{name}={seconds:g}")
         handle = asyncio.get_running_loop().call_later(seconds, self._stop, reason)
         try:
             yield

@@ -19,7 +19,7 @@ from headrace.engine.run_config import Plan
 from headrace.errors import HeadraceError, Terminate, UsageError
 from headrace.events import Record, RunFailed, RunFinished
 from headrace.messages import Message
-from headrace.outcome import ErrorInfo, FinishReason, aborted
+from headrace.outcome import ErrorInfo, FinishReason, abort_reason
 from headrace.secrets.scrub import scrub
 from headrace.shield import run_shielded
 from headrace.transport.loop_thread import LoopThread, shared_loop
@@ -169,12 +169,12 @@ class Run:
     def cancel(self, detail: str = "cancelled by the caller") -> None:
         """End the run as soon as it can be; what came stands. From any thread, and at any
         moment: one that has not begun ends as soon as it does."""
-        self._on_loop(self._stop, aborted("cancelled", detail))
+        self._on_loop(self._stop, abort_reason("cancelled", detail))
 
     def interrupt(self, why: str) -> None:
         """End it as failed, as soon as it can be: whoever runs it is stopping."""
         self._interruption = self._interruption or why
-        self._on_loop(self._stop, aborted("terminated", why))
+        self._on_loop(self._stop, abort_reason("terminated", why))
 
     def _on_loop(self, work: Callable[[FinishReason], None], reason: FinishReason) -> None:
         loop = self._event_loop
@@ -245,7 +245,7 @@ class Run:
             return await self._aborted(loop)
         except Terminate as terminate:
             await self._ending(loop, terminate.reason, was_stopped=True)
-            return RunFinished(aborted("terminated", terminate.reason), loop.usage)
+            return RunFinished(abort_reason("terminated", terminate.reason), loop.usage)
         except RunBroken as broken:
             await self._ending(loop, str(broken))
             return RunFailed(category=broken.category, message=str(broken), usage=loop.usage)
@@ -262,7 +262,7 @@ class Run:
 
     async def _aborted(self, loop: Loop) -> End:
         _uncancel()
-        reason = self._abort or aborted("cancelled", "the run's task was cancelled")
+        reason = self._abort or abort_reason("cancelled", "the run's task was cancelled")
         await self._ending(loop, str(reason))
         reason = self._abort or reason
         if self._interruption is not None and reason.kind == "terminated":

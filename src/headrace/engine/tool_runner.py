@@ -13,7 +13,7 @@ from headrace.engine.middleware.middleware import Allow, Deny, RunView, ToolCall
 from headrace.errors import HeadraceError, Terminate
 from headrace.events import ToolProgress, ToolResult, ToolStarted
 from headrace.messages import CallPart
-from headrace.messages.provider_history import NOT_RUN, why_not_run
+from headrace.messages.provider_history import NOT_RUN, explain_not_run
 from headrace.secrets.scrub import scrub
 from headrace.tools import Tool, ToolContext, ToolReturn, Toolset, failure
 from headrace.tools.result import shortened
@@ -86,7 +86,7 @@ class ToolRunner:
     async def _begin(self, part: CallPart) -> None:
         tool = self._tools.get(part.name)
         if part.error is not None:
-            self._results[part.call_id] = failure(why_not_run(part))
+            self._results[part.call_id] = failure(explain_not_run(part))
         elif part.ended_ms is None:
             self._results[part.call_id] = failure("The arguments were never whole.")
         elif tool is None:
@@ -218,4 +218,4 @@ def _told(call_id: str, result: ToolReturn) -> ToolResult:
 
 def unanswered(call: CallPart) -> ToolResult:
     """The answer to a call that nothing will run."""
-    return _told(call.call_id, failure(why_not_run(call)))
+    return _told(call.call_id, failure(explain_not_run(call)))

@@ -47,7 +47,7 @@ class Stamp:
         self._seq -= count
 
 
-def wall_clock() -> Callable[[], float]:
+def create_wall_clock() -> Callable[[], float]:
     """Milliseconds since the epoch that never go back: wall time now, monotonic from here."""
     # Whole numbers, and the function bound: it is asked for every read.
     now_ns, offset_ns = time.monotonic_ns, time.time_ns() - time.monotonic_ns()

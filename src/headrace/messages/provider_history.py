@@ -58,19 +58,19 @@ HistoryEntry: TypeAlias = PromptEntry | AssistantEntry | ToolResultsEntry
 
 def history(messages: Iterable[Message]) -> list[HistoryEntry]:
     """The conversation as alternating prompts, replies and results."""
-    return [entry for message in messages for entry in _entries(message)]
+    return [entry for message in messages for entry in _split_message(message)]
 
 
-def _entries(message: Message) -> Iterator[HistoryEntry]:
+def _split_message(message: Message) -> Iterator[HistoryEntry]:
     if message.role != "assistant":
         yield PromptEntry(message.role, message.content)
         return
     for turn in message.turns:
-        yield from _entries_of_turn(turn)
+        yield from _split_turn(turn)
 
 
-def _entries_of_turn(turn: Turn) -> Iterator[HistoryEntry]:
-    parts = _replayable(turn)
+def _split_turn(turn: Turn) -> Iterator[HistoryEntry]:
+    parts = _select_parts(turn)
     if parts:
         yield AssistantEntry(
             parts=parts,
@@ -79,14 +79,14 @@ def _entries_of_turn(turn: Turn) -> Iterator[HistoryEntry]:
             model=turn.model,
             response_id=turn.response_id,
         )
-        results = tuple(_answers(parts, turn.results))
+        results = tuple(_select_results(parts, turn.results))
         if results:
             yield ToolResultsEntry(results)
     if turn.nudge:
         yield PromptEntry("user", (TextContent(turn.nudge),))
 
 
-def _replayable(turn: Turn) -> tuple[Part, ...]:
+def _select_parts(turn: Turn) -> tuple[Part, ...]:
     if not _is_cut(turn):
         return tuple(part for part in turn.parts if part.ended_ms is not None)
     answered = {part.call_id for part in turn.parts if isinstance(part, OutputPart)}
@@ -119,18 +119,20 @@ def _survives_cut(part: Part, answered: set[str]) -> bool:
             return True
 
 
-def _answers(parts: tuple[Part, ...], results: tuple[CallResult, ...]) -> Iterator[CallResult]:
+def _select_results(
+    parts: tuple[Part, ...], results: tuple[CallResult, ...]
+) -> Iterator[CallResult]:
     known = {result.call_id: result for result in results}
     for part in parts:
         if isinstance(part, CallPart) and part.executor == "client":
-            yield known.get(part.call_id) or _unanswered(part)
+            yield known.get(part.call_id) or _create_missing_result(part)
 
 
-def _unanswered(call: CallPart) -> CallResult:
-    content = (TextContent(why_not_run(call)),)
+def _create_missing_result(call: CallPart) -> CallResult:
+    content = (TextContent(explain_not_run(call)),)
     return CallResult(call_id=call.call_id, content=content, is_error=True)
 
 
-def why_not_run(call: CallPart) -> str:
+def explain_not_run(call: CallPart) -> str:
     """What the model is told of a call that nothing has run."""
     return NOT_RUN if call.error is None else f"The arguments are malformed: {call.error}"

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from headrace.address import host_of, is_this_machine
+from headrace.address import get_host, is_this_machine
 from headrace.errors import UsageError
 from headrace.providers.catalog import CATALOG
 from headrace.providers.provider import Provider
@@ -45,8 +45,8 @@ def resolve(
     """The endpoint of a model string. Raises `UsageError`, which says what to do, for an
     unknown provider, a missing key or a missing address."""
     environ = os.environ if environ is None else environ
-    provider, name = _split(model)
-    base = base_url or _from_environ(provider, environ) or provider.base_url
+    provider, name = _parse_model_string(model)
+    base = base_url or _get_base_url(provider, environ) or provider.base_url
     if base is None:
         raise UsageError(
             f"{provider.title} has no address of its own: pass base_url="
@@ -54,11 +54,11 @@ def resolve(
         )
     path = provider.path.replace("{model}", quote(name, safe="/@:.-"))
     key = api_key or find_key(provider, environ)
-    url = _joined(_with_scheme(base, provider).rstrip("/"), path)
-    return Endpoint(provider, name, url, _headers(provider, key))
+    url = _join_url(_add_scheme(base, provider).rstrip("/"), path)
+    return Endpoint(provider, name, url, _build_headers(provider, key))
 
 
-def _joined(address: str, path: str) -> str:
+def _join_url(address: str, path: str) -> str:
     """An address may have been given with the path, or with its version, already."""
     version = f"/{path.split('/')[1]}"
     if version == "/v1":
@@ -72,7 +72,7 @@ def find_key(provider: Provider, environ: Mapping[str, str]) -> str | None:
     return next((key for key in found if key), None)
 
 
-def _split(model: str) -> tuple[Provider, str]:
+def _parse_model_string(model: str) -> tuple[Provider, str]:
     name, colon, rest = model.partition(":")
     if not colon or not rest:
         raise UsageError(f"a model is named provider:model, such as openai:gpt-5, not {model!r}")
@@ -83,23 +83,23 @@ def _split(model: str) -> tuple[Provider, str]:
     return CATALOG[name], rest
 
 
-def _from_environ(provider: Provider, environ: Mapping[str, str]) -> str | None:
+def _get_base_url(provider: Provider, environ: Mapping[str, str]) -> str | None:
     return environ.get(provider.base_url_variable or "") or None
 
 
-def _with_scheme(base: str, provider: Provider) -> str:
+def _add_scheme(base: str, provider: Provider) -> str:
     """Without a scheme a key goes out over TLS; only this machine is spoken to in clear."""
     if "://" in base:
         return base
     host = base.partition("/")[0]
-    is_near = is_this_machine(host_of(f"//{host}")) or provider.auth == "none"
+    is_near = is_this_machine(get_host(f"//{host}")) or provider.auth == "none"
     scheme = "http" if is_near else "https"
     has_port = ":" in host.rpartition("]")[2]
     port = f":{provider.default_port}" if provider.default_port and not has_port else ""
     return f"{scheme}://{host}{port}{base[len(host) :]}"
 
 
-def _headers(provider: Provider, key: str | None) -> dict[str, str]:
+def _build_headers(provider: Provider, key: str | None) -> dict[str, str]:
     headers = {"content-type": "application/json", **provider.headers}
     if provider.auth != "none" and key is None:
         names = " or ".join(provider.key_variables)

@@ -14,7 +14,7 @@ import msgspec
 from aiohttp import web
 from yarl import URL
 
-from headrace.address import host_of, is_loopback
+from headrace.address import get_host, is_loopback
 from headrace.errors import UsageError
 from headrace.recording.exchange_recorder import Shelf, Tape
 from headrace.transport.call_secrets import Secrets, address_of
@@ -116,10 +116,10 @@ class Proxy:
         if not request.raw_path.startswith("/"):
             return "refused a request for another server: this is a base_url, not a proxy for all"
         # Not 0.0.0.0: a page of another site may ask that, and some browsers let it.
-        if not is_loopback(host_of(f"//{request.headers.get('Host', '')}")):
+        if not is_loopback(get_host(f"//{request.headers.get('Host', '')}")):
             return "refused a request for another host: ask 127.0.0.1"
         origin = request.headers.get("Origin")
-        if origin is not None and not is_loopback(host_of(origin)):
+        if origin is not None and not is_loopback(get_host(origin)):
             return "refused a page of another site"
         if "Upgrade" in request.headers and "websocket" in request.headers["Upgrade"].lower():
             return "refused a WebSocket: only requests with an answer are recorded"

@@ -18,7 +18,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.connector import Connection
 from yarl import URL
 
-from headrace.address import Address, address_from, is_public
+from headrace.address import Address, is_public, parse_address
 from headrace.errors import RequestFailed
 from headrace.outcome import ErrorCategory
 from headrace.transport.decompression import ENCODINGS, Inflation
@@ -157,7 +157,7 @@ class _Visit:
         return socket.socket(family, kind, protocol)
 
     def _check(self, text: str) -> None:
-        address = address_from(text)
+        address = parse_address(text)
         if address is None or not self._allows(address):
             told = f"{text} is not an address of the public internet"
             self.refusal = _failed("permission", told)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from headrace.content import Content, TextContent
-from headrace.encoders import Request, ToolSpec, options_from
+from headrace.encoders import Request, ToolSpec, parse_options
 from headrace.errors import UsageError
 from headrace.messages import Message
 from headrace.recording.recorder import RecordingTransport
@@ -49,7 +49,7 @@ def stream(
         messages=tuple(messages_of(input)),
         instructions=instructions,
         tools=tuple(tools),
-        options=options_from(options),
+        options=parse_options(options),
     )
     return TurnStream(
         asked.call(request),

@@ -161,7 +161,7 @@ class OpenTurn:
 
     def _broken_off(self, failure: ErrorInfo) -> list[TurnEvent]:
         """After the finish reason a connection that breaks is an end like any other."""
-        if self.decoder.is_told and failure.category != "protocol":
+        if self.decoder.is_end_known and failure.category != "protocol":
             return self.decoder.close()
         return self.decoder.fail(failure)
 

@@ -8,7 +8,7 @@ from typing import Self, cast
 
 from headrace.errors import UsageError
 from headrace.events import Record, Stamp, TurnEvent, TurnFailed, TurnFinished
-from headrace.events.stamp import wall_clock
+from headrace.events.stamp import create_wall_clock
 from headrace.messages import Message, fold
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.transport.loop_thread import LoopThread, shared_loop
@@ -43,7 +43,7 @@ class TurnStream:
         self._policy = policy
         self._owns_transport = owns_transport
         self._turn: OpenTurn | None = None
-        self._stamp = Stamp(wall_clock())
+        self._stamp = Stamp(create_wall_clock())
         self._records: list[Record] = []
         self._handed = 0
         self._loop: LoopThread | None = None

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from headrace.errors import LimitExceeded
-from headrace.wire.json.payload import NotJSON, mended, parse
+from headrace.wire.json.payload import NotJSON, parse, replace_surrogates
 
 _MARKS = re.compile(r'\\.?|["{}\[\]]', re.DOTALL)
 
@@ -18,7 +18,7 @@ class MalformedArguments(ValueError):
 def parse_arguments(raw: str, max_depth: int) -> Any:
     """The value. Nothing, blanks and `null` are `{}`."""
     try:
-        value = parse(_bytes(raw), max_depth) if raw.strip() else None
+        value = parse(_encode(raw), max_depth) if raw.strip() else None
     except LimitExceeded as error:
         raise MalformedArguments(f"nested deeper than {error.limit}={error.allowed}") from None
     except NotJSON as error:
@@ -26,14 +26,14 @@ def parse_arguments(raw: str, max_depth: int) -> Any:
     return {} if value is None else value
 
 
-def _bytes(raw: str) -> bytes:
+def _encode(raw: str) -> bytes:
     try:
         return raw.encode()
     except UnicodeEncodeError:
-        return mended(raw).encode()
+        return replace_surrogates(raw).encode()
 
 
-class Extent:
+class JSONExtent:
     """Follows a JSON text, fragment by fragment, to the bracket or quote that closes it,
     so that nobody has to parse again and again to know whether it is whole."""
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from typing import Any
 
 from headrace.events import Record, Stamp
-from headrace.events.stamp import wall_clock
+from headrace.events.stamp import create_wall_clock
 from headrace.wire.decoder import Decoder
 
 
@@ -23,7 +23,7 @@ def decode(
     detected; `options` are those of `Decoder`.
     """
     decoder = Decoder(dialect, keeps_message=False, **options)
-    stamp = Stamp(clock or wall_clock())
+    stamp = Stamp(clock or create_wall_clock())
     for data in reads:
         if events := decoder.feed(data):
             yield from stamp.feed(events)
@@ -39,7 +39,7 @@ async def decode_async(
 ) -> AsyncIterator[Record]:
     """`decode` for reads that are waited for."""
     decoder = Decoder(dialect, keeps_message=False, **options)
-    stamp = Stamp(clock or wall_clock())
+    stamp = Stamp(clock or create_wall_clock())
     async for data in reads:
         if events := decoder.feed(data):
             for record in stamp.feed(events):

@@ -113,7 +113,7 @@ class Decoder:
         except WireError as error:
             self._break(error)
         made = self._made
-        if len(made) != 1 or (ledger is not None and ledger.half_pairs is not None):
+        if len(made) != 1 or (ledger is not None and ledger.surrogate_joiner is not None):
             return self._taken() if made else []
         # One event a read is the rule: the short way for it.
         event = made.pop()
@@ -252,10 +252,10 @@ class Decoder:
         return self._dialect is not None and self._dialect.ledger.is_finished
 
     @property
-    def is_told(self) -> bool:
+    def is_end_known(self) -> bool:
         """Whether the provider has said how the turn ends: if the bytes break off now,
         nothing is missing."""
-        return self._ledger is not None and self._ledger.is_told()
+        return self._ledger is not None and self._ledger.is_end_known()
 
     @property
     def usage(self) -> Usage:
@@ -287,9 +287,13 @@ class Decoder:
     @property
     def next_item(self) -> int:
         """The number that the next turn's first item gets."""
-        return self._numbers[0] if self._dialect is None else self._dialect.ledger.numbers.next_item
+        return (
+            self._numbers[0] if self._dialect is None else self._dialect.ledger.counters.next_item
+        )
 
     @property
     def next_part(self) -> int:
         """The number that the next turn's first part gets."""
-        return self._numbers[1] if self._dialect is None else self._dialect.ledger.numbers.next_part
+        return (
+            self._numbers[1] if self._dialect is None else self._dialect.ledger.counters.next_part
+        )

@@ -106,10 +106,10 @@ def parse_error(error: Any, *, status: int | None = None) -> ErrorInfo:
     inner = as_object(outer.get("error")) or as_object(outer.get("base_resp"))
     # What stands beside the error counts where the error itself is silent.
     told = {**outer, **{name: value for name, value in inner.items() if value is not None}}
-    code = _first(told, "code", "status_code", "http_code", "error_code")
-    kind = _first(told, "type", "error_type", "status")
+    code = _find_text(told, "code", "status_code", "http_code", "error_code")
+    kind = _find_text(told, "type", "error_type", "status")
     category = categorize(code=code, kind=kind, status=status)
-    message = _words(error) or _first(told, "message", "detail", "msg", "status_msg", "error")
+    message = _to_text(error) or _find_text(told, "message", "detail", "msg", "status_msg", "error")
     if category == "invalid_request" and _OVERFLOW.search((message or "")[:MAX_MESSAGE_CHARS]):
         category = "context_overflow"
     return ErrorInfo(
@@ -120,12 +120,12 @@ def parse_error(error: Any, *, status: int | None = None) -> ErrorInfo:
     )
 
 
-def _first(told: dict[str, Any], *names: str) -> str | None:
-    found = (_words(told.get(name)) for name in names)
+def _find_text(told: dict[str, Any], *names: str) -> str | None:
+    found = (_to_text(told.get(name)) for name in names)
     return next((words for words in found if words is not None), None)
 
 
-def _words(value: object) -> str | None:
+def _to_text(value: object) -> str | None:
     """Codes come as numbers too."""
     number = as_int(value)
     return as_text(value) if number is None else str(number)

@@ -29,7 +29,7 @@ _SIGN_32, _SIGN_64 = 1 << 31, 1 << 63
 _DIGITS = re.compile(r"-?[0-9]{1,20}")
 
 
-class Unreadable(ValueError):
+class NotProtobuf(ValueError):
     """The bytes are no message. Stays inside `wire/`: a skipped frame."""
 
 
@@ -52,7 +52,7 @@ class Enum:
     def read(self, bits: int) -> str:
         """The word of a varint."""
         word = self.words.get(bits)
-        return str(_int32(bits)) if word is None else word
+        return str(_read_int32(bits)) if word is None else word
 
     def read_json(self, value: Any) -> str | None:
         """The word of a word or a number."""
@@ -77,12 +77,12 @@ class Message(Generic[T]):
         self.fields = fields
         self.tags: dict[int, _Step] = {}
         for number, field in fields.items():
-            for wire, step in _steps(field):
+            for wire, step in _list_steps(field):
                 self.tags[number << 3 | wire] = step
         self.json_names = {
             spelling: field
             for field in fields.values()
-            for spelling in (field.name, _camel(field.name))
+            for spelling in (field.name, _to_camel_case(field.name))
         }
 
 
@@ -92,7 +92,7 @@ _TEXT, _INT, _ONE, _LIST, _MESSAGE, _MESSAGES, _PACKED = range(7)
 _Step: TypeAlias = tuple[int, str, Any, int]
 
 
-def _steps(field: Field) -> list[tuple[int, _Step]]:
+def _list_steps(field: Field) -> list[tuple[int, _Step]]:
     """The steps of a field, by wire type. Any other type is none of this field: skipped."""
     name, kind, is_list = field
     if isinstance(kind, Message):
@@ -108,7 +108,7 @@ def _steps(field: Field) -> list[tuple[int, _Step]]:
     return steps
 
 
-def _camel(name: str) -> str:
+def _to_camel_case(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
@@ -125,14 +125,14 @@ class ProtobufReader:
         self._left = max_entries
 
     def read(self, data: bytes, message: Message[T]) -> T:
-        """The message. Raises `Unreadable`, or `LimitExceeded("max_parts")` for more entries
+        """The message. Raises `NotProtobuf`, or `LimitExceeded("max_parts")` for more entries
         than may be."""
         self._left = self._max_entries
         target = message.new()
         try:
             self._fill(target, message.tags, data, 0, len(data))
         except IndexError:
-            raise Unreadable("the message ends inside a field") from None
+            raise NotProtobuf("the message ends inside a field") from None
         return target
 
     def _fill(  # noqa: C901, PLR0912, PLR0915 - the hot loop: each call in it would cost a field
@@ -143,17 +143,17 @@ class ProtobufReader:
             tag = data[at]
             at += 1
             if tag >= 0x80:
-                tag, at = _varint(data, at - 1)
+                tag, at = _read_varint(data, at - 1)
             step = tags.get(tag)
             wire = tag & 7
             if wire == _SIZED:
                 size = data[at]
                 at += 1
                 if size >= 0x80:
-                    size, at = _varint(data, at - 1)
+                    size, at = _read_varint(data, at - 1)
                 stop = at + size
                 if stop > end:
-                    raise Unreadable("a field is longer than its message")
+                    raise NotProtobuf("a field is longer than its message")
                 if step is not None:
                     action, name, read, packed = step
                     if action == _TEXT:
@@ -174,7 +174,7 @@ class ProtobufReader:
                     else:
                         self._unpack(target, name, read, packed, data[at:stop])
                 elif not 7 < tag < _TAGS:
-                    raise Unreadable(f"there is no field {tag >> 3}")
+                    raise NotProtobuf(f"there is no field {tag >> 3}")
                 at = stop
                 continue
             if wire == _VARINT:
@@ -187,13 +187,13 @@ class ProtobufReader:
                         bits = bits & 0x7F | more << 7
                         at += 1
                     else:
-                        bits, at = _varint(data, at - 1)
+                        bits, at = _read_varint(data, at - 1)
             elif wire == _FIXED32:
-                bits, at = _fixed(data, at, 4)
+                bits, at = _read_fixed(data, at, 4)
             elif wire == _FIXED64:
-                bits, at = _fixed(data, at, 8)
+                bits, at = _read_fixed(data, at, 8)
             else:
-                raise Unreadable(f"expected a field, got wire type {wire}")
+                raise NotProtobuf(f"expected a field, got wire type {wire}")
             if step is not None:
                 action, name, read, packed = step
                 if action == _INT and bits < _SIGN_32:
@@ -203,9 +203,9 @@ class ProtobufReader:
                 else:
                     setattr(target, name, read(bits))
             elif not 7 < tag < _TAGS:
-                raise Unreadable(f"there is no field {tag >> 3}")
+                raise NotProtobuf(f"there is no field {tag >> 3}")
         if at > end:
-            raise Unreadable("a field is longer than its message")
+            raise NotProtobuf("a field is longer than its message")
 
     def _unpack(
         self, target: msgspec.Struct, name: str, read: Callable[[Any], Any], wire: int, data: bytes
@@ -214,9 +214,9 @@ class ProtobufReader:
         at = 0
         while at < len(data):
             if wire == _VARINT:
-                bits, at = _varint(data, at)
+                bits, at = _read_varint(data, at)
             else:
-                bits, at = _fixed(data, at, 4 if wire == _FIXED32 else 8)
+                bits, at = _read_fixed(data, at, 4 if wire == _FIXED32 else 8)
             self._append(target, name, read(bits))
 
     def _append(self, target: msgspec.Struct, name: str, value: Any) -> None:
@@ -230,7 +230,7 @@ class ProtobufReader:
             entries.append(value)
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     """The number that begins here, and where the next thing does."""
     bits = shift = 0
     for _ in range(_MAX_VARINT_BYTES):
@@ -240,31 +240,31 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return bits & 0xFFFF_FFFF_FFFF_FFFF, at
         shift += 7
-    raise Unreadable("expected a number of ten bytes at most")
+    raise NotProtobuf("expected a number of ten bytes at most")
 
 
-def _fixed(data: bytes, at: int, size: int) -> tuple[bytes, int]:
+def _read_fixed(data: bytes, at: int, size: int) -> tuple[bytes, int]:
     bits = data[at : at + size]
     if len(bits) < size:
-        raise Unreadable("the message ends inside a number")
+        raise NotProtobuf("the message ends inside a number")
     return bits, at + size
 
 
-def _text(data: bytes) -> str:
+def _read_text(data: bytes) -> str:
     """As everywhere in `wire/`, a bad byte costs itself and not the message."""
     return data.decode("utf-8", "replace")
 
 
-def _int32(bits: int) -> int:
+def _read_int32(bits: int) -> int:
     bits &= 0xFFFF_FFFF
     return bits - (1 << 32) if bits & _SIGN_32 else bits
 
 
-def _int64(bits: int) -> int:
+def _read_int64(bits: int) -> int:
     return bits - (1 << 64) if bits & _SIGN_64 else bits
 
 
-def _float(bits: bytes) -> float:
+def _read_float(bits: bytes) -> float:
     value: float = struct.unpack("<f", bits)[0]
     return value
 
@@ -280,29 +280,29 @@ def read_json(value: dict[str, Any], message: Message[T]) -> T:
         field = message.json_names.get(name)
         if field is None or told is None:
             continue
-        fitted = _fitted_list(told, field.kind) if field.is_list else _fitted(told, field.kind)
+        fitted = _convert_list(told, field.kind) if field.is_list else _convert(told, field.kind)
         if fitted is not None:
             setattr(target, field.name, fitted)
     return target
 
 
-def _fitted(value: Any, kind: Scalar | Enum | Message[Any]) -> Any:
+def _convert(value: Any, kind: Scalar | Enum | Message[Any]) -> Any:
     if not isinstance(kind, Message):
         return kind.read_json(value)
     fields = as_object(value)
     return read_json(fields, kind) if fields == value else None
 
 
-def _fitted_list(value: Any, kind: Scalar | Enum | Message[Any]) -> list[Any] | None:
-    fitted = [_fitted(entry, kind) for entry in as_list(value)]
+def _convert_list(value: Any, kind: Scalar | Enum | Message[Any]) -> list[Any] | None:
+    fitted = [_convert(entry, kind) for entry in as_list(value)]
     return [entry for entry in fitted if entry is not None] or None
 
 
-def _json_text(value: Any) -> str | None:
+def _read_json_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _json_int(limit: int) -> Callable[[Any], int | None]:
+def _make_json_int(limit: int) -> Callable[[Any], int | None]:
     def read(value: Any) -> int | None:
         is_digits = isinstance(value, str) and _DIGITS.fullmatch(value) is not None
         if is_digits or (isinstance(value, float) and value.is_integer()):
@@ -314,17 +314,17 @@ def _json_int(limit: int) -> Callable[[Any], int | None]:
     return read
 
 
-def _json_float(value: Any) -> float | None:
+def _read_json_float(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
         # As precise as the bytes are.
-        return _float(struct.pack("<f", value))
+        return _read_float(struct.pack("<f", value))
     except (OverflowError, struct.error):
         return None
 
 
-TEXT: Final = Scalar(_SIZED, _text, _json_text)
-INT32: Final = Scalar(_VARINT, _int32, _json_int(_SIGN_32))
-INT64: Final = Scalar(_VARINT, _int64, _json_int(_SIGN_64))
-FLOAT: Final = Scalar(_FIXED32, _float, _json_float)
+TEXT: Final = Scalar(_SIZED, _read_text, _read_json_text)
+INT32: Final = Scalar(_VARINT, _read_int32, _make_json_int(_SIGN_32))
+INT64: Final = Scalar(_VARINT, _read_int64, _make_json_int(_SIGN_64))
+FLOAT: Final = Scalar(_FIXED32, _read_float, _read_json_float)

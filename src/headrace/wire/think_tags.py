@@ -73,12 +73,12 @@ class ThinkTags:
             yield True, thought
             yield False, rest
             return
-        keep = _overlap(text, self._closing)
+        keep = _count_overlap(text, self._closing)
         self._held = text[len(text) - keep :]
         yield True, text[: len(text) - keep]
 
 
-def _overlap(text: str, tag: str) -> int:
+def _count_overlap(text: str, tag: str) -> int:
     """How many characters at the end of `text` may be the beginning of `tag`."""
     longest = min(len(text), len(tag) - 1)
     return next((n for n in range(longest, 0, -1) if tag.startswith(text[-n:])), 0)

@@ -12,7 +12,7 @@ from headrace.content import TextContent
 from headrace.engine.middleware.guard import Guard
 from headrace.engine.middleware.withheld import WITHHELD
 from headrace.events import Event
-from headrace.outcome import END_TURN, aborted, other
+from headrace.outcome import END_TURN, abort_reason, other_reason
 from headrace.usage import Usage
 from tests.engine.middleware.guarded import (
     TALK,
@@ -110,9 +110,9 @@ BONES: list[Event] = [
     ev.RunFailed(category="server", message=SECRET),
     ev.StepDiscarded(0, SECRET),
     ev.StepFinished(0, SECRET),
-    ev.OutputFinished(0, other(SECRET), SECRET),
-    ev.TurnFinished(reason=other(SECRET), raw_reason=SECRET, provider_data={"a": SECRET}),
-    ev.RunFinished(other(SECRET)),
+    ev.OutputFinished(0, other_reason(SECRET), SECRET),
+    ev.TurnFinished(reason=other_reason(SECRET), raw_reason=SECRET, provider_data={"a": SECRET}),
+    ev.RunFinished(other_reason(SECRET)),
 ]
 
 
@@ -134,7 +134,7 @@ def test_a_withheld_result_is_an_error_that_says_so() -> None:
 
 
 def test_why_a_run_was_aborted_is_not_withheld() -> None:
-    end = ev.RunFinished(aborted("terminated", "enough"))
+    end = ev.RunFinished(abort_reason("terminated", "enough"))
     assert Guard.withheld(end) == end
 
 

@@ -10,7 +10,7 @@ from headrace import events
 from headrace.cli.terminal.color import Style
 from headrace.cli.terminal.event_text import preview, usage_words
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
-from headrace.outcome import END_TURN, other
+from headrace.outcome import END_TURN, other_reason
 from headrace.usage import Usage
 
 USAGE = Usage(
@@ -32,7 +32,7 @@ ROWS: list[tuple[events.Event, str]] = [
     (events.OutputStarted(1), "output 1 · assistant"),
     (events.OutputFinished(0, END_TURN, "stop"), "output 0 · end_turn (stop)"),
     (events.OutputFinished(0, END_TURN, "end_turn"), "output 0 · end_turn"),
-    (events.OutputFinished(0, other("odd"), "odd"), "output 0 · other(odd)"),
+    (events.OutputFinished(0, other_reason("odd"), "odd"), "output 0 · other(odd)"),
     (events.OutputFinished(0), "output 0 · broken off"),
     (events.ReasoningStarted(part=0, output=0, item=0), ""),
     (

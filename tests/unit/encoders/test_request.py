@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.encoders import Options, OutputSchema, ToolSpec, options_from
-from headrace.encoders.model_family import family, generation, is_since
+from headrace.encoders import Options, OutputSchema, ToolSpec, parse_options
+from headrace.encoders.model_family import is_generation_at_least, parse_family, parse_generation
 from headrace.errors import UsageError
 from tests.unit.encoders.conversation import request
 
@@ -15,19 +15,19 @@ LOOK = ToolSpec(name="look")
 def test_options_are_read_by_name() -> None:
     given = {"effort": "high", "stop": ["x"], "output": {"schema": {"type": "object"}}}
     expected = Options(effort="high", stop=("x",), output=OutputSchema(schema={"type": "object"}))
-    assert options_from(given) == expected
+    assert parse_options(given) == expected
 
 
 def test_an_unknown_option_is_an_error_that_lists_the_known() -> None:
     with pytest.raises(
         UsageError, match=r"no option efort: there are max_tokens, .*effort.*output"
     ):
-        options_from({"efort": "high"})
+        parse_options({"efort": "high"})
 
 
 def test_a_wrong_value_is_an_error() -> None:
     with pytest.raises(UsageError, match="a wrong option"):
-        options_from({"effort": "enormous"})
+        parse_options({"effort": "enormous"})
 
 
 @pytest.mark.parametrize("choice", ["auto", "none"])
@@ -67,5 +67,5 @@ def test_a_choice_among_tools_stands(choice: str) -> None:
 def test_a_name_tells_family_and_generation(
     model: str, of: str, number: tuple[int, int] | None
 ) -> None:
-    assert (family(model), generation(model)) == (of, number)
-    assert is_since(model, (4, 6)) == (number is None or number >= (4, 6))
+    assert (parse_family(model), parse_generation(model)) == (of, number)
+    assert is_generation_at_least(model, (4, 6)) == (number is None or number >= (4, 6))

@@ -8,7 +8,7 @@ import pytest
 
 from headrace import events as ev
 from headrace.errors import UsageError
-from headrace.outcome import END_TURN, TOOL_USE, aborted
+from headrace.outcome import END_TURN, TOOL_USE, abort_reason
 from headrace.phases import Notice, PhaseTracker
 from headrace.usage import Usage
 from tests.phases.records import Turn, records
@@ -120,7 +120,7 @@ def test_completes_are_told_however_the_stream_ends(mode: str, ending: str) -> N
     turn = Turn(outputs="successive").output(0).reasoning("a")
     events = {
         "failed": turn.fail(),
-        "cancelled": [*turn.events, ev.RunFinished(aborted("cancelled"))],
+        "cancelled": [*turn.events, ev.RunFinished(abort_reason("cancelled"))],
         "cut": turn.events,
     }[ending]
     assert names(told(events, mode)).count("reasoning_complete 0") == 1

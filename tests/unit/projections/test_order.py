@@ -13,7 +13,7 @@ from docs.thinking import DOCUMENT, FIRST, LAST, ORDER, picture
 from docs.watching import frame_structs, type_of
 from headrace import events as ev
 from headrace.content import ImageContent, JSONContent, TextContent
-from headrace.outcome import END_TURN, TOOL_USE, aborted
+from headrace.outcome import END_TURN, TOOL_USE, abort_reason
 from headrace.projections.thinking import ThinkingFrame, ThinkingProjection, frame_type
 from tests.authored import Stream, anthropic_streams, chat_streams
 from tests.corpus.recorded import FRAMINGS, read, rows
@@ -83,7 +83,7 @@ def run_with(content: Any, kind: str, end: ev.Event) -> list[ev.Event]:
     return [ev.RunStarted("r"), *calling, result, *answer, end]
 
 
-DONE, CANCELLED = ev.RunFinished(END_TURN), ev.RunFinished(aborted("cancelled"))
+DONE, CANCELLED = ev.RunFinished(END_TURN), ev.RunFinished(abort_reason("cancelled"))
 COMPLETED = ev.ToolActivity(part=0, call_id="c1", status="completed")
 EXAMPLES: dict[str, list[ev.Event]] = {
     "an answer": Turn().output(0).text("a", "b").end_output().end(),

@@ -10,7 +10,7 @@ import pytest
 from headrace import events as ev
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
 from headrace.errors import UsageError
-from headrace.outcome import END_TURN, MAX_TOKENS, TOOL_USE, aborted
+from headrace.outcome import END_TURN, MAX_TOKENS, TOOL_USE, abort_reason
 from headrace.projections.thinking import ThinkingProjection, encode_frame
 from headrace.usage import Usage
 from tests.phases.records import Turn, records
@@ -139,7 +139,7 @@ def test_text_ends_with_the_word_that_fits() -> None:
     assert words(begun.events) == ["error"]
     assert words(Turn().output(0).text("a").call("f", {}).end()) == ["tool_calls"]
     assert words(Turn().output(0).text("a").reasoning("b").end()) == ["stop"]
-    cancelled = ev.RunFinished(aborted("cancelled"))
+    cancelled = ev.RunFinished(abort_reason("cancelled"))
     assert words([ev.RunStarted("r"), *begun.events, cancelled]) == ["cancelled"]
     assert words([ev.RunStarted("r"), *begun.fail(), cancelled]) == ["cancelled"]
     assert words([ev.RunStarted("r"), *begun.fail(), ev.StepDiscarded(0, "x")]) == ["error"]
@@ -149,9 +149,9 @@ def test_text_ends_with_the_word_that_fits() -> None:
     ("end", "wanted"),
     [
         (ev.RunFinished(END_TURN, Usage(output_tokens=1)), "done"),
-        (ev.RunFinished(aborted("max_iterations")), "done"),
-        (ev.RunFinished(aborted("cancelled")), "cancelled"),
-        (ev.RunFinished(aborted("timeout")), "error"),
+        (ev.RunFinished(abort_reason("max_iterations")), "done"),
+        (ev.RunFinished(abort_reason("cancelled")), "cancelled"),
+        (ev.RunFinished(abort_reason("timeout")), "error"),
         (ev.RunFailed(category="server", message="x"), "error"),
     ],
 )

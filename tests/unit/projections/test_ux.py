@@ -11,7 +11,7 @@ from headrace import events as ev
 from headrace.content import ImageContent, JSONContent, TextContent
 from headrace.errors import UsageError
 from headrace.messages import Message, fold
-from headrace.outcome import END_TURN, TOOL_USE, aborted
+from headrace.outcome import END_TURN, TOOL_USE, abort_reason
 from headrace.projections.ux import (
     UXProjection,
     decode_frame,
@@ -429,10 +429,10 @@ def test_a_discarded_step_takes_its_answers_and_sources_back() -> None:
     ("end", "wanted"),
     [
         (ev.RunFinished(END_TURN, Usage(output_tokens=1)), "message_final"),
-        (ev.RunFinished(aborted("max_iterations")), "message_final"),
-        (ev.RunFinished(aborted("terminated", "a hook")), "message_final"),
-        (ev.RunFinished(aborted("cancelled")), "message_cancelled"),
-        (ev.RunFinished(aborted("timeout")), "message_error"),
+        (ev.RunFinished(abort_reason("max_iterations")), "message_final"),
+        (ev.RunFinished(abort_reason("terminated", "a hook")), "message_final"),
+        (ev.RunFinished(abort_reason("cancelled")), "message_cancelled"),
+        (ev.RunFinished(abort_reason("timeout")), "message_error"),
         (ev.RunFailed(category="server", message="x"), "message_error"),
     ],
 )

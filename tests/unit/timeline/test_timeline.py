@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headrace import events as ev
 from headrace.content import TextContent
 from headrace.events import Event, Record, UnknownEvent
-from headrace.outcome import END_TURN, TOOL_USE, ErrorInfo, aborted
+from headrace.outcome import END_TURN, TOOL_USE, ErrorInfo, abort_reason
 from headrace.timeline.lane import lanes
 from headrace.timeline.pulse import MAX_BINS
 from headrace.timeline.span import Span
@@ -195,7 +195,7 @@ def test_what_the_provider_says_is_the_end_of_its_tool_is() -> None:
     [
         [],
         [(80, ev.TurnFailed(category="incomplete", message=""))],
-        [(80, ev.RunFinished(aborted("cancelled")))],
+        [(80, ev.RunFinished(abort_reason("cancelled")))],
     ],
 )
 def test_a_tool_whose_stream_broke_off_ran_to_the_end(report: Any, end: Any) -> None:
@@ -292,8 +292,8 @@ def test_a_run_ends_with_its_own_word_and_usage() -> None:
     assert (cut.is_cut, cut.usage, cut.model) == (True, USED, "m")
     twice = records(begun) + records(turn, step=1)
     assert (timeline(twice).usage, timeline(twice).steps) == (USED + USED, 2)
-    ended = timeline(records([*begun, (9, ev.RunFinished(aborted("cancelled")))]))
-    assert (ended.finish, ended.usage) == (aborted("cancelled"), USED)
+    ended = timeline(records([*begun, (9, ev.RunFinished(abort_reason("cancelled")))]))
+    assert (ended.finish, ended.usage) == (abort_reason("cancelled"), USED)
     failed = timeline(records([*begun, (9, ev.RunFailed(category="network", message="gone"))]))
     assert failed.error == ErrorInfo("network", "gone")
 

@@ -25,8 +25,8 @@ from headrace.wire.protobuf import (
     Enum,
     Field,
     Message,
+    NotProtobuf,
     ProtobufReader,
-    Unreadable,
     read_json,
 )
 
@@ -214,7 +214,7 @@ def _never_more_lenient(data: bytes) -> None:
     groups, which nobody here sends; and we take nothing for what it is not."""
     try:
         made = read(data)
-    except Unreadable:
+    except NotProtobuf:
         return
     assert isinstance(made, wire.WireChunk)
     try:
@@ -332,7 +332,7 @@ def test_each_thing_is_read(data: bytes, expected: Few) -> None:
     ],
 )
 def test_what_is_no_message_is_unreadable(data: bytes) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(NotProtobuf):
         read(data, FEW)
 
 
@@ -376,7 +376,7 @@ def _lines(data: bytes) -> int:
     sys.settrace(trace)
     try:
         read(data, FULL, max_entries=100_000)
-    except Unreadable:
+    except NotProtobuf:
         pass
     finally:
         sys.settrace(before)

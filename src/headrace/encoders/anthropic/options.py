@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.encoders.model_family import family, is_since
-from headrace.encoders.request import Effort, Request, refuse
+from headrace.encoders.model_family import is_generation_at_least, parse_family
+from headrace.encoders.request import Effort, Request, reject_options
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 
@@ -31,36 +31,36 @@ _BUDGETS: dict[Effort, int] = {
 _MIN_BUDGET = 1_024
 
 
-def anthropic_options(request: Request) -> JSONObject:
+def encode_options(request: Request) -> JSONObject:
     """Every field of the body that is no message, tool or system prompt."""
     options = request.options
-    refuse(options, "Anthropic", "seed")
+    reject_options(options, "Anthropic", "seed")
     if _is_claude_since(request.model, _NO_SAMPLING_SINCE):
-        refuse(options, f"the model {request.model}", "temperature", "top_p")
+        reject_options(options, f"the model {request.model}", "temperature", "top_p")
     named = {
         "temperature": options.temperature,
         "top_p": options.top_p,
         "stop_sequences": list(options.stop) or None,
-        "tool_choice": _tool_choice(request),
-        "output_config": _output_config(request) or None,
+        "tool_choice": _encode_tool_choice(request),
+        "output_config": _encode_output_config(request) or None,
     }
-    body: JSONObject = {"max_tokens": _max_tokens(request)}
+    body: JSONObject = {"max_tokens": _choose_max_tokens(request)}
     body |= {name: value for name, value in named.items() if value is not None}
-    return body | _thinking(request)
+    return body | _encode_thinking(request)
 
 
 def _is_claude_since(model: str, first: tuple[int, int]) -> bool:
-    return family(model) == "claude" and is_since(model, first)
+    return parse_family(model) == "claude" and is_generation_at_least(model, first)
 
 
-def _max_tokens(request: Request) -> int:
+def _choose_max_tokens(request: Request) -> int:
     if request.options.max_tokens is not None:
         return request.options.max_tokens
     is_roomy = _is_claude_since(request.model, _ADAPTIVE_SINCE)
     return ROOMY_MAX_TOKENS if is_roomy else DEFAULT_MAX_TOKENS
 
 
-def _tool_choice(request: Request) -> JSONObject | None:
+def _encode_tool_choice(request: Request) -> JSONObject | None:
     if request.tool_choice is None and request.parallel_calls is None:
         return None
     match request.tool_choice:
@@ -77,42 +77,42 @@ def _tool_choice(request: Request) -> JSONObject | None:
     return choice
 
 
-def _output_config(request: Request) -> JSONObject:
+def _encode_output_config(request: Request) -> JSONObject:
     options, config = request.options, JSONObject()
     if options.effort not in (None, "none") and _is_claude_since(request.model, _ADAPTIVE_SINCE):
-        config["effort"] = _word(options.effort, request.model)
+        config["effort"] = _map_effort(options.effort, request.model)
     if options.output is not None:
         config["format"] = {"type": "json_schema", "schema": options.output.schema}
     return config
 
 
-def _word(effort: Effort, model: str) -> str:
-    if effort == "xhigh" and not is_since(model, _XHIGH_SINCE):
+def _map_effort(effort: Effort, model: str) -> str:
+    if effort == "xhigh" and not is_generation_at_least(model, _XHIGH_SINCE):
         return "high"
     return _WORDS.get(effort, effort)
 
 
-def _thinking(request: Request) -> JSONObject:
+def _encode_thinking(request: Request) -> JSONObject:
     """The effort turns thinking on; how much is the model's own business since 4.6, and a
     budget before. Its words are asked for, since newer models leave them out."""
     effort = request.options.effort
     if effort is None:
         return {}
     if effort == "none":
-        return _no_thinking(request.model)
+        return _encode_no_thinking(request.model)
     if _is_claude_since(request.model, _ADAPTIVE_SINCE):
         return {"thinking": {"type": "adaptive", "display": "summarized"}}
-    return _budget(effort, request.options.max_tokens)
+    return _encode_budget(effort, request.options.max_tokens)
 
 
-def _no_thinking(model: str) -> JSONObject:
+def _encode_no_thinking(model: str) -> JSONObject:
     """Where thinking is off until it is asked for, some models refuse the word."""
-    if family(model) == "claude" and not is_since(model, _THINKS_SINCE):
+    if parse_family(model) == "claude" and not is_generation_at_least(model, _THINKS_SINCE):
         return {}
     return {"thinking": {"type": "disabled"}}
 
 
-def _budget(effort: Effort, max_tokens: int | None) -> JSONObject:
+def _encode_budget(effort: Effort, max_tokens: int | None) -> JSONObject:
     """The effort as a budget of thinking tokens, which must leave room for the answer."""
     budget = _BUDGETS[effort]
     if max_tokens is None:

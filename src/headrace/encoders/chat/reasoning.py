@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from headrace.encoders.chat.quirks import ChatRequestQuirks
-from headrace.encoders.resend_rules import client_calls
+from headrace.encoders.resend_rules import iterate_client_calls
 from headrace.events import JSONObject
 from headrace.messages import AssistantEntry, Part, ReasoningPart, RedactedPart, TextPart
 
 
-def reasoning_of(reply: AssistantEntry, is_ours: bool, rules: ChatRequestQuirks) -> JSONObject:
+def encode_reasoning(reply: AssistantEntry, is_ours: bool, rules: ChatRequestQuirks) -> JSONObject:
     """The fields that hold the reply's reasoning; another's is left out, and where a
     provider refuses a call without any, a blank stands for it."""
-    fields = _replayed(reply, rules) if is_ours else {}
+    fields = _encode_own_reasoning(reply, rules) if is_ours else {}
     if fields or rules.blank_reasoning is None or rules.replays is None:
         return fields
-    return {rules.replays: rules.blank_reasoning} if any(client_calls(reply)) else {}
+    return {rules.replays: rules.blank_reasoning} if any(iterate_client_calls(reply)) else {}
 
 
-def _replayed(reply: AssistantEntry, rules: ChatRequestQuirks) -> JSONObject:
+def _encode_own_reasoning(reply: AssistantEntry, rules: ChatRequestQuirks) -> JSONObject:
     thoughts = [part for part in reply.parts if isinstance(part, ReasoningPart)]
     words = "".join(part.text for part in thoughts)
     match rules.replays:
         case "reasoning_details":
-            return _detailed(reply, words)
+            return _encode_details(reply, words)
         case "thinking_parts" if words:
-            return {"content": [entry for part in reply.parts for entry in _entries(part)]}
+            return {
+                "content": [
+                    entry for part in reply.parts for entry in _encode_content_entries(part)
+                ]
+            }
         case "reasoning_text":
             seal = next((part.signature for part in reversed(thoughts) if part.signature), None)
             said = {"reasoning_text": words, "reasoning_opaque": seal}
@@ -35,7 +39,7 @@ def _replayed(reply: AssistantEntry, rules: ChatRequestQuirks) -> JSONObject:
             return {}
 
 
-def _entries(part: Part) -> list[JSONObject]:
+def _encode_content_entries(part: Part) -> list[JSONObject]:
     """A part as entries of a content array, in which thoughts stand where they stood."""
     match part:
         case ReasoningPart(text=str(text)) if text:
@@ -46,10 +50,12 @@ def _entries(part: Part) -> list[JSONObject]:
             return []
 
 
-def _detailed(reply: AssistantEntry, words: str) -> JSONObject:
+def _encode_details(reply: AssistantEntry, words: str) -> JSONObject:
     """The details where they came as such, in their order; else the plain words."""
     if any(_is_detail(part) for part in reply.parts):
-        details = [_detail(p) for p in reply.parts if isinstance(p, ReasoningPart | RedactedPart)]
+        details = [
+            _encode_detail(p) for p in reply.parts if isinstance(p, ReasoningPart | RedactedPart)
+        ]
         return {"reasoning_details": details}
     return {"reasoning": words} if words else {}
 
@@ -60,7 +66,7 @@ def _is_detail(part: Part) -> bool:
     return isinstance(part, ReasoningPart) and bool(part.provider_data or part.seals)
 
 
-def _detail(part: ReasoningPart | RedactedPart) -> JSONObject:
+def _encode_detail(part: ReasoningPart | RedactedPart) -> JSONObject:
     """The entry of `reasoning_details` that a part came from."""
     if isinstance(part, RedactedPart):
         entry: JSONObject = {"type": "reasoning.encrypted", "data": part.data}

@@ -6,16 +6,16 @@ from typing import Any
 
 from headrace.content import Content, FileContent, ImageContent, data_url
 from headrace.encoders.chat.quirks import DEFAULT_REQUEST_QUIRKS, EFFORTS, ChatRequestQuirks
-from headrace.encoders.chat.reasoning import reasoning_of
+from headrace.encoders.chat.reasoning import encode_reasoning
 from headrace.encoders.request import Effort, Options, Request, ToolSpec
 from headrace.encoders.resend_rules import (
     CallIds,
-    arguments_as_written,
-    client_calls,
-    is_own,
-    name_of,
+    encode_arguments,
+    get_tool_name,
+    is_from_same_model,
+    iterate_client_calls,
 )
-from headrace.encoders.text_content import file_text, images_in, spoken, text_of
+from headrace.encoders.text_content import decode_text_file, drop_empty_texts, find_images, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import (
@@ -35,67 +35,67 @@ def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_REQUEST_QUI
     """The body of `POST /chat/completions`."""
     body: JSONObject = {
         "model": request.model,
-        "messages": _messages(request, rules),
+        "messages": _encode_messages(request, rules),
         "stream": True,
     }
     if rules.asks_for_usage:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tools"] = [_encode_tool(tool) for tool in request.tools]
     if request.tool_choice is not None:
-        body["tool_choice"] = _tool_choice(request.tool_choice)
+        body["tool_choice"] = _encode_tool_choice(request.tool_choice)
     if request.parallel_calls is not None:
         body["parallel_tool_calls"] = request.parallel_calls
-    return body | _options(request.options, rules)
+    return body | _encode_options(request.options, rules)
 
 
 # --- options ----------------------------------------------------------------------
 
 
-def _options(options: Options, rules: ChatRequestQuirks) -> JSONObject:
+def _encode_options(options: Options, rules: ChatRequestQuirks) -> JSONObject:
     named = {
         rules.max_tokens_field: options.max_tokens,
         "temperature": options.temperature,
         "top_p": options.top_p,
         "stop": list(options.stop) or None,
-        "seed": _offered(options.seed, rules.has_seed, "seed"),
+        "seed": _require_support(options.seed, rules.has_seed, "seed"),
     }
     body: JSONObject = {name: value for name, value in named.items() if value is not None}
     if options.effort is not None:
-        body |= _effort(options.effort, rules)
-    output = _offered(options.output, rules.has_output_schema, "output")
+        body |= _encode_effort(options.effort, rules)
+    output = _require_support(options.output, rules.has_output_schema, "output")
     if output is not None:
         schema = {"name": output.name, "schema": output.schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
     return body
 
 
-def _offered(value: Any, is_offered: bool, name: str) -> Any:
+def _require_support(value: Any, is_offered: bool, name: str) -> Any:
     if value is not None and not is_offered:
         raise UsageError(f"this provider has no option {name!r}: leave it out")
     return value
 
 
-def _tool_choice(choice: str) -> Any:
+def _encode_tool_choice(choice: str) -> Any:
     if choice in ("auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": choice}}
 
 
-def _effort(effort: Effort, rules: ChatRequestQuirks) -> JSONObject:
+def _encode_effort(effort: Effort, rules: ChatRequestQuirks) -> JSONObject:
     """The provider's own knob. Where it only turns thinking on and off, any effort turns
     it on."""
     thinks = effort != "none"
     switch = {"type": "enabled" if thinks else "disabled"}
     match rules.effort:
         case "reasoning_effort":
-            return {"reasoning_effort": _word(effort, rules)}
+            return {"reasoning_effort": _map_effort(effort, rules)}
         case "reasoning":
-            return {"reasoning": {"effort": _word(effort, rules)}}
+            return {"reasoning": {"effort": _map_effort(effort, rules)}}
         case "thinking":
             return {"thinking": switch}
         case "thinking_effort":
-            word = {"reasoning_effort": _word(effort, rules)} if thinks else {}
+            word = {"reasoning_effort": _map_effort(effort, rules)} if thinks else {}
             return {"thinking": switch} | word
         case "enable_thinking":
             return {"enable_thinking": thinks}
@@ -105,7 +105,7 @@ def _effort(effort: Effort, rules: ChatRequestQuirks) -> JSONObject:
             raise UsageError("this provider has no option 'effort': leave it out")
 
 
-def _word(effort: Effort, rules: ChatRequestQuirks) -> str:
+def _map_effort(effort: Effort, rules: ChatRequestQuirks) -> str:
     """The effort, or the next lower one that the provider knows."""
     if effort in rules.efforts:
         return effort
@@ -116,7 +116,7 @@ def _word(effort: Effort, rules: ChatRequestQuirks) -> str:
     return thinking[-1] if thinking else next(word for word in rules.efforts if word != "none")
 
 
-def _tool(tool: ToolSpec) -> JSONObject:
+def _encode_tool(tool: ToolSpec) -> JSONObject:
     function: JSONObject = {
         "name": tool.name,
         "description": tool.description,
@@ -130,7 +130,7 @@ def _tool(tool: ToolSpec) -> JSONObject:
 # --- messages ---------------------------------------------------------------------
 
 
-def _messages(request: Request, rules: ChatRequestQuirks) -> list[JSONObject]:
+def _encode_messages(request: Request, rules: ChatRequestQuirks) -> list[JSONObject]:
     messages: list[JSONObject] = []
     ids = CallIds(rules.call_id_pattern)
     if request.instructions:
@@ -138,51 +138,51 @@ def _messages(request: Request, rules: ChatRequestQuirks) -> list[JSONObject]:
     for entry in history(request.messages):
         match entry:
             case PromptEntry():
-                messages += _prompt(entry)
+                messages += _encode_prompt(entry)
             case AssistantEntry():
-                is_ours = is_own(entry, request, "chat")
+                is_ours = is_from_same_model(entry, request, "chat")
                 ids.begin(entry, is_ours)
-                messages += _reply(entry, is_ours, rules, ids)
+                messages += _encode_reply(entry, is_ours, rules, ids)
             case ToolResultsEntry():
-                messages += [_result(result, ids) for result in entry.results]
-                messages += _shown_images(entry.results)
+                messages += [_encode_result(result, ids) for result in entry.results]
+                messages += _encode_result_images(entry.results)
     return messages
 
 
-def _prompt(prompt: PromptEntry) -> list[JSONObject]:
+def _encode_prompt(prompt: PromptEntry) -> list[JSONObject]:
     """`system` is understood by all; `developer` by OpenAI alone, which takes both."""
-    content = spoken(prompt.content)
+    content = drop_empty_texts(prompt.content)
     if not content:
         return []
     role = "system" if prompt.role == "developer" else prompt.role
-    return [{"role": role, "content": _content(content)}]
+    return [{"role": role, "content": _encode_content(content)}]
 
 
-def _content(content: list[Content]) -> Any:
-    parts = [_content_part(entry) for entry in content]
-    return parts if any(part["type"] != "text" for part in parts) else text_of(content)
+def _encode_content(content: list[Content]) -> Any:
+    parts = [_encode_content_part(entry) for entry in content]
+    return parts if any(part["type"] != "text" for part in parts) else to_text(content)
 
 
-def _content_part(entry: Content) -> JSONObject:
+def _encode_content_part(entry: Content) -> JSONObject:
     match entry:
         case ImageContent():
             return {"type": "image_url", "image_url": {"url": data_url(entry)}}
         case FileContent(media_type=kind, data=str(data)) if kind in _SOUNDS:
             return {"type": "input_audio", "input_audio": {"data": data, "format": _SOUNDS[kind]}}
-        case FileContent() if file_text(entry) is None:
+        case FileContent() if decode_text_file(entry) is None:
             file = {"filename": entry.name or "file", "file_data": data_url(entry)}
             return {"type": "file", "file": file}
         case _:
-            return {"type": "text", "text": text_of((entry,))}
+            return {"type": "text", "text": to_text((entry,))}
 
 
-def _reply(
+def _encode_reply(
     reply: AssistantEntry, is_ours: bool, rules: ChatRequestQuirks, ids: CallIds
 ) -> list[JSONObject]:
     texts = [part for part in reply.parts if isinstance(part, TextPart)]
     text = "".join(part.text for part in texts if not (part.is_refusal and is_ours))
     refusal = "".join(part.text for part in texts if part.is_refusal and is_ours)
-    calls = [_call(part, is_ours, ids) for part in client_calls(reply)]
+    calls = [_encode_call(part, is_ours, ids) for part in iterate_client_calls(reply)]
     if not (text or refusal or calls):
         return []
     message: JSONObject = {"role": "assistant", "content": text or None}
@@ -190,26 +190,26 @@ def _reply(
         message["refusal"] = refusal
     if calls:
         message["tool_calls"] = calls
-    return [message | reasoning_of(reply, is_ours, rules)]
+    return [message | encode_reasoning(reply, is_ours, rules)]
 
 
-def _call(part: CallPart, is_ours: bool, ids: CallIds) -> JSONObject:
+def _encode_call(part: CallPart, is_ours: bool, ids: CallIds) -> JSONObject:
     call: JSONObject = {"id": ids[part.call_id]}
     if part.input == "text" and is_ours:
-        return call | {"type": "custom", "custom": {"name": name_of(part), "input": part.raw}}
-    function = {"name": name_of(part), "arguments": arguments_as_written(part)}
+        return call | {"type": "custom", "custom": {"name": get_tool_name(part), "input": part.raw}}
+    function = {"name": get_tool_name(part), "arguments": encode_arguments(part)}
     extra = (part.provider_data or {}) if is_ours else {}
     return call | {"type": "function", "function": function} | extra
 
 
-def _result(result: CallResult, ids: CallIds) -> JSONObject:
-    text = text_of(result.content) or "(no output)"
+def _encode_result(result: CallResult, ids: CallIds) -> JSONObject:
+    text = to_text(result.content) or "(no output)"
     return {"role": "tool", "tool_call_id": ids[result.call_id], "content": text}
 
 
-def _shown_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
+def _encode_result_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
     """Images that tools made, as the user's: a tool's message takes only text."""
-    images = [image for result in results for image in images_in(result.content)]
+    images = [image for result in results for image in find_images(result.content)]
     if not images:
         return []
-    return [{"role": "user", "content": [_content_part(image) for image in images]}]
+    return [{"role": "user", "content": [_encode_content_part(image) for image in images]}]

@@ -7,12 +7,12 @@ from typing import Any
 from headrace.content import Content, FileContent, ImageContent, JSONContent, data_url
 from headrace.encoders.resend_rules import (
     CallIds,
-    arguments_as_object,
-    arguments_as_written,
-    client_calls,
-    name_of,
+    encode_arguments,
+    get_tool_name,
+    iterate_client_calls,
+    to_arguments_object,
 )
-from headrace.encoders.text_content import images_in, media_in, spoken, text_of
+from headrace.encoders.text_content import drop_empty_texts, find_images, find_media, to_text
 from headrace.events import JSONObject
 from headrace.messages import AssistantEntry, CallPart, CallResult
 from headrace.wire.json.value import as_list
@@ -34,48 +34,48 @@ _BLANK = (
 )
 
 
-def kind_of(call: CallPart, is_ours: bool) -> str:
+def choose_item_type(call: CallPart, is_ours: bool) -> str:
     """The kind of item that the call goes back as. From elsewhere, and where it is
     malformed, it is a function call."""
     kind = str((call.provider_data or {}).get("type", _FUNCTION))
     return kind if is_ours and kind in _FIELDS and call.error is None else _FUNCTION
 
 
-def call_item(call: CallPart, is_ours: bool, keeps_id: bool, ids: CallIds) -> JSONObject:
+def encode_call(call: CallPart, is_ours: bool, keeps_id: bool, ids: CallIds) -> JSONObject:
     """The call as an item."""
-    kind = kind_of(call, is_ours)
+    kind = choose_item_type(call, is_ours)
     facts = (call.provider_data or {}) if is_ours else {}
     item: JSONObject = dict(facts) if facts.get("type", _FUNCTION) == kind else {}
     item |= {"type": kind, "call_id": ids[call.call_id]}
     if keeps_id and call.item_id:
         item["id"] = call.item_id
     if kind == _FUNCTION:
-        return item | {"name": name_of(call), "arguments": arguments_as_written(call)}
+        return item | {"name": get_tool_name(call), "arguments": encode_arguments(call)}
     if kind == "custom_tool_call":
-        return item | {"name": name_of(call), "input": call.raw}
+        return item | {"name": get_tool_name(call), "input": call.raw}
     item |= {"status": "completed", "id": call.item_id or call.call_id}
-    return item | ({_FIELDS[kind]: arguments_as_object(call)} if call.raw.strip() else {})
+    return item | ({_FIELDS[kind]: to_arguments_object(call)} if call.raw.strip() else {})
 
 
-class Answered:
+class ResultEncoder:
     """The calls of a reply, to be answered each in its kind and to its caller: a program
     that made a call goes on only where the answer names it."""
 
     def __init__(self, reply: AssistantEntry | None = None, is_ours: bool = False) -> None:
-        calls = () if reply is None else tuple(client_calls(reply))
-        self._kinds = {call.call_id: kind_of(call, is_ours) for call in calls}
+        calls = () if reply is None else tuple(iterate_client_calls(reply))
+        self._kinds = {call.call_id: choose_item_type(call, is_ours) for call in calls}
         facts = {call.call_id: (call.provider_data or {}) if is_ours else {} for call in calls}
         self._callers = {name: told["caller"] for name, told in facts.items() if "caller" in told}
 
     def item(self, result: CallResult, ids: CallIds) -> JSONObject:
         """The item that answers a call."""
         kind = self._kinds.get(result.call_id, _FUNCTION)
-        item = _answer(result, kind, ids[result.call_id])
+        item = _encode_answer(result, kind, ids[result.call_id])
         caller = self._callers.get(result.call_id)
         return item | ({"caller": caller} if caller is not None else {})
 
 
-def _answer(result: CallResult, kind: str, call_id: str) -> JSONObject:
+def _encode_answer(result: CallResult, kind: str, call_id: str) -> JSONObject:
     match kind:
         case "local_shell_call":
             # Its answer names the call as its own id, in the published types.
@@ -83,43 +83,43 @@ def _answer(result: CallResult, kind: str, call_id: str) -> JSONObject:
             item: JSONObject = {"type": f"{kind}_output", "id": call_id, "status": status}
         case "tool_search_call":
             item = {"type": "tool_search_output", "call_id": call_id, "execution": "client"}
-            return item | {"status": "completed", "tools": _listed(result)}
+            return item | {"status": "completed", "tools": _find_list(result)}
         case "apply_patch_call":
             status = "failed" if result.is_error else "completed"
             item = {"type": f"{kind}_output", "call_id": call_id, "status": status}
         case _:
             item = {"type": f"{kind}_output", "call_id": call_id}
-    return item | {"output": _output(result, kind)}
+    return item | {"output": _encode_output(result, kind)}
 
 
-def _output(result: CallResult, kind: str) -> Any:
+def _encode_output(result: CallResult, kind: str) -> Any:
     match kind:
         case "shell_call":
-            return _shell_output(result)
+            return _encode_shell_output(result)
         case "computer_call":
-            pictures = [data_url(image) for image in images_in(result.content)]
+            pictures = [data_url(image) for image in find_images(result.content)]
             return {"type": "computer_screenshot", "image_url": (pictures or [_BLANK])[-1]}
-        case "function_call" | "custom_tool_call" if media_in(result.content):
-            return [input_content(entry) for entry in spoken(result.content)]
+        case "function_call" | "custom_tool_call" if find_media(result.content):
+            return [encode_content(entry) for entry in drop_empty_texts(result.content)]
         case _:
-            return text_of(result.content)
+            return to_text(result.content)
 
 
-def _shell_output(result: CallResult) -> list[Any]:
+def _encode_shell_output(result: CallResult) -> list[Any]:
     """What a tool gave as such a list, or its words as one command's output."""
-    words = text_of(result.content)
+    words = to_text(result.content)
     stdout, stderr = ("", words) if result.is_error else (words, "")
     outcome = {"type": "exit", "exit_code": 1 if result.is_error else 0}
-    return _listed(result) or [{"stdout": stdout, "stderr": stderr, "outcome": outcome}]
+    return _find_list(result) or [{"stdout": stdout, "stderr": stderr, "outcome": outcome}]
 
 
-def _listed(result: CallResult) -> list[Any]:
+def _find_list(result: CallResult) -> list[Any]:
     """The list that a tool gave as JSON."""
     lists = (as_list(entry.value) for entry in result.content if isinstance(entry, JSONContent))
     return next(filter(None, lists), as_list(None))
 
 
-def input_content(entry: Content) -> JSONObject:
+def encode_content(entry: Content) -> JSONObject:
     """Content as the user's, or as a tool's."""
     match entry:
         case ImageContent():
@@ -130,4 +130,4 @@ def input_content(entry: Content) -> JSONObject:
             data = data_url(entry)
             return {"type": "input_file", "filename": entry.name or "file", "file_data": data}
         case _:
-            return {"type": "input_text", "text": text_of((entry,))}
+            return {"type": "input_text", "text": to_text((entry,))}

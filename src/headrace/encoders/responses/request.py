@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from headrace.encoders.request import Options, Request, ToolSpec, refuse
-from headrace.encoders.resend_rules import CallIds, as_it_was, grouped, is_own
-from headrace.encoders.responses.calls import Answered, call_item, input_content
-from headrace.encoders.text_content import spoken
+from headrace.encoders.request import Options, Request, ToolSpec, reject_options
+from headrace.encoders.resend_rules import CallIds, group_by_item, is_from_same_model, to_raw_json
+from headrace.encoders.responses.calls import ResultEncoder, encode_call, encode_content
+from headrace.encoders.text_content import drop_empty_texts
 from headrace.events import JSONObject
 from headrace.messages import (
     AssistantEntry,
@@ -37,7 +37,7 @@ def encode_responses(request: Request) -> JSONObject:
     """The body of `POST /responses`."""
     body: JSONObject = {
         "model": request.model,
-        "input": _input(request),
+        "input": _encode_input(request),
         "stream": True,
         "store": False,
     }
@@ -46,19 +46,19 @@ def encode_responses(request: Request) -> JSONObject:
     if request.instructions:
         body["instructions"] = request.instructions
     if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tools"] = [_encode_tool(tool) for tool in request.tools]
     if request.tool_choice is not None:
-        body["tool_choice"] = _tool_choice(request.tool_choice)
+        body["tool_choice"] = _encode_tool_choice(request.tool_choice)
     if request.parallel_calls is not None:
         body["parallel_tool_calls"] = request.parallel_calls
-    return body | _options(request.options)
+    return body | _encode_options(request.options)
 
 
 # --- options ----------------------------------------------------------------------
 
 
-def _options(options: Options) -> JSONObject:
-    refuse(options, "Responses", "stop", "seed")
+def _encode_options(options: Options) -> JSONObject:
+    reject_options(options, "Responses", "stop", "seed")
     named = {
         "max_output_tokens": options.max_tokens,
         "temperature": options.temperature,
@@ -74,13 +74,13 @@ def _options(options: Options) -> JSONObject:
     return body
 
 
-def _tool_choice(choice: str) -> Any:
+def _encode_tool_choice(choice: str) -> Any:
     if choice in ("auto", "none", "required"):
         return choice
     return {"type": "function", "name": choice}
 
 
-def _tool(tool: ToolSpec) -> JSONObject:
+def _encode_tool(tool: ToolSpec) -> JSONObject:
     return {
         "type": "function",
         "name": tool.name,
@@ -93,34 +93,34 @@ def _tool(tool: ToolSpec) -> JSONObject:
 # --- items ------------------------------------------------------------------------
 
 
-def _input(request: Request) -> list[Any]:
+def _encode_input(request: Request) -> list[Any]:
     items: list[Any] = []
-    ids, answered = CallIds(_CALL_ID), Answered()
+    ids, answered = CallIds(_CALL_ID), ResultEncoder()
     for entry in history(request.messages):
         match entry:
             case PromptEntry():
-                items += _prompt(entry)
+                items += _encode_prompt(entry)
             case AssistantEntry():
-                is_ours = is_own(entry, request, "responses")
+                is_ours = is_from_same_model(entry, request, "responses")
                 ids.begin(entry, is_ours)
-                answered = Answered(entry, is_ours)
-                items += _Replay(entry, is_ours, ids).items()
+                answered = ResultEncoder(entry, is_ours)
+                items += _ReplyEncoder(entry, is_ours, ids).items()
             case ToolResultsEntry():
                 items += [answered.item(result, ids) for result in entry.results]
     return items
 
 
-def _prompt(prompt: PromptEntry) -> list[JSONObject]:
-    content = [input_content(part) for part in spoken(prompt.content)]
+def _encode_prompt(prompt: PromptEntry) -> list[JSONObject]:
+    content = [encode_content(part) for part in drop_empty_texts(prompt.content)]
     return [{"type": "message", "role": prompt.role, "content": content}] if content else []
 
 
-class _Replay:
+class _ReplyEncoder:
     """One reply as items. An item with an id is refused without the reasoning that went
     before it under its own: ids go back only where all reasoning does."""
 
     def __init__(self, reply: AssistantEntry, is_ours: bool, ids: CallIds) -> None:
-        self._groups = grouped(reply.parts)
+        self._groups = group_by_item(reply.parts)
         self._is_ours = is_ours
         self._ids = ids
         thoughts = [group for group in self._groups if isinstance(group[0], ReasoningPart)]
@@ -146,13 +146,13 @@ class _Replay:
             case TextPart():
                 return _message(group, self._is_ours, self._is_intact)
             case CallPart(executor="client") as call:
-                return call_item(call, self._is_ours, self._is_intact, self._ids)
+                return encode_call(call, self._is_ours, self._is_intact, self._ids)
             case _ if not self._is_intact:
                 return None
             case ReasoningPart():
                 return _thought(group)
             case OpaquePart() as odd:
-                return as_it_was(odd)
+                return to_raw_json(odd)
             case _:
                 return self._answered(_provider_item(group))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.content import TextContent
-from headrace.encoders.text_content import text_of
+from headrace.encoders.text_content import to_text
 from headrace.engine.agent import Agent
 from headrace.engine.history.compaction import Bounds, bounds_for, either
 from headrace.engine.history.history_window import Exchange, IsPinned, exchanges_of, joined
@@ -124,7 +124,7 @@ def _is_over(tokens: int, bounds: Bounds) -> bool:
 
 
 def _is_summary(message: Message) -> bool:
-    return text_of(message.content).startswith(HEAD)
+    return to_text(message.content).startswith(HEAD)
 
 
 # --- a conversation as a text ---------------------------------------------------------
@@ -133,14 +133,14 @@ def _is_summary(message: Message) -> bool:
 def _told(message: Message) -> str:
     if message.role == "assistant":
         return "\n".join(filter(None, map(_turn, message.turns)))
-    return f"{message.role}: {text_of(message.content)}"
+    return f"{message.role}: {to_text(message.content)}"
 
 
 def _turn(turn: Turn) -> str:
     lines = [f"assistant: {turn.text}"] if turn.text else []
     lines += [f"assistant calls {call.name}({call.raw})" for call in turn.calls]
     for result in turn.results:
-        text = text_of(result.content)
+        text = to_text(result.content)
         cut = " …" if len(text) > _MAX_RESULT_CHARS else ""
         lines.append(f"result: {text[:_MAX_RESULT_CHARS]}{cut}")
     return "\n".join(lines)

@@ -18,7 +18,7 @@ from headrace.transport.error_response import request_id_of
 from headrace.transport.grpc.error import as_headers, failure_of
 from headrace.transport.limits import Timeouts
 from headrace.transport.stream_error import StreamBroken, broken
-from headrace.wire.framing.grpc import prefixed
+from headrace.wire.framing.grpc import add_prefix
 
 
 class GRPCStream:
@@ -58,7 +58,7 @@ class GRPCStream:
         if message is None:
             await self.aclose()
             raise StopAsyncIteration
-        return prefixed(message)
+        return add_prefix(message)
 
     async def aclose(self) -> None:
         """Cancel the call; the peer learns of it at once."""

@@ -41,7 +41,7 @@ class JSONDialect(Generic[T]):
     def __init__(self, ledger: Ledger, kind: type[T], limits: WireLimits) -> None:
         self.ledger = ledger
         self._max_depth = limits.max_depth
-        payloads = PayloadDecoder(kind, limits.max_depth, self.deltas, ledger.join_halves)
+        payloads = PayloadDecoder(kind, limits.max_depth, self.deltas, ledger.join_surrogates)
         self._decode = payloads.decode
         # For dialects that send thousands of frames: see `PayloadDecoder`.
         self._decode_shallow = payloads.decode_shallow

@@ -10,7 +10,7 @@ from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 PREFIX_BYTES = 5
 
 
-def prefixed(message: bytes) -> bytes:
+def add_prefix(message: bytes) -> bytes:
     """A message as it lies on the wire, uncompressed."""
     return b"\0" + len(message).to_bytes(4, "big") + message
 

@@ -88,7 +88,7 @@ class JSONArrayFraming:
             if self._place == "element":
                 position = self._take_element(data, position, position, frames)
                 continue
-            position = _end(_BLANKS, data, position)
+            position = _match_end(_BLANKS, data, position)
             byte = data[position : position + 1]
             if (self._place, byte) in _MOVES:
                 self._place = _MOVES[self._place, byte]
@@ -129,7 +129,7 @@ class JSONArrayFraming:
     def _scan(self, data: bytes, position: int) -> int | None:
         """Return where the element ends, None where the data ends first."""
         if self._is_scalar:
-            position = _end(_TO_SCALAR_END, data, position)
+            position = _match_end(_TO_SCALAR_END, data, position)
             return position if position < len(data) else None
         while position < len(data):
             if self._is_in_string:
@@ -143,7 +143,7 @@ class JSONArrayFraming:
     def _scan_string(self, data: bytes, position: int) -> int:
         if self._is_escaped:
             position += 1
-        position = _end(_TO_STRING_END, data, position)
+        position = _match_end(_TO_STRING_END, data, position)
         # The pattern stops at the quote, or at a backslash that is the last byte.
         self._is_escaped = data[position : position + 1] == b"\\"
         self._is_in_string = self._is_escaped or position >= len(data)
@@ -151,7 +151,7 @@ class JSONArrayFraming:
 
     def _scan_brackets(self, data: bytes, position: int) -> int:
         """Go to the next bracket, or into the string that the read cuts off."""
-        position = _end(_TO_BRACKET, data, position)
+        position = _match_end(_TO_BRACKET, data, position)
         byte = data[position : position + 1]
         if byte in _CLOSERS:
             self._open(byte)
@@ -167,6 +167,6 @@ class JSONArrayFraming:
         self._closers.append(_CLOSERS[byte])
 
 
-def _end(pattern: re.Pattern[bytes], data: bytes, position: int) -> int:
+def _match_end(pattern: re.Pattern[bytes], data: bytes, position: int) -> int:
     match = pattern.match(data, position)
     return match.end() if match else position

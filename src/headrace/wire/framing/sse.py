@@ -143,7 +143,7 @@ class SSEFraming:
         data += value
 
     def _take_field(self, line: bytes, frames: list[Frame]) -> None:
-        name, value = _field(line)
+        name, value = _split_field(line)
         if name == b"data":
             self._add_data(value)
         elif name == b"event":
@@ -173,7 +173,7 @@ class SSEFraming:
     def _take_rest(self, line: bytes) -> None:
         """The line that has no end counts only where it carries a payload: half a number,
         a name or an id would be a wrong one."""
-        name, value = _field(line)
+        name, value = _split_field(line)
         if name in self._extra_fields:
             self.unfinished = self._extra_frame(name, value)
             return
@@ -183,6 +183,6 @@ class SSEFraming:
             self.unfinished = self._frame(bytes(self._data))
 
 
-def _field(line: bytes) -> tuple[bytes, bytes]:
+def _split_field(line: bytes) -> tuple[bytes, bytes]:
     name, _, value = line.partition(b":")
     return name, value.removeprefix(b" ")

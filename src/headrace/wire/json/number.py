@@ -8,7 +8,7 @@ from typing import Any
 _MAX_COUNT = 2**53
 
 
-def count(value: Any) -> int | None:
+def parse_count(value: Any) -> int | None:
     """A count, or None where it is none."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         value = int(value)
@@ -19,14 +19,14 @@ def count(value: Any) -> int | None:
     return int(value)
 
 
-def amount(value: Any) -> float | None:
+def parse_amount(value: Any) -> float | None:
     """A sum of money, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value <= _MAX_COUNT else None
 
 
-def first_count(*values: Any) -> int | None:
+def parse_first_count(*values: Any) -> int | None:
     """The first that is a count and not 0; else 0 if one of them was; else None."""
-    counts = [number for number in map(count, values) if number is not None]
+    counts = [number for number in map(parse_count, values) if number is not None]
     return next((number for number in counts if number), counts[0] if counts else None)

@@ -58,38 +58,38 @@ def parse(data: bytes, max_depth: int) -> Any:
     try:
         return msgspec.json.decode(data)
     except REFUSED:
-        return _Mending().value(_parse_slowly(data))
+        return _SurrogateReplacer().value(_parse_slowly(data))
 
 
-def encoded(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """The JSON of a value that came off the wire, halves of pairs mended."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
-        return msgspec.json.encode(_Mending().value(value)).decode()
+        return msgspec.json.encode(_SurrogateReplacer().value(value)).decode()
 
 
-def mended(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with its surrogate pairs as characters. Half a pair cannot be written as
     UTF-8 again: U+FFFD, like bad bytes."""
     if _HALF.search(text) is None:
         return text
-    return _HALF.sub("\ufffd", _PAIR.sub(_character, text))
+    return _HALF.sub("\ufffd", _PAIR.sub(_join_pair, text))
 
 
-def is_high(text: str) -> bool:
+def ends_with_high_surrogate(text: str) -> bool:
     """Whether the text ends with the first half of a pair."""
     return "\ud800" <= text[-1:] <= "\udbff"
 
 
-def _character(pair: re.Match[str]) -> str:
+def _join_pair(pair: re.Match[str]) -> str:
     return pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 def _parse_slowly(data: bytes) -> Any:
     text = data.decode("utf-8", "replace")
     try:
-        return json.loads(text, parse_int=_parse_int, parse_constant=_refuse)
+        return json.loads(text, parse_int=_parse_int, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         raise NotJSON(str(error)) from None
 
@@ -98,11 +98,11 @@ def _parse_int(digits: str) -> int | float:
     return int(digits) if len(digits) <= _MAX_INT_DIGITS else float(digits)
 
 
-def _refuse(constant: str) -> NoReturn:
+def _reject_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-class _Mending:
+class _SurrogateReplacer:
     """Mends all texts of a value, but for halves at the edges of the fields `deltas`, whose
     other half may be in another payload: `has_halves` tells whether there were any."""
 
@@ -112,11 +112,13 @@ class _Mending:
 
     def value(self, value: Any) -> Any:
         if text := as_text(value):
-            return mended(text)
+            return replace_surrogates(text)
         if entries := as_list(value):
             return [self.value(entry) for entry in entries]
         if fields := as_object(value):
-            return {mended(name): self._field(name, entry) for name, entry in fields.items()}
+            return {
+                replace_surrogates(name): self._field(name, entry) for name, entry in fields.items()
+            }
         return value
 
     def _field(self, name: str, value: Any) -> Any:
@@ -124,9 +126,9 @@ class _Mending:
         if text is None or _HALF.search(text) is None:
             return self.value(value)
         first = text[0] if "\udc00" <= text[0] <= "\udfff" else ""
-        last = text[-1] if is_high(text) else ""
+        last = text[-1] if ends_with_high_surrogate(text) else ""
         self.has_halves = self.has_halves or bool(first or last)
-        return first + mended(text[len(first) : len(text) - len(last)]) + last
+        return first + replace_surrogates(text[len(first) : len(text) - len(last)]) + last
 
 
 class PayloadDecoder(Generic[T]):
@@ -165,7 +167,7 @@ class PayloadDecoder(Generic[T]):
         fields = as_object(value)
         if value != fields:
             raise NotJSON("a JSON object was expected")
-        return lenient(fields, self._kind)
+        return convert_leniently(fields, self._kind)
 
     def _decode_slowly(self, data: bytes) -> Any:
         check_depth(data, self._max_depth)
@@ -173,25 +175,25 @@ class PayloadDecoder(Generic[T]):
             # Only a field of the wrong type was refused.
             return msgspec.json.decode(data)
         except REFUSED:
-            mending = _Mending(self._deltas)
+            mending = _SurrogateReplacer(self._deltas)
             value = mending.value(_parse_slowly(data))
         if mending.has_halves and self._on_halves is not None:
             self._on_halves()
         return value
 
 
-def lenient(value: dict[str, Any], kind: type[T]) -> T:
+def convert_leniently(value: dict[str, Any], kind: type[T]) -> T:
     """`value` as a `kind`, without the fields that do not fit."""
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         if value.get(field.encode_name) is not None:
-            fitted = _fitted(value[field.encode_name], _field_types(kind)[field.name])
+            fitted = _convert_field(value[field.encode_name], _field_types(kind)[field.name])
             if fitted is not None:
                 fields[field.name] = fitted
     return kind(**fields)
 
 
-def _fitted(value: Any, annotation: Any) -> Any:
+def _convert_field(value: Any, annotation: Any) -> Any:
     try:
         return msgspec.convert(value, annotation)
     except (msgspec.ValidationError, RecursionError):
@@ -199,9 +201,9 @@ def _fitted(value: Any, annotation: Any) -> Any:
     fields, entries = as_object(value), as_objects(value)
     for option in get_args(annotation) or (annotation,):
         if fields and _is_struct(option):
-            return lenient(fields, option)
+            return convert_leniently(fields, option)
         if entries and get_origin(option) is list and _is_struct(get_args(option)[0]):
-            return [lenient(entry, get_args(option)[0]) for entry in entries]
+            return [convert_leniently(entry, get_args(option)[0]) for entry in entries]
     return None
 
 

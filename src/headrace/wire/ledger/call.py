@@ -19,8 +19,8 @@ from headrace.events import (
     ToolCallStarted,
     TurnEvent,
 )
-from headrace.wire.call_arguments import Extent, MalformedArguments, parse_arguments
-from headrace.wire.ledger.counter import Numbers
+from headrace.wire.call_arguments import JSONExtent, MalformedArguments, parse_arguments
+from headrace.wire.ledger.counter import Counters
 from headrace.wire.limits import WireLimits
 
 _MAX_FRAGMENTS = 1_024
@@ -79,7 +79,7 @@ class Call:
         self.args: Any = None
         self.seals: list[tuple[SealKind, str]] = []
         self._fragments: list[str] = []
-        self._extent: Extent | None = Extent()
+        self._extent: JSONExtent | None = JSONExtent()
         self._followed = 0
         self._joined = 0
 
@@ -144,13 +144,13 @@ class CallQueue:
         self,
         output: int,
         events: list[TurnEvent],
-        numbers: Numbers,
+        counters: Counters,
         limits: WireLimits,
         close_prose: Callable[[], None],
     ) -> None:
         self._output = output
         self._events = events
-        self._numbers = numbers
+        self._counters = counters
         self._limits = limits
         self._max_chars = limits.max_part_chars
         self._close_prose = close_prose
@@ -163,29 +163,29 @@ class CallQueue:
 
     def begin(self, call: Call) -> Call:
         """A call has appeared."""
-        self._numbers.count_call()
+        self._counters.count_call()
         if call.executor == "provider":
             self.has_provider_calls = True
             self._provider_run.append(call)
-            self._advance(call)
+            self._start_ready(call)
             return call
         self.has_client_calls = True
         if not self._waiting:
             self.close_if_whole()
         self._waiting.append(call)
-        self._advance(call)
+        self._start_ready(call)
         return call
 
-    def tell(self, call: Call, *, name: str | None = None, call_id: str | None = None) -> None:
+    def fill_in(self, call: Call, *, name: str | None = None, call_id: str | None = None) -> None:
         """What the provider forgot to say at once. A started call keeps what it has."""
         call.wire_id = call.wire_id or call_id or None
         if call.state != "waiting":
             return
         call.name = call.name or name or None
         call.call_id = call.call_id or call_id or None
-        self._advance(call)
+        self._start_ready(call)
 
-    def args(self, call: Call, text: str) -> None:
+    def add_args(self, call: Call, text: str) -> None:
         """More of a call's arguments; empty text is nothing."""
         if not text:
             return
@@ -204,9 +204,9 @@ class CallQueue:
         call.is_ended = True
         if call.state == "open":
             self._close(call)
-        self._advance(call)
+        self._start_ready(call)
 
-    def activity(self, call: Call, status: str, detail: Any = None) -> None:
+    def add_activity(self, call: Call, status: str, detail: Any = None) -> None:
         """A provider-run call says what it is doing."""
         if call.state == "waiting":
             self._start(call)
@@ -226,7 +226,7 @@ class CallQueue:
         call = self._open
         if call is not None and call.is_whole(self._limits.max_depth):
             self._close(call)
-            self._advance(call)
+            self._start_ready(call)
 
     def close_all(self, *, is_cut: bool) -> None:
         """The output has ended; `is_cut` where the model was not done."""
@@ -243,16 +243,16 @@ class CallQueue:
                 self._close(call, is_cut=is_cut)
         self._provider_run.clear()
         # Nothing starts any more: the output is let go of, which holds this queue.
-        self._close_prose = _nothing
+        self._close_prose = _do_nothing
 
     def _hold(self, call: Call, text: str) -> None:
         self._held_chars += len(text)
         if self._held_chars > self._limits.max_held_chars:
             raise LimitExceeded("max_held_chars", self._limits.max_held_chars)
         call.append(text)
-        self._advance(call)
+        self._start_ready(call)
 
-    def _advance(self, touched: Call) -> None:
+    def _start_ready(self, touched: Call) -> None:
         """Start what may start now."""
         if touched.executor == "provider":
             if touched.state == "waiting" and touched.is_ready:
@@ -268,8 +268,8 @@ class CallQueue:
 
     def _start(self, call: Call) -> None:
         self._close_prose()
-        call.part = self._numbers.part()
-        call.call_id = self._numbers.call_id(call.call_id, call.part)
+        call.part = self._counters.take_part()
+        call.call_id = self._counters.make_call_id(call.call_id, call.part)
         call.state = "open"
         if call.executor == "client":
             self._open = call
@@ -277,7 +277,7 @@ class CallQueue:
             ToolCallStarted(
                 part=call.part,
                 output=self._output,
-                item=self._numbers.item(call.item_key),
+                item=self._counters.get_item(call.item_key),
                 item_id=call.item_id,
                 call_id=call.call_id,
                 name=call.name or "",
@@ -296,11 +296,11 @@ class CallQueue:
         call.state = "closed"
         if self._open is call:
             self._open = None
-        self._events.append(self._ending(call, is_cut=is_cut))
+        self._events.append(self._create_end(call, is_cut=is_cut))
 
-    def _ending(self, call: Call, *, is_cut: bool) -> TurnEvent:
+    def _create_end(self, call: Call, *, is_cut: bool) -> TurnEvent:
         raw, call_id, name = call.raw, call.call_id or "", call.name or ""
-        error = _complaint(call, is_cut=is_cut)
+        error = _find_problem(call, is_cut=is_cut)
         if error is None and not call.is_parsed:
             try:
                 call.args = (
@@ -315,7 +315,7 @@ class CallQueue:
         return ToolCallFinished(part=call.part, call_id=call_id, name=name, args=call.args, raw=raw)
 
 
-def _complaint(call: Call, *, is_cut: bool) -> str | None:
+def _find_problem(call: Call, *, is_cut: bool) -> str | None:
     """What is wrong with a call before its arguments are even read."""
     if call.name is None:
         return "the call has no name"
@@ -324,5 +324,5 @@ def _complaint(call: Call, *, is_cut: bool) -> str | None:
     return None
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass

@@ -8,7 +8,7 @@ from headrace.errors import LimitExceeded
 from headrace.wire.limits import WireLimits
 
 
-class Numbers:
+class Counters:
     """Hands out numbers. Items with a key are looked up, others are new each time."""
 
     def __init__(self, limits: WireLimits, first_item: int, first_part: int) -> None:
@@ -23,7 +23,7 @@ class Numbers:
         self._citations = 0
         self.is_limited = True
 
-    def part(self) -> int:
+    def take_part(self) -> int:
         """The number of a new part."""
         number = self.next_part
         if self.is_limited and number - self._first_part >= self._limits.max_parts:
@@ -31,7 +31,7 @@ class Numbers:
         self.next_part = number + 1
         return number
 
-    def item(self, key: Hashable | None) -> int:
+    def get_item(self, key: Hashable | None) -> int:
         """The number of the item with this key; None is a new item."""
         number = self.next_item if key is None else self._items.setdefault(key, self.next_item)
         if number == self.next_item:
@@ -50,7 +50,7 @@ class Numbers:
         if self.is_limited and self._citations > self._limits.max_citations:
             raise LimitExceeded("max_citations", self._limits.max_citations)
 
-    def call_id(self, given: str | None, part: int) -> str:
+    def make_call_id(self, given: str | None, part: int) -> str:
         """An id that no other call of the turn has: a result must find its call."""
         wanted = unique = given or f"call_{part}"
         copy = self._copies.get(wanted, 1)

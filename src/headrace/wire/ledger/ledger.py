@@ -15,11 +15,11 @@ from headrace.events import (
     TurnFinished,
     TurnStarted,
 )
-from headrace.outcome import ErrorInfo, FinishReason, other
+from headrace.outcome import ErrorInfo, FinishReason, other_reason
 from headrace.usage import UNKNOWN_USAGE, Usage
-from headrace.wire.ledger.counter import Numbers
+from headrace.wire.ledger.counter import Counters
 from headrace.wire.ledger.output import Output
-from headrace.wire.ledger.surrogate import HalfPairs
+from headrace.wire.ledger.surrogate import SurrogateJoiner
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 # Odds and ends of a response that are kept by name; a peer cannot make it more.
@@ -43,7 +43,7 @@ class Ledger:
         self._provider = provider
         self.outputs_kind: OutputsKind = outputs
         self._limits = limits
-        self.numbers = Numbers(limits, first_item, first_part)
+        self.counters = Counters(limits, first_item, first_part)
         self._outputs: dict[int, Output] = {}
         self.events: list[TurnEvent] = []
         self._provider_data: dict[str, Any] = {}
@@ -55,18 +55,18 @@ class Ledger:
         self.error: ErrorInfo | None = None
         self.service_tier: str | None = None
         self.skipped_frames = 0
-        self.half_pairs: HalfPairs | None = None
+        self.surrogate_joiner: SurrogateJoiner | None = None
 
     def take(self) -> list[TurnEvent]:
         """The events since the last call."""
         events = self.events[:]
         self.events.clear()
-        return events if self.half_pairs is None else self.half_pairs.feed(events)
+        return events if self.surrogate_joiner is None else self.surrogate_joiner.feed(events)
 
-    def join_halves(self) -> None:
+    def join_surrogates(self) -> None:
         """The texts may have half a surrogate pair from now on; `take` joins them."""
-        if self.half_pairs is None:
-            self.half_pairs = HalfPairs()
+        if self.surrogate_joiner is None:
+            self.surrogate_joiner = SurrogateJoiner()
 
     # -- the turn
 
@@ -105,7 +105,7 @@ class Ledger:
         if len(self._outputs) >= self._limits.max_outputs:
             raise LimitExceeded("max_outputs", self._limits.max_outputs)
         self.start()
-        output = Output(number, role, self.events, self.numbers, self._limits)
+        output = Output(number, role, self.events, self.counters, self._limits)
         self._outputs[number] = output
         self.events.append(OutputStarted(number, role))
         return output
@@ -115,12 +115,12 @@ class Ledger:
         """The usage so far."""
         if self._usage_source is not None:
             source, self._usage_source = self._usage_source, None
-            self._usage = self._usage.updated(source())
+            self._usage = self._usage.merge(source())
         return self._usage
 
     def report(self, usage: Usage) -> None:
         """A usage report, running or final."""
-        self._usage = self.usage.updated(usage)
+        self._usage = self.usage.merge(usage)
 
     def report_later(self, source: Callable[[], Usage]) -> None:
         """A report that comes with every chunk: it is counted up when somebody asks."""
@@ -130,7 +130,7 @@ class Ledger:
         """A source of the whole response; after the end it is nothing."""
         if self.is_finished:
             return
-        self.numbers.count_citation()
+        self.counters.count_citation()
         self.start()
         self.events.append(citation)
 
@@ -151,8 +151,8 @@ class Ledger:
         """The provider's terminator came, or the bytes ended: judge which end it is."""
         if self.is_finished:
             return
-        if self.is_told(has_terminator=has_terminator):
-            self._finish(self._last_told())
+        if self.is_end_known(has_terminator=has_terminator):
+            self._finish(self._find_last_finished())
         elif not has_terminator:
             self.fail(
                 ErrorInfo(
@@ -177,7 +177,7 @@ class Ledger:
         if self.is_finished:
             return
         self.start()
-        self.numbers.is_limited = False
+        self.counters.is_limited = False
         for output in self._outputs.values():
             output.close(is_cut=True)
         self.is_finished = True
@@ -194,7 +194,7 @@ class Ledger:
             )
         )
 
-    def is_told(self, *, has_terminator: bool = False) -> bool:
+    def is_end_known(self, *, has_terminator: bool = False) -> bool:
         """Whether the provider said how it ended. With a terminator one told output is
         enough; without one every candidate must have told, or the last step of an agent,
         and that an end: what a tool gave back is none, and neither is a call of the
@@ -208,7 +208,7 @@ class Ledger:
             return bool(steps) and steps[-1].ends_turn
         return bool(told) and all(told)
 
-    def _last_told(self) -> Output | None:
+    def _find_last_finished(self) -> Output | None:
         """The turn ends as its last assistant output did."""
         told = [output for output in self._outputs.values() if output.reason is not None]
         said = [output for output in told if output.role == "assistant"]
@@ -218,7 +218,7 @@ class Ledger:
         self.start()
         for output in self._outputs.values():
             output.close(is_cut=False)
-        reason = (last.reason if last else None) or other("")
+        reason = (last.reason if last else None) or other_reason("")
         self.is_finished = True
         self.finish_reason = reason
         self.events.append(

@@ -30,7 +30,7 @@ from headrace.events import (
 )
 from headrace.outcome import CONTENT_FILTER, END_TURN, TOOL_USE, FinishReason
 from headrace.wire.ledger.call import Call, CallQueue
-from headrace.wire.ledger.counter import Numbers
+from headrace.wire.ledger.counter import Counters
 from headrace.wire.limits import WireLimits
 
 _NONE = object()
@@ -46,7 +46,12 @@ class Output:
     """
 
     def __init__(
-        self, number: int, role: str, events: list[TurnEvent], numbers: Numbers, limits: WireLimits
+        self,
+        number: int,
+        role: str,
+        events: list[TurnEvent],
+        counters: Counters,
+        limits: WireLimits,
     ) -> None:
         self.number = number
         self.role = role
@@ -55,7 +60,7 @@ class Output:
         self.is_finished = False
         self.has_refusal = False
         self._append = events.append
-        self._numbers = numbers
+        self._counters = counters
         self._max_chars = limits.max_part_chars
         # The open text or reasoning part, -1 is none; the key of whichever it is.
         self._part = -1
@@ -67,12 +72,12 @@ class Output:
         self._part_of_item: dict[Hashable, int] = {}
         self.last_reasoning_part: int | None = None
         self.last_text_part: int | None = None
-        self._calls = CallQueue(number, events, numbers, limits, self.close_prose)
-        self.args = self._calls.args
+        self._calls = CallQueue(number, events, counters, limits, self.close_prose)
+        self.add_args = self._calls.add_args
 
     # -- text and reasoning
 
-    def text(
+    def add_text(
         self,
         text: str,
         key: Hashable = None,
@@ -91,7 +96,7 @@ class Output:
             raise LimitExceeded("max_part_chars", self._max_chars)
         self._append(TextDelta(self._part, text))
 
-    def reasoning(
+    def add_reasoning(
         self,
         text: str,
         key: Hashable = None,
@@ -149,24 +154,24 @@ class Output:
     def _open_prose(self, key: Hashable, item_key: Hashable, *, is_reasoning: bool) -> None:
         self._begin_part()
         self._calls.close_if_whole()
-        self._part = self._numbers.part()
+        self._part = self._counters.take_part()
         self._text_key = _NONE if is_reasoning else key
         self._thought_key = key if is_reasoning else _NONE
         self._item_key = item_key
         self._room = self._max_chars
 
-    def signed_text(self, text: str, signature: str) -> None:
+    def add_signed_text(self, text: str, signature: str) -> None:
         """A text that is sealed on its own: it merges with neither neighbour."""
         self._open_text(None, None, None, False, None)
         part = self._part
-        self.text(text)
+        self.add_text(text)
         self.close_prose()
         self.seal(part, "signature", signature)
 
-    def signed_reasoning(self, text: str, signature: str, kind: ReasoningKind) -> None:
+    def add_signed_reasoning(self, text: str, signature: str, kind: ReasoningKind) -> None:
         """A thought that is sealed on its own."""
         self.open_reasoning(None, None, kind)
-        self.reasoning(text)
+        self.add_reasoning(text)
         self._signature = signature
         self.close_prose()
 
@@ -210,34 +215,34 @@ class Output:
         """Replay material for a part, open or closed."""
         self._append(PartSealed(part, kind, value))
 
-    def part_of_item(self, item_key: Hashable) -> int | None:
+    def find_part(self, item_key: Hashable) -> int | None:
         """The latest part of an item."""
         return self._part_of_item.get(item_key)
 
     def count_citation(self) -> None:
         """A source that is held back counts already."""
-        self._numbers.count_citation()
+        self._counters.count_citation()
 
     def cite(self, citation: CitationAdded) -> None:
         """A source for a part of this output."""
-        self._numbers.count_citation()
+        self._counters.count_citation()
         self._append(citation)
 
     # -- parts that come whole
 
-    def room_for(self, chars: int) -> None:
+    def check_size(self, chars: int) -> None:
         """What a dialect gathers of a part before it says it is bounded like a part."""
         if chars > self._max_chars:
             raise LimitExceeded("max_part_chars", self._max_chars)
 
-    def redacted(
+    def add_redacted(
         self, data: str, *, item_id: str | None = None, provider_data: JSONObject | None = None
     ) -> None:
         """One opaque block of reasoning."""
         place = self._whole_part(None, item_id)
         self._append(ReasoningRedacted(**place, data=data, provider_data=provider_data))
 
-    def tool_output(
+    def add_tool_output(
         self,
         call_id: str,
         content: tuple[Content, ...],
@@ -258,7 +263,7 @@ class Output:
             )
         )
 
-    def media(
+    def add_media(
         self,
         media_type: str,
         *,
@@ -271,24 +276,24 @@ class Output:
         place = self._whole_part(item_key, item_id)
         self._append(MediaProduced(**place, media_type=media_type, data=data, url=url))
 
-    def opaque(self, kind: str, data: str, *, item_id: str | None = None) -> None:
+    def add_opaque(self, kind: str, data: str, *, item_id: str | None = None) -> None:
         """An item that we do not interpret; `data` is its JSON as written."""
         self._append(OpaqueItem(**self._whole_part(None, item_id), kind=kind, data=data))
 
     def _whole_part(self, item_key: Hashable, item_id: str | None) -> JSONObject:
         """The numbers of a part that begins and ends here."""
         self._begin_part()
-        return self._place(self._numbers.part(), item_key, item_id)
+        return self._place(self._counters.take_part(), item_key, item_id)
 
     def _place(self, part: int, item_key: Hashable, item_id: str | None) -> JSONObject:
         if item_key is not None:
             self._part_of_item[item_key] = part
-        item = self._numbers.item(self._global(item_key))
+        item = self._counters.get_item(self._global(item_key))
         return {"part": part, "output": self.number, "item": item, "item_id": item_id}
 
     # -- calls
 
-    def call(
+    def add_call(
         self,
         *,
         call_id: str | None,
@@ -300,7 +305,7 @@ class Output:
         provider_data: JSONObject | None = None,
     ) -> Call:
         """A call has appeared; it starts now, or when those before it have ended."""
-        self.refuse_when_finished()
+        self.raise_if_finished()
         return self._calls.begin(
             Call(
                 call_id=call_id,
@@ -313,9 +318,11 @@ class Output:
             )
         )
 
-    def tell(self, call: Call, *, name: str | None = None, call_id: str | None = None) -> None:
+    def fill_in_call(
+        self, call: Call, *, name: str | None = None, call_id: str | None = None
+    ) -> None:
         """A name or an id that comes late."""
-        self._calls.tell(call, name=name, call_id=call_id)
+        self._calls.fill_in(call, name=name, call_id=call_id)
 
     def end_call(self, call: Call) -> None:
         """The provider said that the call is whole."""
@@ -326,9 +333,9 @@ class Output:
         """Replay material of a call."""
         self._calls.seal(call, kind, value)
 
-    def activity(self, call: Call, status: str, detail: Any = None) -> None:
+    def add_activity(self, call: Call, status: str, detail: Any = None) -> None:
         """A provider-run call says what it is doing."""
-        self._calls.activity(call, status, detail)
+        self._calls.add_activity(call, status, detail)
 
     # -- the end
 
@@ -368,10 +375,10 @@ class Output:
         return CONTENT_FILTER if self.has_refusal else END_TURN
 
     def _begin_part(self) -> None:
-        self.refuse_when_finished()
+        self.raise_if_finished()
         self.close_prose()
 
-    def refuse_when_finished(self) -> None:
+    def raise_if_finished(self) -> None:
         """Raise `WireError` where the output has ended: nothing new may come for it."""
         if self.is_finished:
             raise WireError(f"output {self.number} went on after its end")

@@ -16,12 +16,12 @@ from headrace.events import (
     TurnEvent,
     encode_event,
 )
-from headrace.wire.json.payload import is_high, mended
+from headrace.wire.json.payload import ends_with_high_surrogate, replace_surrogates
 
 _ENDS = (TextFinished, ReasoningFinished, ToolCallFinished, ToolCallMalformed)
 
 
-class HalfPairs:
+class SurrogateJoiner:
     """Holds back the first half of a pair until its part goes on or ends. Nobody needs it
     but a stream that has had a half: see `Ledger.join_halves`."""
 
@@ -36,39 +36,39 @@ class HalfPairs:
         if isinstance(event, DeltaEvent):
             return self._delta(event)
         if not isinstance(event, _ENDS) or event.part not in self._held:
-            return [_mended_event(event)]
+            return [_repair_event(event)]
         delta, first = self._held.pop(event.part)
-        return [delta(event.part, mended(first)), _mended_event(event)]
+        return [delta(event.part, replace_surrogates(first)), _repair_event(event)]
 
     def _delta(self, event: DeltaEvent) -> list[TurnEvent]:
         _, first = self._held.pop(event.part, (None, ""))
         text = first + event.text
-        if is_high(text):
+        if ends_with_high_surrogate(text):
             self._held[event.part] = (type(event), text[-1])
             text = text[:-1]
-        return [type(event)(event.part, mended(text))] if text else []
+        return [type(event)(event.part, replace_surrogates(text))] if text else []
 
 
-def _mended_event(event: TurnEvent) -> TurnEvent:
+def _repair_event(event: TurnEvent) -> TurnEvent:
     try:
         encode_event(event)
     except UnicodeEncodeError:
-        return _mended(event)  # type: ignore[no-any-return]
+        return _repair_value(event)  # type: ignore[no-any-return]
     return event
 
 
-def _mended(value: Any) -> Any:
+def _repair_value(value: Any) -> Any:
     match value:
         case str():
-            return mended(value)
+            return replace_surrogates(value)
         case list():
-            return [_mended(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+            return [_repair_value(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
         case tuple():
-            return tuple(_mended(entry) for entry in value)  # pyright: ignore[reportUnknownVariableType]
+            return tuple(_repair_value(entry) for entry in value)  # pyright: ignore[reportUnknownVariableType]
         case dict():
-            return {_mended(key): _mended(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
+            return {_repair_value(key): _repair_value(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
         case msgspec.Struct():
-            fields = {name: _mended(getattr(value, name)) for name in value.__struct_fields__}
+            fields = {name: _repair_value(getattr(value, name)) for name in value.__struct_fields__}
             return msgspec.structs.replace(value, **fields)
         case _:
             return value

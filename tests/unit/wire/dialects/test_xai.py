@@ -22,11 +22,11 @@ from headrace.outcome import (
     TIME_LIMIT,
     TOOL_USE,
     FinishReason,
-    other,
+    other_reason,
 )
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
-from headrace.wire.framing.grpc import prefixed
+from headrace.wire.framing.grpc import add_prefix
 from headrace.wire.limits import WireLimits
 from tests.grammar import check_grammar
 from tests.wire import events_of, kinds, message_of, only, random_cuts, single_bytes, sse
@@ -200,10 +200,10 @@ def test_each_reason_is_one_of_ours(word: str, reason: FinishReason) -> None:
 
 def test_a_reason_that_is_new_is_told_as_it_is() -> None:
     odd = chat_pb2.CompletionOutputChunk.FromString(b"\x18\x63")
-    assert finish(decoded(chunk(odd))).reason == other("99")
+    assert finish(decoded(chunk(odd))).reason == other_reason("99")
     payload = {"outputs": [{"index": 0, "finishReason": "REASON_NEW"}]}
     end = finish(events_of(sse(payload, done=False)))
-    assert (end.reason, end.raw_reason) == (other("REASON_NEW"), "REASON_NEW")
+    assert (end.reason, end.raw_reason) == (other_reason("REASON_NEW"), "REASON_NEW")
 
 
 def test_the_first_reason_stands() -> None:
@@ -258,7 +258,7 @@ def test_a_cut_behind_calls_that_the_provider_runs_is_a_cut() -> None:
         assert failure(events).category == "incomplete", cut
         decoder = Decoder(framing="grpc")
         decoder.feed(as_grpc(chunks[:cut]))
-        assert not decoder.is_told
+        assert not decoder.is_end_known
 
 
 def test_a_call_of_ours_is_an_end_also_beside_one_that_the_provider_runs() -> None:
@@ -342,7 +342,9 @@ def test_a_call_of_ours_without_arguments_may_be_told_again() -> None:
 
 
 @pytest.mark.parametrize("other", ['{"a":true}', '{"a":1.0}', '{"a":2}', '{"a":[1]}', "{}"])
-def test_other_arguments_for_a_whole_call_of_ours_are_not_taken_for_the_same(other: str) -> None:
+def test_other_arguments_for_a_whole_call_of_ours_are_not_taken_for_the_same(
+    other: str,
+) -> None:
     entries = [call("c", raw, type="CLIENT_SIDE", name="f") for raw in ('{"a":1}', other)]
     events = decoded(*(chunk(output(0, tool_calls=[entry])) for entry in entries), STOP)
     assert len(only(events, ev.ToolCallMalformed)) == 1
@@ -710,14 +712,14 @@ def test_every_prefix_is_legal_and_never_a_quiet_success(chunks: list[Any]) -> N
 
 @given(st.lists(st.binary(max_size=40), max_size=12), st.sampled_from(seed_trace()))
 def test_hostile_messages_never_raise(messages: list[bytes], first: Any) -> None:
-    data = as_grpc([first]) + b"".join(map(prefixed, messages))
+    data = as_grpc([first]) + b"".join(map(add_prefix, messages))
     events = events_of(data, framing="grpc")
     check_grammar(events)
     assert events_of(single_bytes(data), framing="grpc") == events
 
 
 def test_an_unreadable_message_is_skipped_and_said() -> None:
-    data = as_grpc([chunk(output(0, content="a"))]) + prefixed(b"\xff") + as_grpc([STOP])
+    data = as_grpc([chunk(output(0, content="a"))]) + add_prefix(b"\xff") + as_grpc([STOP])
     end = finish(events_of(data, framing="grpc"))
     assert end.skipped_frames == 1
     assert end.reason == END_TURN
@@ -726,7 +728,7 @@ def test_an_unreadable_message_is_skipped_and_said() -> None:
 @pytest.mark.parametrize("blanks", [b"", b" ", b"\n", b"\r\n\t "])
 def test_json_is_told_by_its_brace(blanks: bytes) -> None:
     payloads = [blanks + msgspec.json.encode(p) for p in as_json(seed_trace())]
-    data = b"".join(map(prefixed, payloads))
+    data = b"".join(map(add_prefix, payloads))
     assert events_of(data, framing="grpc") == decoded(*seed_trace())
 
 

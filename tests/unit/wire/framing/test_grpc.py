@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from headrace.errors import LimitExceeded, WireError
-from headrace.wire.framing.grpc import GRPCFraming, prefixed
+from headrace.wire.framing.grpc import GRPCFraming, add_prefix
 from headrace.wire.limits import WireLimits
 
 SMALL = WireLimits(max_frame_bytes=8)
@@ -20,22 +20,22 @@ def payloads(*reads: bytes, limits: WireLimits = SMALL) -> list[bytes]:
 
 
 def test_a_prefix_is_a_flag_and_four_bytes_of_length() -> None:
-    assert prefixed(b"abc") == b"\0\0\0\0\x03abc"
-    assert prefixed(b"") == b"\0\0\0\0\0"
-    assert prefixed(b"x" * 0x01_02_03)[:5] == b"\0\0\x01\x02\x03"
+    assert add_prefix(b"abc") == b"\0\0\0\0\x03abc"
+    assert add_prefix(b"") == b"\0\0\0\0\0"
+    assert add_prefix(b"x" * 0x01_02_03)[:5] == b"\0\0\x01\x02\x03"
 
 
 def test_an_empty_message_is_a_frame() -> None:
-    assert payloads(prefixed(b"")) == [b""]
-    assert payloads(prefixed(b"") * 2 + prefixed(b"a")) == [b"", b"", b"a"]
+    assert payloads(add_prefix(b"")) == [b""]
+    assert payloads(add_prefix(b"") * 2 + add_prefix(b"a")) == [b"", b"", b"a"]
 
 
 @pytest.mark.parametrize("size", [7, 8])
 def test_a_message_up_to_the_limit_is_taken(size: int) -> None:
-    assert payloads(prefixed(b"x" * size)) == [b"x" * size]
+    assert payloads(add_prefix(b"x" * size)) == [b"x" * size]
 
 
-@pytest.mark.parametrize("reads", [[prefixed(b"x" * 9)], [b"\0", b"\0\0\0", b"\x09"]])
+@pytest.mark.parametrize("reads", [[add_prefix(b"x" * 9)], [b"\0", b"\0\0\0", b"\x09"]])
 def test_a_longer_one_is_refused_when_its_prefix_is_known(reads: list[bytes]) -> None:
     with pytest.raises(LimitExceeded, match="max_frame_bytes=8"):
         payloads(*reads)
@@ -54,12 +54,12 @@ def test_no_length_sizes_an_allocation() -> None:
 @pytest.mark.parametrize("flag", [1, 2, 255])
 def test_a_compressed_message_is_refused(flag: int) -> None:
     with pytest.raises(WireError, match=f"flag {flag}"):
-        payloads(bytes([flag]) + prefixed(b"a")[1:])
+        payloads(bytes([flag]) + add_prefix(b"a")[1:])
 
 
 def test_what_was_whole_before_a_failure_comes_first() -> None:
     framing = GRPCFraming(SMALL)
-    assert [frame.data for frame in framing.feed(prefixed(b"a") + b"\x01\0\0\0\0")] == [b"a"]
+    assert [frame.data for frame in framing.feed(add_prefix(b"a") + b"\x01\0\0\0\0")] == [b"a"]
     with pytest.raises(WireError):
         framing.feed(b"")
     with pytest.raises(WireError):
@@ -72,6 +72,6 @@ def test_what_was_whole_before_a_failure_comes_first() -> None:
 )
 def test_a_message_that_is_cut_off_is_unfinished(rest: bytes, unfinished: bytes | None) -> None:
     framing = GRPCFraming(SMALL)
-    assert len(framing.feed(prefixed(b"whole") + rest)) == 1
+    assert len(framing.feed(add_prefix(b"whole") + rest)) == 1
     assert framing.close() == []
     assert (framing.unfinished and framing.unfinished.data) == unfinished

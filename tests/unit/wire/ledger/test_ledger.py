@@ -8,7 +8,7 @@ import pytest
 
 from headrace import events as ev
 from headrace.errors import LimitExceeded, WireError
-from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, TOOL_USE, ErrorInfo, other
+from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, TOOL_USE, ErrorInfo, other_reason
 from headrace.usage import Usage
 from headrace.wire.call_arguments import parse_arguments
 from headrace.wire.ledger import Call, Ledger, Output
@@ -29,7 +29,7 @@ def output(ledger: Ledger) -> Output:
 
 
 def begin(output: Output, call_id: str | None = None, name: str | None = "f", **more: Any) -> Call:
-    return output.call(call_id=call_id, name=name, **more)
+    return output.add_call(call_id=call_id, name=name, **more)
 
 
 def ended(ledger: Ledger, *, has_terminator: bool = True) -> list[ev.TurnEvent]:
@@ -55,10 +55,10 @@ def calls(events: list[ev.TurnEvent]) -> list[tuple[str, Any]]:
 def test_deltas_go_on_in_the_open_part_and_empty_ones_do_nothing(
     ledger: Ledger, output: Output
 ) -> None:
-    output.text("")
-    output.text("a")
-    output.text("")
-    output.text("b")
+    output.add_text("")
+    output.add_text("a")
+    output.add_text("")
+    output.add_text("b")
     events = ended(ledger)
     assert kinds(events)[2:6] == ["TextStarted", "TextDelta", "TextDelta", "TextFinished"]
 
@@ -66,26 +66,26 @@ def test_deltas_go_on_in_the_open_part_and_empty_ones_do_nothing(
 def test_reasoning_after_text_after_reasoning_are_three_parts(
     ledger: Ledger, output: Output
 ) -> None:
-    output.reasoning("1")
-    output.text("2")
-    output.reasoning("3")
+    output.add_reasoning("1")
+    output.add_text("2")
+    output.add_reasoning("3")
     events = ended(ledger)
     assert [event.part for event in only(events, ev.ReasoningStarted, ev.TextStarted)] == [0, 1, 2]
 
 
 def test_parts_of_one_item_share_its_number(ledger: Ledger, output: Output) -> None:
-    output.text("a", "k", "block")
-    output.text("b", "l", "other")
-    output.text("c", "k", "block")
+    output.add_text("a", "k", "block")
+    output.add_text("b", "l", "other")
+    output.add_text("c", "k", "block")
     starts = only(ended(ledger), ev.TextStarted)
     assert [(start.part, start.item) for start in starts] == [(0, 0), (1, 1), (2, 0)]
 
 
 def test_a_signature_ends_with_its_part_or_seals_it_later(ledger: Ledger, output: Output) -> None:
-    output.reasoning("1", "a", "a")
+    output.add_reasoning("1", "a", "a")
     output.sign("sig-a", "a", "a")
-    output.reasoning("2", "b", "b")
-    output.text("3")
+    output.add_reasoning("2", "b", "b")
+    output.add_text("3")
     output.sign("sig-b", "b", "b")
     events = ended(ledger)
     assert only(events, ev.ReasoningFinished) == [
@@ -105,12 +105,12 @@ def test_a_signature_without_words_is_a_part(ledger: Ledger, output: Output) -> 
 def test_whole_parts_close_the_open_one_so_that_order_is_kept(
     ledger: Ledger, output: Output
 ) -> None:
-    output.text("before")
-    output.opaque("odd", "{}")
-    output.text("after")
-    output.redacted("x")
-    output.media("image/png", data="aGk=")
-    output.tool_output("c", ())
+    output.add_text("before")
+    output.add_opaque("odd", "{}")
+    output.add_text("after")
+    output.add_redacted("x")
+    output.add_media("image/png", data="aGk=")
+    output.add_tool_output("c", ())
     starts = [e for e in ended(ledger) if hasattr(e, "item")]
     assert kinds(starts) == [
         "TextStarted",
@@ -129,9 +129,9 @@ def test_a_second_call_closes_the_first_when_its_arguments_are_whole(
     ledger: Ledger, output: Output
 ) -> None:
     first = begin(output, "a")
-    output.args(first, '{"x": 1}')
+    output.add_args(first, '{"x": 1}')
     second = begin(output, "b")
-    output.args(second, "{}")
+    output.add_args(second, "{}")
     assert calls(ended(ledger)) == [
         ("start", "a"),
         ("end", '{"x": 1}'),
@@ -145,8 +145,8 @@ def test_an_interleaved_call_is_held_back_until_the_first_ends(
 ) -> None:
     first, second = begin(output, "a"), begin(output, "b")
     for piece in ('{"x"', ": [1", "]}"):
-        output.args(first, piece)
-        output.args(second, piece)
+        output.add_args(first, piece)
+        output.add_args(second, piece)
     held = ledger.take()
     assert calls(held) == [("start", "a")]
     ledger.end(has_terminator=True)
@@ -159,8 +159,8 @@ def test_a_held_call_starts_as_soon_as_the_first_is_said_to_be_whole(
     ledger: Ledger, output: Output
 ) -> None:
     first, second, third = begin(output, "a"), begin(output, "b"), begin(output, "c")
-    output.args(second, "{}")
-    output.args(third, '{"z":')
+    output.add_args(second, "{}")
+    output.add_args(third, '{"z":')
     output.end_call(second)
     output.end_call(first)
     assert [n for n, _ in calls(ledger.take())] == ["start", "end", "start", "end", "start"]
@@ -168,10 +168,10 @@ def test_a_held_call_starts_as_soon_as_the_first_is_said_to_be_whole(
 
 def test_text_is_never_held_back_by_a_call(ledger: Ledger, output: Output) -> None:
     call = begin(output, "a")
-    output.args(call, '{"x":')
-    output.text("meanwhile")
+    output.add_args(call, '{"x":')
+    output.add_text("meanwhile")
     assert only(ledger.take(), ev.TextDelta)[0].text == "meanwhile"
-    output.args(call, "1}")
+    output.add_args(call, "1}")
     ledger.end(has_terminator=True)
     assert only(ledger.take(), ev.ToolCallFinished)[0].args == {"x": 1}
 
@@ -181,10 +181,10 @@ def test_provider_run_calls_may_be_open_together(ledger: Ledger, output: Output)
     two = begin(output, "p2", executor="provider")
     ours = begin(output, "c")
     assert [c for _, c in calls(ledger.take())] == ["p1", "p2", "c"]
-    output.activity(one, "searching", {"query": "q"})
-    output.args(two, "{}")
+    output.add_activity(one, "searching", {"query": "q"})
+    output.add_args(two, "{}")
     output.end_call(two)
-    output.args(ours, "{}")
+    output.add_args(ours, "{}")
     output.end_call(one)
     ledger.end(has_terminator=True)
     events = ledger.take()
@@ -196,10 +196,10 @@ def test_a_late_name_holds_the_call_back_and_nothing_is_lost(
     ledger: Ledger, output: Output
 ) -> None:
     call = begin(output, "a", name=None)
-    output.args(call, '{"x":')
+    output.add_args(call, '{"x":')
     assert calls(ledger.take()) == []
-    output.tell(call, name="late")
-    output.args(call, "1}")
+    output.fill_in_call(call, name="late")
+    output.add_args(call, "1}")
     events = ended_after_start(ledger)
     assert only(events, ev.ToolCallFinished)[0].name == "late"
     assert only(events, ev.ToolCallFinished)[0].args == {"x": 1}
@@ -212,13 +212,13 @@ def ended_after_start(ledger: Ledger) -> list[ev.TurnEvent]:
 
 def test_a_late_id_is_taken_while_nothing_was_said(ledger: Ledger, output: Output) -> None:
     call = begin(output, None)
-    output.tell(call, call_id="late")
-    output.args(call, "{}")
+    output.fill_in_call(call, call_id="late")
+    output.add_args(call, "{}")
     assert only(ended(ledger), ev.ToolCallStarted)[0].call_id == "late"
 
 
 def test_a_call_without_a_name_is_malformed(ledger: Ledger, output: Output) -> None:
-    output.args(begin(output, "a", name=None), "{}")
+    output.add_args(begin(output, "a", name=None), "{}")
     assert "no name" in only(ended(ledger), ev.ToolCallMalformed)[0].error
 
 
@@ -231,7 +231,7 @@ def test_missing_and_repeated_ids_become_unique_ones(ledger: Ledger, output: Out
 
 @pytest.mark.parametrize("raw", ["", "  ", "null", "\n"])
 def test_no_arguments_are_an_empty_object(ledger: Ledger, output: Output, raw: str) -> None:
-    output.args(begin(output, "a"), raw)
+    output.add_args(begin(output, "a"), raw)
     assert only(ended(ledger), ev.ToolCallFinished)[0].args == {}
 
 
@@ -239,7 +239,7 @@ def test_no_arguments_are_an_empty_object(ledger: Ledger, output: Output, raw: s
 def test_arguments_that_never_become_json_are_malformed(
     ledger: Ledger, output: Output, raw: str
 ) -> None:
-    output.args(begin(output, "a"), raw)
+    output.add_args(begin(output, "a"), raw)
     malformed = only(ended(ledger), ev.ToolCallMalformed)[0]
     assert malformed.raw == raw
     assert malformed.error
@@ -249,8 +249,8 @@ def test_a_blank_after_the_arguments_does_not_hold_the_next_call_back(
     ledger: Ledger, output: Output
 ) -> None:
     first = begin(output, "a")
-    output.args(first, '{"x": "}"}')
-    output.args(first, " ")
+    output.add_args(first, '{"x": "}"}')
+    output.add_args(first, " ")
     begin(output, "b")
     assert calls(ledger.take()) == [("start", "a"), ("end", '{"x": "}"} '), ("start", "b")]
 
@@ -266,13 +266,13 @@ def test_arguments_are_parsed_once_however_often_text_comes_between(
 
     monkeypatch.setattr(call_module, "parse_arguments", counting)
     call = begin(output, "a")
-    output.args(call, '{"x": [')
+    output.add_args(call, '{"x": [')
     for _ in range(50):
-        output.args(call, "{}, {}")
-        output.text("t")
-        output.reasoning("r")
-        output.args(call, ",")
-    output.args(call, "1]}")
+        output.add_args(call, "{}, {}")
+        output.add_text("t")
+        output.add_reasoning("r")
+        output.add_args(call, ",")
+    output.add_args(call, "1]}")
     ledger.end(has_terminator=True)
     assert len(parsed) == 1
     assert only(ledger.take(), ev.ToolCallFinished)
@@ -286,7 +286,7 @@ def test_thousands_of_fragments_are_joined_and_still_followed(
     call = begin(output, "a")
     text = '{"x": "' + "y{" * 3_000 + '"}'
     for at, character in enumerate(text):
-        output.args(call, character)
+        output.add_args(call, character)
         if asks and at % 500 == 3:
             assert not call.is_whole(8)
     assert call.is_whole(8)
@@ -295,7 +295,7 @@ def test_thousands_of_fragments_are_joined_and_still_followed(
 
 
 def test_a_text_call_is_not_parsed(ledger: Ledger, output: Output) -> None:
-    output.args(begin(output, "a", input="text"), "SELECT {")
+    output.add_args(begin(output, "a", input="text"), "SELECT {")
     assert only(ended(ledger), ev.ToolCallFinished)[0].args == "SELECT {"
 
 
@@ -303,11 +303,11 @@ def test_arguments_for_a_call_that_has_ended_are_an_error_but_blanks_are_not(
     ledger: Ledger, output: Output
 ) -> None:
     call = begin(output, "a")
-    output.args(call, "{}")
+    output.add_args(call, "{}")
     output.end_call(call)
-    output.args(call, "\n ")
+    output.add_args(call, "\n ")
     with pytest.raises(WireError, match="had ended"):
-        output.args(call, "{}")
+        output.add_args(call, "{}")
 
 
 def test_a_start_without_arguments_is_malformed_where_the_stream_was_cut(
@@ -349,8 +349,8 @@ def test_a_filter_stays_a_filter_even_with_calls(ledger: Ledger, output: Output)
 
 
 def test_a_terminator_without_a_reason_is_other(ledger: Ledger, output: Output) -> None:
-    output.text("a")
-    assert only(ended(ledger), ev.TurnFinished)[0].reason == other("")
+    output.add_text("a")
+    assert only(ended(ledger), ev.TurnFinished)[0].reason == other_reason("")
 
 
 def test_a_terminator_without_a_reason_after_skipped_frames_is_a_failure(
@@ -369,14 +369,14 @@ def test_neither_reason_nor_terminator_is_a_cut(ledger: Ledger, output: Output) 
 
 def test_one_cut_candidate_without_a_terminator_is_a_cut(ledger: Ledger) -> None:
     ledger.output(0).finish(END_TURN, "stop")
-    ledger.output(1).text("half")
+    ledger.output(1).add_text("half")
     assert only(ended(ledger, has_terminator=False), ev.TurnFailed)
 
 
 def test_the_last_agent_output_must_have_ended() -> None:
     ledger = Ledger("test", outputs="successive")
     ledger.output(0).finish(TOOL_USE, "tools")
-    ledger.output(3).text("half")
+    ledger.output(3).add_text("half")
     assert only(ended(ledger, has_terminator=False), ev.TurnFailed)
 
 
@@ -387,7 +387,7 @@ def test_a_call_that_the_provider_runs_is_no_end_of_an_agents_turn() -> None:
     begin(step, "c1", executor="provider")
     step.finish(TOOL_USE, "tools")
     ledger.output(1, "tool").finish(END_TURN, "stop")
-    assert not ledger.is_told()
+    assert not ledger.is_end_known()
     assert only(ended(ledger, has_terminator=False), ev.TurnFailed)[0].category == "incomplete"
 
 
@@ -400,7 +400,7 @@ def test_a_call_of_ours_ends_an_agents_turn(is_mixed: bool) -> None:
         begin(step, "c2", executor="provider")
     step.finish(TOOL_USE, "tools")
     ledger.output(1, "tool")
-    assert ledger.is_told()
+    assert ledger.is_end_known()
     assert only(ended(ledger, has_terminator=False), ev.TurnFinished)[0].reason == TOOL_USE
 
 
@@ -415,7 +415,7 @@ def test_the_turn_ends_as_its_last_assistant_output() -> None:
     ledger = Ledger("test", outputs="successive")
     ledger.output(0).finish(TOOL_USE, "tools")
     ledger.output(3).finish(END_TURN, "stop")
-    ledger.output(4, "tool").finish(other("x"), "x")
+    ledger.output(4, "tool").finish(other_reason("x"), "x")
     assert only(ended(ledger), ev.TurnFinished)[0].reason == END_TURN
 
 
@@ -437,15 +437,15 @@ def test_an_output_without_a_part_starts_and_ends(ledger: Ledger, output: Output
 def test_an_output_that_goes_on_after_its_end_is_an_error(ledger: Ledger, output: Output) -> None:
     output.close(is_cut=False)
     with pytest.raises(WireError, match="after its end"):
-        output.text("more")
+        output.add_text("more")
 
 
 def test_numbers_go_on_where_the_last_turn_stopped() -> None:
     ledger = Ledger("test", first_item=5, first_part=7)
-    ledger.output(0).text("a")
+    ledger.output(0).add_text("a")
     start = only(ended(ledger), ev.TextStarted)[0]
     assert (start.part, start.item) == (7, 5)
-    assert (ledger.numbers.next_part, ledger.numbers.next_item) == (8, 6)
+    assert (ledger.counters.next_part, ledger.counters.next_item) == (8, 6)
 
 
 def test_usage_and_notes_reach_the_end(ledger: Ledger, output: Output) -> None:
@@ -464,12 +464,15 @@ def test_usage_and_notes_reach_the_end(ledger: Ledger, output: Output) -> None:
 @pytest.mark.parametrize(
     ("limit", "act"),
     [
-        ("max_parts", lambda o: [o.text("x", n) for n in range(10)]),
+        ("max_parts", lambda o: [o.add_text("x", n) for n in range(10)]),
         ("max_calls", lambda o: [begin(o, str(n)) for n in range(10)]),
-        ("max_part_chars", lambda o: [o.text("xxxx") for _ in range(10)]),
-        ("max_part_chars", lambda o: [o.reasoning("xxxx") for _ in range(10)]),
-        ("max_part_chars", lambda o: o.args(begin(o, "a"), "x" * 10)),
-        ("max_held_chars", lambda o: [o.args(c, "xxx") for c in (begin(o), begin(o), begin(o))]),
+        ("max_part_chars", lambda o: [o.add_text("xxxx") for _ in range(10)]),
+        ("max_part_chars", lambda o: [o.add_reasoning("xxxx") for _ in range(10)]),
+        ("max_part_chars", lambda o: o.add_args(begin(o, "a"), "x" * 10)),
+        (
+            "max_held_chars",
+            lambda o: [o.add_args(c, "xxx") for c in (begin(o), begin(o), begin(o))],
+        ),
     ],
 )
 def test_every_limit_is_named(limit: str, act: Any) -> None:

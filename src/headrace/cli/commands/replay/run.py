@@ -27,7 +27,7 @@ from headrace.events import (
     TurnFinished,
 )
 from headrace.messages import Message, fold
-from headrace.outcome import aborted
+from headrace.outcome import abort_reason
 from headrace.usage import Usage
 
 _END = RunFinished | RunFailed
@@ -92,7 +92,7 @@ class ReplayRun:
 
     def cancel(self, detail: str = "cancelled") -> None:
         """End it where it is."""
-        self._end(RunFinished(aborted("cancelled", detail)))
+        self._end(RunFinished(abort_reason("cancelled", detail)))
 
     def interrupt(self, why: str) -> None:
         """End it as failed."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
-from headrace.encoders.text_content import file_text
+from headrace.encoders.text_content import decode_text_file
 from headrace.events import CitationAdded
 from headrace.messages import Citation
 from headrace.secrets.mask import Mask
@@ -65,7 +65,7 @@ def _entry(mask: Mask, entry: Content) -> Content:
 
 def _file(mask: Mask, file: FileContent) -> FileContent:
     made = changed(file, name=hide_words(mask, file.name), url=hide_words(mask, file.url))
-    words = file_text(file)
+    words = decode_text_file(file)
     if words is None or (hidden := mask.hide(words)) == words:
         return made
     return changed(made, data=b64encode(hidden.encode()).decode())

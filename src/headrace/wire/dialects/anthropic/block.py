@@ -6,8 +6,8 @@ from typing import Any
 
 from headrace.content import JSONContent
 from headrace.events import CitationAdded
-from headrace.wire.dialects.anthropic.event import WireDelta, input_as_written
-from headrace.wire.json.payload import encoded
+from headrace.wire.dialects.anthropic.event import WireDelta, extract_input_json
+from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
 
@@ -37,14 +37,14 @@ class Block:
     def _start(self) -> None:
         match self._kind:
             case "text":
-                self._output.text(as_text(self._block.get("text")) or "", self, self)
+                self._output.add_text(as_text(self._block.get("text")) or "", self, self)
                 for citation in as_objects(self._block.get("citations")):
                     self._cite(citation)
             case "thinking":
-                self._output.reasoning(as_text(self._block.get("thinking")) or "", self, self)
+                self._output.add_reasoning(as_text(self._block.get("thinking")) or "", self, self)
                 self._sign(as_text(self._block.get("signature")))
             case "redacted_thinking":
-                self._output.redacted(as_text(self._block.get("data")) or "")
+                self._output.add_redacted(as_text(self._block.get("data")) or "")
             case kind if kind.endswith("tool_use"):
                 self._start_call()
             case kind if kind.endswith("tool_result"):
@@ -56,7 +56,7 @@ class Block:
         """`tool_use` is ours to run; `server_tool_use`, `mcp_tool_use` … are not."""
         is_ours = self._kind == "tool_use"
         call_id = as_text(self._block.get("id"))
-        self._call = self._output.call(
+        self._call = self._output.add_call(
             call_id=call_id,
             name=as_text(self._block.get("name")),
             executor="client" if is_ours else "provider",
@@ -69,7 +69,7 @@ class Block:
         content = self._block.get("content")
         kind = as_text(as_object(content).get("type")) or ""
         is_error = self._block.get("is_error") is True or kind.endswith("_error")
-        self._output.tool_output(
+        self._output.add_tool_output(
             as_text(self._block.get("tool_use_id")) or "",
             (JSONContent(content),),
             is_error=is_error,
@@ -88,11 +88,11 @@ class Block:
         with all its fields."""
         match delta.type:
             case "text_delta":
-                self._output.text(delta.text or "", self, self)
+                self._output.add_text(delta.text or "", self, self)
                 if self._early_citations:
                     self._cite_late()
             case "thinking_delta":
-                self._output.reasoning(delta.thinking or "", self, self)
+                self._output.add_reasoning(delta.thinking or "", self, self)
             case "input_json_delta":
                 self._args(delta.partial_json or "")
             case "signature_delta":
@@ -100,8 +100,8 @@ class Block:
             case "citations_delta" if delta.citation is not None:
                 self._cite(delta.citation)
             case None if not self._is_opaque and (delta.text or delta.thinking):
-                self._output.text(delta.text or "", self, self)
-                self._output.reasoning(delta.thinking or "", self, self)
+                self._output.add_text(delta.text or "", self, self)
+                self._output.add_reasoning(delta.thinking or "", self, self)
             case _:
                 return False
         return True
@@ -111,8 +111,8 @@ class Block:
             return
         self._has_args = True
         if self._call is None:
-            self._call = self._output.call(call_id=None, name=None, item_key=self)
-        self._output.args(self._call, text)
+            self._call = self._output.add_call(call_id=None, name=None, item_key=self)
+        self._output.add_args(self._call, text)
 
     def _sign(self, signature: str | None) -> None:
         if signature:
@@ -120,13 +120,13 @@ class Block:
 
     def _cite(self, citation: dict[str, Any]) -> None:
         """A source of this block's text; it may come before the text does."""
-        part = self._output.part_of_item(self)
+        part = self._output.find_part(self)
         if part is None:
             self._output.count_citation()
             self._early_citations.append(citation)
             return
         # Its character indexes are places in the source, so they stay in `raw`.
-        self._output.cite(_citation(part, citation))
+        self._output.cite(_create_citation(part, citation))
 
     def _cite_late(self) -> None:
         early, self._early_citations = self._early_citations, []
@@ -139,11 +139,11 @@ class Block:
         we know, an unknown delta is kept as an item of its own."""
         if not self._is_opaque:
             kind = as_text(delta.get("type")) or "unknown"
-            self._output.opaque(kind, encoded(delta))
+            self._output.add_opaque(kind, encode_json(delta))
             return
         self._is_changed = True
         self._merged_chars += size
-        self._output.room_for(self._merged_chars)
+        self._output.check_size(self._merged_chars)
         for key, value in delta.items():
             if key == "type" or value is None:
                 continue
@@ -166,16 +166,16 @@ class Block:
         elif self._is_opaque:
             for key, pieces in self._pieces.items():
                 self._block[key] = "".join(pieces)
-            data = encoded(self._block) if self._is_changed else self._as_written
-            self._output.opaque(self._kind, data, item_id=as_text(self._block.get("id")))
+            data = encode_json(self._block) if self._is_changed else self._as_written
+            self._output.add_opaque(self._kind, data, item_id=as_text(self._block.get("id")))
         else:
             self._output.end_prose(self)
             for citation in self._early_citations:
-                self._output.cite(_citation(None, citation))
+                self._output.cite(_create_citation(None, citation))
 
     def _stop_call(self, call: Call) -> None:
         if not self._has_args and self._block.get("input"):
-            self._output.args(call, input_as_written(self._as_written))
+            self._output.add_args(call, extract_input_json(self._as_written))
         self._output.end_call(call)
 
     def abandon(self) -> None:
@@ -184,10 +184,10 @@ class Block:
         if self._is_opaque:
             self.stop()
         elif self._call is not None and not self._has_args and self._block.get("input"):
-            self._output.args(self._call, input_as_written(self._as_written))
+            self._output.add_args(self._call, extract_input_json(self._as_written))
 
 
-def _citation(part: int | None, citation: dict[str, Any]) -> CitationAdded:
+def _create_citation(part: int | None, citation: dict[str, Any]) -> CitationAdded:
     return CitationAdded(
         part=part,
         source=as_text(citation.get("type")),

@@ -14,10 +14,10 @@ from headrace.outcome import (
     STOP_SEQUENCE,
     TOOL_USE,
     FinishReason,
-    other,
+    other_reason,
 )
 from headrace.wire.dialects.anthropic.block import Block
-from headrace.wire.dialects.anthropic.event import WireEvent, block_as_written
+from headrace.wire.dialects.anthropic.event import WireEvent, extract_block_json
 from headrace.wire.dialects.anthropic.usage import AnthropicUsage
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.error import parse_error
@@ -112,7 +112,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         if len(self._blocks) >= self._max_blocks:
             raise LimitExceeded("max_parts", self._max_blocks)
         block = event.content_block or {}
-        as_written = block_as_written(frame.data, block)
+        as_written = extract_block_json(frame.data, block)
         self._blocks[event.index] = Block(self._output(), block, as_written)
 
     def _stop_block(self, index: int) -> None:
@@ -153,7 +153,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         output = self._output()
         self._report(message.get("usage"))
         for block in as_objects(message.get("content")):
-            Block(output, block, block_as_written(b"", block)).stop()
+            Block(output, block, extract_block_json(b"", block)).stop()
         self._finish(as_text(message.get("stop_reason")))
 
     def _change_message(self, frame: Frame, event: WireEvent) -> None:
@@ -165,7 +165,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
 
     def _finish(self, word: str | None) -> None:
         if word:
-            self._output().finish(_FINISH_WORDS.get(word) or other(word), word)
+            self._output().finish(_FINISH_WORDS.get(word) or other_reason(word), word)
 
     def _report(self, usage: Any) -> None:
         if as_object(usage):

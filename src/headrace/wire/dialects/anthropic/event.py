@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.wire.json.payload import encoded
+from headrace.wire.json.payload import encode_json
 
 JSONObject = dict[str, Any]
 
@@ -46,14 +46,14 @@ _decode_block = msgspec.json.Decoder(_RawBlock).decode
 _decode_input = msgspec.json.Decoder(_RawInput).decode
 
 
-def block_as_written(data: bytes, block: JSONObject) -> str:
+def extract_block_json(data: bytes, block: JSONObject) -> str:
     """The JSON of a frame's content block, byte for byte where the bytes allow it."""
     try:
         return bytes(_decode_block(data).content_block).decode()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return encoded(block)
+        return encode_json(block)
 
 
-def input_as_written(block: str) -> str:
+def extract_input_json(block: str) -> str:
     """The JSON of a call block's `input`."""
     return bytes(_decode_input(block).input).decode()

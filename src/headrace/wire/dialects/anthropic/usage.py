@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.usage import Usage
-from headrace.wire.json.number import amount, count
+from headrace.wire.json.number import parse_amount, parse_count
 from headrace.wire.json.value import as_object, as_text
 
 _EXTRAS = ("server_tool_use", "iterations", "inference_geo", "speed")
@@ -52,23 +52,23 @@ class AnthropicUsage:
         told = self._merged
         creation = as_object(told.get("cache_creation"))
         five, hour = (
-            count(creation.get("ephemeral_5m_input_tokens")),
-            count(creation.get("ephemeral_1h_input_tokens")),
+            parse_count(creation.get("ephemeral_5m_input_tokens")),
+            parse_count(creation.get("ephemeral_1h_input_tokens")),
         )
-        created = count(told.get("cache_creation_input_tokens"))
+        created = parse_count(told.get("cache_creation_input_tokens"))
         if created is None and (five is not None or hour is not None):
             created = (five or 0) + (hour or 0)
-        cached = count(told.get("cache_read_input_tokens"))
-        fresh = count(told.get("input_tokens"))
+        cached = parse_count(told.get("cache_read_input_tokens"))
+        fresh = parse_count(told.get("input_tokens"))
         return Usage(
             input_tokens=None if fresh is None else fresh + (cached or 0) + (created or 0),
-            output_tokens=count(told.get("output_tokens")),
-            reasoning_tokens=count(
+            output_tokens=parse_count(told.get("output_tokens")),
+            reasoning_tokens=parse_count(
                 as_object(told.get("output_tokens_details")).get("thinking_tokens")
             ),
             cached_input_tokens=cached,
             cache_creation_input_tokens=created,
             cache_creation_5m_tokens=five,
             cache_creation_1h_tokens=hour,
-            cost=amount(told.get("cost")),
+            cost=parse_amount(told.get("cost")),
         )

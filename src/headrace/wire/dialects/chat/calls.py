@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from headrace.events import CallInput
 from headrace.wire.dialects.chat.chunk import WireCall, WireFunction
-from headrace.wire.json.payload import encoded
+from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_object, as_text
 from headrace.wire.ledger import Call, Output
 
@@ -22,7 +22,7 @@ class ChatCalls:
 
     def __init__(self, output: Output, max_depth: int) -> None:
         self._output = output
-        self._args = output.args
+        self._args = output.add_args
         self._max_depth = max_depth
         self._by_index: dict[int, Call] = {}
         self._by_id: dict[str, Call] = {}
@@ -42,22 +42,22 @@ class ChatCalls:
 
     def _begin_or_go_on(self, entry: WireCall) -> None:
         if entry.type in _RUN_BY_PROVIDER:
-            theirs = self._output.call(call_id=entry.id, name=entry.type, executor="provider")
+            theirs = self._output.add_call(call_id=entry.id, name=entry.type, executor="provider")
             self._output.end_call(theirs)
             return
         said = entry.function or entry.custom or WireFunction()
-        written = _written(said)
+        written = _to_json_text(said)
         call = self._known(entry, said.name, written)
         if call is None:
             is_custom = entry.custom is not None or entry.type == "custom"
             call = self._begin(entry, said.name, "text" if is_custom else "json")
         else:
-            self._output.tell(call, name=said.name, call_id=entry.id)
+            self._output.fill_in_call(call, name=said.name, call_id=entry.id)
             self._seal(call, entry)
         self._last = call
         if entry.id:
             self._by_id.setdefault(entry.id, call)
-        self._output.args(call, written)
+        self._output.add_args(call, written)
 
     def _seal(self, call: Call, entry: WireCall) -> None:
         """A signature that comes after the call began."""
@@ -71,12 +71,12 @@ class ChatCalls:
         if self._legacy is None:
             self._legacy = self._begin(_LEGACY, said.name, "json")
         else:
-            self._output.tell(self._legacy, name=said.name)
-        self._output.args(self._legacy, _written(said))
+            self._output.fill_in_call(self._legacy, name=said.name)
+        self._output.add_args(self._legacy, _to_json_text(said))
 
     def _begin(self, entry: WireCall, name: str | None, input: CallInput) -> Call:
         extra = entry.extra_content
-        call = self._output.call(
+        call = self._output.add_call(
             call_id=entry.id,
             name=name,
             input=input,
@@ -109,8 +109,8 @@ class ChatCalls:
         return bool(written) and call.is_whole(self._max_depth)
 
 
-def _written(said: WireFunction) -> str:
+def _to_json_text(said: WireFunction) -> str:
     """The arguments as text; some servers send the value itself."""
     if said.arguments is None or isinstance(said.arguments, str):
         return said.arguments or said.input or ""
-    return encoded(said.arguments)
+    return encode_json(said.arguments)

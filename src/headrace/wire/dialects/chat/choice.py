@@ -9,13 +9,13 @@ import msgspec
 
 from headrace.content import JSONContent, TextContent
 from headrace.events import CitationAdded
-from headrace.outcome import ErrorInfo, other
+from headrace.outcome import ErrorInfo, other_reason
 from headrace.secrets.scrub import scrub
 from headrace.wire.dialects.chat.calls import ChatCalls
 from headrace.wire.dialects.chat.chunk import PlainDelta, WireCall, WireChoice, WireDelta
 from headrace.wire.dialects.chat.quirks import ERROR_WORDS, FINISH_WORDS, ChatQuirks
 from headrace.wire.dialects.chat.reasoning import feed_reasoning
-from headrace.wire.json.payload import encoded
+from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_int, as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
 from headrace.wire.think_tags import ThinkTags
@@ -30,7 +30,7 @@ class Choice:
     def __init__(self, output: Output, quirks: ChatQuirks, max_depth: int) -> None:
         self.output = output
         self._calls = ChatCalls(output, max_depth)
-        self._tags = _tags(quirks)
+        self._tags = _create_think_tags(quirks)
         self._has_deltas = False
         self._executed: dict[int, Call] = {}
         self._audio: list[str] = []
@@ -42,10 +42,10 @@ class Choice:
         if delta.reasoning_content:
             if self._tags is not None:
                 self._release()
-            self.output.reasoning(delta.reasoning_content)
+            self.output.add_reasoning(delta.reasoning_content)
         if delta.content:
             if self._tags is None:
-                self.output.text(delta.content)
+                self.output.add_text(delta.content)
             else:
                 self._text(delta.content, None)
         if delta.tool_calls:
@@ -72,16 +72,16 @@ class Choice:
             elif thought:
                 if self._tags is not None:
                     self._release()
-                self.output.reasoning(thought)
+                self.output.add_reasoning(thought)
             content = delta.content
             if content:
                 channel = delta.channel
                 if self._tags is not None or not isinstance(content, str):
                     self._content(content, channel)
                 elif channel is None:
-                    self.output.text(content)
+                    self.output.add_text(content)
                 else:
-                    self.output.text(content, channel, None, channel)
+                    self.output.add_text(content, channel, None, channel)
             if delta.tool_calls:
                 self._call(delta.tool_calls)
             if (
@@ -106,14 +106,14 @@ class Choice:
         if category is not None:
             message = f"the provider ended the output with {scrub(word)!r}"
             return ErrorInfo(category, message, code=scrub(word), retryable=True)
-        self.output.finish(FINISH_WORDS.get(word.lower()) or other(word), word)
+        self.output.finish(FINISH_WORDS.get(word.lower()) or other_reason(word), word)
         return None
 
     def close(self) -> None:
         """The stream ends: what was held back is said."""
         self._release()
         if any(self._audio):
-            self.output.media("audio", data=_joined_base64(self._audio))
+            self.output.add_media("audio", data=_join_base64(self._audio))
             self._audio.clear()
 
     def _think(self, delta: WireDelta) -> None:
@@ -122,7 +122,7 @@ class Choice:
         told = as_object((delta.extra_content or {}).get("google"))
         if told.get("thought") is True and isinstance(delta.content, str):
             # Gemini's imitation of this grammar marks a thought beside the text.
-            self.output.reasoning(delta.content, _MARKED, None, "summary")
+            self.output.add_reasoning(delta.content, _MARKED, None, "summary")
             delta.content = None
 
     def _content(self, content: str | list[Any], channel: str | None) -> None:
@@ -143,7 +143,7 @@ class Choice:
 
     def _text(self, text: str, channel: str | None) -> None:
         if self._tags is None:
-            self.output.text(text, channel, None, channel)
+            self.output.add_text(text, channel, None, channel)
             return
         self._tagged(self._tags.feed(text), channel)
         if self._tags.is_done:
@@ -158,9 +158,9 @@ class Choice:
     def _tagged(self, pieces: list[tuple[bool, str]], channel: str | None = None) -> None:
         for is_reasoning, text in pieces:
             if is_reasoning:
-                self.output.reasoning(text)
+                self.output.add_reasoning(text)
             else:
-                self.output.text(text, channel, None, channel)
+                self.output.add_text(text, channel, None, channel)
 
     def _entry(self, entry: dict[str, Any]) -> None:
         """One entry of a content array."""
@@ -170,7 +170,7 @@ class Choice:
                 self._text(as_text(text) or as_text(as_object(text).get("value")) or "", None)
             case "thinking":
                 self._release()
-                self.output.reasoning(_joined(entry.get("thinking")))
+                self.output.add_reasoning(_join_texts(entry.get("thinking")))
             case "reasoning":
                 self._release()
                 self._summaries(entry)
@@ -180,7 +180,7 @@ class Choice:
                 for ref in as_list(entry.get("reference_ids")):
                     self._cite(CitationAdded(source="reference", ref=str(ref), raw=entry))
             case str(kind):
-                self.output.opaque(kind, encoded(entry))
+                self.output.add_opaque(kind, encode_json(entry))
             case _:
                 pass
 
@@ -189,7 +189,7 @@ class Choice:
         for part in as_objects(entry.get("summary")) or [entry]:
             key = ("entry", part.get("type"))
             words = as_text(part.get("text")) or as_text(part.get("reasoning")) or ""
-            self.output.reasoning(words, key, key, "summary")
+            self.output.add_reasoning(words, key, key, "summary")
             signature = as_text(part.get("signature"))
             if signature:
                 self.output.sign(signature, key, key)
@@ -199,7 +199,7 @@ class Choice:
         for tool in as_objects(delta.executed_tools):
             self._execute(tool)
         if delta.refusal:
-            self.output.text(delta.refusal, _REFUSAL, None, None, True)
+            self.output.add_text(delta.refusal, _REFUSAL, None, None, True)
         if delta.function_call:
             self._calls.feed_legacy(delta.function_call)
         for annotation in as_objects(delta.annotations):
@@ -215,14 +215,16 @@ class Choice:
         call = self._executed.get(index)
         if call is None:
             name = as_text(tool.get("name")) or as_text(tool.get("type"))
-            call = self.output.call(call_id=as_text(tool.get("id")), name=name, executor="provider")
+            call = self.output.add_call(
+                call_id=as_text(tool.get("id")), name=name, executor="provider"
+            )
             self._executed[index] = call
-            self.output.args(call, as_text(tool.get("arguments")) or "")
+            self.output.add_args(call, as_text(tool.get("arguments")) or "")
         output = tool.get("output") or tool.get("search_results")
         if output:
             self.output.end_call(call)
             content = TextContent(output) if isinstance(output, str) else JSONContent(output)
-            self.output.tool_output(
+            self.output.add_tool_output(
                 call.call_id or "", (content,), provider_data={"executed_tool": tool}
             )
 
@@ -248,35 +250,35 @@ class Choice:
         given = entry.get("image_url")
         url = as_text(given) or as_text(as_object(given).get("url")) or ""
         if as_text(entry.get("b64_json")):
-            self.output.media("image", data=entry["b64_json"])
+            self.output.add_media("image", data=entry["b64_json"])
         head, comma, data = url.partition(",")
         if comma and head.startswith("data:") and head.endswith(";base64"):
-            self.output.media(head[5:-7] or "image", data=data)
+            self.output.add_media(head[5:-7] or "image", data=data)
         elif url:
-            self.output.media("image", url=url)
+            self.output.add_media("image", url=url)
 
     def _hear(self, audio: dict[str, Any]) -> None:
         """Spoken answers: the transcript is text, the sound is one medium at the end."""
-        self.output.text(as_text(audio.get("transcript")) or "", "audio", None, "audio")
+        self.output.add_text(as_text(audio.get("transcript")) or "", "audio", None, "audio")
         sound = as_text(audio.get("data")) or ""
         self._audio_chars += len(sound)
-        self.output.room_for(self._audio_chars)
+        self.output.check_size(self._audio_chars)
         self._audio.append(sound)
 
 
-def _tags(quirks: ChatQuirks) -> ThinkTags | None:
+def _create_think_tags(quirks: ChatQuirks) -> ThinkTags | None:
     if not quirks.think_tags:
         return None
     return ThinkTags(quirks.think_tags, is_inside=quirks.starts_inside_thinking)
 
 
-def _joined(thought: object) -> str:
+def _join_texts(thought: object) -> str:
     """A thought is a text, or a list of texts."""
     texts = (as_text(entry.get("text")) or "" for entry in as_objects(thought))
     return as_text(thought) or "".join(texts)
 
 
-def _joined_base64(pieces: list[str]) -> str:
+def _join_base64(pieces: list[str]) -> str:
     """Each piece may have its own padding, so they are joined as bytes."""
     try:
         whole = b"".join(base64.b64decode(piece, validate=True) for piece in pieces)

@@ -11,7 +11,7 @@ from headrace.outcome import ErrorInfo
 from headrace.wire.dialects.chat.choice import Choice
 from headrace.wire.dialects.chat.chunk import PlainChunk, WireChoice, WireChunk, WireHead
 from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
-from headrace.wire.dialects.chat.usage import chat_usage
+from headrace.wire.dialects.chat.usage import parse_chat_usage
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
@@ -186,7 +186,7 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     def _handle_rare(self, frame: Frame, chunk: WireChunk) -> None:
         if chunk.usage:
-            self.ledger.report(chat_usage(chunk.usage))
+            self.ledger.report(parse_chat_usage(chunk.usage))
         if chunk.citations or chunk.search_results or chunk.web_search:
             self._cite([*(chunk.search_results or ()), *(chunk.web_search or ())], chunk.citations)
         if chunk.error:
@@ -194,7 +194,7 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     def _groq(self, extra: dict[str, Any]) -> None:
         if as_object(extra.get("usage")):
-            self.ledger.report(chat_usage(as_object(extra.get("usage"))))
+            self.ledger.report(parse_chat_usage(as_object(extra.get("usage"))))
         if extra.get("error") and self._error is None:
             self._error = parse_error(extra["error"])
 
@@ -215,7 +215,7 @@ class ChatDialect(JSONDialect[WireChunk]):
         """What seldom stands in a choice: usage, log-probabilities, and whatever a
         server puts beside the finish reason."""
         if wire.usage:
-            self.ledger.report(chat_usage(wire.usage))
+            self.ledger.report(parse_chat_usage(wire.usage))
         if wire.logprobs and self._quirks.keeps_logprobs:
             self._logprobs.setdefault(str(wire.index), []).append(wire.logprobs)
         # A failure is told when all that came with it is.

@@ -29,7 +29,7 @@ def _feed_plain(output: Output, *spellings: str | None) -> None:
     spoken: str | None = None
     for text in spellings:
         if text and text != spoken:
-            output.reasoning(text)
+            output.add_reasoning(text)
             spoken = text
 
 
@@ -45,7 +45,7 @@ def _feed_detail(output: Output, detail: WireDetail) -> bool:
     words = detail.text or detail.summary
     if words:
         is_summary = not detail.text
-        output.reasoning(
+        output.add_reasoning(
             words,
             key,
             key,
@@ -57,7 +57,7 @@ def _feed_detail(output: Output, detail: WireDetail) -> bool:
     if detail.signature:
         output.sign(detail.signature, key, key)
     if detail.data:
-        output.redacted(detail.data, item_id=detail.id, provider_data=facts or None)
+        output.add_redacted(detail.data, item_id=detail.id, provider_data=facts or None)
     return bool(words)
 
 
@@ -72,6 +72,6 @@ def _feed_opaque(output: Output, value: str) -> None:
 def _feed_block(output: Output, block: WireThinkingBlock) -> None:
     """The words of a block come in `reasoning_content` too; its seals come only here."""
     if block.data:
-        output.redacted(block.data)
+        output.add_redacted(block.data)
     elif block.signature:
         _feed_opaque(output, block.signature)

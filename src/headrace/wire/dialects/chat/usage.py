@@ -5,45 +5,45 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.usage import Usage
-from headrace.wire.json.number import amount, count, first_count
+from headrace.wire.json.number import parse_amount, parse_count, parse_first_count
 from headrace.wire.json.value import as_object
 
 
-def chat_usage(report: dict[str, Any]) -> Usage:
+def parse_chat_usage(report: dict[str, Any]) -> Usage:
     """One report, running or final."""
     prompt = as_object(report.get("prompt_tokens_details") or report.get("input_tokens_details"))
     answer = as_object(
         report.get("completion_tokens_details") or report.get("output_tokens_details")
     )
     creation = as_object(report.get("cache_creation"))
-    input_tokens = first_count(report.get("prompt_tokens"), report.get("input_tokens"))
-    output_tokens = first_count(report.get("completion_tokens"), report.get("output_tokens"))
-    total = count(report.get("total_tokens"))
-    reasoning = first_count(answer.get("reasoning_tokens"), report.get("reasoning_tokens"))
+    input_tokens = parse_first_count(report.get("prompt_tokens"), report.get("input_tokens"))
+    output_tokens = parse_first_count(report.get("completion_tokens"), report.get("output_tokens"))
+    total = parse_count(report.get("total_tokens"))
+    reasoning = parse_first_count(answer.get("reasoning_tokens"), report.get("reasoning_tokens"))
     return Usage(
         input_tokens=input_tokens,
-        output_tokens=_with_reasoning(input_tokens, output_tokens, reasoning, total),
+        output_tokens=_add_reasoning(input_tokens, output_tokens, reasoning, total),
         total_tokens=total,
         reasoning_tokens=reasoning,
-        cached_input_tokens=first_count(
+        cached_input_tokens=parse_first_count(
             prompt.get("cached_tokens"),
             report.get("prompt_cache_hit_tokens"),
             report.get("cache_read_input_tokens"),
             report.get("cached_tokens"),
             report.get("num_cached_tokens"),
         ),
-        cache_creation_input_tokens=first_count(
+        cache_creation_input_tokens=parse_first_count(
             report.get("cache_creation_input_tokens"),
             prompt.get("cache_write_tokens"),
             prompt.get("cache_creation_tokens"),
         ),
-        cache_creation_5m_tokens=count(creation.get("ephemeral_5m_input_tokens")),
-        cache_creation_1h_tokens=count(creation.get("ephemeral_1h_input_tokens")),
-        cost=_cost(report.get("cost")),
+        cache_creation_5m_tokens=parse_count(creation.get("ephemeral_5m_input_tokens")),
+        cache_creation_1h_tokens=parse_count(creation.get("ephemeral_1h_input_tokens")),
+        cost=_parse_cost(report.get("cost")),
     )
 
 
-def _with_reasoning(
+def _add_reasoning(
     input_tokens: int | None, output_tokens: int | None, reasoning: int | None, total: int | None
 ) -> int | None:
     """Some providers leave reasoning out of the completion tokens; their own total
@@ -54,5 +54,5 @@ def _with_reasoning(
     return output_tokens + reasoning if is_outside else output_tokens
 
 
-def _cost(value: object) -> float | None:
-    return amount(as_object(value).get("total_cost", value))
+def _parse_cost(value: object) -> float | None:
+    return parse_amount(as_object(value).get("total_cost", value))

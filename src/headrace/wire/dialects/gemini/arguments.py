@@ -15,7 +15,7 @@ _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
 _MAX_STEPS = 64
 
 
-class _Text:
+class _GrowingText:
     """A string that grows; joined once, when it is read."""
 
     __slots__ = ("pieces",)
@@ -45,7 +45,7 @@ class PartialArguments:
         """The `partialArgs` of one chunk."""
         for piece in as_objects(pieces):
             name = next((name for name in _VALUES if name in piece), None)
-            steps = _steps(as_text(piece.get("jsonPath")) or "")
+            steps = _parse_path(as_text(piece.get("jsonPath")) or "")
             if name is not None and steps:
                 value = None if name == "nullValue" else piece[name]
                 self.size += len(value) if isinstance(value, str) else 8
@@ -58,7 +58,7 @@ class PartialArguments:
         _set(place, steps[-1], value)
 
 
-def _steps(path: str) -> list[str | int]:
+def _parse_path(path: str) -> list[str | int]:
     found: list[str | int] = []
     for match in _STEP.finditer(path):
         name = match[1] or match[3] or match[4]
@@ -84,10 +84,10 @@ def _get(place: Any, step: str | int) -> Any:
 def _set(place: Any, step: str | int, value: Any) -> None:
     """Set or lengthen; a place that a list does not reach yet is its next one."""
     known = _get(place, step)
-    if isinstance(known, _Text) and isinstance(value, str):
+    if isinstance(known, _GrowingText) and isinstance(value, str):
         known.pieces.append(value)
         return
-    kept = _Text(value) if isinstance(value, str) else value
+    kept = _GrowingText(value) if isinstance(value, str) else value
     if isinstance(step, str):
         as_object(place)[step] = kept
     elif step < len(as_list(place)):
@@ -97,7 +97,7 @@ def _set(place: Any, step: str | int, value: Any) -> None:
 
 
 def _read(value: Any) -> Any:
-    if isinstance(value, _Text):
+    if isinstance(value, _GrowingText):
         return "".join(value.pieces)
     if as_list(value) is value:
         return [_read(entry) for entry in as_list(value)]

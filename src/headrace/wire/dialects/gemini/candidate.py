@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 
 from headrace.content import JSONContent, TextContent
 from headrace.events import CitationAdded
-from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other
+from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other_reason
 from headrace.wire.dialects.gemini.arguments import PartialArguments
 from headrace.wire.dialects.gemini.response import WireCandidate, WirePart
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json.payload import encoded
+from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
 
@@ -61,14 +61,14 @@ class Candidate:
         word = candidate.finish_reason
         if word is not None:
             # The last one counts, since some servers say STOP with every chunk.
-            self.output.finish(finish_reason(word), str(word), replaces=True)
+            self.output.finish(parse_finish_reason(word), str(word), replaces=True)
 
     def close(self) -> None:
         """The stream ends: a call whose pieces stopped coming is not called whole."""
         if self._partial is not None:
             call, arguments = self._partial
             self._partial = None
-            self.output.args(call, encoded(arguments.value)[:-1])
+            self.output.add_args(call, encode_json(arguments.value)[:-1])
 
     # -- parts
 
@@ -77,13 +77,13 @@ class Candidate:
         signature = part.thought_signature
         if signature:
             if part.thought:
-                self.output.signed_reasoning(text, signature, "summary")
+                self.output.add_signed_reasoning(text, signature, "summary")
             else:
-                self.output.signed_text(text, signature)
+                self.output.add_signed_text(text, signature)
         elif part.thought:
-            self.output.reasoning(text, None, None, "summary")
+            self.output.add_reasoning(text, None, None, "summary")
         else:
-            self.output.text(text)
+            self.output.add_text(text)
 
     def _other(self, part: WirePart) -> None:
         if part.function_call is not None:
@@ -103,9 +103,9 @@ class Candidate:
         """A part of a kind that we do not know; a signature alone is a part too."""
         kind = next((name for name in part if name not in ("thought", "thoughtSignature")), None)
         if kind is not None:
-            self.output.opaque(kind, encoded(part))
+            self.output.add_opaque(kind, encode_json(part))
         elif signature:
-            self.output.signed_text("", signature)
+            self.output.add_signed_text("", signature)
 
     def _function_call(self, said: dict[str, Any], signature: str | None) -> None:
         """Whole in one part, or begun, continued and ended over several."""
@@ -113,7 +113,9 @@ class Candidate:
             # Another call begins; the one before never got its end.
             self.close()
         if self._partial is None:
-            call = self.output.call(call_id=as_text(said.get("id")), name=as_text(said.get("name")))
+            call = self.output.add_call(
+                call_id=as_text(said.get("id")), name=as_text(said.get("name"))
+            )
             self._partial = (call, PartialArguments())
         call, arguments = self._partial
         if signature:
@@ -121,19 +123,19 @@ class Candidate:
         written = as_text(said.get("args"))
         arguments.set_all(as_object(said.get("args")))
         arguments.feed(said.get("partialArgs"))
-        self.output.room_for(arguments.size)
+        self.output.check_size(arguments.size)
         if not said.get("willContinue"):
             self._partial = None
-            self.output.args(call, written or encoded(arguments.value))
+            self.output.add_args(call, written or encode_json(arguments.value))
             self.output.end_call(call)
 
     def _provider_call(
         self, call_id: str | None, name: str, args: Any, signature: str | None
     ) -> str:
-        call = self.output.call(call_id=call_id, name=name, executor="provider")
+        call = self.output.add_call(call_id=call_id, name=name, executor="provider")
         if signature:
             self.output.seal_call(call, "signature", signature)
-        self.output.args(call, encoded(args))
+        self.output.add_args(call, encode_json(args))
         self.output.end_call(call)
         return call.call_id or ""
 
@@ -145,7 +147,7 @@ class Candidate:
     def _code_result(self, result: dict[str, Any], signature: str | None) -> None:
         key = object()
         outcome = as_text(result.get("outcome")) or ""
-        self.output.tool_output(
+        self.output.add_tool_output(
             as_text(result.get("id")) or self._code_call_id,
             (TextContent(as_text(result.get("output")) or ""),),
             is_error=outcome not in ("OUTCOME_OK", ""),
@@ -160,7 +162,7 @@ class Candidate:
 
     def _tool_response(self, said: dict[str, Any], signature: str | None) -> None:
         key = object()
-        self.output.tool_output(
+        self.output.add_tool_output(
             as_text(said.get("id")) or "",
             (JSONContent(said.get("response")),),
             item_key=key,
@@ -175,16 +177,16 @@ class Candidate:
             told = {"inlineData": inline, "fileData": file}
             kept = {name: value for name, value in told.items() if value}
             sealed = {"thoughtSignature": part.thought_signature} if part.thought_signature else {}
-            self.output.opaque("thought", encoded({**kept, "thought": True, **sealed}))
+            self.output.add_opaque("thought", encode_json({**kept, "thought": True, **sealed}))
             return
         key = object()
         media_type = as_text(inline.get("mimeType")) or as_text(file.get("mimeType")) or "unknown"
         data, url = as_text(inline.get("data")), as_text(file.get("fileUri"))
-        self.output.media(media_type, data=data, url=url, item_key=key)
+        self.output.add_media(media_type, data=data, url=url, item_key=key)
         self._seal(key, part.thought_signature)
 
     def _seal(self, key: object, signature: str | None) -> None:
-        part = self.output.part_of_item(key)
+        part = self.output.find_part(key)
         if signature and part is not None:
             self.output.seal(part, "signature", signature)
 
@@ -213,7 +215,7 @@ class Candidate:
     def _cite(self, kind: str, page: dict[str, Any], quote: str | None, raw: Any) -> None:
         """Google counts bytes, so its places stay in `raw`."""
         ref = as_text(page.get("uri")) or as_text(page.get("url"))
-        mark = encoded([kind, ref, quote, raw])
+        mark = encode_json([kind, ref, quote, raw])
         if mark in self._cited:
             return
         self._cited.add(mark)
@@ -229,7 +231,7 @@ class Candidate:
         )
 
 
-def finish_reason(word: str | int | None) -> FinishReason | None:
+def parse_finish_reason(word: str | int | None) -> FinishReason | None:
     """A reason as a word or as the enum's number; None while there is none."""
     if isinstance(word, int):
         word = _NUMBERS[word] if 0 <= word < len(_NUMBERS) else str(word)
@@ -237,4 +239,4 @@ def finish_reason(word: str | int | None) -> FinishReason | None:
         return None
     if word in _FILTERS:
         return CONTENT_FILTER
-    return {"STOP": END_TURN, "MAX_TOKENS": MAX_TOKENS}.get(word) or other(word)
+    return {"STOP": END_TURN, "MAX_TOKENS": MAX_TOKENS}.get(word) or other_reason(word)

@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.usage import Usage
 from headrace.wire.dialects.gemini.response import WireUsage
-from headrace.wire.json.number import count
+from headrace.wire.json.number import parse_count
 from headrace.wire.json.value import as_text
 
 
@@ -42,14 +42,17 @@ class GeminiUsage:
     def total(self) -> Usage:
         """The running total."""
         told = self._merged
-        thoughts, answer = count(told.thoughts_token_count), count(told.candidates_token_count)
+        thoughts, answer = (
+            parse_count(told.thoughts_token_count),
+            parse_count(told.candidates_token_count),
+        )
         is_known = thoughts is not None or answer is not None
         return Usage(
-            input_tokens=count(told.prompt_token_count),
+            input_tokens=parse_count(told.prompt_token_count),
             output_tokens=(thoughts or 0) + (answer or 0) if is_known else None,
-            total_tokens=count(told.total_token_count),
+            total_tokens=parse_count(told.total_token_count),
             reasoning_tokens=thoughts,
-            cached_input_tokens=count(told.cached_content_token_count),
+            cached_input_tokens=parse_count(told.cached_content_token_count),
         )
 
     @property
@@ -59,7 +62,7 @@ class GeminiUsage:
     def extras(self) -> dict[str, Any]:
         """What is told beside the counters that we name."""
         told = {
-            "toolUsePromptTokenCount": count(self._merged.tool_use_prompt_token_count),
+            "toolUsePromptTokenCount": parse_count(self._merged.tool_use_prompt_token_count),
             "trafficType": as_text(self._merged.traffic_type),
         }
         return {name: value for name, value in told.items() if value is not None}

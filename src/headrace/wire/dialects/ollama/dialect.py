@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from headrace.outcome import END_TURN, MAX_TOKENS, other
+from headrace.outcome import END_TURN, MAX_TOKENS, other_reason
 from headrace.usage import Usage
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json.number import count
-from headrace.wire.json.payload import REFUSED, encoded
+from headrace.wire.json.number import parse_count
+from headrace.wire.json.payload import REFUSED, encode_json
 from headrace.wire.json.value import as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
@@ -97,9 +97,9 @@ class OllamaDialect(JSONDialect[WireLine]):
             return
         message = line.message
         if message.thinking:
-            output.reasoning(message.thinking)
+            output.add_reasoning(message.thinking)
         if message.content:
-            output.text(message.content)
+            output.add_text(message.content)
 
     def _read(self, frame: Frame) -> None:
         """A line that may say anything."""
@@ -117,13 +117,13 @@ class OllamaDialect(JSONDialect[WireLine]):
     def _say(self, output: Output, message: WireMessage) -> None:
         if message.thinking:
             self._release()
-            output.reasoning(message.thinking)
+            output.add_reasoning(message.thinking)
         if message.content:
             self._text(output, message.content)
         if message.images or message.tool_calls:
             self._release()
         for image in message.images or ():
-            output.media("image", data=image)
+            output.add_media("image", data=image)
         for call in message.tool_calls or ():
             self._call(output, call)
 
@@ -136,10 +136,10 @@ class OllamaDialect(JSONDialect[WireLine]):
     def _text(self, output: Output, text: str) -> None:
         """Older servers leave the tags of reasoning in the text."""
         if self._tags is None:
-            output.text(text)
+            output.add_text(text)
             return
         for is_reasoning, piece in self._tags.feed(text):
-            output.reasoning(piece) if is_reasoning else output.text(piece)
+            output.add_reasoning(piece) if is_reasoning else output.add_text(piece)
         if self._tags.is_done:
             self._tags = None
 
@@ -147,21 +147,24 @@ class OllamaDialect(JSONDialect[WireLine]):
         if self._tags is not None:
             for is_reasoning, piece in self._tags.close():
                 output = self.ledger.output(0)
-                output.reasoning(piece) if is_reasoning else output.text(piece)
+                output.add_reasoning(piece) if is_reasoning else output.add_text(piece)
             self._tags = None
 
     def _call(self, output: Output, entry: WireCall) -> None:
         said = entry.function or WireFunction()
-        call = output.call(call_id=entry.id, name=said.name)
+        call = output.add_call(call_id=entry.id, name=said.name)
         if said.arguments is None or isinstance(said.arguments, str):
-            output.args(call, said.arguments or "")
+            output.add_args(call, said.arguments or "")
         else:
-            output.args(call, encoded(said.arguments))
+            output.add_args(call, encode_json(said.arguments))
         output.end_call(call)
 
     def _done(self, output: Output, line: WireLine, frame: Frame) -> None:
         self.ledger.report(
-            Usage(input_tokens=count(line.prompt_eval_count), output_tokens=count(line.eval_count))
+            Usage(
+                input_tokens=parse_count(line.prompt_eval_count),
+                output_tokens=parse_count(line.eval_count),
+            )
         )
         for name, value in self._decode_all_fields(frame).items():
             if name not in _NOT_KEPT and value is not None:
@@ -169,5 +172,5 @@ class OllamaDialect(JSONDialect[WireLine]):
         word = as_text(line.done_reason)
         # Servers before 0.1.40 said only that they were done.
         known = {None: END_TURN, "stop": END_TURN, "length": MAX_TOKENS}
-        output.finish(known.get(word) or other(word or ""), word)
+        output.finish(known.get(word) or other_reason(word or ""), word)
         self._end(has_terminator=True)

@@ -8,7 +8,7 @@ from headrace.content import Content, JSONContent, TextContent
 from headrace.events import CallInput, Executor
 from headrace.wire.dialects.responses.event import WireEvent
 from headrace.wire.dialects.responses.item import Item
-from headrace.wire.json.payload import encoded
+from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_object, as_text
 from headrace.wire.ledger import Call, Output
 
@@ -40,7 +40,7 @@ class CallItem(Item):
     def _begin(self, item: dict[str, Any]) -> Call:
         input: CallInput = "text" if self._field in _TEXT_FIELDS else "json"
         name = as_text(item.get("name")) or self._fixed_name()
-        return self.output.call(
+        return self.output.add_call(
             call_id=as_text(item.get("call_id")) or (self.item_id if name else None),
             name=name,
             executor=self.executor,
@@ -77,7 +77,7 @@ class CallItem(Item):
         if noun not in _ARGUMENTS:
             return False
         if verb == "delta":
-            self.output.args(self.call, as_text(event.delta) or "")
+            self.output.add_args(self.call, as_text(event.delta) or "")
         elif verb == "done":
             self._write_once(event.arguments or event.input or event.code)
         return True
@@ -86,7 +86,7 @@ class CallItem(Item):
         if self._call is None:
             self._call = self._begin(item)
         call_id = as_text(item.get("call_id")) or as_text(item.get("id"))
-        self.output.tell(self._call, name=as_text(item.get("name")), call_id=call_id)
+        self.output.fill_in_call(self._call, name=as_text(item.get("name")), call_id=call_id)
         self._write_once(self._written(item.get(self._field) or item.get(f"{self._field}s")))
         self.output.end_call(self.call)
 
@@ -96,16 +96,16 @@ class CallItem(Item):
             self._call = self._begin(self._added)
             told = self._added.get(self._field) or self._added.get(f"{self._field}s")
             # Arguments that never came are no empty ones.
-            self.output.args(self._call, self._written(told) or "{")
+            self.output.add_args(self._call, self._written(told) or "{")
 
     def _written(self, value: Any) -> str | None:
         if value is None or isinstance(value, str):
             return value
-        return encoded(value)
+        return encode_json(value)
 
     def _write_once(self, written: str | None) -> None:
         if written and not self.call.size and self.call.state != "closed":
-            self.output.args(self.call, written)
+            self.output.add_args(self.call, written)
 
 
 class ProviderCallItem(CallItem):
@@ -124,7 +124,7 @@ class ProviderCallItem(CallItem):
     def feed(self, event: WireEvent) -> bool:
         noun, _, verb = (event.type or "").removeprefix("response.").rpartition(".")
         if noun == self.kind:
-            self.output.activity(self.call, verb, event.preview())
+            self.output.add_activity(self.call, verb, event.preview())
             return True
         return super().feed(event)
 
@@ -134,11 +134,11 @@ class ProviderCallItem(CallItem):
         image = as_text(item.get("result"))
         if image and self.kind == "image_generation_call":
             media_type = f"image/{as_text(item.get('output_format')) or 'png'}"
-            self.output.media(media_type, data=image, item_key=self, item_id=self.item_id)
+            self.output.add_media(media_type, data=image, item_key=self, item_id=self.item_id)
             kept = {name: value for name, value in item.items() if name != "result"}
-        self.output.tool_output(
+        self.output.add_tool_output(
             self.call.call_id or "",
-            _content(item),
+            _extract_content(item),
             is_error=item.get("status") == "failed" or bool(item.get("error")),
             item_key=self,
             item_id=self.item_id,
@@ -151,7 +151,7 @@ class ProviderCallItem(CallItem):
         return super()._written(value)
 
 
-def _content(item: dict[str, Any]) -> tuple[Content, ...]:
+def _extract_content(item: dict[str, Any]) -> tuple[Content, ...]:
     """What the tool gave back, as far as the item tells it."""
     error = item.get("error")
     if error:

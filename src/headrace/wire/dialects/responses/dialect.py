@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.errors import LimitExceeded
-from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other
+from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other_reason
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.responses.call_item import CallItem, ProviderCallItem
-from headrace.wire.dialects.responses.event import WireEvent, item_as_written
+from headrace.wire.dialects.responses.event import WireEvent, extract_item_json
 from headrace.wire.dialects.responses.item import (
     Item,
     MessageItem,
-    OpaqueThing,
     ReasoningItem,
     ResultItem,
+    UnknownItem,
 )
-from headrace.wire.dialects.responses.usage import responses_usage
+from headrace.wire.dialects.responses.usage import parse_responses_usage
 from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.value import as_object, as_objects, as_text
@@ -96,7 +96,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         if replaced is not None:
             replaced.abandon()
         self._know(item)
-        self._undone[index] = self._items[index] = made = _item(self._output(), item)
+        self._undone[index] = self._items[index] = made = _create_item(self._output(), item)
         return made
 
     def _know(self, item: dict[str, Any]) -> bool:
@@ -115,7 +115,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
             known = self._last_index
         undone = self._undone.pop(known, None)
         if undone is not None:
-            undone.finish(item, item_as_written(data, item))
+            undone.finish(item, extract_item_json(data, item))
 
     def _orphan(self, kind: str, event: WireEvent) -> None:
         """Words for an item that was never added, or that is of another kind: the event
@@ -133,7 +133,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         if place not in self._strays:
             if len(self._items) + len(self._strays) >= self._max_items:
                 raise LimitExceeded("max_parts", self._max_items)
-            self._strays[place] = _item(self._output(), made)
+            self._strays[place] = _create_item(self._output(), made)
         self._strays[place].feed(event)
 
     def _settle(self, output: list[dict[str, Any]]) -> None:
@@ -161,7 +161,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         )
         usage = as_object(response.get("usage"))
         if usage:
-            self.ledger.report(responses_usage(usage))
+            self.ledger.report(parse_responses_usage(usage))
         match kind:
             case "response.completed" | "response.incomplete" | "response.cancelled":
                 self._finish(response, kind.removeprefix("response."))
@@ -176,32 +176,32 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         for name, value in response.items():
             if name in _KEPT and value not in (None, {}, []):
                 self.ledger.note(name, value)
-        reason, raw = _reason(response, status)
+        reason, raw = _find_reason(response, status)
         self._output().finish(reason, raw)
         self._end(has_terminator=True)
 
 
-def _reason(response: dict[str, Any], status: str) -> tuple[FinishReason, str]:
+def _find_reason(response: dict[str, Any], status: str) -> tuple[FinishReason, str]:
     if status == "completed":
         return END_TURN, status
     why = as_text(as_object(response.get("incomplete_details")).get("reason"))
     word = why or status
-    return _INCOMPLETE.get(word) or other(word), word
+    return _INCOMPLETE.get(word) or other_reason(word), word
 
 
-def _item(output: Output, item: dict[str, Any]) -> Item:
+def _create_item(output: Output, item: dict[str, Any]) -> Item:
     """The kind of item; what is neither known nor shaped like a call is opaque."""
     kind = as_text(item.get("type")) or ""
     make = _ITEMS.get(kind)
     if make is not None:
         return make(output, item)
     if kind in _CALLS:
-        is_ours = _is_ours(kind, item)
+        is_ours = _is_client_call(kind, item)
         return (CallItem if is_ours else ProviderCallItem)(output, item, _CALLS[kind])
-    return ResultItem(output, item) if kind in _RESULTS else OpaqueThing(output, item)
+    return ResultItem(output, item) if kind in _RESULTS else UnknownItem(output, item)
 
 
-def _is_ours(kind: str, item: dict[str, Any]) -> bool:
+def _is_client_call(kind: str, item: dict[str, Any]) -> bool:
     """Whether we are to run the call. Some kinds can be either's."""
     match kind:
         case "function_call" | "apply_patch_call" | "local_shell_call" | "computer_call":

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.wire.json.payload import encoded
+from headrace.wire.json.payload import encode_json
 
 JSONObject = dict[str, Any]
 
@@ -45,9 +45,9 @@ class _RawItem(msgspec.Struct):
 _decode_item = msgspec.json.Decoder(_RawItem).decode
 
 
-def item_as_written(data: bytes, item: JSONObject) -> str:
+def extract_item_json(data: bytes, item: JSONObject) -> str:
     """The JSON of a frame's item, byte for byte where the bytes allow it."""
     try:
-        return bytes(_decode_item(data).item).decode() or encoded(item)
+        return bytes(_decode_item(data).item).decode() or encode_json(item)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return encoded(item)
+        return encode_json(item)

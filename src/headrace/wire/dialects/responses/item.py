@@ -11,7 +11,7 @@ from typing import Any
 from headrace.content import JSONContent
 from headrace.events import CitationAdded
 from headrace.wire.dialects.responses.event import WireEvent
-from headrace.wire.json.payload import encoded
+from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_int, as_object, as_objects, as_text
 from headrace.wire.ledger import Output
 
@@ -84,7 +84,7 @@ class MessageItem(Item):
         if text:
             self._told.add((index, is_refusal))
             key = (self, index, is_refusal)
-            self.output.text(text, key, self, self._channel, is_refusal, self.item_id)
+            self.output.add_text(text, key, self, self._channel, is_refusal, self.item_id)
 
     def _say_once(self, index: int, text: str | None, *, is_refusal: bool = False) -> None:
         if (index, is_refusal) not in self._told:
@@ -103,7 +103,7 @@ class MessageItem(Item):
         kind = as_text(annotation.get("type")) or "unknown"
         self.output.cite(
             CitationAdded(
-                part=self.output.part_of_item(self),
+                part=self.output.find_part(self),
                 source="url" if kind == "url_citation" else kind,
                 ref=as_text(annotation.get("url")) or as_text(annotation.get("file_id")),
                 title=as_text(annotation.get("title")) or as_text(annotation.get("filename")),
@@ -160,7 +160,7 @@ class ReasoningItem(Item):
         if not text:
             return
         self._told.add((is_summary, index))
-        self.output.reasoning(
+        self.output.add_reasoning(
             text,
             (self, is_summary, index),
             self,
@@ -175,22 +175,22 @@ class ReasoningItem(Item):
 
     def _seal(self, encrypted: str | None) -> None:
         """An item without words is a part too: it must be sent back."""
-        if self.output.part_of_item(self) is None:
+        if self.output.find_part(self) is None:
             self.output.open_reasoning((self, False, 0), self, "raw", None, self.item_id)
-        part = self.output.part_of_item(self)
+        part = self.output.find_part(self)
         if encrypted and part is not None:
             self.output.seal(part, "encrypted", encrypted)
 
 
-class OpaqueThing(Item):
+class UnknownItem(Item):
     """An item that nobody has told us about: kept as it is, when it is whole."""
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         kind = as_text(item.get("type")) or "unknown"
-        self.output.opaque(kind, as_written, item_id=as_text(item.get("id")))
+        self.output.add_opaque(kind, as_written, item_id=as_text(item.get("id")))
 
     def abandon(self) -> None:
-        self.finish(self._added, encoded(self._added))
+        self.finish(self._added, encode_json(self._added))
 
 
 class ResultItem(Item):
@@ -198,7 +198,7 @@ class ResultItem(Item):
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         content = item.get("output", item.get("result", item.get("tools")))
-        self.output.tool_output(
+        self.output.add_tool_output(
             as_text(item.get("call_id")) or "",
             (JSONContent(content),),
             is_error=as_object(item).get("status") == "failed",

@@ -50,7 +50,7 @@ class XAISources:
 
     def cite(self, output: Output, citation: WireCitation, places: TextPlaces) -> None:
         """A source inside the text. xAI's places are those of the output's whole text."""
-        source, ref, quote = told = _source(citation)
+        source, ref, quote = told = _parse_source(citation)
         key = (output.number, citation.id, citation.start_index, citation.end_index, told)
         if key in self._told:
             return
@@ -64,18 +64,18 @@ class XAISources:
                 source=source,
                 ref=ref,
                 quote=quote,
-                start=_inside(citation.start_index or 0, begin),
-                end=_inside(citation.end_index, begin),
+                start=_shift_position(citation.start_index or 0, begin),
+                end=_shift_position(citation.end_index, begin),
                 raw=msgspec.to_builtins(citation),
             )
         )
 
 
-def _inside(place: int | None, begin: int) -> int | None:
+def _shift_position(place: int | None, begin: int) -> int | None:
     return None if place is None or place < begin else place - begin
 
 
-def _source(citation: WireCitation) -> tuple[str, str | None, str | None]:
+def _parse_source(citation: WireCitation) -> tuple[str, str | None, str | None]:
     """The kind of source, where it is, and what it says."""
     if citation.web_citation is not None:
         return "url", citation.web_citation.url or None, None

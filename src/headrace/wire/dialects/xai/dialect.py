@@ -21,7 +21,7 @@ from headrace.wire.json.payload import NotJSON, parse
 from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
-from headrace.wire.protobuf import ProtobufReader, Unreadable, read_json
+from headrace.wire.protobuf import NotProtobuf, ProtobufReader, read_json
 
 _ROLES = {
     "ROLE_USER": "user",
@@ -95,7 +95,7 @@ class XAIDialect(JSONDialect[WireChunk]):
             return
         try:
             chunk = self._read(data, self._chunk)
-        except Unreadable:
+        except NotProtobuf:
             self._feed_other(frame)
             return
         self._feed_chunk(chunk)
@@ -162,7 +162,7 @@ class XAIDialect(JSONDialect[WireChunk]):
 
     def _start(self, outputs: list[WireOutput]) -> None:
         kind: OutputsKind | None = None
-        speakers = {wire.index for wire in outputs if _role(wire) == "assistant"}
+        speakers = {wire.index for wire in outputs if _parse_role(wire) == "assistant"}
         if len(speakers) > 1 and not self._is_outputs_kind_given:
             # Steps come one after the other: two that begin together are alternatives.
             kind = "candidates"
@@ -181,7 +181,7 @@ class XAIDialect(JSONDialect[WireChunk]):
             if earlier == number:
                 break
             self._open(earlier, "assistant")
-        return self._open(number, _role(wire))
+        return self._open(number, _parse_role(wire))
 
     def _open(self, number: int, role: str) -> XAIOutput:
         if self.ledger.outputs_kind == "successive":
@@ -204,7 +204,7 @@ class XAIDialect(JSONDialect[WireChunk]):
         for number in list(self._silent):
             del self._silent[number]
             self._open(number, "assistant")
-        is_cut = self._is_failing or not self.ledger.is_told()
+        is_cut = self._is_failing or not self.ledger.is_end_known()
         for output in self._outputs.values():
             output.release(is_cut=is_cut)
         for name, value in self._usage.extras().items():
@@ -231,7 +231,7 @@ class XAIDialect(JSONDialect[WireChunk]):
         )
 
 
-def _role(wire: WireOutput) -> str:
+def _parse_role(wire: WireOutput) -> str:
     """Who speaks; a role that is not told is the model's."""
     told = wire.delta.role if wire.delta is not None else None
     return _ROLES.get(told or "", "assistant")

@@ -11,9 +11,9 @@ from headrace.outcome import (
     TIME_LIMIT,
     TOOL_USE,
     FinishReason,
-    other,
+    other_reason,
 )
-from headrace.wire.dialects.xai.calls import XAICalls, end_of
+from headrace.wire.dialects.xai.calls import XAICalls, get_end_status
 from headrace.wire.dialects.xai.chunk import WireCall, WireDelta
 from headrace.wire.dialects.xai.citation import TextPlaces, XAISources
 from headrace.wire.ledger import Output
@@ -46,7 +46,7 @@ class XAIOutput:
     def feed(self, delta: WireDelta) -> None:
         """Reasoning, then text, then calls, then sources."""
         if delta.reasoning_content:
-            self.output.reasoning(delta.reasoning_content)
+            self.output.add_reasoning(delta.reasoning_content)
         if delta.content:
             self._content(delta.content)
         if delta.tool_calls or delta.citations or delta.encrypted_content:
@@ -57,7 +57,7 @@ class XAIOutput:
         if word == NO_REASON or self.output.is_finished:
             return
         self.release(is_cut=False)
-        self.output.finish(REASONS.get(word) or other(word), word)
+        self.output.finish(REASONS.get(word) or other_reason(word), word)
         self.output.close(is_cut=False)
 
     def pause(self) -> None:
@@ -78,13 +78,13 @@ class XAIOutput:
             # Too late for a part of its own, but any part can hold it.
             part = self.output.last_text_part
         if part is None:
-            self.output.redacted(sealed)
+            self.output.add_redacted(sealed)
         else:
             self.output.seal(part, "encrypted", sealed)
 
     def _content(self, text: str) -> None:
         output = self.output
-        output.text(text)
+        output.add_text(text)
         self._places.add(output.last_text_part, self._chars)
         self._chars += len(text)
 
@@ -101,7 +101,7 @@ class XAIOutput:
 
     def _encrypt(self, piece: str) -> None:
         self._encrypted_chars += len(piece)
-        self.output.room_for(self._encrypted_chars)
+        self.output.check_size(self._encrypted_chars)
         self._encrypted.append(piece)
 
 
@@ -131,24 +131,24 @@ class XAIToolOutput(XAIOutput):
         content = (TextContent(words),) if words else ()
         data: JSONObject | None = {"encrypted_content": sealed} if sealed and not is_cut else None
         for call_id in answered or self._call_ids[:1] or [""]:
-            self.output.tool_output(
+            self.output.add_tool_output(
                 call_id, content, is_error=self._is_error, item_key=item, provider_data=data
             )
             content, data = (), None
 
     def _content(self, text: str) -> None:
-        self.output.refuse_when_finished()
+        self.output.raise_if_finished()
         self._chars += len(text)
-        self.output.room_for(self._chars)
+        self.output.check_size(self._chars)
         self._pieces.append(text)
 
     def _encrypt(self, piece: str) -> None:
-        self.output.refuse_when_finished()
+        self.output.raise_if_finished()
         super()._encrypt(piece)
 
     def _call(self, entry: WireCall) -> None:
         call_id = self._calls.feed(self.output, entry)
-        end = end_of(entry)
+        end = get_end_status(entry)
         self._is_error = self._is_error or end == "failed"
         if call_id is None:
             return

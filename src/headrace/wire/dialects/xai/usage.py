@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.usage import UNKNOWN_USAGE, Usage
 from headrace.wire.dialects.xai.chunk import WireUsage
-from headrace.wire.json.number import count
+from headrace.wire.json.number import parse_count
 
 # What xAI's own client says of `cost_in_usd_ticks`.
 _USD_PER_TICK = 1e-10
@@ -48,9 +48,12 @@ class XAIUsage:
         """The running total. Where anything was told, what was not is zero: a zero takes no
         bytes."""
         told = self._merged
-        prompt, answer = count(told.prompt_tokens) or 0, count(told.completion_tokens) or 0
-        thoughts, total = count(told.reasoning_tokens) or 0, count(told.total_tokens)
-        ticks = count(told.cost_in_usd_ticks)
+        prompt, answer = (
+            parse_count(told.prompt_tokens) or 0,
+            parse_count(told.completion_tokens) or 0,
+        )
+        thoughts, total = parse_count(told.reasoning_tokens) or 0, parse_count(told.total_tokens)
+        ticks = parse_count(told.cost_in_usd_ticks)
         cost = None if ticks is None else ticks * _USD_PER_TICK
         if not (prompt or answer or thoughts or total):
             return UNKNOWN_USAGE if cost is None else Usage(cost=cost)
@@ -60,7 +63,7 @@ class XAIUsage:
             output_tokens=answer if is_inside else answer + thoughts,
             total_tokens=total,
             reasoning_tokens=thoughts,
-            cached_input_tokens=count(told.cached_prompt_text_tokens) or 0,
+            cached_input_tokens=parse_count(told.cached_prompt_text_tokens) or 0,
             cost=cost,
         )
 
@@ -68,8 +71,8 @@ class XAIUsage:
         """What is told beside the counters that we name."""
         told = self._merged
         kept = {
-            "prompt_image_tokens": count(told.prompt_image_tokens),
-            "num_sources_used": count(told.num_sources_used),
+            "prompt_image_tokens": parse_count(told.prompt_image_tokens),
+            "num_sources_used": parse_count(told.num_sources_used),
             "server_side_tools_used": told.server_side_tools_used,
         }
         return {name: value for name, value in kept.items() if value}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.wire.call_arguments import Extent, MalformedArguments, parse_arguments
+from headrace.wire.call_arguments import JSONExtent, MalformedArguments, parse_arguments
 
 
 @given(
@@ -22,7 +22,7 @@ def test_the_extent_closes_exactly_at_the_end(
 ) -> None:
     text = json.dumps(value, ensure_ascii=is_ascii)
     edges = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
-    extent = Extent()
+    extent = JSONExtent()
     for start, end in pairwise(edges):
         assert not extent.is_closed
         extent.feed(text[start:end])
@@ -43,7 +43,7 @@ def test_the_extent_closes_exactly_at_the_end(
     ],
 )
 def test_the_extent_of_odd_texts(text: str, is_closed: bool) -> None:
-    extent = Extent()
+    extent = JSONExtent()
     for character in text:
         extent.feed(character)
     assert extent.is_closed == is_closed

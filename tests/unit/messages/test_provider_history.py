@@ -21,7 +21,7 @@ from headrace.messages import (
     Turn,
     history,
 )
-from headrace.outcome import END_TURN, MAX_TOKENS, TOOL_USE, ErrorInfo, FinishReason, aborted
+from headrace.outcome import END_TURN, MAX_TOKENS, TOOL_USE, ErrorInfo, FinishReason, abort_reason
 
 CUT = ErrorInfo("incomplete", "cut")
 
@@ -106,7 +106,7 @@ def test_signed_reasoning_survives_a_cut_where_something_follows_it() -> None:
 
 def test_trailing_reasoning_of_a_cut_turn_is_left_out() -> None:
     redacted = RedactedPart(**numbers(1), data="x")
-    cut = said(thought(0, is_signed=True), redacted, finish=aborted("cancelled"))
+    cut = said(thought(0, is_signed=True), redacted, finish=abort_reason("cancelled"))
     assert history([cut]) == []
 
 
