@@ -30,6 +30,9 @@ _GENERATIONS = {
 _COMPANIONS = {"summary", "display", "includeThoughts", "max_tokens"}
 
 
+HEADS = ("name", "what it is", "dialect", "key variable", "address variable", "verified")
+
+
 def provider_table() -> str:
     """All providers of the catalog."""
     rows = [
@@ -39,10 +42,11 @@ def provider_table() -> str:
             f"[`{row.dialect}`](topics/dialects.md#{row.dialect})",
             " or ".join(f"`{name}`" for name in row.key_variables) or "none needed",
             _address(row),
+            row.verified,
         )
         for row in CATALOG.values()
     ]
-    return table(("name", "what it is", "dialect", "key variable", "address variable"), rows)
+    return table(HEADS, rows)
 
 
 def _address(provider: Provider) -> str:
@@ -113,7 +117,7 @@ def rules() -> str:
             f"`{field.name}`",
             f"`{types[field.name]}`",
             default(field),
-            docs.get(field.name) or meaning.OWN_FIELDS.get(f"ChatRequestQuirks.{field.name}", ""),
+            docs[field.name],
         )
         for field in msgspec.structs.fields(ChatRequestQuirks)
     ]

@@ -255,7 +255,7 @@ def _transport_page() -> str:
 
 def _providers_page() -> str:
     parts = ["# Providers", NOTE, _PROVIDERS, "## The catalog", catalog.provider_table()]
-    parts += [_CATALOGUE, "## What has been tried", catalog.tried()]
+    parts += [_CATALOG, "## What has been tried", catalog.tried()]
     parts += ["## Not supported yet", _UNTRIED, catalog.untried()]
     return _page(parts)
 
@@ -526,11 +526,14 @@ What a transport of your own must offer. Pass it as `transport=`."""
 _PROVIDERS = """\
 A model is named `provider:model`, such as `anthropic:claude-sonnet-4-5`. `headrace providers`
 prints the same list and says whose key is set."""
-_CATALOGUE = """\
+_CATALOG = """\
 A key is looked for in the environment, or passed as `api_key=`. An address is taken from
 `base_url=`, then from its variable, then from the catalog; where it is *needed*, the catalog
 has none. A server that speaks Chat Completions and is not listed is `compatible`.
-[Add a provider](howto/add-a-provider.md) tells how a row is made."""
+[Add a provider](howto/add-a-provider.md) tells how a row is made.
+
+*verified* is the evidence for a row: `recorded` means that a recorded stream of this provider decodes
+exactly, `documented` that the row follows the provider's documentation, `assumed` that it does neither."""
 _UNTRIED = """\
 Recorded streams that Headrace cannot read yet."""
 _CATEGORY_RULES = """\

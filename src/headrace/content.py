@@ -40,7 +40,7 @@ Content: TypeAlias = TextContent | JSONContent | ImageContent | FileContent
 
 
 class Media(Protocol):
-    """Whatever is base64 `data` or a `url`: an image, a file, what a model has made."""
+    """Anything that is base64 `data` or a `url`, such as an image or a file."""
 
     @property
     def media_type(self) -> str: ...

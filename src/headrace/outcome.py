@@ -22,15 +22,13 @@ AbortKind: TypeAlias = Literal["cancelled", "timeout", "terminated", "max_iterat
 
 
 class FinishReason(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Why an output, a turn or a run ended.
-
-    `kind` is set for `aborted` alone. `detail` says more about an abort, and is the
-    provider's own word for `other`.
-    """
+    """Why an output, a turn or a run ended."""
 
     word: FinishWord
     kind: AbortKind | None = None
+    """How the run was aborted. Set only for `aborted`."""
     detail: str = ""
+    """More about an abort; for `other`, the provider's own word."""
 
     def __str__(self) -> str:
         inner = ": ".join(filter(None, (self.kind, self.detail)))
@@ -79,13 +77,13 @@ ERROR_CATEGORIES: frozenset[str] = frozenset(get_args(ErrorCategory))
 
 
 class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What went wrong, as a value: the same facts wherever an error is kept.
-
-    `incomplete` is a cut stream; `protocol` is bytes that break the format, or a limit.
-    """
+    """What went wrong: the facts of an error, as a value."""
 
     category: ErrorCategory
     message: str
     code: str | None = None
+    """The provider's own code."""
     retryable: bool = False
+    """Whether the same request may work next time."""
     retry_after_s: float | None = None
+    """How long the provider asks to wait."""

@@ -8,23 +8,24 @@ import msgspec
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Token counts of a turn or a run. Unknown is None, never a silent 0."""
+    """Token counts and cost of a turn or a run. A count that is not known is None, never 0."""
 
     input_tokens: int | None = None
-    """Cached and uncached."""
+    """All input tokens, cached and uncached."""
     output_tokens: int | None = None
-    """Reasoning included."""
+    """All output tokens, including reasoning."""
     total_tokens: int | None = None
     reasoning_tokens: int | None = None
-    """A subset of `output_tokens`."""
+    """The part of `output_tokens` that is reasoning."""
     cached_input_tokens: int | None = None
-    """A subset of `input_tokens`."""
+    """The part of `input_tokens` that was read from the cache."""
     cache_creation_input_tokens: int | None = None
-    """A subset of `input_tokens`; the sum of the next two where the TTL is told."""
+    """The part of `input_tokens` that was written to the cache; the sum of the next two, if they
+    are known."""
     cache_creation_5m_tokens: int | None = None
     cache_creation_1h_tokens: int | None = None
     cost: float | None = None
-    """In the provider's currency, where it tells one."""
+    """Cost in the provider's currency, if it reports one."""
 
     def __add__(self, more: Usage) -> Usage:
         """The sum over turns: None + n = n."""

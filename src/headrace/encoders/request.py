@@ -15,38 +15,50 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool that the model may call."""
+    """A tool that the model may call, as it is described in a request."""
 
     name: str
+    """Name by which the model calls the tool."""
     description: str = ""
+    """When to use the tool, for the model."""
     parameters: JSONObject = msgspec.field(
         default_factory=lambda: {"type": "object", "properties": {}}
     )
-    """The JSON schema of its arguments."""
+    """JSON schema of the arguments."""
     is_strict: bool = False
-    """Ask for arguments that obey the schema to the letter, where that is offered."""
+    """Ask for arguments that match the schema exactly, if the provider offers it."""
 
 
 class OutputSchema(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer's own JSON schema."""
+    """A JSON schema for the answer."""
 
     schema: JSONObject
+    """The JSON schema."""
     name: str = "answer"
+    """Name of the schema for the provider."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What may be asked beside the messages. None leaves it to the provider."""
+    """Options of a request. None leaves the choice to the provider."""
 
     max_tokens: int | None = None
+    """Maximum length of the answer; for most models this includes reasoning."""
     temperature: float | None = None
+    """Sampling temperature."""
     top_p: float | None = None
+    """Share of the most likely tokens to sample from."""
     stop: tuple[str, ...] = ()
+    """Texts that end the answer."""
     seed: int | None = None
+    """Seed for repeatable answers, as far as the provider can."""
     effort: Effort | None = None
+    """How hard to think; see the table of efforts."""
     tool_choice: str | None = None
     """`auto`, `none`, `required`, or the name of the one tool to call."""
     parallel_calls: bool | None = None
+    """Whether several calls may come in one turn; ignored without tools."""
     output: OutputSchema | None = None
+    """JSON schema that the answer must match."""
 
 
 def parse_options(given: dict[str, Any]) -> Options:
@@ -63,14 +75,20 @@ def parse_options(given: dict[str, Any]) -> Options:
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn to ask for. `provider` and `model` decide which seals may go back."""
+    """A request for one turn. `provider` and `model` decide which seals may be sent back."""
 
     model: str
+    """The provider's name of the model."""
     messages: tuple[Message, ...]
+    """The conversation; the last message is the newest."""
     provider: str | None = None
+    """Name of the provider in the catalog."""
     instructions: str | None = None
+    """Instructions that precede the conversation."""
     tools: tuple[ToolSpec, ...] = ()
+    """Tools that the model may call."""
     options: Options = Options()
+    """Everything else that can be set."""
 
     @property
     def tool_choice(self) -> str | None:

@@ -15,11 +15,11 @@ from headrace.events.turn import TurnEvent
 
 
 class UnknownEvent(msgspec.Struct, frozen=True):
-    """What a stored or foreign stream holds under a tag that we do not know; `data` is
-    its JSON, which `encode_record` writes back unchanged. Readers pass over it."""
+    """An event of stored data whose tag this version does not know. Readers skip it."""
 
     tag: str
     data: bytes
+    """The JSON of the event, which `encode_record` writes back unchanged."""
 
 
 Event: TypeAlias = TurnEvent | RunEvent | RunClosed
@@ -27,18 +27,21 @@ EVENT_TYPES: tuple[type[Event], ...] = get_args(Event)
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One line of the log. `seq` is gap-free from 1, `at_ms` never decreases, `path` is
-    the chain of call ids for events of a nested run, `step` the 0-based iteration."""
+    """An event with its place in a run: one line of the log."""
 
     seq: int
+    """Number of the record, counted from 1 without gaps."""
     at_ms: int
+    """Time of the event in milliseconds since the epoch. It never decreases."""
     event: Event | UnknownEvent
     path: tuple[str, ...] = ()
+    """Call ids that lead to the nested run of the event; empty for the run itself."""
     step: int = 0
+    """Number of the step, counted from 0."""
 
 
 class _StoredRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a record lies in JSON."""
+    """The JSON form of a record."""
 
     seq: int
     at_ms: int

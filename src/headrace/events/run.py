@@ -15,7 +15,7 @@ PhaseStatus: TypeAlias = Literal["init", "pending", "complete"]
 
 
 class RunStarted(BaseEvent, frozen=True, gc=False):
-    """Once, and first."""
+    """A run has started. It is the first event, and comes once."""
 
     run_id: str
     model: str | None = None
@@ -23,69 +23,79 @@ class RunStarted(BaseEvent, frozen=True, gc=False):
 
 
 class StepStarted(BaseEvent, frozen=True, gc=False):
-    """A step begins: one provider turn and the calls it asks for."""
+    """A step has started: one provider turn and the calls it asks for."""
 
     step: int
+    """Number of the step, counted from 0."""
 
 
 class ToolStarted(BaseEvent, frozen=True):
-    """A tool of ours begins to run, with the arguments that it really gets."""
+    """A client tool has started to run."""
 
     call_id: str
+    """Id of the call, unique in its turn."""
     args: Any = None
+    """The arguments that the tool is called with, after validation and middleware."""
 
 
 class ToolProgress(BaseEvent, frozen=True, kw_only=True, gc=False):
-    """A running tool says how far it is."""
+    """A running tool has reported its progress."""
 
     call_id: str
+    """Id of the call, unique in its turn."""
     status: str | None = None
     progress: float | None = None
+    """Fraction of the work that is done, from 0 to 1."""
     log: str | None = None
+    """A line of output."""
 
 
 class ToolResult(BaseEvent, frozen=True, kw_only=True):
-    """A tool of ours has ended."""
+    """A client tool has ended."""
 
     call_id: str
+    """Id of the call, unique in its turn."""
     content: tuple[Content, ...]
     kind: str | None = None
+    """What kind of result it is, for the UI."""
     is_error: bool = False
 
 
 class StepDiscarded(BaseEvent, frozen=True, gc=False):
-    """What the step said is taken back; it is tried again."""
+    """What the step produced is discarded, and the step is tried again."""
 
     step: int
     reason: str
 
 
 class StepFinished(BaseEvent, frozen=True, gc=False, omit_defaults=True):
-    """The step has ended, its calls answered."""
+    """A step has ended, and all its calls have results."""
 
     step: int
     nudge: str | None = None
-    """What the run goes on with although the model had ended its turn: it is told to the
-    model as if the user had said it."""
+    """A text that is sent to the model as a user message, so that the run continues although the
+    model had ended its turn."""
 
 
 class HistoryCompacted(BaseEvent, frozen=True, gc=False):
-    """History was shortened before a request; the counts are messages."""
+    """The history was shortened before a request."""
 
     before: int
+    """Number of messages before."""
     after: int
+    """Number of messages after."""
     strategy: str
 
 
 class RunFinished(BaseEvent, frozen=True, gc=False):
-    """Terminal: the run ended, by the model or by an abort."""
+    """The run ended, by the model or by an abort. This is a terminal event."""
 
     reason: FinishReason
     usage: Usage = Usage()
 
 
 class RunFailed(BaseEvent, frozen=True, kw_only=True, gc=False):
-    """Terminal: the run broke."""
+    """The run failed. This is a terminal event."""
 
     category: ErrorCategory
     message: str
@@ -109,10 +119,12 @@ RunEvent: TypeAlias = (
 
 
 class RunClosed(BaseEvent, frozen=True, gc=False):
-    """The last record of a log: the message is in the store, or could not be saved."""
+    """The run is closed. It is the last record of a log."""
 
     outcome: Literal["committed", "save_failed", "interrupted"]
+    """Whether the message was stored."""
     message_id: str | None = None
+    """Id of the stored message."""
 
 
 # --- derived events: computed from records, never logged -------------------------
@@ -122,15 +134,17 @@ class PhaseChanged(BaseEvent, frozen=True, gc=False):
     """The reasoning or the content of an output has a new status."""
 
     output: int
+    """The provider's number of the output."""
     phase: Literal["reasoning", "content"]
     status: PhaseStatus
 
 
 class StatusChanged(BaseEvent, frozen=True, gc=False):
-    """A phrase that says what the model is doing."""
+    """A new phrase tells what the model is doing."""
 
     text: str
     source: Literal["title", "marker", "natural", "tool"]
+    """Where the phrase was found."""
 
 
 DerivedEvent: TypeAlias = PhaseChanged | StatusChanged

@@ -18,149 +18,185 @@ OutputsKind: TypeAlias = Literal["candidates", "successive"]
 
 
 class TurnStarted(BaseEvent, frozen=True, kw_only=True, gc=False):
-    """The first event of a turn, also where the first thing said is an error."""
+    """The turn has started. It is the first event, even if the stream begins with an error."""
 
     dialect: str
     provider: str | None = None
+    """Name of the provider, if it is known."""
     model: str | None = None
+    """Name of the model as the provider reports it."""
     response_id: str | None = None
+    """The provider's id of the response."""
     outputs: OutputsKind = "candidates"
     """What output numbers mean: alternative answers, or an agent's successive steps."""
 
 
 class OutputStarted(BaseEvent, frozen=True, gc=False):
-    """An output has appeared on the wire."""
+    """An output has started."""
 
     output: int
+    """The provider's number of the output."""
     role: str = "assistant"
 
 
 class OutputFinished(BaseEvent, frozen=True, gc=False):
-    """An output has ended; all its parts are closed. `reason` is None where the provider
-    gave none for it, or the stream broke off before."""
+    """An output has ended, and all its parts are closed."""
 
     output: int
     reason: FinishReason | None = None
+    """None if the provider gave no reason, or the stream broke off before it."""
     raw_reason: str | None = None
+    """The provider's own word for the reason."""
 
 
 class _PartStarted(BaseEvent, frozen=True, kw_only=True):
-    """The numbers of a part: `part` is its own, parts of one provider item share
-    `item`, and `item_id` is the provider's own id of that item."""
+    """The numbers that identify a part."""
 
     part: int
+    """Number of the part, counted through the whole run."""
     output: int
+    """The provider's number of the output that the part belongs to."""
     item: int
+    """Number of the provider item. Parts of one item share it."""
     item_id: str | None = None
+    """The provider's id of the item."""
 
 
 class ReasoningStarted(_PartStarted, frozen=True, kw_only=True):
-    """A block of reasoning begins."""
+    """A block of reasoning has started."""
 
     kind: ReasoningKind = "raw"
     summary_index: int | None = None
+    """Position among several summaries of one item."""
     provider_data: JSONObject | None = None
-    """What the provider wants back with the block beyond the fields named here."""
+    """What the provider needs back with the block beyond the fields named here."""
 
 
 class ReasoningDelta(BaseEvent, frozen=True, gc=False):
-    """More reasoning; never empty."""
+    """More text of a reasoning block, never empty."""
 
     part: int
+    """Number of the part, counted through the whole run."""
     text: str
 
 
 class ReasoningFinished(BaseEvent, frozen=True, gc=False):
-    """The block has ended, with the provider's signature where it gave one."""
+    """A block of reasoning has ended."""
 
     part: int
+    """Number of the part, counted through the whole run."""
     signature: str | None = None
+    """The provider's signature of the block, if it gave one."""
 
 
 class ReasoningRedacted(_PartStarted, frozen=True, kw_only=True):
-    """One opaque block of reasoning, whole; it must be replayed as it is."""
+    """A whole block of encrypted reasoning, which must be sent back unchanged."""
 
     data: str
+    """The encrypted reasoning. Only the provider can read it."""
     provider_data: JSONObject | None = None
+    """What the provider needs back with the block beyond the fields named here."""
 
 
 class TextStarted(_PartStarted, frozen=True, kw_only=True, gc=False):
-    """A block of text begins."""
+    """A block of text has started."""
 
     channel: str | None = None
+    """The provider's channel or phase of the text, such as `final`."""
     is_refusal: bool = False
+    """Whether the model refuses to answer with this text."""
 
 
 class TextDelta(BaseEvent, frozen=True, gc=False):
-    """More text; never empty."""
+    """More text of a text block, never empty."""
 
     part: int
+    """Number of the part, counted through the whole run."""
     text: str
 
 
 class TextFinished(BaseEvent, frozen=True, gc=False):
-    """The block of text has ended."""
+    """A block of text has ended."""
 
     part: int
+    """Number of the part, counted through the whole run."""
 
 
 class ToolCallStarted(_PartStarted, frozen=True, kw_only=True):
-    """The model calls a tool; its arguments follow."""
+    """The model calls a tool. The arguments follow."""
 
     call_id: str
+    """Id of the call, unique in its turn."""
     name: str
     executor: Executor = "client"
+    """Who runs the tool: the client, or the provider itself."""
     input: CallInput = "json"
+    """Whether the arguments are JSON or plain text."""
     provider_data: JSONObject | None = None
+    """What the provider needs back with the call beyond the fields named here."""
 
 
 class ToolCallArgsDelta(BaseEvent, frozen=True, gc=False):
-    """More of the arguments, as written; never empty."""
+    """More of the arguments as the model writes them, never empty."""
 
     part: int
+    """Number of the part, counted through the whole run."""
     text: str
 
 
 class ToolCallFinished(BaseEvent, frozen=True, kw_only=True):
-    """The arguments are whole: parsed, and as written. `args` of a text call is the text."""
+    """The arguments of a call are complete."""
 
     part: int
+    """Number of the part, counted through the whole run."""
     call_id: str
+    """Id of the call, unique in its turn."""
     name: str
     args: Any
+    """The parsed arguments; for a text call, the text."""
     raw: str
+    """The arguments as the model wrote them."""
 
 
 class ToolCallMalformed(BaseEvent, frozen=True, kw_only=True, gc=False):
-    """The arguments never became what they should be. Never run, never `{}`."""
+    """The arguments of a call are not valid. Such a call is never run."""
 
     part: int
+    """Number of the part, counted through the whole run."""
     call_id: str
+    """Id of the call, unique in its turn."""
     name: str
     raw: str
+    """The arguments as the model wrote them."""
     error: str
+    """Why the arguments could not be read, worded for the model."""
 
 
 class ToolActivity(BaseEvent, frozen=True, kw_only=True):
-    """What a provider-run tool is doing (searching, completed, failed …)."""
+    """A tool that the provider runs has reported its status."""
 
     part: int
+    """Number of the part, counted through the whole run."""
     call_id: str
+    """Id of the call, unique in its turn."""
     status: str
+    """The provider's own word, such as `searching`, `completed` or `failed`."""
     detail: Any = None
 
 
 class ToolOutput(_PartStarted, frozen=True, kw_only=True):
-    """The result of a provider-run tool: a part like any other."""
+    """The result of a tool that the provider ran, as a part of its own."""
 
     call_id: str
+    """Id of the call, unique in its turn."""
     content: tuple[Content, ...]
     is_error: bool = False
     provider_data: JSONObject | None = None
+    """What the provider needs back with the result beyond the fields named here."""
 
 
 class MediaProduced(_PartStarted, frozen=True, kw_only=True, gc=False):
-    """An image, sound or film: base64 `data`, or a `url`."""
+    """An image, audio or video: base64 `data`, or a `url`."""
 
     media_type: str
     data: str | None = None
@@ -168,56 +204,71 @@ class MediaProduced(_PartStarted, frozen=True, kw_only=True, gc=False):
 
 
 class OpaqueItem(_PartStarted, frozen=True, kw_only=True, gc=False):
-    """What we do not interpret, but show as such and replay as it came."""
+    """An item that Headrace does not interpret. It is shown as such and sent back unchanged."""
 
     kind: str
+    """The provider's name for this kind of item."""
     data: str
-    """The item's JSON, exactly as written."""
+    """The JSON of the item, exactly as it came."""
 
 
 class PartSealed(BaseEvent, frozen=True, gc=False):
-    """Replay material that comes late, or belongs to a text, call or opaque part."""
+    """A signature or encrypted content of a part, to be sent back with it."""
 
     part: int
+    """Number of the part, counted through the whole run."""
     kind: SealKind
     value: str
 
 
 class CitationAdded(BaseEvent, frozen=True, kw_only=True):
-    """A source. `part` is None for a list that belongs to the whole response; `start`
-    and `end` count characters of the part's text."""
+    """A source that the answer cites."""
 
     part: int | None = None
+    """Number of the part, or None if the source belongs to the whole response."""
     source: str | None = None
+    """Kind of source, such as `url`."""
     ref: str | None = None
+    """Address or id of the source."""
     title: str | None = None
     quote: str | None = None
+    """The cited words."""
     start: int | None = None
+    """Where the cited passage begins, in characters of the part's text."""
     end: int | None = None
+    """Where the cited passage ends."""
     raw: Any = None
+    """The citation as the provider sent it."""
 
 
 class TurnFinished(BaseEvent, frozen=True, kw_only=True):
-    """Terminal: the provider ended the turn."""
+    """The provider ended the turn. This is a terminal event."""
 
     reason: FinishReason
     raw_reason: str | None = None
+    """The provider's own word for the reason."""
     usage: Usage = Usage()
     service_tier: str | None = None
     skipped_frames: int = 0
+    """Number of frames that could not be read."""
     provider_data: JSONObject = {}
+    """What else the provider reported about the response."""
 
 
 class TurnFailed(BaseEvent, frozen=True, kw_only=True, gc=False):
-    """Terminal: the turn broke. What came before it stands."""
+    """The turn failed. This is a terminal event; the events before it remain valid."""
 
     category: ErrorCategory
     message: str
     code: str | None = None
+    """The provider's own code."""
     retryable: bool = False
+    """Whether the same request may work next time."""
     retry_after_s: float | None = None
+    """How long the provider asks to wait."""
     usage: Usage = Usage()
     skipped_frames: int = 0
+    """Number of frames that could not be read."""
 
 
 DeltaEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallArgsDelta

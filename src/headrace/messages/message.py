@@ -13,14 +13,15 @@ from headrace.usage import Usage
 
 
 class Seal(msgspec.Struct, frozen=True, gc=False):
-    """Replay material of a part."""
+    """A signature or encrypted content of a part."""
 
     kind: SealKind
     value: str
+    """The signature or the encrypted content, to be sent back to the provider."""
 
 
 class Citation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A source, with the place in the part's text where it is told."""
+    """A source, with the range of the part's text that cites it."""
 
     source: str | None = None
     ref: str | None = None
@@ -32,7 +33,7 @@ class Citation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Activity(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a provider-run tool said that it was doing, and when."""
+    """A status that a tool of the provider reported, and when."""
 
     at_ms: int
     status: str
@@ -40,15 +41,20 @@ class Activity(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The numbers of a part and the times of its start and end; `ended_ms` is None
-    while it is open."""
+    """The numbers of a part, and when it started and ended."""
 
     part: int
+    """Number of the part, counted through the whole run."""
     output: int
+    """The provider's number of the output that the part belongs to."""
     item: int
+    """Number of the provider item. Parts of one item share it."""
     item_id: str | None = None
+    """The provider's id of the item."""
     started_ms: int
+    """When the part started."""
     ended_ms: int | None = None
+    """When the part ended, or None while it is open."""
 
 
 class TextPart(_Part, frozen=True, kw_only=True, tag="text"):
@@ -59,17 +65,20 @@ class TextPart(_Part, frozen=True, kw_only=True, tag="text"):
     is_refusal: bool = False
     citations: tuple[Citation, ...] = ()
     seals: tuple[Seal, ...] = ()
+    """Signatures and encrypted content, to be sent back to the provider."""
 
 
 class ReasoningPart(_Part, frozen=True, kw_only=True, tag="reasoning"):
-    """Reasoning that can be read; sealed where the provider signed or encrypted it."""
+    """Readable reasoning."""
 
     text: str
     kind: ReasoningKind = "raw"
     summary_index: int | None = None
     seals: tuple[Seal, ...] = ()
+    """Signatures and encrypted content, to be sent back to the provider."""
     citations: tuple[Citation, ...] = ()
     provider_data: JSONObject | None = None
+    """What the provider needs back beyond the fields named here."""
 
     @property
     def signature(self) -> str | None:
@@ -79,27 +88,34 @@ class ReasoningPart(_Part, frozen=True, kw_only=True, tag="reasoning"):
 
 
 class RedactedPart(_Part, frozen=True, kw_only=True, tag="redacted"):
-    """Reasoning that only the provider can read."""
+    """Encrypted reasoning, which only the provider can read."""
 
     data: str
     seals: tuple[Seal, ...] = ()
+    """Signatures and encrypted content, to be sent back to the provider."""
     provider_data: JSONObject | None = None
+    """What the provider needs back beyond the fields named here."""
 
 
 class CallPart(_Part, frozen=True, kw_only=True, tag="call"):
-    """A tool call. `raw` is what the model wrote; `args` is None until it is whole, and
-    for ever where `error` says that it is malformed."""
+    """A tool call."""
 
     call_id: str
+    """Id of the call, unique in its turn."""
     name: str
     executor: Executor = "client"
     input: CallInput = "json"
     raw: str = ""
+    """The arguments as the model wrote them."""
     args: Any = None
+    """The parsed arguments, or None while they are incomplete and if they are malformed."""
     error: str | None = None
+    """Why the arguments are malformed, if they are."""
     activities: tuple[Activity, ...] = ()
     seals: tuple[Seal, ...] = ()
+    """Signatures and encrypted content, to be sent back to the provider."""
     provider_data: JSONObject | None = None
+    """What the provider needs back beyond the fields named here."""
 
     @property
     def is_runnable(self) -> bool:
@@ -108,30 +124,36 @@ class CallPart(_Part, frozen=True, kw_only=True, tag="call"):
 
 
 class OutputPart(_Part, frozen=True, kw_only=True, tag="output"):
-    """What a provider-run tool gave back."""
+    """The result of a tool that the provider ran."""
 
     call_id: str
+    """Id of the call, unique in its turn."""
     content: tuple[Content, ...]
     is_error: bool = False
     seals: tuple[Seal, ...] = ()
+    """Signatures and encrypted content, to be sent back to the provider."""
     provider_data: JSONObject | None = None
+    """What the provider needs back beyond the fields named here."""
 
 
 class MediaPart(_Part, frozen=True, kw_only=True, tag="media"):
-    """An image, sound or film."""
+    """An image, audio or video."""
 
     media_type: str
     data: str | None = None
     url: str | None = None
     seals: tuple[Seal, ...] = ()
+    """Signatures and encrypted content, to be sent back to the provider."""
 
 
 class OpaquePart(_Part, frozen=True, kw_only=True, tag="opaque"):
-    """An item that we do not interpret: its kind, and its JSON as written."""
+    """An item that Headrace does not interpret."""
 
     kind: str
     data: str
+    """The JSON of the item, exactly as it came."""
     seals: tuple[Seal, ...] = ()
+    """Signatures and encrypted content, to be sent back to the provider."""
 
 
 Part: TypeAlias = (
@@ -140,28 +162,33 @@ Part: TypeAlias = (
 
 
 class CallResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer to a call of ours."""
+    """The result of a client tool call."""
 
     call_id: str
+    """Id of the call, unique in its turn."""
     content: tuple[Content, ...]
     kind: str | None = None
     is_error: bool = False
     started_ms: int | None = None
+    """When the tool started."""
     ended_ms: int | None = None
+    """When the tool ended."""
 
 
 class OutputEnd(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One output of a turn: who spoke, and how it ended."""
+    """One output of a turn: its role, and how it ended."""
 
     output: int
+    """The provider's number of the output."""
     role: str = "assistant"
     finish: FinishReason | None = None
     raw_reason: str | None = None
+    """The provider's own word for the reason."""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One provider turn: its parts in the order in which they began, and the results
-    of the calls that it asked for."""
+    """One provider turn: its parts in the order in which they started, and the results of its
+    calls."""
 
     step: int = 0
     provider: str | None = None
@@ -178,9 +205,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     usage: Usage = Usage()
     service_tier: str | None = None
     skipped_frames: int = 0
+    """Number of frames that could not be read."""
     provider_data: JSONObject = {}
+    """What else the provider reported about the response."""
     nudge: str | None = None
-    """What the model was told after it, as if the user had said it."""
+    """A text that was sent to the model after this turn as a user message."""
 
     @property
     def text(self) -> str:
@@ -199,15 +228,16 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One message of a conversation. An assistant's is a list of turns, with one finish
-    or one error; anybody else's has `content` instead."""
+    """One message of a conversation: an assistant message has `turns`, any other has `content`."""
 
     role: Literal["assistant", "user", "system", "developer"]
     run_id: str | None = None
     created_at_ms: int = 0
     effort: str | None = None
     content: tuple[Content, ...] = ()
+    """What a user, system or developer message says."""
     turns: tuple[Turn, ...] = ()
+    """The provider turns of an assistant message."""
     finish: FinishReason | None = None
     error: ErrorInfo | None = None
     usage: Usage = Usage()

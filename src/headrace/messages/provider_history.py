@@ -31,14 +31,14 @@ NOT_RUN = "The call was not run: the run ended before it."
 
 
 class PromptEntry(msgspec.Struct, frozen=True):
-    """What somebody other than the model said."""
+    """A message that is not from the model."""
 
     role: str
     content: tuple[Content, ...]
 
 
 class AssistantEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model said in one turn, and who it was: seals are good only there."""
+    """The parts of one turn of the model, and which model it was. Seals are valid only there."""
 
     parts: tuple[Part, ...]
     provider: str | None = None
@@ -48,7 +48,7 @@ class AssistantEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolResultsEntry(msgspec.Struct, frozen=True):
-    """The answers to all our calls of the reply before, in the order of the calls."""
+    """The results of all client calls of the entry before, in the order of the calls."""
 
     results: tuple[CallResult, ...]
 

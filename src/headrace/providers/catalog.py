@@ -20,6 +20,7 @@ _ROWS: tuple[Provider, ...] = (
         path="/responses",
         key_variables=("OPENAI_API_KEY",),
         base_url_variable="OPENAI_BASE_URL",
+        verified="recorded",
         source="https://platform.openai.com/docs/api-reference/responses",
     ),
     Provider(
@@ -33,6 +34,7 @@ _ROWS: tuple[Provider, ...] = (
         request_quirks=ChatRequestQuirks(
             max_tokens_field="max_completion_tokens", effort="reasoning_effort"
         ),
+        verified="recorded",
         source="https://platform.openai.com/docs/api-reference/chat",
     ),
     Provider(
@@ -44,6 +46,7 @@ _ROWS: tuple[Provider, ...] = (
         key_variables=("AZURE_OPENAI_API_KEY",),
         base_url_variable="AZURE_OPENAI_BASE_URL",
         auth="api-key",
+        verified="recorded",
         source="https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle",
     ),
     Provider(
@@ -58,6 +61,7 @@ _ROWS: tuple[Provider, ...] = (
         request_quirks=ChatRequestQuirks(
             max_tokens_field="max_completion_tokens", effort="reasoning_effort"
         ),
+        verified="recorded",
         source="https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle",
     ),
     Provider(
@@ -70,6 +74,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url_variable="ANTHROPIC_BASE_URL",
         auth="x-api-key",
         headers={"anthropic-version": "2023-06-01"},
+        verified="recorded",
         source="https://docs.anthropic.com/en/api/messages-streaming",
     ),
     Provider(
@@ -80,6 +85,7 @@ _ROWS: tuple[Provider, ...] = (
         path="/models/{model}:streamGenerateContent?alt=sse",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         auth="x-goog-api-key",
+        verified="recorded",
         source="https://ai.google.dev/api/generate-content",
     ),
     Provider(
@@ -90,6 +96,7 @@ _ROWS: tuple[Provider, ...] = (
         path="/publishers/google/models/{model}:streamGenerateContent?alt=sse",
         key_variables=("VERTEX_ACCESS_TOKEN",),
         base_url_variable="VERTEX_BASE_URL",
+        verified="recorded",
         source="https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference",
     ),
     Provider(
@@ -106,6 +113,7 @@ _ROWS: tuple[Provider, ...] = (
             efforts=("low", "high", "max"),
             has_output_schema=False,
         ),
+        verified="recorded",
         source="https://api-docs.deepseek.com/guides/thinking_mode",
     ),
     Provider(
@@ -122,6 +130,7 @@ _ROWS: tuple[Provider, ...] = (
             has_output_schema=False,
             has_seed=False,
         ),
+        verified="recorded",
         source="https://docs.z.ai/guides/capabilities/thinking-mode",
     ),
     Provider(
@@ -133,6 +142,7 @@ _ROWS: tuple[Provider, ...] = (
         key_variables=("DASHSCOPE_API_KEY",),
         base_url_variable="DASHSCOPE_BASE_URL",
         request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="enable_thinking"),
+        verified="recorded",
         source="https://www.alibabacloud.com/help/en/model-studio/deep-thinking",
     ),
     Provider(
@@ -146,6 +156,7 @@ _ROWS: tuple[Provider, ...] = (
         request_quirks=ChatRequestQuirks(
             replays="reasoning_content", blank_reasoning=" ", effort="thinking"
         ),
+        verified="recorded",
         source="https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model",
     ),
     Provider(
@@ -162,6 +173,7 @@ _ROWS: tuple[Provider, ...] = (
             asks_for_usage=False,
             has_seed=False,
         ),
+        verified="recorded",
         source="https://docs.mistral.ai/capabilities/reasoning",
     ),
     Provider(
@@ -177,6 +189,7 @@ _ROWS: tuple[Provider, ...] = (
             effort="reasoning_effort",
             efforts=("none", "low", "medium", "high"),
         ),
+        verified="recorded",
         source="https://console.groq.com/docs/reasoning",
     ),
     Provider(
@@ -187,6 +200,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("OPENROUTER_API_KEY",),
         request_quirks=ChatRequestQuirks(replays="reasoning_details", effort="reasoning"),
+        verified="recorded",
         source="https://openrouter.ai/docs/use-cases/reasoning-tokens",
     ),
     Provider(
@@ -197,6 +211,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("TOGETHER_API_KEY",),
         request_quirks=ChatRequestQuirks(replays="reasoning", effort="reasoning_effort"),
+        verified="recorded",
         source="https://docs.together.ai/docs/reasoning-overview",
     ),
     Provider(
@@ -207,6 +222,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("FIREWORKS_API_KEY",),
         request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
+        verified="documented",
         source="https://docs.fireworks.ai/guides/reasoning",
     ),
     Provider(
@@ -222,6 +238,7 @@ _ROWS: tuple[Provider, ...] = (
             effort="reasoning_effort",
             efforts=("none", "low", "medium", "high"),
         ),
+        verified="documented",
         source="https://inference-docs.cerebras.ai/capabilities/reasoning",
     ),
     Provider(
@@ -237,6 +254,7 @@ _ROWS: tuple[Provider, ...] = (
             asks_for_usage=False,
             has_seed=False,
         ),
+        verified="recorded",
         source="https://docs.perplexity.ai/api-reference/chat-completions-post",
     ),
     Provider(
@@ -247,6 +265,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("HF_TOKEN",),
         request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
+        verified="recorded",
         source="https://huggingface.co/docs/inference-providers/tasks/chat-completion",
     ),
     Provider(
@@ -256,6 +275,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://api.x.ai/v1",
         path="/responses",
         key_variables=("XAI_API_KEY",),
+        verified="recorded",
         source="https://docs.x.ai/docs/guides/responses-api",
     ),
     Provider(
@@ -266,6 +286,7 @@ _ROWS: tuple[Provider, ...] = (
         path=_CHAT,
         key_variables=("XAI_API_KEY",),
         request_quirks=ChatRequestQuirks(effort="reasoning_effort", efforts=("low", "high")),
+        verified="recorded",
         source="https://docs.x.ai/docs/guides/reasoning",
     ),
     Provider(
@@ -277,6 +298,7 @@ _ROWS: tuple[Provider, ...] = (
         framing="grpc",
         transport="grpc",
         key_variables=("XAI_API_KEY",),
+        verified="documented",
         source="https://github.com/xai-org/xai-proto",
     ),
     Provider(
@@ -289,6 +311,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url_variable="OLLAMA_HOST",
         default_port=11434,
         auth="none",
+        verified="recorded",
         source="https://docs.ollama.com/api/chat",
     ),
     Provider(
@@ -300,6 +323,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url_variable="LMSTUDIO_BASE_URL",
         auth="none",
         request_quirks=ChatRequestQuirks(replays="reasoning_content"),
+        verified="documented",
         source="https://lmstudio.ai/docs/developer/openai-compat",
     ),
     Provider(
@@ -311,6 +335,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url_variable="VLLM_BASE_URL",
         auth="none",
         request_quirks=ChatRequestQuirks(replays="reasoning", effort="chat_template_kwargs"),
+        verified="recorded",
         source="https://docs.vllm.ai/en/latest/features/reasoning_outputs.html",
     ),
     Provider(
@@ -324,6 +349,7 @@ _ROWS: tuple[Provider, ...] = (
         request_quirks=ChatRequestQuirks(
             replays="reasoning_content", effort="chat_template_kwargs"
         ),
+        verified="recorded",
         source="https://github.com/ggml-org/llama.cpp/tree/master/tools/server",
     ),
     Provider(
@@ -336,6 +362,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url_variable="COMPATIBLE_BASE_URL",
         quirks=ChatQuirks(),
         request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
+        verified="recorded",
         source="https://platform.openai.com/docs/api-reference/chat",
     ),
     Provider(
@@ -347,6 +374,7 @@ _ROWS: tuple[Provider, ...] = (
         transport="rehearsal",
         auth="none",
         request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
+        verified="documented",
         source="https://platform.openai.com/docs/api-reference/chat",
     ),
 )

@@ -14,31 +14,41 @@ Auth: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "n
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """Address and key are data, field names and words are data; only a grammar is code."""
+    """One row of the catalog: everything that is known about a provider, as data."""
 
     name: str
+    """Name before the colon of a model string."""
     title: str
+    """Display name."""
     dialect: str
+    """Dialect of its requests and streams."""
     base_url: str | None
-    """None: the user must give it (`base_url=`, or `base_url_variable`)."""
+    """Base address, or None if the user must give it (`base_url=`, or `base_url_variable`)."""
     path: str
-    """Joined to the base; `{model}` is replaced."""
+    """Path that is joined to the base address. `{model}` is replaced."""
     framing: str = "sse"
+    """Framing of its streams."""
     transport: Literal["http", "grpc", "rehearsal"] = "http"
-    """How it is reached. gRPC needs the extra `xai`; a rehearsal is played on the spot."""
+    """How the provider is reached. gRPC needs the extra `xai`; a rehearsal runs in process."""
     key_variables: tuple[str, ...] = ()
-    """Environment variables that may hold the key, in order; none: no key is needed."""
+    """Environment variables that may hold the key, in order; empty if no key is needed."""
     base_url_variable: str | None = None
+    """Environment variable that may hold another base address."""
     default_port: int | None = None
-    """For a server whose address is often given as a host alone."""
+    """Port of a server whose address is often given as a host alone."""
     auth: Auth = "bearer"
+    """Where the key goes: a bearer token, a header of that name, or nowhere."""
     headers: dict[str, str] = {}
+    """Headers that it needs besides the key."""
     quirks: ChatQuirks = DEFAULT_QUIRKS
-    """How its chat streams differ; other grammars have no quirks."""
+    """How its chat streams differ. Other dialects have no quirks."""
     request_quirks: ChatRequestQuirks = DEFAULT_REQUEST_QUIRKS
     """How its chat requests differ."""
+    verified: Literal["recorded", "documented", "assumed"] = "assumed"
+    """Evidence for these facts: a recorded stream of this provider that decodes exactly, the
+    provider's own documentation, or neither."""
     source: str = ""
-    """Where these facts are from."""
+    """Where these facts come from."""
 
     @property
     def is_rehearsal(self) -> bool:

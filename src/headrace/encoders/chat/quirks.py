@@ -31,25 +31,26 @@ class ChatRequestQuirks(msgspec.Struct, frozen=True, kw_only=True):
     """How a provider wants its chat requests."""
 
     max_tokens_field: Literal["max_completion_tokens", "max_tokens"] = "max_tokens"
-    """OpenAI's reasoning models take only the first; many others know only the second."""
+    """OpenAI's reasoning models accept only the first; many providers know only the second."""
     asks_for_usage: bool = True
-    """Whether `stream_options.include_usage` is understood; some refuse the field."""
+    """Whether `stream_options.include_usage` is sent; some providers reject the field."""
     replays: ReplayField | None = None
-    """Where reasoning goes back; None where it is not wanted."""
+    """The field in which reasoning is sent back, or None if it is not wanted."""
     blank_reasoning: str | None = None
-    """What stands for reasoning that is not there, in a message with calls: some refuse a
-    call without any. DeepSeek takes an empty text, Moonshot wants a blank."""
+    """Placeholder for missing reasoning in a message with calls: some providers reject a call
+    without reasoning. DeepSeek accepts an empty text, Moonshot needs a blank."""
     effort: EffortField | None = None
-    """The knob that the effort turns; None where there is none. `thinking_effort` is a
-    switch and a word beside it."""
+    """The field that sets the effort, or None if there is none. `thinking_effort` is a switch
+    together with a word."""
     efforts: tuple[Effort, ...] = EFFORTS
-    """The words that the knob knows, in order; any other effort is the next lower one."""
+    """The efforts that the provider knows, in order. Others become the next lower one."""
     has_output_schema: bool = True
     """Whether `response_format` of type `json_schema` is understood."""
     has_seed: bool = True
+    """Whether `seed` is understood."""
     call_id_pattern: str = r"[A-Za-z0-9_-]{1,40}"
-    """What the id of a call from elsewhere must match. Mistral wants nine letters and
-    digits."""
+    """Pattern that the id of a call made by another provider must match. Mistral wants nine letters
+    and digits."""
 
 
 DEFAULT_REQUEST_QUIRKS = ChatRequestQuirks()

@@ -28,6 +28,7 @@ def _facts(provider: Provider) -> dict[str, object]:
         "dialect": provider.dialect,
         "base_url": provider.base_url,
         "key_variables": provider.key_variables,
+        "verified": provider.verified,
         "has_key": find_key(provider, os.environ) is not None,
     }
 

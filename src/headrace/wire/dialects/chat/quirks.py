@@ -56,15 +56,15 @@ ERROR_WORDS: dict[str, ErrorCategory] = {
 
 
 class ChatQuirks(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of facts about a provider's chat streams."""
+    """How the chat streams of one provider differ from those of OpenAI."""
 
     think_tags: tuple[tuple[str, str], ...] = TAGS
-    """The tags of reasoning that comes at the beginning of the text; none: it has no tags."""
+    """Pairs of tags that enclose reasoning at the start of the text; empty if there are none."""
     starts_inside_thinking: bool = False
-    """The prompt template has already opened the first tag: the text begins as reasoning
-    and only the closing tag comes."""
+    """Whether the prompt template has already opened the first tag: the text then begins as
+    reasoning, and only the closing tag comes."""
     keeps_logprobs: bool = False
-    """Collect the log-probabilities in `provider_data`; they are many."""
+    """Whether to collect log probabilities in `provider_data`. They are large."""
 
 
 DEFAULT_QUIRKS = ChatQuirks()
