@@ -14,7 +14,7 @@ from docs.outline import default, field_docs, field_types, function, struct, tab
 from docs.refusal import MEANINGS, Refusal, refusals
 from headrace.cli.commands.serve import command as serve
 from headrace.cli.parser import build_parser
-from headrace.recording.exchange_recorder import TapeLimits
+from headrace.recording.exchange_recorder import RecordingLimits
 from headrace.server import create_app
 from headrace.server.agent_config import AgentFile
 from headrace.server.api import (
@@ -120,10 +120,10 @@ def variables() -> str:
 
 def tape_limits() -> str:
     """What a recording keeps."""
-    docs = field_docs(TapeLimits)
+    docs = field_docs(RecordingLimits)
     rows = [
         (f"`{field.name}`", _amount(field.name, field.default), docs[field.name])
-        for field in msgspec.structs.fields(TapeLimits)
+        for field in msgspec.structs.fields(RecordingLimits)
     ]
     return table(("limit", "value", "bounds"), rows)
 

@@ -19,7 +19,7 @@ from headrace.projections.ux.frame import MessageFinal, MessageStarted, TextPiec
 from headrace.projections.ux.segment import MessageEvent
 from headrace.server.storage.data_folder import FolderHeld
 from headrace.testing import run_virtual
-from headrace.transport.stream_error import broken
+from headrace.transport.stream_error import stream_broken
 
 _EVENT = MessageEvent(id="m", role="assistant", run_id=None, created_at=0, segments=(), usage=None)
 _FRAMES: list[UXFrame] = [
@@ -66,7 +66,7 @@ class _Breaking:
         for piece in self._batches.pop(0):
             yield piece
         if self._batches:
-            raise broken("network", "it broke")
+            raise stream_broken("network", "it broke")
 
 
 async def _nothing() -> None:

@@ -20,7 +20,7 @@ from headrace.rehearsal.script import ScriptedTurn, call, redacted, say, think, 
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.tools import ToolContext
 from headrace.transport.retry import NEVER
-from headrace.transport.stream_error import broken
+from headrace.transport.stream_error import stream_broken
 from headrace.transport.transport import HTTPCall
 from headrace.turn.model import model_for
 from tests.grammar import check_grammar
@@ -125,7 +125,7 @@ class _CutStream:
             self._owner.reads -= 1
             if self._owner.reads < 0:
                 await self._inner.aclose()
-                raise broken("network", "the connection broke")
+                raise stream_broken("network", "the connection broke")
             yield read
 
     async def aclose(self) -> None:

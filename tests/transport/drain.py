@@ -25,7 +25,7 @@ async def drained(stream):
         while read := await anext(stream, None):
             reads.append(read)
     except StreamBroken as broken:
-        return reads, broken.failure
+        return reads, broken.error
     finally:
         await stream.aclose()
     return reads, None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from headrace.errors import UsageError
-from headrace.recording.exchange_recorder import Shelf, Tape
+from headrace.recording.exchange_recorder import ExchangeRecorder, RecordingFolder
 from headrace.recording.file import load_recording
 from headrace.recording.proxy import Proxy
 from tests.transport.upstream import (
@@ -33,17 +33,17 @@ class Recorder(NamedTuple):
     """A proxy that runs, and what it said."""
 
     port: int
-    tapes: list[Tape]
+    tapes: list[ExchangeRecorder]
     complaints: list[str]
     folder: Path
 
 
 @asynccontextmanager
 async def recording(address: str, folder: Path) -> AsyncIterator[Recorder]:
-    tapes: list[Tape] = []
+    tapes: list[ExchangeRecorder] = []
     complaints: list[str] = []
-    shelf = Shelf(folder, hide=lambda value: value)
-    proxy = Proxy(address, shelf, told=tapes.append, complained=complaints.append)
+    shelf = RecordingFolder(folder, hide=lambda value: value)
+    proxy = Proxy(address, shelf, on_exchange=tapes.append, on_refused=complaints.append)
     port = await proxy.start()
     try:
         yield Recorder(port, tapes, complaints, folder)
@@ -309,9 +309,9 @@ def test_a_port_that_is_taken_or_none_is_said(tmp_path: Path) -> None:
             for port in (recorder.port, 70_000):
                 other = Proxy(
                     "http://127.0.0.1:1",
-                    Shelf(tmp_path, hide=lambda value: value),
-                    told=lambda tape: None,
-                    complained=lambda message: None,
+                    RecordingFolder(tmp_path, hide=lambda value: value),
+                    on_exchange=lambda tape: None,
+                    on_refused=lambda message: None,
                 )
                 with pytest.raises(UsageError, match="cannot listen on 127"):
                     await other.start(port)

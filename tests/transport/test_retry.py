@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.errors import RequestFailed
-from headrace.transport import NEVER, RetryPolicy, retried
+from headrace.transport import NEVER, RetryPolicy, retry
 from headrace.transport.http import HTTPTransport
 from tests.transport.upstream import END, answering, call_to, chunked, head, upstream, whole
 
@@ -38,7 +38,7 @@ def waits(*failures, chance=0.0, **policy):
 
     result: Any
     try:
-        trying = retried(attempt, RetryPolicy(**policy), sleep=sleep, chance=lambda: chance)
+        trying = retry(attempt, RetryPolicy(**policy), sleep=sleep, chance=lambda: chance)
         result = asyncio.run(trying)
     except RequestFailed as failed:
         result = failed
@@ -95,7 +95,7 @@ def test_a_real_server_is_asked_again_with_the_same_body():
         async with upstream(answering(busy), answering(b""), answering(good)) as server:
             async with HTTPTransport() as transport:
                 call = call_to(server.url)
-                stream = await retried(lambda: transport.open(call), sleep=sleep)
+                stream = await retry(lambda: transport.open(call), sleep=sleep)
                 assert [read async for read in stream] == [b"x"]
             return [peer.request.partition(b"\r\n\r\n")[2] for peer in server.peers]
 

@@ -36,7 +36,7 @@ OPTION_ENDINGS = ("Limits", "Timeouts", "Policy", "Options", "Settings", "Quirks
 ELSEWHERE = {
     "ChatQuirks": "topics/dialects.md",
     "WireLimits": "topics/limits.md",
-    "TapeLimits": "howto/report-a-broken-stream.md",
+    "RecordingLimits": "howto/report-a-broken-stream.md",
 }
 
 

@@ -9,7 +9,7 @@ import aiohttp
 
 from headrace.client.connection import NO_HEADERS, Reply
 from headrace.errors import RequestFailed
-from headrace.transport.stream_error import StreamBroken, broken, reason_of
+from headrace.transport.stream_error import StreamBroken, reason_of, stream_broken
 
 _CONNECT_S = 10.0
 # A server says something every 15 seconds, if only that it is there.
@@ -67,7 +67,7 @@ async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         async for piece in response.content.iter_any():
             yield piece
     except (aiohttp.ClientError, OSError) as error:
-        gone = broken("network", f"the connection to the server broke: {reason_of(error)}")
+        gone = stream_broken("network", f"the connection to the server broke: {reason_of(error)}")
     if gone is not None:
         raise gone
 

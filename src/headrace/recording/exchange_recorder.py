@@ -1,5 +1,7 @@
-"""Tapes: what passes through a proxy, written down for `headrace decode` and `replay` to read.
-Keys never reach the disk, not even half of one that came in two reads."""
+"""Writes the exchanges of a proxy to files that `headrace decode` and `headrace replay` can read.
+
+Keys never reach the disk, not even half of one that arrived in two reads.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,17 @@ import msgspec
 
 from headrace.errors import UsageError
 from headrace.recording.masked_file import MaskedFile
-from headrace.transport.call_secrets import HIDDEN, Secrets, address_of, shown_headers, told_body
+from headrace.secrets.known import HIDDEN
+from headrace.transport.call_secrets import address_of, recordable_body, secrets_of, shown_headers
 from headrace.transport.decompression import ENCODINGS, Inflation
 from headrace.transport.stream_error import StreamBroken
 from headrace.transport.transport import HTTPCall
 
 Hide = Callable[[Any], Any]
-"""Takes what looks like a key out of a JSON value."""
+"""Removes what looks like a key from a JSON value."""
 
 _WHOLE = "whole"
-# They say nothing about who asks; what they hold is a word of many an answer.
+# These headers do not identify the caller, and their values are common words.
 _HARMLESS = frozenset(
     "host connection keep-alive transfer-encoding te trailer upgrade expect content-length"
     " content-encoding accept-language cache-control pragma origin referer priority".split()
@@ -45,31 +48,31 @@ _NUMBERED = re.compile(r"(\d{3,9})-")
 _NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-class TapeLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is written down. What passes these goes through all the same."""
+class RecordingLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is recorded. Traffic beyond these limits still passes through."""
 
-    max_tapes: int = 1_000
-    """Answers in one recording."""
-    max_answer_bytes: int = 64 * 1024 * 1024
-    """Of one answer."""
+    max_exchanges: int = 1_000
+    """Number of responses in one recording."""
+    max_response_bytes: int = 64 * 1024 * 1024
+    """Bytes of one response."""
     max_reads: int = 1_000_000
-    """Of one answer."""
+    """Reads of one response."""
     max_request_bytes: int = 16 * 1024 * 1024
-    """Of the body of one request."""
+    """Bytes of one request body."""
 
 
-DEFAULT_TAPE_LIMITS = TapeLimits()
+DEFAULT_TAPE_LIMITS = RecordingLimits()
 
 
-class Shelf:
-    """A folder of numbered tapes. Nothing that is there is written over."""
+class RecordingFolder:
+    """A folder of numbered recordings. Existing files are never overwritten."""
 
     def __init__(
         self,
         folder: Path,
         *,
         hide: Hide,
-        limits: TapeLimits = DEFAULT_TAPE_LIMITS,
+        limits: RecordingLimits = DEFAULT_TAPE_LIMITS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         try:
@@ -86,7 +89,7 @@ class Shelf:
         self._last = max(taken, default=0)
 
     def open(self, name: str, ending: str) -> tuple[Path, BinaryIO]:
-        """The next file."""
+        """Create the next file."""
         self._last += 1
         path = self.folder / f"{self._last:03}-{name}{ending}"
         out = path.open("xb")
@@ -94,12 +97,14 @@ class Shelf:
         return path, out
 
 
-class Tape:
-    """One request and its answer. `feed` the reads as they come, then `close`. Nothing that
-    goes wrong with the writing raises: what passes must pass."""
+class ExchangeRecorder:
+    """Records one request and its response. `feed()` the reads as they arrive, then `close()`.
+
+    Errors of writing are never raised, so that the traffic passes anyway.
+    """
 
     def __init__(
-        self, shelf: Shelf, method: str, url: str, headers: Sequence[tuple[str, str]]
+        self, shelf: RecordingFolder, method: str, url: str, headers: Sequence[tuple[str, str]]
     ) -> None:
         self.method = method
         self.path = str(shelf.hide(urlsplit(url).path))
@@ -113,7 +118,7 @@ class Tape:
         self._shelf = shelf
         self._url = url
         self._call = _call(url, headers)
-        self._secrets = Secrets(self._call)
+        self._secrets = secrets_of(self._call)
         self._body = bytearray()
         self._body_bytes = 0
         self._answer: dict[str, str] = {}
@@ -124,25 +129,25 @@ class Tape:
 
     @property
     def took_s(self) -> float:
-        """From the request to the last read."""
+        """Time from the request to the last read."""
         return self._last_s - self._started_s
 
     def ask(self, data: bytes) -> None:
-        """More of the request's body."""
+        """Add a piece of the request body."""
         self._body_bytes += len(data)
         if self._body_bytes <= self._shelf.limits.max_request_bytes:
             self._body += data
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        """The answer begins."""
+        """Start the response."""
         self.status = status
         self._answer = {name.lower(): value for name, value in headers.items()}
         encoding = self._answer.get("content-encoding", "").strip().lower()
         if encoding in ENCODINGS:
-            self._inflation = Inflation(encoding, self._shelf.limits.max_answer_bytes)
+            self._inflation = Inflation(encoding, self._shelf.limits.max_response_bytes)
 
     def feed(self, data: bytes) -> None:
-        """One read of the answer."""
+        """Add one read of the response."""
         self._last_s = self._shelf.clock()
         self.reads += 1
         self.bytes += len(data)
@@ -153,10 +158,10 @@ class Tape:
         except StreamBroken as error:
             self._trouble = str(error)
         except OSError as error:
-            self._trouble = _unwritten(error)
+            self._trouble = _describe_error(error)
 
     def close(self, ended: str = _WHOLE) -> None:
-        """The exchange is over, however it ended; a second time is nothing."""
+        """End the exchange, however it ended. A second call does nothing."""
         if self.ended:
             return
         self.ended = self._trouble or self._end(ended)
@@ -166,13 +171,13 @@ class Tape:
             self._file.close()
             self._file.tell(self._request())
         except OSError as error:
-            self.ended = _unwritten(error)
+            self.ended = _describe_error(error)
 
     def _plain(self, data: bytes) -> bytes:
         return data if self._inflation is None else b"".join(self._inflation.feed(data))
 
     def _end(self, ended: str) -> str:
-        """What looks whole from outside may be cut inside its compression."""
+        """Return how the response ended; it may be truncated inside its compression."""
         if self._inflation is None or ended != _WHOLE:
             return ended
         try:
@@ -185,25 +190,25 @@ class Tape:
         self._trouble = self._full(len(data))
         if self._trouble:
             return
-        file = self._file or self._opened(data)
+        file = self._file or self._open_file(data)
         file.feed(data, self._last_s)
 
     def _full(self, size: int) -> str:
-        """What keeps more from being written, if something does."""
+        """Return the name of the limit that prevents more writing, or None."""
         limits, file = self._shelf.limits, self._file
-        if (file.bytes if file else 0) + size > limits.max_answer_bytes:
-            return f"cut at max_answer_bytes={limits.max_answer_bytes}"
+        if (file.bytes if file else 0) + size > limits.max_response_bytes:
+            return f"cut at max_response_bytes={limits.max_response_bytes}"
         if (file.reads if file else 0) >= limits.max_reads:
             return f"cut at max_reads={limits.max_reads}"
-        if file is None and len(self._shelf.names) >= limits.max_tapes:
-            return f"not kept: there are max_tapes={limits.max_tapes} of them"
+        if file is None and len(self._shelf.names) >= limits.max_exchanges:
+            return f"not kept: there are max_exchanges={limits.max_exchanges} of them"
         return ""
 
-    def _opened(self, start: bytes) -> MaskedFile:
+    def _open_file(self, start: bytes) -> MaskedFile:
         path, out = self._shelf.open(_name(self.path), _ending(self._answer, start))
         self.name = path.name
         file = self._file = MaskedFile(path, out, self._secrets, self._started_s)
-        # At once: whoever kills us keeps the bytes with what was asked for them.
+        # Written at once, so that a killed process leaves the bytes with their request.
         file.tell(self._request())
         return file
 
@@ -213,7 +218,7 @@ class Tape:
             "url": address_of(self._url),
             "query": _query(self._url),
             "headers": shown_headers(self._call),
-            "body": self._told_body(),
+            "body": self._recorded_body(),
             "answer": {
                 "status": self.status,
                 "headers": {n: v for n, v in self._answer.items() if n in _SHOWN_ANSWER},
@@ -222,23 +227,23 @@ class Tape:
         }
         return self._shelf.hide(told)
 
-    def _told_body(self) -> Any:
+    def _recorded_body(self) -> Any:
         if self._body_bytes != len(self._body):
             return f"{self._body_bytes} bytes, more than max_request_bytes"
-        return told_body(bytes(self._body)) if self._body else None
+        return recordable_body(bytes(self._body)) if self._body else None
 
 
-def _unwritten(error: OSError) -> str:
+def _describe_error(error: OSError) -> str:
     return f"cannot be written: {error.strerror or error}"
 
 
 def _call(url: str, headers: Sequence[tuple[str, str]]) -> HTTPCall:
-    """The call as far as it may hold secrets, or may be shown."""
+    """Return the call with everything that may be secret."""
     kept: dict[str, str] = {}
     for number, (name, value) in enumerate(headers):
         if not _is_harmless(name.lower()):
-            # Of two headers with the same name both are secrets; bytes that are no text are not
-            # looked for.
+            # Both of two headers with the same name are secrets. Bytes that are not text are
+            # ignored.
             key = f"{name} {number}" if name in kept else name
             kept[key] = value.encode("utf-8", "replace").decode()
     parts = urlsplit(url)
@@ -267,13 +272,13 @@ def _query(url: str) -> dict[str, str]:
 
 
 def _name(path: str) -> str:
-    """Of the path's last words; it names a file, so nothing else may be in it."""
+    """Build a safe file name from the last words of the path."""
     words = _NO_NAME.sub("-", path.rstrip("/").rpartition("/")[2])[-_NAME_CHARS:]
     return words.strip("-.") or "answer"
 
 
 def _ending(headers: Mapping[str, str], start: bytes) -> str:
-    """By what the bytes look like, then by what the server calls them."""
+    """Choose the file ending by the bytes, or by the media type."""
     if start.lstrip().startswith(_SSE_STARTS):
         return ".sse"
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()

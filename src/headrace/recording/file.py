@@ -17,13 +17,13 @@ _CHUNK_BYTES = 64 * 1024
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """The length of each read, and the pause before it in milliseconds where that was kept."""
+    """The length of each read and, if known, the pause before it in milliseconds."""
 
     lens: list[Annotated[int, msgspec.Meta(ge=0)]]
     ms: list[Annotated[float, msgspec.Meta(ge=0)]] | None = None
 
     def cut(self, data: bytes) -> Iterator[bytes]:
-        """The reads; what the lengths do not cover comes last, in chunks."""
+        """Return the reads. Bytes beyond the lengths follow in chunks."""
         start = 0
         for length in self.lens:
             yield data[start : start + length]
@@ -33,8 +33,8 @@ class Recording(msgspec.Struct, frozen=True):
 
 
 def load_recording(path: Path) -> Recording:
-    """The reads of the stream in `path`; without a list of them it has none of its own.
-    Raises `UsageError` where the list cannot be read."""
+    """Load the reads of the stream in `path`; without a list there are none. Raises `UsageError` if
+    the list cannot be read."""
     file = path.with_name(path.name + READS_ENDING)
     if not file.exists():
         return Recording([])

@@ -1,5 +1,7 @@
-"""A recording while it grows: bytes without the keys that they quote, their reads, and what was
-asked. At no moment is half of a key on the disk, whoever is killed when."""
+"""A recording while it is written: bytes without keys, the reads, and the request.
+
+Not even half a key is ever on the disk, even if the process is killed.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,17 @@ from typing import Any, BinaryIO
 import msgspec
 
 from headrace.recording.file import READS_ENDING, REQUEST_ENDING, Recording
-from headrace.transport.call_secrets import Secrets
+from headrace.secrets.known import KnownSecrets
 
 
 class MaskedFile:
-    """FILE, with FILE.chunks.json and FILE.request.json beside it. `feed` the reads as they
-    come, then `close`. What `feed` was given is on disk when it returns, but for an end that
-    could be the beginning of a key. Raises `OSError`."""
+    """Writes FILE, with FILE.chunks.json and FILE.request.json beside it.
 
-    def __init__(self, path: Path, out: BinaryIO, secrets: Secrets, since_s: float) -> None:
+    `feed()` the reads as they arrive, then `close()`. The data is on disk when `feed()` returns,
+    except for an end that may be the beginning of a key. Raises `OSError`.
+    """
+
+    def __init__(self, path: Path, out: BinaryIO, secrets: KnownSecrets, since_s: float) -> None:
         self.bytes = 0
         self._path = path
         self._out = out
@@ -26,17 +30,17 @@ class MaskedFile:
         self._lens: list[int] = []
         self._ms: list[float] = []
         self._hold_bytes = max(secrets.longest_bytes - 1, 0)
-        # The end of what came. Some of it is written, and kept to see the keys that it is in.
+        # The end of the data. It may be partly written, and is kept to detect keys that span reads.
         self._seen = b""
         self._written = 0
 
     @property
     def reads(self) -> int:
-        """How many came."""
+        """Number of reads so far."""
         return len(self._lens)
 
     def feed(self, data: bytes, now_s: float) -> None:
-        """One read, and when it came."""
+        """Write one read and its time."""
         self.bytes += len(data)
         self._lens.append(len(data))
         self._ms.append(round((now_s - self._last_s) * 1000, 3))
@@ -51,16 +55,16 @@ class MaskedFile:
         self._seen, self._written = self._seen[start:], end - start
 
     def tell(self, request: Any) -> None:
-        """Write down what was asked, in place of what was told before."""
+        """Write the request, replacing an earlier version."""
         told = msgspec.json.format(msgspec.json.encode(request), indent=2)
         self._beside(REQUEST_ENDING, self._secrets.hide(told.decode()).encode())
 
     def close(self) -> None:
-        """No more reads come; a second time is nothing."""
+        """Write the rest and the list of reads. A second call does nothing."""
         if self._out.closed:
             return
         with self._out as out:
-            out.write(self._secrets.mask_all(self._seen)[self._written :])
+            out.write(self._secrets.mask_end(self._seen)[self._written :])
         self._beside(READS_ENDING, msgspec.json.encode(Recording(self._lens, self._ms)))
 
     def _beside(self, ending: str, data: bytes) -> None:

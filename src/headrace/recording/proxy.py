@@ -1,6 +1,6 @@
-"""A proxy on loopback in front of one upstream: everything goes through as it is, and onto tape.
+"""A recording proxy on loopback in front of one upstream server.
 
-It is no proxy for anything else: the upstream is the only place that it ever asks.
+Requests pass unchanged. The upstream is the only server that is ever contacted.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from yarl import URL
 
 from headrace.address import get_host, is_loopback
 from headrace.errors import UsageError
-from headrace.recording.exchange_recorder import Shelf, Tape
-from headrace.transport.call_secrets import Secrets, address_of
-from headrace.transport.http import unread
+from headrace.recording.exchange_recorder import ExchangeRecorder, RecordingFolder
+from headrace.transport.call_secrets import address_of, secrets_of
+from headrace.transport.http import take_unread
 from headrace.transport.stream_error import reason_of
 from headrace.transport.transport import HTTPCall
 
 HOST = "127.0.0.1"
 _CONNECT_S = 10.0
-# Not 0: that would wait for ever.
+# Not 0, which would mean no timeout.
 _STOP_S = 0.05
 _MAX_LINE_BYTES = 64 * 1024
-# What two ends say to each other, and not to the ends behind them (RFC 9110, 7.6.1). What is
-# recorded must be read again, so nothing compressed is asked for.
+# Hop-by-hop headers (RFC 9110, 7.6.1). No compression is requested, so that recordings are
+# readable.
 _HOP = frozenset(
     "connection proxy-connection keep-alive proxy-authenticate proxy-authorization te trailer"
     " transfer-encoding upgrade host expect".split()
 )
 _ASKED_ANEW = _HOP | {"accept-encoding"}
-# What it logs of requests that are none may hold a key.
+# Its log lines about invalid requests may hold a key.
 _QUIET = logging.getLogger("headrace.recording.proxy")
 _QUIET.addHandler(logging.NullHandler())
 _QUIET.propagate = False
@@ -44,27 +44,29 @@ _AUTOMATIC = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 
 class Proxy:
-    """Forwards requests to the `upstream`, an address without a path. `told` hears of every
-    exchange that is over, and `complained` of those that never were one."""
+    """Forwards requests to `upstream`, an address without a path.
+
+    `on_exchange` is called after every exchange, `on_refused` for requests that were refused.
+    """
 
     def __init__(
         self,
         upstream: str,
-        shelf: Shelf,
+        shelf: RecordingFolder,
         *,
-        told: Callable[[Tape], None],
-        complained: Callable[[str], None],
+        on_exchange: Callable[[ExchangeRecorder], None],
+        on_refused: Callable[[str], None],
     ) -> None:
         self._upstream = upstream
         self._shelf = shelf
-        self._told = told
-        self._complained = complained
+        self._on_exchange = on_exchange
+        self._complained = on_refused
         self._is_closing = False
         self._runner: web.ServerRunner | None = None
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self, port: int = 0) -> int:
-        """Listen, and return the port. Raises `UsageError` where it is taken."""
+        """Listen, and return the port. Raises `UsageError` if the port is taken."""
         listener = _listening(port)
         server = web.Server(
             self._handle,
@@ -89,7 +91,7 @@ class Proxy:
         return int(listener.getsockname()[1])
 
     async def aclose(self) -> None:
-        """Let go of everything; what goes on is cut."""
+        """Stop, cutting off what is running."""
         self._is_closing = True
         if self._runner is not None:
             await self._runner.cleanup()
@@ -102,20 +104,23 @@ class Proxy:
             self._complained(refusal)
             return _problem(403, refusal)
         url = self._upstream + request.raw_path
-        tape = Tape(self._shelf, request.method, url, _written(request.raw_headers))
+        tape = ExchangeRecorder(self._shelf, request.method, url, _as_written(request.raw_headers))
         try:
-            return await self._forwarded(request, url, tape)
+            return await self._forward(request, url, tape)
         finally:
             tape.close("the recording was stopped" if self._is_closing else "the client left")
             if tape.status is not None:
-                self._told(tape)
+                self._on_exchange(tape)
 
     def _refusal(self, request: web.BaseRequest) -> str | None:
-        """Whom and what we are not there for. A page in a browser that was tricked into
-        asking us has another host's name, or says where it is from."""
+        """Return why a request is refused, or None.
+
+        A browser page that was tricked into calling the proxy has another host name, or sends an
+        Origin.
+        """
         if not request.raw_path.startswith("/"):
             return "refused a request for another server: this is a base_url, not a proxy for all"
-        # Not 0.0.0.0: a page of another site may ask that, and some browsers let it.
+        # Not 0.0.0.0: some browsers let pages of other sites use it.
         if not is_loopback(get_host(f"//{request.headers.get('Host', '')}")):
             return "refused a request for another host: ask 127.0.0.1"
         origin = request.headers.get("Origin")
@@ -125,29 +130,31 @@ class Proxy:
             return "refused a WebSocket: only requests with an answer are recorded"
         return None
 
-    async def _forwarded(
-        self, request: web.BaseRequest, url: str, tape: Tape
+    async def _forward(
+        self, request: web.BaseRequest, url: str, tape: ExchangeRecorder
     ) -> web.StreamResponse:
-        answer = await self._asked(request, url, tape)
+        answer = await self._send(request, url, tape)
         if isinstance(answer, str):
             self._complained(answer)
             return _problem(502, answer)
         async with answer:
             tape.begin(answer.status, answer.headers)
-            return await self._answered(request, answer, tape)
+            return await self._respond(request, answer, tape)
 
-    async def _asked(
-        self, request: web.BaseRequest, url: str, tape: Tape
+    async def _send(
+        self, request: web.BaseRequest, url: str, tape: ExchangeRecorder
     ) -> aiohttp.ClientResponse | str:
         assert self._session is not None
-        headers = [(n, v) for n, v in _written(request.raw_headers) if n.lower() not in _ASKED_ANEW]
+        headers = [
+            (n, v) for n, v in _as_written(request.raw_headers) if n.lower() not in _ASKED_ANEW
+        ]
         if request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0
         try:
             return await self._session.request(
                 request.method,
-                # Encoded: not a byte of it is written in another way.
+                # Already encoded, so that no byte is changed.
                 URL(url, encoded=True),
                 headers=[*headers, ("Accept-Encoding", "identity")],
                 data=_body(request, tape) if request.body_exists else None,
@@ -155,19 +162,19 @@ class Proxy:
             )
         except (aiohttp.ClientError, OSError, ValueError) as error:
             call = HTTPCall(url=url, headers=dict(request.headers), body=b"")
-            told = reason_of(error, Secrets(call).clean)
+            told = reason_of(error, secrets_of(call).clean)
             return f"{address_of(url)} cannot be reached: {told}"
 
-    async def _answered(
-        self, request: web.BaseRequest, answer: aiohttp.ClientResponse, tape: Tape
+    async def _respond(
+        self, request: web.BaseRequest, answer: aiohttp.ClientResponse, tape: ExchangeRecorder
     ) -> web.StreamResponse:
         out = web.StreamResponse(status=answer.status, reason=answer.reason)
-        for name, value in _written(answer.raw_headers):
+        for name, value in _as_written(answer.raw_headers):
             if name.lower() not in _HOP:
                 out.headers.add(name, value)
         await out.prepare(request)
         try:
-            broken = await _passed(answer, out, tape)
+            broken = await _forward_reads(answer, out, tape)
         except ConnectionResetError:
             tape.close("the client left")
             return out
@@ -175,35 +182,35 @@ class Proxy:
             await out.write_eof()
             tape.close()
         else:
-            # The client must see that it broke: an answer that is ended would look whole.
+            # The client must notice the break: a response that ends normally would look complete.
             tape.close(f"broken off: {broken}")
             if request.transport is not None:
                 request.transport.close()
         return out
 
 
-def _written(headers: RawHeaders) -> list[tuple[str, str]]:
-    """As they were written: the client would change the case of names that it knows."""
+def _as_written(headers: RawHeaders) -> list[tuple[str, str]]:
+    """Return the headers as written; the client would change the case of known names."""
     return [(name.decode("latin-1"), value.decode("utf-8", "replace")) for name, value in headers]
 
 
-async def _body(request: web.BaseRequest, tape: Tape) -> AsyncIterator[bytes]:
+async def _body(request: web.BaseRequest, tape: ExchangeRecorder) -> AsyncIterator[bytes]:
     async for read in request.content.iter_any():
         tape.ask(read)
         yield read
 
 
-async def _passed(
-    answer: aiohttp.ClientResponse, out: web.StreamResponse, tape: Tape
+async def _forward_reads(
+    answer: aiohttp.ClientResponse, out: web.StreamResponse, tape: ExchangeRecorder
 ) -> str | None:
-    """All reads; returns what broke them off, if something did."""
+    """Forward all reads. Return the error that broke them off, or None."""
     content = answer.content
     while True:
         try:
             read = await content.readany()
             broken = None
         except (aiohttp.ClientError, OSError) as error:
-            read = unread(content)
+            read = take_unread(content)
             broken = reason_of(error)
         if read:
             tape.feed(read)

@@ -1,4 +1,4 @@
-"""Recording a live stream: its raw bytes, their timing, and the request without its keys."""
+"""A transport that records the streams of another transport."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 
 from headrace.errors import UsageError
 from headrace.recording.masked_file import MaskedFile
-from headrace.transport.call_secrets import Secrets, address_of, shown_headers, told_body
+from headrace.transport.call_secrets import address_of, recordable_body, secrets_of, shown_headers
 from headrace.transport.transport import ByteStream, HTTPCall, Transport
 
 
 class RecordingTransport:
-    """Another transport whose streams are written down as they are read.
+    """Wraps a transport and records its streams while they are read.
 
-    FILE gets the bytes, FILE.chunks.json the length of each read and the milliseconds
-    before it, FILE.request.json the request. A second stream goes to FILE-2 (before the
-    ending), and so on. What came before a break is kept. No header but the harmless ones is
-    written, and where a server sends the key back, asterisks stand in its place.
+    FILE gets the bytes, FILE.chunks.json the length of each read and the milliseconds before it,
+    FILE.request.json the request. A second stream goes to FILE-2 (before the ending), and so on.
+    What arrived before a break is kept. Only harmless headers are written, and keys that a server
+    sends back are replaced by asterisks.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class RecordingTransport:
         self._streams = 0
 
     async def open(self, call: HTTPCall) -> RecordingStream:
-        """Open the stream below. A call that is refused leaves no file."""
+        """Open the wrapped stream. A refused call leaves no file."""
         if not self._file.parent.is_dir():
             raise UsageError(f"cannot record to {self._file}: there is no such folder")
         sent_s = self._clock()
@@ -46,7 +46,7 @@ class RecordingTransport:
         if self._streams > 1:
             path = path.with_stem(f"{path.stem}-{self._streams}")
         try:
-            file = MaskedFile(path, path.open("wb"), Secrets(call), sent_s)
+            file = MaskedFile(path, path.open("wb"), secrets_of(call), sent_s)
             file.tell(_request(call))
         except BaseException:
             await stream.aclose()
@@ -54,12 +54,12 @@ class RecordingTransport:
         return RecordingStream(stream, file, self._clock)
 
     async def aclose(self) -> None:
-        """Close the transport below."""
+        """Close the wrapped transport."""
         await self._inner.aclose()
 
 
 class RecordingStream:
-    """A stream that is written down while it is read."""
+    """A stream that is recorded while it is read."""
 
     def __init__(self, inner: ByteStream, file: MaskedFile, clock: Callable[[], float]) -> None:
         self.request_id = inner.request_id
@@ -76,7 +76,7 @@ class RecordingStream:
         try:
             read = await anext(self._reads)
         except BaseException:
-            # A disk that is full must not hide why the stream ended.
+            # A full disk must not hide why the stream ended.
             with suppress(OSError):
                 self._file.close()
             raise
@@ -84,7 +84,7 @@ class RecordingStream:
         return read
 
     async def aclose(self) -> None:
-        """Close the stream below, and write down what is known."""
+        """Close the wrapped stream and finish the recording."""
         try:
             self._file.close()
         finally:
@@ -95,5 +95,5 @@ def _request(call: HTTPCall) -> dict[str, Any]:
     return {
         "url": address_of(call.url),
         "headers": shown_headers(call),
-        "body": told_body(call.body),
+        "body": recordable_body(call.body),
     }

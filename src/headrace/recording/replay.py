@@ -1,4 +1,4 @@
-"""A recorded stream with its real or scaled timing, behind the seam of all transports."""
+"""A transport that replays a recorded stream with its original or scaled timing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from headrace.transport.transport import HTTPCall
 class ReplayTransport:
     """Answers every call with the same reads.
 
-    `pauses_ms` are those before each read; a missing one is none. `speed` 2 is twice as
-    fast as it was; None does not wait at all.
+    `pauses_ms` are the pauses before each read; missing ones are 0. A `speed` of 2 is twice the
+    original speed; None does not wait at all.
     """
 
     def __init__(
@@ -46,26 +46,28 @@ class ReplayTransport:
         sleep: Sleep = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> ReplayTransport:
-        """The stream that a file holds; FILE.chunks.json beside it has the timing. Raises
-        `OSError`, and `UsageError` where that list cannot be read."""
+        """Load a recorded stream, with the timing from FILE.chunks.json.
+
+        Raises `OSError`, and `UsageError` if that list cannot be read.
+        """
         path = Path(path)
         recording = load_recording(path)
         reads = list(recording.cut(path.read_bytes()))
         return cls(reads, recording.ms or (), speed=speed, sleep=sleep, clock=clock)
 
     async def open(self, call: HTTPCall) -> ReplayStream:
-        """The stream, from its start; the call is not looked at."""
+        """Return the stream from its start. The call is ignored."""
         factor = 0.0 if self._speed is None else 0.001 / self._speed
         return ReplayStream(
             self._reads, [ms * factor for ms in self._pauses_ms], self._sleep, self._clock
         )
 
     async def aclose(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
 
 class ReplayStream:
-    """One replay. After `aclose` no read comes."""
+    """One replay. After `aclose()` there are no more reads."""
 
     request_id: str | None = None
     first_event_by_s: float | None = None
@@ -100,13 +102,13 @@ class ReplayStream:
         return read
 
     async def aclose(self) -> None:
-        """Stop."""
+        """Stop the replay."""
         self._is_closed = True
 
     async def _pause(self) -> None:
-        # Every sleep is a little too long; waiting for moments keeps that from adding up.
+        # Sleeping until a point in time avoids that small delays add up.
         due_s = self._clock() if self._due_s is None else self._due_s
         pauses_s = self._pauses_s[self._number : self._number + 1]
         self._due_s = due_s + sum(pauses_s)
-        # Also without a pause: others must get their turn between two reads.
+        # Without a pause too, other tasks get a turn between two reads.
         await self._sleep(max(self._due_s - self._clock(), 0.0))

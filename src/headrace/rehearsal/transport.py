@@ -13,9 +13,9 @@ from headrace.rehearsal.heard import Heard, heard_from
 from headrace.rehearsal.script import Line, Refuse, ScriptedTurn, Wait, turn
 from headrace.rehearsal.wire import DIALECTS, Occasion, Pause, Silence, Step, steps_of
 from headrace.rehearsal.wire.words import anthropic_error, openai_error
-from headrace.transport.error_response import refused
+from headrace.transport.error_response import refusal
 from headrace.transport.retry import Sleep
-from headrace.transport.stream_error import broken
+from headrace.transport.stream_error import stream_broken
 from headrace.transport.transport import HTTPCall
 from headrace.wire.json.value import as_object
 
@@ -70,7 +70,7 @@ class ScriptedTransport:
         played = _turn(self._play(heard))
         if played.refusal is not None:
             await self._wait(played)
-            raise _refused(call, played.refusal, self._dialect)
+            raise _refusal(call, played.refusal, self._dialect)
         return self._begun(steps_of(played, self._dialect, occasion))
 
     async def _wait(self, played: ScriptedTurn) -> None:
@@ -128,7 +128,7 @@ class ScriptedStream:
                 return await self._next()
         except TimeoutError:
             await self.aclose()
-        raise broken("timeout", f"the stream was silent for idle_s={idle_s:g}")
+        raise stream_broken("timeout", f"the stream was silent for idle_s={idle_s:g}")
 
     async def _next(self) -> bytes:
         """The next bytes; none at the end."""
@@ -141,7 +141,7 @@ class ScriptedStream:
                 await self._closed.wait()
             elif not isinstance(step, bytes):
                 await self.aclose()
-                raise broken("network", _BROKEN)
+                raise stream_broken("network", _BROKEN)
             elif step:
                 # Also without a pause: others must get their turn between two reads.
                 await self._sleep(0)
@@ -203,14 +203,14 @@ def _occasion(heard: Heard, opened: int) -> Occasion:
     return Occasion(name=name, model=heard.model or "scripted", input_tokens=heard.words)
 
 
-def _refused(call: HTTPCall, line: Refuse, dialect: str) -> RequestFailed:
+def _refusal(call: HTTPCall, line: Refuse, dialect: str) -> RequestFailed:
     """As the answer of that status would be read."""
     if line.status is None:
         category = line.category or "network"
         return RequestFailed(line.message, category=category, retryable=category == "network")
     headers = {} if line.retry_after_s is None else {"retry-after": f"{line.retry_after_s:g}"}
     body = msgspec.json.encode(_error_body(line, dialect))
-    return refused(call, line.status, headers, body)
+    return refusal(call, line.status, headers, body)
 
 
 def _error_body(line: Refuse, dialect: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Secrets in JSON as it is written: behind whatever escapes a model chooses."""
+"""Finds secrets in JSON text while it is written, whatever escapes the model uses."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-# As long as a pair of them: with fewer characters it could still become one.
+# The length of an escaped surrogate pair: with fewer characters it may still become one.
 _MAX_ESCAPE_CHARS = 12
 
 
 class UnescapingFinder:
-    """Other finders that read the text with its escapes undone; their spans are those of
-    the text as it is written."""
+    """Runs other finders on the unescaped text, and maps their spans back to the text as
+    written."""
 
     def __init__(self, finders: Iterable[Finder]) -> None:
         self.decided = 0
@@ -28,19 +28,19 @@ class UnescapingFinder:
         self._open = ""
         self._read = 0
         self._written = 0
-        # Where reading and writing got out of step: positions in both, in order.
+        # Offsets at which the unescaped and the written text diverge, in order.
         self._reads = [0]
         self._writes = [0]
 
     def feed(self, text: str) -> list[Span]:
-        """What has been found with this piece."""
-        return self._found(self._undone(self._open + text, is_over=False), is_over=False)
+        """Return the spans found with this piece."""
+        return self._find(self._unescape(self._open + text, is_over=False), is_over=False)
 
     def close(self) -> list[Span]:
-        """What is there when nothing more comes."""
-        return self._found(self._undone(self._open, is_over=True), is_over=True)
+        """Return the remaining spans at the end of the text."""
+        return self._find(self._unescape(self._open, is_over=True), is_over=True)
 
-    def _found(self, text: str, *, is_over: bool) -> list[Span]:
+    def _find(self, text: str, *, is_over: bool) -> list[Span]:
         spans: list[Span] = []
         for finder in self._finders:
             spans += finder.feed(text)
@@ -52,8 +52,8 @@ class UnescapingFinder:
         self._forget(decided)
         return made
 
-    def _undone(self, text: str, *, is_over: bool) -> str:
-        """The text as it reads, up to an escape that is not whole."""
+    def _unescape(self, text: str, *, is_over: bool) -> str:
+        """Return the unescaped text, up to an incomplete escape."""
         pieces: list[str] = []
         at = 0
         self._open = ""
@@ -83,14 +83,14 @@ class UnescapingFinder:
         return self._writes[at] + read - self._reads[at]
 
     def _forget(self, decided: int) -> None:
-        """Positions before this one are not asked for again."""
+        """Drop offsets before a position that is no longer needed."""
         at = bisect_right(self._reads, decided) - 1
         if at > 0:
             del self._reads[:at], self._writes[:at]
 
 
 def _is_open(escape: re.Match[str] | None, text: str, begin: int) -> bool:
-    """Whether more text could make it another escape."""
+    """Return whether more text could change this escape."""
     if escape is None:
         return len(text) - begin < _MAX_ESCAPE_CHARS // 2
     is_half = escape["code"] is not None and escape["code"][0] in "dD"

@@ -1,6 +1,7 @@
-"""Where secrets are in a text that comes in pieces.
+"""Finds secrets in a text that arrives in pieces.
 
-The answer is the same however the text is cut: all occurrences, overlapping ones too.
+The result does not depend on how the text is cut: all occurrences are found, including overlapping
+ones.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from typing import Protocol, TypeAlias
 from headrace.secrets.pattern import SecretPattern
 
 Span: TypeAlias = tuple[int, int]
-"""From and to, in characters since the beginning of the text."""
+"""Start and end, in characters since the beginning of the text."""
 
 
 class Finder(Protocol):
-    """Looks for secrets in one text. Nothing before `decided` can change any more."""
+    """Searches one text. Nothing before `decided` can change any more."""
 
     decided: int
 
     def feed(self, text: str) -> list[Span]:
-        """What has been found with this piece."""
+        """Return the spans found with this piece."""
         ...
 
     def close(self) -> list[Span]:
-        """What is there when nothing more comes."""
+        """Return the remaining spans at the end of the text."""
         ...
 
 
@@ -34,8 +35,11 @@ class Finder(Protocol):
 
 
 class Trie:
-    """Given values as an automaton: for each state the longest suffix of the text that could
-    still become one of them (Aho and Corasick 1975). Made once, used by all texts."""
+    """An automaton for fixed values (Aho and Corasick 1975).
+
+    Each state is the longest suffix of the text that may become one of the values. It is built once
+    and shared by all texts.
+    """
 
     def __init__(self, values: Iterable[str]) -> None:
         self.next: list[dict[str, int]] = [{}]
@@ -71,7 +75,7 @@ class Trie:
                 waiting.append(child)
 
     def step(self, state: int, char: str) -> int:
-        """The state after one more character."""
+        """Return the state after one more character."""
         while char not in self.next[state]:
             if not state:
                 return 0
@@ -80,7 +84,7 @@ class Trie:
 
 
 class ValueFinder:
-    """Looks for given values."""
+    """Finds fixed values."""
 
     def __init__(self, trie: Trie) -> None:
         self.decided = 0
@@ -93,7 +97,7 @@ class ValueFinder:
         at = 0
         while at < len(text):
             if not state:
-                # Nothing has begun: on to where something could.
+                # No value has begun: skip to the next possible start.
                 first = trie.first.search(text, at) if trie.first else None
                 if first is None:
                     break
@@ -117,17 +121,17 @@ class ValueFinder:
 
 
 class PatternFinder:
-    """Looks for matches of one pattern."""
+    """Finds matches of one pattern."""
 
-    # What a pattern may look back to.
+    # How far a pattern may look back.
     _CONTEXT_CHARS = 32
 
     def __init__(self, pattern: SecretPattern) -> None:
         self.decided = 0
         self._pattern = pattern
         self._text = ""
-        # Where `_text` begins, where the next match may begin, and whether all to the end of
-        # the word is hidden.
+        # The offset of `_text`, the earliest start of the next match, and whether the rest of the
+        # word is hidden.
         self._base = 0
         self._next = 0
         self._is_hiding = False
@@ -135,24 +139,24 @@ class PatternFinder:
     def feed(self, text: str) -> list[Span]:
         run = self._pattern.run
         if run is None:
-            return self._grown(text, is_over=False)
+            return self._extend_word(text, is_over=False)
         found: list[Span] = []
         at = 0
         for word in run.finditer(text):
             if word.start() > at:
-                found += self._broken(word.start() - at)
-            found += self._grown(word[0], is_over=False)
+                found += self._end_word(word.start() - at)
+            found += self._extend_word(word[0], is_over=False)
             at = word.end()
         if at < len(text):
-            found += self._broken(len(text) - at)
+            found += self._end_word(len(text) - at)
         return found
 
     def close(self) -> list[Span]:
-        return self._grown("", is_over=True)
+        return self._extend_word("", is_over=True)
 
-    def _broken(self, chars: int) -> list[Span]:
-        """A word has ended, and so many characters follow that belong to none."""
-        found = self._grown("", is_over=True)
+    def _end_word(self, chars: int) -> list[Span]:
+        """Handle the end of a word, followed by `count` characters that belong to none."""
+        found = self._extend_word("", is_over=True)
         self._base += len(self._text) + chars
         self._text = ""
         self._next = 0
@@ -160,8 +164,8 @@ class PatternFinder:
         self._is_hiding = False
         return found
 
-    def _grown(self, more: str, *, is_over: bool) -> list[Span]:
-        """The word goes on, or is over."""
+    def _extend_word(self, more: str, *, is_over: bool) -> list[Span]:
+        """Handle more characters of a word, or its end."""
         self._text += more
         found: list[Span] = []
         if self._is_hiding:
@@ -178,7 +182,7 @@ class PatternFinder:
 
     def _search(self, found: list[Span], is_over: bool) -> None:
         text, size = self._text, self._pattern.max_chars
-        # From here on a match could still become longer, or begin at all.
+        # From here on a match may still grow or begin.
         open_from = len(text) if is_over else max(len(text) - size + 1, 0)
         while match := self._pattern.regex.search(text, self._next):
             start = match.start()

@@ -1,4 +1,4 @@
-"""Text without secrets, also where it comes in pieces."""
+"""Masks secrets in text, also if it arrives in pieces."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from headrace.secrets.finder import (
 from headrace.secrets.pattern import SecretPattern
 
 MARK = "[redacted]"
-# Shorter ones are parts of ordinary words.
+# Shorter values occur in ordinary words.
 _MIN_SECRET_CHARS = 4
 
 
 class Mask:
-    """All that is to be hidden. `hide` takes it out of a whole text, `text()` out of one that
-    comes in pieces."""
+    """The values and patterns to hide.
+
+    `hide()` masks a whole text, `text()` a text that arrives in pieces.
+    """
 
     def __init__(
         self, secrets: Iterable[str] = (), patterns: Sequence[SecretPattern] = (), mark: str = MARK
@@ -37,39 +39,39 @@ class Mask:
         self.mark = mark
 
     def finders(self) -> list[Finder]:
-        """New ones, for one text."""
+        """Create finders for one text."""
         found: list[Finder] = [ValueFinder(self._trie)] if self._trie.first else []
         return [*found, *map(PatternFinder, self._patterns)]
 
     def text(self) -> MaskedText:
-        """For a text that is told."""
+        """Create a mask for a streamed text."""
         return MaskedText(self.finders(), self.mark)
 
     def json_text(self) -> MaskedText:
-        """For JSON that is told as it is written: what its escapes stand for counts."""
+        """Create a mask for JSON that is streamed as written; escapes are understood."""
         mark = msgspec.json.encode(self.mark).decode()[1:-1]
         return MaskedText([UnescapingFinder(self.finders())], mark)
 
     def hide(self, text: str) -> str:
-        """A whole text without them; the same text where there are none."""
-        return _hidden(self.text(), text)
+        """Return a text without secrets; the same object if there are none."""
+        return _mask_spans(self.text(), text)
 
     def hide_json(self, text: str) -> str:
-        """The same for JSON as it is written."""
-        return _hidden(self.json_text(), text)
+        """Return JSON text without secrets; escapes are understood."""
+        return _mask_spans(self.json_text(), text)
 
     def has_secret(self, text: str) -> bool:
-        """Whether one of the given values is in a text; patterns do not count."""
+        """Return whether a text contains one of the fixed values; patterns do not count."""
         return bool(self._trie.first and ValueFinder(self._trie).feed(text))
 
 
-def _hidden(told: MaskedText, text: str) -> str:
+def _mask_spans(told: MaskedText, text: str) -> str:
     made = told.feed(text) + told.close()
     return made if told.is_changed else text
 
 
 def _forms(secret: str, mark: str) -> set[str]:
-    """A value as it is, as JSON writes it in a text, and as an address does."""
+    """Return a value as it is, as it is written in JSON, and as it is written in a URL."""
     if len(secret) < _MIN_SECRET_CHARS or secret in mark:
         raise UsageError(
             f"expected a secret of {_MIN_SECRET_CHARS} characters or more that is no part of "
@@ -80,47 +82,48 @@ def _forms(secret: str, mark: str) -> set[str]:
 
 
 class MaskedText:
-    """One text: pieces in, the same without secrets out, as soon as it is sure.
+    """Masks one streamed text.
 
-    Held back is what could still become a secret; `close` gives the rest."""
+    Text that may still become a secret is held back; `close()` returns the rest.
+    """
 
     def __init__(self, finders: Sequence[Finder], mark: str) -> None:
         self.is_changed = False
         self._finders = finders
         self._mark = mark
         self._held = ""
-        # Characters that have been decided, and how many were told for them.
+        # How many characters are decided, and how many were returned for them.
         self.decided = 0
         self._told = 0
         self._spans: list[Span] = []
         self._hidden_to = 0
-        # Where a hidden span ended, and how far what follows has moved.
+        # Where each hidden span ended, and by how much the text after it has map_position.
         self._moves: list[tuple[int, ...]] = []
 
     def feed(self, text: str) -> str:
-        """What may be told after this piece."""
+        """Return the text that is safe after this piece."""
         self._held += text
         for finder in self._finders:
             if spans := finder.feed(text):
                 self._add(spans)
-        return self._released()
+        return self._release()
 
     def close(self) -> str:
-        """What is left when the text has ended."""
+        """Return the rest at the end of the text."""
         for finder in self._finders:
             self._add(finder.close())
-        return self._released()
+        return self._release()
 
-    def moved(self, position: int) -> int:
-        """Where a decided position of the text is in what was told."""
+    def map_position(self, position: int) -> int:
+        """Map a decided position of the original text to the masked text."""
         at = bisect_left(self._moves, (position,)) - 1
         if at < 0:
             return position
         _, end, shift = self._moves[at]
-        # Inside of what is hidden: behind the mark.
+        # Positions inside a hidden span map to the end of its mark.
         return max(position, end) + shift
 
-    def _released(self) -> str:
+    def _release(self) -> str:
         finders = self._finders
         seen = self.decided + len(self._held)
         decided = min((finder.decided for finder in finders), default=seen)
@@ -137,7 +140,7 @@ class MaskedText:
         return self._held[:size], self._held[size:]
 
     def _pieces(self, decided: int) -> list[str]:
-        """The text up to there, each hidden stretch as one mark."""
+        """Yield the text up to a position, with one mark per hidden span."""
         pieces: list[str] = []
         while self._spans and self._spans[0][0] < decided:
             start, end = self._spans.pop(0)
@@ -147,7 +150,7 @@ class MaskedText:
         return pieces
 
     def _add(self, spans: list[Span]) -> None:
-        """Keep them in order, and those that overlap as one: many may wait for a pattern."""
+        """Insert spans in order, merging those that overlap."""
         for start, end in spans:
             last = self._spans[-1] if self._spans else (0, -1)
             if last[0] <= start <= last[1]:
@@ -156,7 +159,7 @@ class MaskedText:
                 insort(self._spans, (start, end))
 
     def _plain(self, upto: int, pieces: list[str]) -> None:
-        """Tell what is not hidden, up to there."""
+        """Yield the visible text up to a position."""
         self._skip(min(upto, self._hidden_to))
         if upto > self.decided:
             told, self._held = self._cut(upto)
@@ -165,7 +168,7 @@ class MaskedText:
     def _hide(self, start: int, end: int, pieces: list[str]) -> None:
         if end <= self._hidden_to:
             return
-        # A stretch that goes on, or touches the one before, is part of it.
+        # A span that continues or touches the previous one is merged into it.
         if not self._moves or start > self._hidden_to:
             pieces.append(self._mark)
             self._told += len(self._mark)
@@ -176,7 +179,7 @@ class MaskedText:
         self._moves[-1] = (first, end, self._told - end)
 
     def _skip(self, upto: int) -> None:
-        """Drop what is hidden."""
+        """Drop hidden text."""
         if upto > self.decided:
             self._held = self._held[upto - self.decided :]
             self.decided = upto

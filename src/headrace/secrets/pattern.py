@@ -1,4 +1,4 @@
-"""Secrets that are known by their shape."""
+"""Secrets that are recognized by their shape."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from headrace.errors import UsageError
 
 
 class SecretPattern:
-    """Secrets of a shape: a regular expression, and how long a match can be.
+    """A regular expression for secrets, and the greatest length of a match.
 
-    A match holds nothing but characters of the `alphabet`, if there is one: text is then held
-    back to the end of a word at most, and a word that begins like a match of `max_chars` is
-    hidden to its end. Without an alphabet `max_chars` - 1 characters are always held back, so
-    keep that small. What the expression looks ahead to counts for `max_chars`.
+    With an `alphabet`, a match consists of its characters only: text is held back at most to the
+    end of a word, and a word that begins like a match of `max_chars` is hidden to its end. Without
+    one, `max_chars` - 1 characters are always held back, so keep it small. Lookahead counts for
+    `max_chars`.
     """
 
     def __init__(self, regex: str, *, max_chars: int, alphabet: str | None = None) -> None:
@@ -35,18 +35,17 @@ API_KEYS: tuple[SecretPattern, ...] = (
         max_chars=256,
         alphabet=_WORD,
     ),
-    # A signed token of three parts.
+    # A JSON web token.
     SecretPattern(
         r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
         max_chars=4_096,
         alphabet=_WORD + ".",
     ),
 )
-"""Keys of the usual shapes: those of model providers, GitHub, GitLab, Slack, Google and AWS,
-and JSON web tokens."""
+"""Common API keys: model providers, GitHub, GitLab, Slack, Google, AWS, and JSON web tokens."""
 EMAIL = SecretPattern(
     r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,4}",
     max_chars=320,
     alphabet=_WORD + ".%+@",
 )
-"""Addresses of electronic mail; not among the patterns unless it is asked for."""
+"""Email addresses; not used unless asked for."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from headrace.transport.limits import HTTPLimits, Timeouts
 from headrace.transport.loop_thread import LoopThread, shared_loop
-from headrace.transport.retry import NEVER, RetryPolicy, retried
+from headrace.transport.retry import NEVER, RetryPolicy, retry
 from headrace.transport.stream_error import StreamBroken
 from headrace.transport.transport import ByteStream, HTTPCall, Transport
 
@@ -22,6 +22,6 @@ __all__ = [
     "StreamBroken",
     "Timeouts",
     "Transport",
-    "retried",
+    "retry",
     "shared_loop",
 ]

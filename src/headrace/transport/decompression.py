@@ -1,14 +1,14 @@
-"""Inflation with a limit, for servers that compress although they were asked not to."""
+"""Decompression with a limit, for servers that compress although they were asked not to."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
 
-from headrace.transport.stream_error import broken
+from headrace.transport.stream_error import stream_broken
 
 ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
-"""The content encodings that can be inflated."""
+"""Content encodings that can be decompressed."""
 
 _PIECE_BYTES = 64 * 1024
 _AUTO = 32 + zlib.MAX_WBITS  # gzip or zlib, by the header
@@ -16,7 +16,8 @@ _RAW = -zlib.MAX_WBITS
 
 
 class Inflation:
-    """Compressed reads in, pieces of at most 64 KiB out: a bomb never lies in memory whole."""
+    """Decompresses reads into pieces of at most 64 KiB, so that a bomb is never in memory as a
+    whole."""
 
     def __init__(self, encoding: str, max_inflated_bytes: int) -> None:
         self._may_be_raw = encoding == "deflate"
@@ -26,38 +27,44 @@ class Inflation:
         self._has_begun = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What a read holds. Raises `StreamBroken` past `max_inflated_bytes`, and where the
-        bytes are not compressed as they say."""
+        """Return the decompressed pieces of a read.
+
+        Raises `StreamBroken` past `max_inflated_bytes`, or if the bytes are not valid.
+        """
         piece = b""
-        # A full piece may have more behind it although all of the read is taken in.
+        # A full piece may be followed by more output even if all input is consumed.
         while data or len(piece) == _PIECE_BYTES:
-            piece = self._inflated(data)
+            piece = self._inflate(data)
             data = self._engine.unconsumed_tail or self._next_member()
             self._room -= len(piece)
             if self._room < 0:
-                raise broken("protocol", f"the stream passes max_inflated_bytes={self._max_bytes}")
+                raise stream_broken(
+                    "protocol", f"the stream passes max_inflated_bytes={self._max_bytes}"
+                )
             if piece:
                 yield piece
 
     def close(self) -> None:
-        """The bytes have ended. Raises `StreamBroken` where their end is missing."""
+        """End the stream. Raises `StreamBroken` if the compressed data is truncated."""
         if self._has_begun and not self._engine.eof:
-            raise broken("network", "the compressed stream was cut before its end")
+            raise stream_broken("network", "the compressed stream was cut before its end")
 
-    def _inflated(self, data: bytes) -> bytes:
+    def _inflate(self, data: bytes) -> bytes:
         try:
             piece = self._engine.decompress(data, _PIECE_BYTES)
         except zlib.error as error:
             if self._has_begun or not self._may_be_raw:
-                raise broken("protocol", f"the compressed stream is damaged: {error}") from None
-            # "deflate" means zlib, but some servers send it without zlib's header.
+                raise stream_broken(
+                    "protocol", f"the compressed stream is damaged: {error}"
+                ) from None
+            # "deflate" means zlib, but some servers send it without the zlib header.
             self._engine, self._has_begun = zlib.decompressobj(_RAW), True
-            return self._inflated(data)
+            return self._inflate(data)
         self._has_begun = True
         return piece
 
     def _next_member(self) -> bytes:
-        """gzip allows several streams in a row."""
+        """Start the next stream; gzip allows several in a row."""
         data = self._engine.unused_data.lstrip(b"\0") if self._engine.eof else b""
         if data:
             self._engine = zlib.decompressobj(_AUTO)

@@ -1,6 +1,7 @@
-"""Error answers as `RequestFailed`: every provider's body, its headers, and what to do.
+"""Turns error responses of all providers into `RequestFailed`.
 
-Pure: the transport reads status, headers and at most `max_error_bytes` of the body.
+Pure functions: the transport reads the status, the headers and at most `max_error_bytes` of the
+body.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import msgspec
 
 from headrace.errors import RequestFailed
 from headrace.outcome import ErrorCategory, ErrorInfo
-from headrace.transport.call_secrets import Secrets, address_of
+from headrace.secrets.known import KnownSecrets
+from headrace.transport.call_secrets import address_of, secrets_of
 from headrace.transport.transport import HTTPCall
 from headrace.wire.error import parse_error
 from headrace.wire.json.value import as_list, as_object, as_objects, as_text
@@ -26,22 +28,22 @@ HINTS: dict[ErrorCategory, str] = {
     "auth": "Is the key right, and is it this provider's?",
     "not_found": "Are the address and the model's name right?",
 }
-"""What to look at, where a refusal tells no more than its kind."""
+"""Advice per error category, added when a response says little."""
 _REDIRECT = "Redirects are not followed, since the key would go along: put the new address in."
 _MAX_RETRY_AFTER_S = 7 * 24 * 3600.0
 
 
-def refused(call: HTTPCall, status: int, headers: Mapping[str, str], body: bytes) -> RequestFailed:
-    """The answer to a call that got no stream. `headers` must not mind the case of names."""
-    secrets = Secrets(call)
+def refusal(call: HTTPCall, status: int, headers: Mapping[str, str], body: bytes) -> RequestFailed:
+    """Return the error for a response without a stream. `headers` must be case-insensitive."""
+    secrets = secrets_of(call)
     text = secrets.hide(body.decode("utf-8", "replace"))
     error = _error_in(text)
-    # A 200 that holds an error says nothing by its status.
+    # The status of a 200 response that holds an error says nothing.
     failure = parse_error(error, status=status if status >= 400 else None)
     failure = _with_details(failure, error, status)
     message = failure.message if error is not None else _without_json(text, headers)
     return RequestFailed(
-        secrets.clean(_told(call, status, message, failure.category)),
+        secrets.clean(_describe(call, status, message, failure.category)),
         category=failure.category,
         status=status,
         code=failure.code and secrets.clean(failure.code),
@@ -52,18 +54,18 @@ def refused(call: HTTPCall, status: int, headers: Mapping[str, str], body: bytes
 
 
 def holds_error(body: bytes) -> bool:
-    """Whether an answer that claims to be fine is an error, whole."""
+    """Return whether a response with a success status is an error body."""
     error = _error_in(body.decode("utf-8", "replace"))
     return bool(as_object(error).get("error"))
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
-    """The id that the provider's support asks for."""
+    """Return the request id that the provider's support asks for."""
     return next((headers[name][:200] for name in _REQUEST_IDS if headers.get(name)), None)
 
 
 def _error_in(text: str) -> Any:
-    """The JSON of a body; Gemini puts it into a list. None where there is none."""
+    """Parse the JSON of a body, or return None. Gemini wraps it in a list."""
     try:
         value: Any = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -74,10 +76,10 @@ def _error_in(text: str) -> Any:
 
 
 def _with_details(failure: ErrorInfo, error: Any, status: int) -> ErrorInfo:
-    """What a provider says outside of code and type."""
+    """Add what a provider says outside of code and type."""
     category = failure.category
     if category == "invalid_request":
-        # Gemini's 400 for a wrong key names its reason in the details.
+        # Gemini answers 400 for a wrong key and gives the reason in the details.
         reasons = [as_text(detail.get("reason")) for detail in _details(error)]
         if "API_KEY_INVALID" in reasons:
             category = "auth"
@@ -92,7 +94,7 @@ def _details(error: Any) -> list[dict[str, Any]]:
 
 
 def _validation(problems: Any) -> str:
-    """FastAPI's list of what is wrong, as vLLM and Mistral send it."""
+    """Format FastAPI's list of validation errors, as sent by vLLM and Mistral."""
     told = [
         f"{'.'.join(str(step) for step in as_list(problem.get('loc')))}: {problem.get('msg')}"
         for problem in as_objects(problems)
@@ -108,7 +110,7 @@ def _without_json(text: str, headers: Mapping[str, str]) -> str:
     return text.strip()[:500]
 
 
-def _told(call: HTTPCall, status: int, message: str, category: ErrorCategory) -> str:
+def _describe(call: HTTPCall, status: int, message: str, category: ErrorCategory) -> str:
     start = (
         f"HTTP {status} {responses.get(status, '')}".rstrip()
         + f" from {address_of(call.url)}: {message}"
@@ -118,18 +120,18 @@ def _told(call: HTTPCall, status: int, message: str, category: ErrorCategory) ->
 
 
 def _is_retryable(failure: ErrorInfo, headers: Mapping[str, str]) -> bool:
-    """`x-should-retry` is how OpenAI and Anthropic overrule the status."""
+    """Return whether to retry. OpenAI and Anthropic override the status with `x-should-retry`."""
     told = headers.get("x-should-retry")
     return told == "true" if told in ("true", "false") else failure.retryable
 
 
-def _request_id(headers: Mapping[str, str], error: Any, secrets: Secrets) -> str | None:
+def _request_id(headers: Mapping[str, str], error: Any, secrets: KnownSecrets) -> str | None:
     told = request_id_of(headers) or as_text(as_object(error).get("request_id"))
     return secrets.clean(told[:200]) if told else None
 
 
 def retry_after_of(headers: Mapping[str, str], error: Any = None) -> float | None:
-    """How long the provider asks to wait: a header, or a detail in Gemini's body."""
+    """Return the wait in seconds that the provider asks for, in a header or in Gemini's body."""
     told = _number(headers.get("retry-after-ms"), 0.001)
     if told is None:
         told = _number(headers.get("retry-after"))
@@ -149,7 +151,7 @@ def _number(text: str | None, unit: float = 1.0) -> float | None:
 
 
 def _until(date: str | None) -> float | None:
-    """Seconds until an HTTP date."""
+    """Return the seconds until an HTTP date."""
     try:
         moment = parsedate_to_datetime(date or "")
     except ValueError:

@@ -1,8 +1,8 @@
-"""Fetching a page that a stranger has named: one GET that reaches the public internet alone.
+"""Fetches a URL that a stranger has named: one GET that only reaches the public internet.
 
-The name is looked up once for each hop, all its addresses are checked, and the socket is made
-for the checked address, so that a second answer of the name server changes nothing. What is
-connected is looked at once more. Nothing of ours goes along: no key, cookie, login or proxy.
+The name is resolved once per hop, all its addresses are checked, and the socket is created for a
+checked address, so that a second DNS answer changes nothing. The connected peer is checked again.
+Nothing private is sent: no key, cookie, login or proxy.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ _ACCEPTED = (
 
 
 class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one fetch may take."""
+    """Limits of one fetch."""
 
     timeout_s: float = 20.0
-    """For all of it, redirects included."""
+    """Total time, including redirects."""
     max_bytes: int = 2 * 1024 * 1024
-    """Of the body, inflated where it is compressed."""
+    """Size of the body after decompression."""
     max_redirects: int = 5
-    """Hops after the first address."""
+    """Number of redirects to follow."""
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
-    """A page as it came."""
+    """A fetched page."""
 
     url: str
-    """Where it was in the end."""
+    """Final address, after redirects."""
     media_type: str
-    """What the server says it is, without parameters."""
+    """Media type from the server, without parameters."""
     charset: str | None
-    """What the server says of its letters."""
+    """Character set from the server, if it names one."""
     body: bytes
-    """Whole, and inflated."""
+    """The whole body, decompressed."""
 
 
 DEFAULT_FETCH_LIMITS = FetchLimits()
@@ -68,36 +68,35 @@ async def fetch(
     allows: Allows = is_public,
     lookup: Lookup | None = None,
 ) -> Fetched:
-    """GET a text of the public internet. Raises `RequestFailed`.
+    """GET a text from the public internet. Raises `RequestFailed`.
 
-    `allows` decides about every address before it is connected; give another than the
-    default only where the addresses of your own network may be read by whoever can talk to
-    the model. `lookup` gives the addresses of a name.
+    `allows` decides about every address before it is connected. Change it only if everyone who can
+    talk to the model may read from your network. `lookup` returns the addresses of a name.
     """
     visit = _Visit(limits, allows, lookup or _looked_up)
     try:
         async with asyncio.timeout(limits.timeout_s):
             fetched = await visit.follow(url)
     except TimeoutError:
-        fetched = _failed("timeout", f"no page within timeout_s={limits.timeout_s:g}")
+        fetched = _make_error("timeout", f"no page within timeout_s={limits.timeout_s:g}")
     except _Forbidden as error:
-        fetched = _failed("permission", str(error))
+        fetched = _make_error("permission", str(error))
     except StreamBroken as error:
-        fetched = _failed(error.failure.category, error.failure.message)
+        fetched = _make_error(error.error.category, error.error.message)
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        fetched = visit.refusal or _failed("network", reason_of(error))
-    # Raised here, where no error of the client is at hand to be chained.
+        fetched = visit.refusal or _make_error("network", reason_of(error))
+    # Raised outside of the except block, so that the client's error is not chained.
     if isinstance(fetched, RequestFailed):
         raise fetched
     return fetched
 
 
 class _Forbidden(OSError):
-    """An address that is not allowed; an OSError, so that the client lets it through."""
+    """An address that is not allowed. It is an OSError, so that the client lets it through."""
 
 
 class _Visit:
-    """One fetch, hop by hop. No connection is used twice."""
+    """One fetch, hop by hop. No connection is reused."""
 
     def __init__(self, limits: FetchLimits, allows: Allows, lookup: Lookup) -> None:
         self._limits = limits
@@ -115,7 +114,7 @@ class _Visit:
                 if response.status not in _REDIRECTS or target is None:
                     return await self._read(where, response)
             where = _checked_url(target, where)
-        return _failed("protocol", f"more than max_redirects={self._limits.max_redirects}")
+        return _make_error("protocol", f"more than max_redirects={self._limits.max_redirects}")
 
     def _session(self) -> aiohttp.ClientSession:
         connector = _Connector(
@@ -140,7 +139,7 @@ class _Visit:
         }
         return session.get(where, headers=headers, allow_redirects=False)
 
-    # -- where it goes: every name, every socket, every connection
+    # -- checks of every name, socket and connection
 
     async def _resolve(self, host: str, port: int) -> list[str]:
         found = await self._lookup(host, port)
@@ -151,7 +150,7 @@ class _Visit:
         return found
 
     def _socket(self, info: Any) -> socket.socket:
-        """The last moment before the connection; addresses in the URL are seen here first."""
+        """Check the address right before connecting; addresses in the URL are only seen here."""
         family, kind, protocol, _, place = info
         self._check(str(place[0]))
         return socket.socket(family, kind, protocol)
@@ -160,19 +159,19 @@ class _Visit:
         address = parse_address(text)
         if address is None or not self._allows(address):
             told = f"{text} is not an address of the public internet"
-            self.refusal = _failed("permission", told)
+            self.refusal = _make_error("permission", told)
             raise _Forbidden(told)
 
-    # -- what comes back
+    # -- the response
 
     async def _read(self, where: URL, response: aiohttp.ClientResponse) -> Fetched | RequestFailed:
         if not 200 <= response.status < 300:
             category: ErrorCategory = "not_found" if response.status in (404, 410) else "unknown"
-            return _failed(category, f"the server says {response.status}", response.status)
+            return _make_error(category, f"the server says {response.status}", response.status)
         media_type = response.content_type.lower()
         if "Content-Type" not in response.headers or not _is_text(media_type):
             told = response.headers.get("Content-Type", "nothing said")[:100]
-            return _failed("protocol", f"expected text, HTML, JSON or XML; got {told}")
+            return _make_error("protocol", f"expected text, HTML, JSON or XML; got {told}")
         body = await self._body(response)
         if isinstance(body, RequestFailed):
             return body
@@ -181,9 +180,9 @@ class _Visit:
     async def _body(self, response: aiohttp.ClientResponse) -> bytes | RequestFailed:
         encoding = response.headers.get("Content-Encoding", "").strip().lower()
         if encoding not in {"", "identity", *ENCODINGS}:
-            return _failed("protocol", "the page is compressed in a way that was not asked for")
+            return _make_error("protocol", "the page is compressed in a way that was not asked for")
         most = self._limits.max_bytes
-        too_large = _failed("protocol", f"the page passes max_bytes={most}")
+        too_large = _make_error("protocol", f"the page passes max_bytes={most}")
         if (response.content_length or 0) > most:
             return too_large
         inflation = Inflation(encoding, most) if encoding in ENCODINGS else None
@@ -201,7 +200,7 @@ class _Visit:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Looks at who is at the other end before a request is sent."""
+    """Checks the connected peer before a request is sent."""
 
     def __init__(self, check: Callable[[str], None], **options: Any) -> None:
         super().__init__(**options)  # pyright: ignore[reportUnknownMemberType]
@@ -222,7 +221,7 @@ class _Connector(aiohttp.TCPConnector):
 
 
 class _Resolver(AbstractResolver):
-    """Hands out the addresses of a name; that they may be used is checked already."""
+    """Returns addresses that have been checked already."""
 
     def __init__(self, resolve: Lookup) -> None:
         self._resolve = resolve
@@ -243,7 +242,7 @@ class _Resolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: no resources are kept."""
 
 
 async def _looked_up(host: str, port: int) -> list[str]:
@@ -253,20 +252,20 @@ async def _looked_up(host: str, port: int) -> list[str]:
 
 
 def _checked_url(text: str, base: URL | None = None) -> URL | RequestFailed:
-    """The address as the client itself understands it: two readers would see two hosts."""
+    """Return the URL as the client itself parses it; two parsers might see two hosts."""
     if len(text) > _MAX_URL_CHARS:
-        return _failed("invalid_request", f"the address is longer than {_MAX_URL_CHARS}")
+        return _make_error("invalid_request", f"the address is longer than {_MAX_URL_CHARS}")
     if any(char in "\\\t\r\n" or not char.isprintable() for char in text):
-        return _failed("invalid_request", "the address holds characters that no address has")
+        return _make_error("invalid_request", "the address holds characters that no address has")
     try:
         url = URL(text.strip()) if base is None else base.join(URL(text.strip()))
         has_port = url.port is not None
     except ValueError:
-        return _failed("invalid_request", "that is no address")
+        return _make_error("invalid_request", "that is no address")
     if url.scheme not in ("http", "https") or not url.host or not has_port:
-        return _failed("invalid_request", "expected an http or https address with a host")
+        return _make_error("invalid_request", "expected an http or https address with a host")
     if url.user is not None or url.password is not None:
-        return _failed("invalid_request", "the address holds a login: leave it out")
+        return _make_error("invalid_request", "the address holds a login: leave it out")
     return url.with_fragment(None)
 
 
@@ -278,6 +277,6 @@ def _is_text(media_type: str) -> bool:
     )
 
 
-def _failed(category: ErrorCategory, told: str, status: int | None = None) -> RequestFailed:
+def _make_error(category: ErrorCategory, told: str, status: int | None = None) -> RequestFailed:
     is_passing = category in ("network", "timeout")
     return RequestFailed(told, category=category, status=status, retryable=is_passing)

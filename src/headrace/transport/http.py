@@ -1,8 +1,7 @@
-"""HTTP: one POST, and its answer read after read. With `http_line`, `proxy` and `fetch` the only
-file that knows the HTTP client.
+"""The HTTP transport: one POST whose response is read piece by piece.
 
-Errors of the client are never chained to ours: theirs hold the request's headers, and
-those hold the key.
+Errors of the HTTP client are never chained to ours, because they hold the request's headers,
+including the key.
 """
 
 from __future__ import annotations
@@ -16,28 +15,28 @@ import aiohttp
 
 from headrace.errors import HeadraceError, RequestFailed, UsageError
 from headrace.outcome import ErrorCategory
-from headrace.transport.call_secrets import Secrets, address_of
+from headrace.secrets.known import KnownSecrets
+from headrace.transport.call_secrets import address_of, secrets_of
 from headrace.transport.decompression import ENCODINGS, Inflation
-from headrace.transport.error_response import holds_error, refused, request_id_of
+from headrace.transport.error_response import holds_error, refusal, request_id_of
 from headrace.transport.limits import (
     DEFAULT_HTTP_LIMITS,
     DEFAULT_TIMEOUTS,
     HTTPLimits,
     Timeouts,
 )
-from headrace.transport.stream_error import StreamBroken, broken, reason_of
+from headrace.transport.stream_error import StreamBroken, reason_of, stream_broken
 from headrace.transport.transport import HTTPCall
 
 T = TypeVar("T")
 
 
 class HTTPTransport:
-    """Opens streams over HTTP/1.1, with connections that are kept between calls.
+    """Opens streams over HTTP/1.1 and keeps connections between calls.
 
-    It belongs to the event loop that first uses it; close it there with `aclose()`, or use
-    it with `async with`. Redirects are not followed, since the key would go along. With
-    `trust_env` proxies are taken from HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and logins from
-    ~/.netrc; without, the environment is not asked.
+    It belongs to the event loop that first uses it. Close it there with `aclose()`, or use it with
+    `async with`. Redirects are not followed, since they would take the key along. With `trust_env`,
+    proxies are taken from HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and logins from ~/.netrc.
     """
 
     def __init__(
@@ -56,20 +55,19 @@ class HTTPTransport:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def open(self, call: HTTPCall) -> HTTPStream:
-        """Send the call; return when the first bytes of a stream have come.
+        """Send the call and return when the first bytes of a stream have arrived.
 
-        Raises `RequestFailed` where none come, and `UsageError` for a call that cannot be
-        sent at all.
+        Raises `RequestFailed` if none arrive, and `UsageError` if the call cannot be sent at all.
         """
         _check(call)
-        opened = await self._opened(call)
-        # Raised here, where no error of the client is at hand to be chained.
+        opened = await self._open(call)
+        # Raised outside of the except block, so that the client's error is not chained.
         if isinstance(opened, HeadraceError):
             raise opened
         return opened
 
     async def aclose(self) -> None:
-        """Close all connections, those of open streams included."""
+        """Close all connections, including those of open streams."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -80,16 +78,16 @@ class HTTPTransport:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _opened(self, call: HTTPCall) -> HTTPStream | HeadraceError:
+    async def _open(self, call: HTTPCall) -> HTTPStream | HeadraceError:
         by_s = asyncio.get_running_loop().time() + self._timeouts.first_event_s
         try:
             async with asyncio.timeout_at(by_s):
-                response = await self._sent(call)
-                return await self._begun(call, response, by_s)
+                response = await self._send(call)
+                return await self._begin(call, response, by_s)
         except (aiohttp.ClientError, OSError) as error:
-            return self._unsent(call, error)
+            return self._convert_error(call, error)
 
-    async def _sent(self, call: HTTPCall) -> aiohttp.ClientResponse:
+    async def _send(self, call: HTTPCall) -> aiohttp.ClientResponse:
         headers = {n: value for n, value in call.headers.items() if n.lower() != _ACCEPTED}
         headers[_ACCEPTED] = "identity"
         return await self._client().post(
@@ -108,14 +106,14 @@ class HTTPTransport:
             )
         return self._session
 
-    async def _begun(
+    async def _begin(
         self, call: HTTPCall, response: aiohttp.ClientResponse, by_s: float
     ) -> HTTPStream | RequestFailed:
-        stream = HTTPStream(response, Secrets(call), self._timeouts, self._limits, by_s)
+        stream = HTTPStream(response, secrets_of(call), self._timeouts, self._limits, by_s)
         try:
-            failed = await self._judged(call, response, stream)
+            failed = await self._find_problem(call, response, stream)
         except StreamBroken as error:
-            failed = _failed(call, error.failure.category, error.failure.message)
+            failed = _make_error(call, error.error.category, error.error.message)
         except BaseException:
             await stream.aclose()
             raise
@@ -124,61 +122,61 @@ class HTTPTransport:
         await stream.aclose()
         return failed
 
-    async def _judged(
+    async def _find_problem(
         self, call: HTTPCall, response: aiohttp.ClientResponse, stream: HTTPStream
     ) -> RequestFailed | None:
-        """What is wrong with the answer; None where a stream begins."""
+        """Return what is wrong with the response, or None if a stream begins."""
         if _encoding(response) not in {"", "identity", *ENCODINGS}:
-            return _failed(call, "protocol", _UNREADABLE)
+            return _make_error(call, "protocol", _UNREADABLE)
         if not 200 <= response.status < 300:
             limit = self._limits.max_error_bytes
             body = (await stream.start(limit))[:limit]
-            return refused(call, response.status, response.headers, body)
+            return refusal(call, response.status, response.headers, body)
         start = await stream.start(self._wanted_bytes(response))
         if not start:
-            return _failed(call, "incomplete", "it accepted the request and sent nothing")
+            return _make_error(call, "incomplete", "it accepted the request and sent nothing")
         kind = response.content_type
         if kind == "application/json" and holds_error(start):
-            return refused(call, response.status, response.headers, start)
+            return refusal(call, response.status, response.headers, start)
         if kind == "text/html" and start.lstrip().startswith(b"<"):
-            return _failed(call, "protocol", _WEB_PAGE)
+            return _make_error(call, "protocol", _WEB_PAGE)
         return None
 
     def _wanted_bytes(self, response: aiohttp.ClientResponse) -> int:
-        """How much to look at: an answer that tells its length is no stream."""
+        """Return how much to read ahead: a response with a length is not a stream."""
         is_short = 0 < (response.content_length or 0) <= self._limits.max_error_bytes
         return self._limits.max_error_bytes if is_short else 1
 
-    def _unsent(self, call: HTTPCall, error: Exception) -> HeadraceError:
-        """An error of the client, of the network or of the clock as ours."""
+    def _convert_error(self, call: HTTPCall, error: Exception) -> HeadraceError:
+        """Convert an error of the client, the network or a timeout."""
         match error:
             case aiohttp.ConnectionTimeoutError():
                 told = f"no connection within connect_s={self._timeouts.connect_s:g}"
-                return _failed(call, "timeout", told)
+                return _make_error(call, "timeout", told)
             case TimeoutError():
                 told = f"no answer within first_event_s={self._timeouts.first_event_s:g}"
-                return _failed(call, "timeout", told)
+                return _make_error(call, "timeout", told)
             case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
                 return UsageError(f"expected an http or https address; got {address_of(call.url)}")
             case aiohttp.ClientConnectorCertificateError():
                 told = f"its certificate is not trusted: {error.certificate_error}"
-                return _failed(call, "network", told, retryable=False)
+                return _make_error(call, "network", told, retryable=False)
             case aiohttp.ClientResponseError():
-                return _failed(call, "protocol", f"its answer is no HTTP: {error.message}")
+                return _make_error(call, "protocol", f"its answer is no HTTP: {error.message}")
             case aiohttp.ClientConnectorError():
-                told = reason_of(error, Secrets(call).clean)
-                return _failed(call, "network", f"{told}. Is the server running?")
+                told = reason_of(error, secrets_of(call).clean)
+                return _make_error(call, "network", f"{told}. Is the server running?")
             case _:
-                return _failed(call, "network", reason_of(error, Secrets(call).clean))
+                return _make_error(call, "network", reason_of(error, secrets_of(call).clean))
 
 
 class HTTPStream:
-    """An answer that is being read. It can be iterated once."""
+    """A response that is being read. It can be iterated once."""
 
     def __init__(
         self,
         response: aiohttp.ClientResponse,
-        secrets: Secrets,
+        secrets: KnownSecrets,
         timeouts: Timeouts,
         limits: HTTPLimits,
         first_event_by_s: float,
@@ -200,7 +198,7 @@ class HTTPStream:
         self._pieces: Iterator[bytes] = iter(())
 
     async def start(self, wanted_bytes: int) -> bytes:
-        """The first bytes, as many as are wanted or there are; they are read again later."""
+        """Read the first bytes, as many as wanted or available; they are returned again later."""
         reads: list[bytes] = []
         size = 0
         while size < wanted_bytes and (read := await self._next()):
@@ -226,14 +224,14 @@ class HTTPStream:
         return read
 
     async def aclose(self) -> None:
-        """Close the connection, or give it back where the answer has ended."""
+        """Close the connection, or return it to the pool if the response has ended."""
         self._is_closed = True
         if self._watch is not None:
             self._watch.cancel()
         self._response.close()
 
     async def _next(self) -> bytes:
-        """The next bytes, inflated; none at the end."""
+        """Return the next bytes, decompressed; empty at the end."""
         for piece in self._pieces:
             return piece
         if self._inflation is None:
@@ -251,8 +249,8 @@ class HTTPStream:
             try:
                 return await self._content.readany()
             except (aiohttp.ClientError, OSError, RuntimeError) as error:
-                self._break = self._told(error)
-            rest = unread(self._content)
+                self._break = self._describe(error)
+            rest = take_unread(self._content)
             if rest and not self._is_closed:
                 return rest
         if self._is_closed:
@@ -260,15 +258,18 @@ class HTTPStream:
         await self.aclose()
         raise self._break
 
-    def _told(self, error: Exception) -> StreamBroken:
+    def _describe(self, error: Exception) -> StreamBroken:
         if isinstance(error, TimeoutError):
-            return broken("timeout", f"the stream was silent for idle_s={self._idle_s:g}")
+            return stream_broken("timeout", f"the stream was silent for idle_s={self._idle_s:g}")
         told = reason_of(error, self._secrets.clean)
-        return broken("network", f"the connection broke before the stream had ended: {told}")
+        return stream_broken("network", f"the connection broke before the stream had ended: {told}")
 
     def _look(self) -> None:
-        """Whether a read has been waited for too long. One timer looks now and then: one for
-        each read would cost as much as the read. A reader that is busy is no idle stream."""
+        """Check whether a read has waited too long.
+
+        One timer looks now and then, because a timer per read would cost as much as the read. A
+        stream whose reader is busy is not idle.
+        """
         self._watch = None
         if self._waiting_since_s is None:
             return
@@ -279,9 +280,12 @@ class HTTPStream:
             self._watch = self._loop.call_later(left_s, self._look)
 
 
-def unread(content: aiohttp.StreamReader) -> bytes:
-    """What came before a connection broke. The client has no public way to it: once an error is
-    set, all that reads raise it, and drop what was read before (aiohttp 3.14)."""
+def take_unread(content: aiohttp.StreamReader) -> bytes:
+    """Return the data that arrived before a connection broke.
+
+    The client offers no public access: once an error is set, every read raises it and drops the
+    data (aiohttp 3.14).
+    """
     return content._read_nowait(-1)  # pyright: ignore[reportPrivateUsage]
 
 
@@ -291,7 +295,7 @@ _WEB_PAGE = "its answer is a web page, not a stream. Is the address that of the 
 
 
 def _check(call: HTTPCall) -> None:
-    """A key out of a file often has its line break still."""
+    """Refuse headers that cannot be sent. A key from a file often ends with a line break."""
     for name, value in call.headers.items():
         if any(char in value for char in "\r\n\0"):
             raise UsageError(f"the header {name} holds a line break: expected a single line")
@@ -301,7 +305,7 @@ def _new_session(
     timeouts: Timeouts, trust_env: bool, tls: ssl.SSLContext | None
 ) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
-        # A stream holds its connection for minutes: how many there are is the caller's affair.
+        # A stream keeps its connection for minutes; the caller decides how many there are.
         connector=aiohttp.TCPConnector(limit=0, ssl=True if tls is None else tls),
         timeout=aiohttp.ClientTimeout(total=None, connect=timeouts.connect_s),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -310,12 +314,12 @@ def _new_session(
     )
 
 
-def _failed(
+def _make_error(
     call: HTTPCall, category: ErrorCategory, told: str, *, retryable: bool | None = None
 ) -> RequestFailed:
     if retryable is None:
         retryable = category in ("network", "timeout", "incomplete")
-    text = Secrets(call).clean(f"{address_of(call.url)}: {told}")
+    text = secrets_of(call).clean(f"{address_of(call.url)}: {told}")
     return RequestFailed(text, category=category, retryable=retryable)
 
 

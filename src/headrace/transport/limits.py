@@ -1,4 +1,4 @@
-"""The named limits of a transport: how long it waits, and how much it takes."""
+"""Timeouts and size limits of transports."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait, in seconds."""
 
     connect_s: float = 10.0
-    """For a connection: name lookup and TLS included."""
+    """For a connection, including name lookup and TLS."""
     first_event_s: float = 120.0
-    """From the request to the first event. Keep-alive comments are no events."""
+    """From the request to the first event. Keep-alive comments are not events."""
     idle_s: float = 60.0
-    """For the next read of a stream that has begun. Keep-alive comments are reads."""
+    """For the next read of a stream that has begun. Keep-alive comments count as reads."""
 
 
 class HTTPLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is taken from a server that may mean harm."""
+    """How much is read from a server that may be hostile."""
 
     max_error_bytes: int = 64 * 1024
-    """What is read of an error's body; the rest is left."""
+    """How much of an error body is read."""
     max_inflated_bytes: int = 64 * 1024 * 1024
-    """A compressed stream, inflated. We ask for none, so few will ever come."""
+    """Size of a compressed stream after decompression."""
 
 
 DEFAULT_TIMEOUTS = Timeouts()

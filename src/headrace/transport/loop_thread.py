@@ -1,7 +1,7 @@
-"""The sync skin: one private event loop in a thread of its own.
+"""The event loop thread under the synchronous API.
 
-It works where a loop is running already, as in a notebook, since it uses none of its
-caller's. What it hands over are whole reads.
+It also works where a loop is running already, as in a notebook. It hands over whole lists of items,
+one per read.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from headrace.errors import UsageError
 T = TypeVar("T")
 
 MAX_READS_AHEAD = 64
-"""How many reads may wait for a slow consumer before the provider has to."""
+"""How many reads may wait for a slow consumer before the provider is paused."""
 _CLOSING_S = 5.0
 
 
 class LoopThread:
-    """An event loop in a daemon thread, started when it is first needed."""
+    """An event loop in a daemon thread, started when it is first used."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,7 +32,7 @@ class LoopThread:
         self._stop: asyncio.Event | None = None
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine. An interrupt (Ctrl-C) cancels it."""
+        """Run a coroutine and return its result. An interrupt (Ctrl-C) cancels it."""
         future = asyncio.run_coroutine_threadsafe(work, self._running(work))
         try:
             return future.result()
@@ -41,11 +41,11 @@ class LoopThread:
             raise
 
     def iterate(self, source: AsyncIterable[list[T]]) -> Reads[T]:
-        """The lists of an async iterator, one by one. Reading starts at once."""
+        """Iterate over the lists of an async iterator. Reading starts at once."""
         return Reads(source, self._running())
 
     def close(self) -> None:
-        """Cancel what is running, and end the thread. It starts anew when it is used again."""
+        """Cancel what is running and end the thread. It starts again when it is used again."""
         with self._lock:
             thread, self._thread = self._thread, None
             if thread is None or not thread.is_alive():
@@ -57,7 +57,7 @@ class LoopThread:
 
     def _running(self, work: Coroutine[Any, Any, Any] | None = None) -> asyncio.AbstractEventLoop:
         with self._lock:
-            # After a fork the thread is gone.
+            # A forked process does not have the thread.
             if self._thread is None or not self._thread.is_alive():
                 self._start()
             if threading.current_thread() is self._thread:
@@ -83,15 +83,15 @@ class LoopThread:
 
 
 class _End:
-    """The last thing in a queue: how the reading ended."""
+    """The last item in a queue: how the reading ended."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 
 class _Pump(Generic[T]):
-    """The half that lives in the loop. It does not know the other half, so that one that
-    nobody holds any more can end this one."""
+    """The reading side, which lives in the loop. It holds no reference to `Reads`, so that an
+    abandoned `Reads` can stop it."""
 
     def __init__(self, source: AsyncIterable[list[T]]) -> None:
         self.queue: queue.SimpleQueue[list[T] | _End] = queue.SimpleQueue()
@@ -102,16 +102,16 @@ class _Pump(Generic[T]):
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self._task = asyncio.ensure_future(self._read())
 
     def cancel(self) -> None:
-        """Stop; not before the first step, since a task that never ran closes nothing."""
+        """Stop reading, but not before the first step: a task that never ran closes nothing."""
         if self._task is not None:
             self._task.get_loop().call_soon(self._task.cancel)
 
     async def _read(self) -> None:
-        """Read to the end; whatever is raised goes to the caller's thread."""
+        """Read to the end. Any exception is passed to the caller's thread."""
         error: BaseException | None = None
         try:
             async for events in self._source:
@@ -126,7 +126,7 @@ class _Pump(Generic[T]):
             await self._close(error)
 
     def release(self, reads: int) -> None:
-        """So many have been taken."""
+        """Note that `count` items have been taken."""
         for _ in range(reads):
             self._room.release()
 
@@ -141,10 +141,9 @@ class _Pump(Generic[T]):
 
 
 class Reads(Generic[T]):
-    """An iterator over the lists that a loop in another thread reads ahead.
+    """Iterates over lists that a loop in another thread reads ahead.
 
-    Close it, or use it with `with`: that cancels the reading and waits until the source
-    is closed.
+    Close it, or use it with `with`: that cancels the reading and waits until the source is closed.
     """
 
     def __init__(self, source: AsyncIterable[list[T]], loop: asyncio.AbstractEventLoop) -> None:
@@ -170,7 +169,7 @@ class Reads(Generic[T]):
         raise StopIteration if got.error is None else got.error
 
     def close(self) -> None:
-        """Stop reading; the source is closed when this returns."""
+        """Stop reading. The source is closed when this returns."""
         self._cancel()
         self._pump.has_ended.wait(_CLOSING_S)
         while not self._pump.queue.empty():
@@ -191,7 +190,7 @@ class Reads(Generic[T]):
             self._loop.call_soon_threadsafe(self._pump.cancel)
 
     def _make_room(self) -> None:
-        """In bunches: waking the loop for each read would cost more than the read."""
+        """Release items in batches: waking the loop for each read would cost more than the read."""
         self._taken += 1
         if self._taken >= MAX_READS_AHEAD // 2 and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._pump.release, self._taken)
@@ -203,5 +202,5 @@ atexit.register(_shared.close)
 
 
 def shared_loop() -> LoopThread:
-    """The one loop thread of this process."""
+    """Return the one loop thread of this process."""
     return _shared

@@ -1,4 +1,4 @@
-"""Trying again, before the first event only."""
+"""Retries before the first event of a stream."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ Sleep = Callable[[float], Awaitable[object]]
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How often, and after how long.
+    """How often to retry, and how long to wait.
 
-    The wait doubles from `base_s` to `cap_s`, less a random share of it, so that clients
-    that failed together do not come back together. A provider that names a time is given
-    that time; one that asks for more than `cap_s` is not asked again.
+    The wait doubles from `base_s` to `cap_s`, less a random share, so that clients that failed
+    together do not return together. If the provider names a wait, that is used; a wait over `cap_s`
+    means no retry.
     """
 
     attempts: int = 3
-    """All of them, the first included."""
+    """Number of attempts, including the first."""
     base_s: float = 0.5
     cap_s: float = 30.0
     jitter: float = 0.5
-    """The share of a wait that is left to chance."""
+    """Random share of a wait."""
 
     def wait_s(self, failed: RequestFailed, attempt: int, chance: float) -> float | None:
-        """How long to wait after `attempt` (from 1); None: do not try again."""
+        """Return the wait after `attempt` (from 1), or None for no retry."""
         if not failed.retryable or attempt >= self.attempts:
             return None
         return self.pause_s(failed.retry_after_s, attempt, chance)
 
     def pause_s(self, retry_after_s: float | None, attempt: int, chance: float) -> float | None:
-        """How long to wait after `attempt`, where it is tried again; None: too long."""
+        """Return the wait after `attempt` if it is retry, or None if it would be too long."""
         wait_s: float = min(self.cap_s, self.base_s * 2.0 ** (attempt - 1))
         wait_s *= 1 - self.jitter * chance
         if retry_after_s is None:
@@ -49,14 +49,14 @@ DEFAULT_POLICY = RetryPolicy()
 NEVER = RetryPolicy(attempts=1)
 
 
-async def retried(
+async def retry(
     attempt: Callable[[], Awaitable[T]],
     policy: RetryPolicy = DEFAULT_POLICY,
     *,
     sleep: Sleep = asyncio.sleep,
     chance: Callable[[], float] = random.random,
 ) -> T:
-    """What `attempt` gives, after as many tries as the policy allows; else the last
+    """Call `attempt` as often as the policy allows. Return its result or raise the last
     `RequestFailed`."""
     number = 1
     while True:

@@ -1,4 +1,4 @@
-"""What a stream raises when it breaks after it began, and what is told of an error."""
+"""The exception for a stream that breaks after it began."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ _MAX_REASON_CHARS = 200
 
 
 class StreamBroken(HeadraceError):
-    """The network broke, a timeout passed, or the bytes passed a limit of the transport.
+    """The network broke, a timeout passed, or the bytes exceeded a limit of the transport.
 
-    Whoever reads the stream turns it into one terminal event, with `failure`.
+    The reader of the stream turns it into one terminal event with `error`.
     """
 
-    def __init__(self, failure: ErrorInfo) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
+    def __init__(self, error: ErrorInfo) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
-def broken(category: ErrorCategory, message: str) -> StreamBroken:
-    """The break, told; what the network did may go better next time."""
+def stream_broken(category: ErrorCategory, message: str) -> StreamBroken:
+    """Create a `StreamBroken`. Network errors are retryable."""
     return StreamBroken(ErrorInfo(category, message, retryable=category in ("network", "timeout")))
 
 
 def reason_of(error: Exception, clean: Callable[[str], str] = scrub) -> str:
-    """What the system says, or the client, whose texts may be long. Cleaned before it is cut:
-    half of a key is not found any more."""
+    """Return the system's or client's error text, shortened.
+
+    It is cleaned before it is cut, since half a key would not be recognized.
+    """
     told = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
     return clean(told)[:_MAX_REASON_CHARS]

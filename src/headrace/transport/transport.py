@@ -1,4 +1,4 @@
-"""The seam of all transports: a call goes out, a stream of reads comes back."""
+"""The interface of transports: send a call, get a stream of reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class HTTPCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. Its headers hold the key: they are never shown, logged or recorded."""
+    """One request. Its headers hold the key; they are never shown, logged or recorded."""
 
     url: str
     headers: dict[str, str]
@@ -19,12 +19,12 @@ class HTTPCall(msgspec.Struct, frozen=True, kw_only=True):
         return f"HTTPCall({_bare(self.url)!r}, {len(self.body)} bytes)"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """What rich prints of it in a traceback with locals; msgspec's own gives all fields."""
+        """Return what rich may print in a traceback; msgspec's own version shows all fields."""
         return [("url", _bare(self.url)), ("bytes", len(self.body))]
 
 
 def _bare(url: str) -> str:
-    """Without what may be secret: the user's part, and the query."""
+    """Return the URL without user and query, which may be secret."""
     before = url.partition("?")[0]
     scheme, mark, _ = before.partition("://")
     _, user, rest = before.rpartition("@")
@@ -32,29 +32,32 @@ def _bare(url: str) -> str:
 
 
 class ByteStream(Protocol):
-    """The answer as it comes in: read after read, until it ends or is closed."""
+    """The response as it arrives, read by read, until it ends or is closed."""
 
     request_id: str | None
     first_event_by_s: float | None
-    """The event loop's time by which the first event must have come; None: any time."""
+    """Event loop time by which the first event must have arrived, or None."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """The reads, once. Raises `headrace.transport.stream_error.StreamBroken` where the network
-        breaks or a timeout passes; the caller turns that into one terminal event."""
+        """Iterate over the reads, once.
+
+        Raises `headrace.transport.stream_error.StreamBroken` if the network breaks or a timeout
+        passes; the caller turns that into one terminal event.
+        """
         ...
 
     async def aclose(self) -> None:
-        """Close the connection now, whatever is still to come."""
+        """Close the connection now, even if more is to come."""
         ...
 
 
 class Transport(Protocol):
-    """Opens streams. Raises `headrace.errors.RequestFailed` where none begins."""
+    """Opens streams. Raises `headrace.errors.RequestFailed` if none begins."""
 
     async def open(self, call: HTTPCall) -> ByteStream:
-        """Send the call; return when the provider has begun to answer."""
+        """Send the call and return when the provider has begun to respond."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of whatever is kept between calls."""
+        """Release everything that is kept between calls."""
         ...

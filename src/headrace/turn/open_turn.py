@@ -13,9 +13,9 @@ from headrace.events import TurnEvent
 from headrace.events.turn import TurnFailed, TurnStarted
 from headrace.outcome import ErrorInfo
 from headrace.secrets.scrub import scrub
-from headrace.transport.call_secrets import Secrets
-from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy, Sleep, retried
-from headrace.transport.stream_error import StreamBroken, broken
+from headrace.transport.call_secrets import secrets_of
+from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy, Sleep, retry
+from headrace.transport.stream_error import StreamBroken, stream_broken
 from headrace.transport.transport import ByteStream, HTTPCall, Transport
 from headrace.wire.decoder import Decoder
 
@@ -50,13 +50,13 @@ async def open_turn(
     several providers accept a request and then send "overloaded" as its only event.
     """
 
-    clean = Secrets(call).clean
+    clean = secrets_of(call).clean
 
     async def attempt() -> OpenTurn:
         stream = await transport.open(call)
         return await _begun(OpenTurn(stream, new_decoder(), clean=clean))
 
-    return await retried(attempt, policy, sleep=sleep, chance=chance)
+    return await retry(attempt, policy, sleep=sleep, chance=chance)
 
 
 class OpenTurn:
@@ -101,7 +101,7 @@ class OpenTurn:
                     return await self._last(events) if decoder.is_finished else events
             events = self._ended()
         except StreamBroken as error:
-            events = self._broken_off(error.failure)
+            events = self._broken_off(error.error)
         return await self._last(events)
 
     async def drain(self, take: Callable[[list[TurnEvent]], bool]) -> bool:
@@ -123,7 +123,7 @@ class OpenTurn:
             else:
                 events = self._ended()
         except StreamBroken as error:
-            events = self._broken_off(error.failure)
+            events = self._broken_off(error.error)
         events = await self._last(events)
         if events:
             take(events)
@@ -142,7 +142,7 @@ class OpenTurn:
                 await self.begin()
             events, self._waiting = self._waiting, []
         except StreamBroken as error:
-            events = self._broken_off(error.failure)
+            events = self._broken_off(error.error)
         return await self._last(events) if self.decoder.is_finished else events
 
     async def _last(self, events: list[TurnEvent]) -> list[TurnEvent]:
@@ -186,7 +186,7 @@ class OpenTurn:
                 return await self._more()
         except TimeoutError:
             pass
-        raise broken(
+        raise stream_broken(
             "timeout",
             "the provider accepted the request, but no event came within first_event_s",
         )
@@ -204,7 +204,7 @@ async def _begun(turn: OpenTurn) -> OpenTurn:
         await turn.begin()
         failure = turn.refusal
     except StreamBroken as error:
-        failure = error.failure
+        failure = error.error
     except BaseException:
         await turn.aclose()
         raise

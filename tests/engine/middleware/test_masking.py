@@ -153,19 +153,19 @@ def test_a_place_in_the_text_is_found_again(
     masked = Mask(secrets).text()
     made = told(masked, cut(text, sizes))
     for at in range(len(text) + 1):
-        assert made != text or masked.moved(at) == at
-    assert masked.moved(len(text)) == len(made)
-    assert [masked.moved(at) for at in range(len(text) + 1)] == sorted(
-        masked.moved(at) for at in range(len(text) + 1)
+        assert made != text or masked.map_position(at) == at
+    assert masked.map_position(len(text)) == len(made)
+    assert [masked.map_position(at) for at in range(len(text) + 1)] == sorted(
+        masked.map_position(at) for at in range(len(text) + 1)
     )
 
 
 def test_what_stands_behind_a_secret_moves_with_it() -> None:
     masked = Mask(["secret"]).text()
     made = told(masked, ["my sec", "ret is out"])
-    assert made[masked.moved(10) : masked.moved(12)] == "is"
-    assert made[masked.moved(3) : masked.moved(9)] == MARK
-    assert made[masked.moved(5) :] == " is out"
+    assert made[masked.map_position(10) : masked.map_position(12)] == "is"
+    assert made[masked.map_position(3) : masked.map_position(9)] == MARK
+    assert made[masked.map_position(5) :] == " is out"
 
 
 # --- linear ---------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from headrace.engine.middleware.told_turn import Handler, ToldTurn
 from headrace.engine.middleware.withheld import withheld
 from headrace.events import Event, decode_event, encode_event
 
-# The bones of a run: they can be changed, but not left out, moved or added. Nothing that
+# The bones of a run: they can be changed, but not left out, map_position or added. Nothing that
 # comes of an opening bone stands before it, nothing that comes of a closing one after it.
 _OPENING = frozenset({ev.RunStarted, ev.StepStarted, ev.TurnStarted, ev.OutputStarted})
 _CLOSING = frozenset({

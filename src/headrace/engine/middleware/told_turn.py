@@ -267,7 +267,7 @@ class ToldTurn:
         return msgspec.structs.replace(event, part=number, item=item)
 
     def _item(self, said: int) -> int:
-        """The model's numbers, moved by the items that were added before."""
+        """The model's numbers, map_position by the items that were added before."""
         item = self._items.get(said)
         if item is None:
             item = said + self._item_shift

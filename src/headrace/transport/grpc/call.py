@@ -1,6 +1,6 @@
-"""From a call to what gRPC wants: an address, a target, metadata and a message."""
+"""Converts a call to what gRPC needs: an address, a target, metadata and a message."""
 
-# They have no types that a strict check could follow.
+# These packages have no types for a strict check.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportAttributeAccessIssue=false
@@ -18,7 +18,7 @@ from xai_sdk.proto import chat_pb2
 from headrace.address import is_this_machine
 from headrace.errors import UsageError
 from headrace.secrets.scrub import MAX_MESSAGE_CHARS
-from headrace.transport.call_secrets import SHOWN_HEADERS, Secrets, address_of
+from headrace.transport.call_secrets import SHOWN_HEADERS, address_of, secrets_of
 from headrace.transport.transport import HTTPCall
 
 # Belongs to the connection, not to the call.
@@ -29,7 +29,8 @@ _SCHEMES = ("http", "https")
 
 
 def address_from(call: HTTPCall) -> SplitResult:
-    """Where it goes. Raises `UsageError` for no address, and where the key would be seen."""
+    """Return the parsed address. Raises `UsageError` if there is none or the key would be sent
+    unencrypted."""
     try:
         address = urlsplit(call.url)
         is_address = address.scheme in _SCHEMES and bool(address.hostname)
@@ -49,14 +50,15 @@ def address_from(call: HTTPCall) -> SplitResult:
 
 
 def target_of(address: SplitResult) -> str:
-    """The host and the port, as gRPC writes them."""
+    """Return host and port in gRPC's notation."""
     host = address.hostname or ""
     port = address.port or (443 if address.scheme == "https" else 80)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def metadata_from(call: HTTPCall) -> list[tuple[str, str]]:
-    """The headers, as gRPC has them. Raises `UsageError`: what gRPC refuses it would also show."""
+    """Return the headers as gRPC metadata. Raises `UsageError` for values that gRPC refuses, since
+    its own error would show them."""
     metadata: list[tuple[str, str]] = []
     for given, value in call.headers.items():
         name = given.lower()
@@ -71,9 +73,10 @@ def metadata_from(call: HTTPCall) -> list[tuple[str, str]]:
 
 
 def message_from(call: HTTPCall) -> bytes:
-    """The body as the bytes of the published type. Raises `UsageError` where it is none."""
+    """Return the body encoded as the published message type. Raises `UsageError` if it does not
+    fit."""
     path = urlsplit(call.url).path
-    # A gateway may have put something before it.
+    # A gateway may add a path before it.
     kind = _REQUESTS.get("/".join(["", *path.split("/")[-2:]]))
     if kind is None:
         raise UsageError(f"no method {path}: there are {', '.join(_REQUESTS)}")
@@ -81,7 +84,7 @@ def message_from(call: HTTPCall) -> bytes:
         message = json_format.Parse(call.body, kind())
         return bytes(message.SerializeToString())
     except (json_format.ParseError, ValueError) as error:
-        told = Secrets(call).hide(str(error))[:MAX_MESSAGE_CHARS]
+        told = secrets_of(call).hide(str(error))[:MAX_MESSAGE_CHARS]
     raise UsageError(f"the request is no {kind.DESCRIPTOR.full_name}: {told}")
 
 

@@ -1,6 +1,6 @@
-"""From a status of gRPC to our failures."""
+"""Converts gRPC statuses to errors."""
 
-# It has no types that a strict check could follow.
+# This package has no types for a strict check.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportAttributeAccessIssue=false
@@ -14,12 +14,13 @@ import msgspec
 
 from headrace.errors import RequestFailed
 from headrace.outcome import ErrorInfo
-from headrace.transport.call_secrets import Secrets, address_of
+from headrace.secrets.known import KnownSecrets
+from headrace.transport.call_secrets import address_of, secrets_of
 from headrace.transport.error_response import HINTS, retry_after_of
 from headrace.transport.transport import HTTPCall
 from headrace.wire.error import parse_error
 
-# The word that stands for a status in `wire.failure`, where that is not its own name.
+# The error word for a status in `wire.error`, if it differs from its name.
 _WORDS = {
     "OUT_OF_RANGE": "invalid_argument",
     "ALREADY_EXISTS": "invalid_argument",
@@ -30,15 +31,15 @@ _WORDS = {
 }
 
 
-def failure_of(error: grpc.aio.AioRpcError, secrets: Secrets) -> ErrorInfo:
-    """What a status means, without the key."""
+def error_from_status(error: grpc.aio.AioRpcError, secrets: KnownSecrets) -> ErrorInfo:
+    """Return the error for a status, without the key."""
     name = error.code().name
     details = secrets.hide(error.details() or "")
     told = as_headers(error.trailing_metadata())
     if name == "CANCELLED":
         failure = ErrorInfo("network", details or "the call was cancelled", retryable=True)
     elif name == "RESOURCE_EXHAUSTED" and "larger than max" in details:
-        # Our own limit, which gRPC tells in the same words as the peer's.
+        # Our own limit, which gRPC reports in the same words as the peer's.
         failure = ErrorInfo("protocol", details)
     else:
         word = _WORDS.get(name, name.lower())
@@ -51,21 +52,21 @@ def failure_of(error: grpc.aio.AioRpcError, secrets: Secrets) -> ErrorInfo:
     )
 
 
-def unreached(failure: ErrorInfo) -> ErrorInfo:
-    """Nobody was there to say so: it is the network's."""
+def as_network_error(failure: ErrorInfo) -> ErrorInfo:
+    """Return the network error for a server that could not be reached."""
     if failure.code != "UNAVAILABLE":
         return failure
     message = f"{failure.message.rstrip('.')}. Is the server running?"
-    # A certificate that is not trusted now will not be the next time.
+    # A certificate that is not trusted now will not be trusted next time.
     retryable = "CERTIFICATE" not in failure.message.upper()
     return msgspec.structs.replace(
         failure, category="network", message=message, retryable=retryable
     )
 
 
-def refused(call: HTTPCall, failure: ErrorInfo, request_id: str | None) -> RequestFailed:
-    """No stream began: what is raised."""
-    secrets = Secrets(call)
+def refusal(call: HTTPCall, failure: ErrorInfo, request_id: str | None) -> RequestFailed:
+    """Return the exception for a call without a stream."""
+    secrets = secrets_of(call)
     told, hint = secrets.clean(failure.message), HINTS.get(failure.category)
     told = f"{told.rstrip('.')}. {hint}" if hint else told
     return RequestFailed(
@@ -80,5 +81,5 @@ def refused(call: HTTPCall, failure: ErrorInfo, request_id: str | None) -> Reque
 
 
 def as_headers(metadata: Any) -> dict[str, str]:
-    """Metadata that is text; keys come in lower case."""
+    """Return the metadata values that are text; keys are lowercase."""
     return {name: value for name, value in metadata or () if isinstance(value, str)}

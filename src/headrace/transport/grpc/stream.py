@@ -1,6 +1,6 @@
-"""An answer over gRPC: message after message, until it ends, fails or is closed."""
+"""A response over gRPC, read message by message."""
 
-# Neither package has types that a strict check could follow.
+# Neither package has types for a strict check.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportAttributeAccessIssue=false
@@ -13,33 +13,33 @@ from typing import Any, Self
 import grpc.aio
 
 from headrace.outcome import ErrorInfo
-from headrace.transport.call_secrets import Secrets
+from headrace.secrets.known import KnownSecrets
 from headrace.transport.error_response import request_id_of
-from headrace.transport.grpc.error import as_headers, failure_of
+from headrace.transport.grpc.error import as_headers, error_from_status
 from headrace.transport.limits import Timeouts
-from headrace.transport.stream_error import StreamBroken, broken
+from headrace.transport.stream_error import StreamBroken, stream_broken
 from headrace.wire.framing.grpc import add_prefix
 
 
 class GRPCStream:
-    """An answer that is being read. It can be iterated once."""
+    """A response that is being read. It can be iterated once."""
 
-    def __init__(self, call: Any, secrets: Secrets, timeouts: Timeouts, by_s: float) -> None:
+    def __init__(self, call: Any, secrets: KnownSecrets, timeouts: Timeouts, by_s: float) -> None:
         self.request_id: str | None = None
         self.first_event_by_s: float | None = by_s
         self._call = call
         self._secrets = secrets
         self._idle_s = timeouts.idle_s
         self._first: bytes | None = None
-        # A task of its own, since gRPC ends a call whose reader is cancelled, and a reader
-        # that gave up waiting may come back.
+        # A separate task, because gRPC ends a call whose reader is cancelled, and a reader that
+        # stopped waiting may come back.
         self._reading: asyncio.Task[Any] | None = None
         self._is_closed = False
 
     async def start(self) -> ErrorInfo | None:
-        """Wait for the first message; what came instead, if none did."""
+        """Wait for the first message. Return the error if none arrived."""
         await asyncio.wait((self._next(),))
-        self._first, failure = self._taken()
+        self._first, failure = self._take_result()
         if self._first is not None:
             self._note(await self._call.initial_metadata())
         if failure is None and self._first is None:
@@ -66,11 +66,11 @@ class GRPCStream:
         self._call.cancel()
 
     async def _read(self) -> bytes | None:
-        """The next message; None at the end."""
+        """Return the next message, or None at the end."""
         if self._is_closed:
             return None
         done, _ = await asyncio.wait((self._next(),), timeout=self._idle_s)
-        message, failure = self._taken() if done else (None, self._idle())
+        message, failure = self._take_result() if done else (None, self._idle())
         if self._has_closed():
             return None
         if failure is None:
@@ -79,7 +79,7 @@ class GRPCStream:
         raise StreamBroken(failure)
 
     def _has_closed(self) -> bool:
-        """Whether somebody has closed the stream while another waited for it."""
+        """Return whether the stream was closed while another task waited for it."""
         return self._is_closed
 
     def _next(self) -> asyncio.Task[Any]:
@@ -89,8 +89,8 @@ class GRPCStream:
             reading.add_done_callback(_looked_at)
         return reading
 
-    def _taken(self) -> tuple[bytes | None, ErrorInfo | None]:
-        """What the read has brought: a message, an end, or a failure."""
+    def _take_result(self) -> tuple[bytes | None, ErrorInfo | None]:
+        """Return the result of the read: a message, the end, or an error."""
         reading, self._reading = self._reading, None
         assert reading is not None
         if reading.cancelled():
@@ -99,17 +99,17 @@ class GRPCStream:
         if error is None:
             message = reading.result()
             return (None if message is grpc.aio.EOF else message), None
-        return None, self._told(error)
+        return None, self._describe(error)
 
-    def _told(self, error: BaseException) -> ErrorInfo:
+    def _describe(self, error: BaseException) -> ErrorInfo:
         if not isinstance(error, grpc.aio.AioRpcError):
             return ErrorInfo("network", self._secrets.clean(str(error)), retryable=True)
         self._note(error.initial_metadata())
         self._note(error.trailing_metadata())
-        return failure_of(error, self._secrets)
+        return error_from_status(error, self._secrets)
 
     def _idle(self) -> ErrorInfo:
-        return broken("timeout", f"the stream was silent for idle_s={self._idle_s:g}").failure
+        return stream_broken("timeout", f"the stream was silent for idle_s={self._idle_s:g}").error
 
     def _note(self, metadata: Any) -> None:
         told = request_id_of(as_headers(metadata))
@@ -117,6 +117,6 @@ class GRPCStream:
 
 
 def _looked_at(reading: asyncio.Task[Any]) -> None:
-    """Nobody may be waiting any more, and that is no news for the log."""
+    """Consume the result of an abandoned read, so that asyncio does not log it."""
     if not reading.cancelled():
         reading.exception()

@@ -1,10 +1,10 @@
-"""gRPC: one call with a stream of messages for its answer. With the files that begin with its
-name, the only one that knows gRPC, and xAI's published types.
+"""The gRPC transport: one call with a stream of messages as its response.
 
-Errors of the client are never chained to ours: theirs tell of the call, and that of the key.
+Only this folder imports gRPC and xAI's published types. Errors of the client are never chained to
+ours, because they describe the call, including the key.
 """
 
-# Neither package has types that a strict check could follow.
+# Neither package has types for a strict check.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportAttributeAccessIssue=false
@@ -20,9 +20,9 @@ import grpc.aio
 
 from headrace.errors import HeadraceError, UsageError
 from headrace.outcome import ErrorInfo
-from headrace.transport.call_secrets import Secrets
+from headrace.transport.call_secrets import secrets_of
 from headrace.transport.grpc.call import address_from, message_from, metadata_from, target_of
-from headrace.transport.grpc.error import refused, unreached
+from headrace.transport.grpc.error import as_network_error, refusal
 from headrace.transport.grpc.stream import GRPCStream
 from headrace.transport.limits import DEFAULT_TIMEOUTS, Timeouts
 from headrace.transport.transport import HTTPCall
@@ -30,16 +30,17 @@ from headrace.wire.limits import DEFAULT_WIRE_LIMITS
 
 
 class GRPCTransport:
-    """Opens streams over gRPC, with connections that are kept between calls.
+    """Opens streams over gRPC and keeps connections between calls.
 
-    A call's body is the JSON of the published request type; its address ends with the
-    method. The stream's reads are the answer's messages, each behind its gRPC prefix.
-    `https` is TLS, with the certificates in `roots` (PEM) or those that gRPC brings; `http`
-    is in clear, and takes a key to this machine only. Proxies are taken from the environment
-    with `trust_env`.
+    A call's body is the JSON of the published request type; its address ends with the method. The
+    reads of the stream are the messages of the response, each with its gRPC prefix.
 
-    It belongs to the event loop that first uses it; close it there with `aclose()`, or use it
-    with `async with`.
+    `https` uses TLS, with the certificates in `roots` (PEM) or those of gRPC. `http` is
+    unencrypted, and a key is only sent to this machine. With `trust_env`, proxies are taken from
+    the environment.
+
+    The transport belongs to the event loop that first uses it. Close it there with `aclose()`, or
+    use it with `async with`.
     """
 
     def __init__(
@@ -55,30 +56,29 @@ class GRPCTransport:
         self._options = [
             ("grpc.max_receive_message_length", max_message_bytes),
             ("grpc.enable_http_proxy", int(trust_env)),
-            # Whoever opened the turn tries again, and knows whether it may.
+            # The caller that opened the turn retries, and knows whether it may.
             ("grpc.enable_retries", 0),
-            # A failure to connect is one call's, not that of all that come after.
+            # A connection error belongs to one call, not to all that follow.
             ("grpc.use_local_subchannel_pool", 1),
         ]
         self._channels: dict[tuple[str, str], grpc.aio.Channel] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def open(self, call: HTTPCall) -> GRPCStream:
-        """Send the call; return when the first message has come.
+        """Send the call and return when the first message has arrived.
 
-        Raises `RequestFailed` where none comes, and `UsageError` for a call that cannot be
-        sent at all.
+        Raises `RequestFailed` if none arrives, and `UsageError` if the call cannot be sent at all.
         """
         address = address_from(call)
         metadata, message = metadata_from(call), message_from(call)
-        opened = await self._opened(call, address, metadata, message)
-        # Raised here, where no error of the client is at hand to be chained.
+        opened = await self._open(call, address, metadata, message)
+        # Raised outside of the except block, so that the client's error is not chained.
         if isinstance(opened, HeadraceError):
             raise opened
         return opened
 
     async def aclose(self) -> None:
-        """Close all connections, those of open streams included."""
+        """Close all connections, including those of open streams."""
         channels, self._channels = self._channels, {}
         for channel in channels.values():
             await channel.close()
@@ -89,7 +89,7 @@ class GRPCTransport:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _opened(
+    async def _open(
         self,
         call: HTTPCall,
         address: SplitResult,
@@ -98,13 +98,15 @@ class GRPCTransport:
     ) -> GRPCStream | HeadraceError:
         by_s = asyncio.get_running_loop().time() + self._timeouts.first_event_s
         channel = self._channel(address)
-        is_connected = await self._connected(channel)
+        is_connected = await self._connect(channel)
         if is_connected is None:
             await self._forget(address)
             told = f"no connection within connect_s={self._timeouts.connect_s:g}"
-            return refused(call, ErrorInfo("timeout", told, retryable=True), None)
+            return refusal(call, ErrorInfo("timeout", told, retryable=True), None)
         method = channel.unary_stream(address.path)
-        stream = GRPCStream(method(message, metadata=metadata), Secrets(call), self._timeouts, by_s)
+        stream = GRPCStream(
+            method(message, metadata=metadata), secrets_of(call), self._timeouts, by_s
+        )
         try:
             async with asyncio.timeout_at(by_s):
                 failure = await stream.start()
@@ -119,8 +121,8 @@ class GRPCTransport:
         await stream.aclose()
         if not is_connected:
             await self._forget(address)
-            failure = unreached(failure)
-        return refused(call, failure, stream.request_id)
+            failure = as_network_error(failure)
+        return refusal(call, failure, stream.request_id)
 
     def _channel(self, address: SplitResult) -> grpc.aio.Channel:
         loop = asyncio.get_running_loop()
@@ -143,9 +145,11 @@ class GRPCTransport:
         trust = grpc.ssl_channel_credentials(root_certificates=self._roots)
         return grpc.aio.secure_channel(target, trust, options=self._options)
 
-    async def _connected(self, channel: grpc.aio.Channel) -> bool | None:
-        """Whether there is a connection; None where that took too long. Where it failed, the
-        call is made all the same, and tells why."""
+    async def _connect(self, channel: grpc.aio.Channel) -> bool | None:
+        """Return whether there is a connection, or None after a timeout.
+
+        If connecting failed, the call is made anyway and reports why.
+        """
         try:
             async with asyncio.timeout(self._timeouts.connect_s):
                 while True:
@@ -159,7 +163,7 @@ class GRPCTransport:
             return None
 
     async def _forget(self, address: SplitResult) -> None:
-        """Leave a channel that could not connect: it would wait before it tries again."""
+        """Drop a channel that could not connect: it would wait before trying again."""
         channel = self._channels.pop((address.scheme, address.netloc), None)
         if channel is not None:
             await channel.close()

@@ -17,7 +17,7 @@ from headrace.cli.terminal.width import terminal_columns
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from headrace.recording.exchange_recorder import Shelf, Tape
+    from headrace.recording.exchange_recorder import ExchangeRecorder, RecordingFolder
 
 
 class Upstream(NamedTuple):
@@ -83,22 +83,22 @@ def _split(address: str, title: str) -> Upstream:
     return Upstream(origin, parts.path.rstrip("/"), title)
 
 
-def _shelf(folder: Path) -> Shelf:
+def _shelf(folder: Path) -> RecordingFolder:
     from headrace.engine.middleware.redaction.values import hide_value
-    from headrace.recording.exchange_recorder import Shelf
+    from headrace.recording.exchange_recorder import RecordingFolder
     from headrace.secrets import API_KEYS, Mask
 
     mask = Mask(patterns=API_KEYS)
-    return Shelf(folder, hide=lambda value: hide_value(mask, value))
+    return RecordingFolder(folder, hide=lambda value: hide_value(mask, value))
 
 
 # --- while it records ------------------------------------------------------------
 
 
-async def _record(upstream: Upstream, shelf: Shelf, port: int) -> None:
+async def _record(upstream: Upstream, shelf: RecordingFolder, port: int) -> None:
     from headrace.recording.proxy import HOST, Proxy
 
-    proxy = Proxy(upstream.origin, shelf, told=_tell, complained=_complain)
+    proxy = Proxy(upstream.origin, shelf, on_exchange=_tell, on_refused=_complain)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -111,7 +111,7 @@ async def _record(upstream: Upstream, shelf: Shelf, port: int) -> None:
         await proxy.aclose()
 
 
-def _print_start(upstream: Upstream, shelf: Shelf, base_url: str) -> None:
+def _print_start(upstream: Upstream, shelf: RecordingFolder, base_url: str) -> None:
     name = f"{upstream.title} at " if upstream.title else ""
     lines = [f"Recording {name}{upstream.origin} into {visible(str(shelf.folder))}"]
     lines.append(f"base_url: {base_url}")
@@ -122,7 +122,7 @@ def _print_start(upstream: Upstream, shelf: Shelf, base_url: str) -> None:
     print_lines(*lines, "stop with Ctrl-C")
 
 
-def _tell(tape: Tape) -> None:
+def _tell(tape: ExchangeRecorder) -> None:
     name = tape.name or "nothing kept"
     facts = [f"{tape.method} {visible(tape.path)}", str(tape.status), f"{tape.took_s:.1f} s"]
     facts.append(f"{tape.bytes:,} bytes in {tape.reads:,} reads")
@@ -143,7 +143,7 @@ def _complain(message: str) -> None:
     print(f"headrace record: {visible(message)}", file=sys.stderr, flush=True)
 
 
-def _sum_up(shelf: Shelf) -> None:
+def _sum_up(shelf: RecordingFolder) -> None:
     if not shelf.names:
         print_lines("", "nothing was recorded: did the requests go to the base_url?")
         return

@@ -281,4 +281,4 @@ def _told(part: _Part, number: int, text: str) -> list[Event]:
 
 
 def _moved(text: MaskedText, position: int | None) -> int | None:
-    return None if position is None else text.moved(position)
+    return None if position is None else text.map_position(position)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.transport import HTTPCall
-from headrace.transport.call_secrets import Secrets
+from headrace.transport.call_secrets import secrets_of
 from headrace.transport.stream_error import reason_of
 from tests.transport.upstream import KEY, call_to, halves_of
 
@@ -29,7 +29,7 @@ def test_a_key_at_the_cut_is_not_left_in_half() -> None:
     odd = HTTPCall(url="http://h/", headers={"x-odd": "ODD CANARY " * 3}, body=b"")
     for before in range(150, 210):
         assert halves_of(KEY, reason_of(ValueError("." * before + KEY)).encode()) == []
-        clean = Secrets(odd).clean
+        clean = secrets_of(odd).clean
         told = reason_of(ValueError("." * before + "ODD CANARY " * 3), clean)
         assert "ODD" not in told
-    assert KEY not in reason_of(ValueError(KEY), Secrets(call_to("http://h/")).clean)
+    assert KEY not in reason_of(ValueError(KEY), secrets_of(call_to("http://h/")).clean)

@@ -12,7 +12,7 @@ import pytest
 
 from headrace.errors import HeadraceError
 from headrace.transport import HTTPCall, HTTPLimits, Timeouts
-from headrace.transport.call_secrets import Secrets, address_of
+from headrace.transport.call_secrets import address_of, secrets_of
 from headrace.transport.http import HTTPTransport
 from headrace.turn.open_turn import read_turn
 from headrace.wire.decoder import Decoder
@@ -133,5 +133,5 @@ def test_an_address_is_shown_without_what_may_be_secret(url, shown):
 
 def test_harmless_headers_and_short_keys_stay_in_a_text():
     headers = {"anthropic-beta": "context-1m-2025", "authorization": "Bearer none"}
-    secrets = Secrets(HTTPCall(url="http://h/", headers=headers, body=b""))
+    secrets = secrets_of(HTTPCall(url="http://h/", headers=headers, body=b""))
     assert secrets.clean("none of context-1m-2025") == "none of context-1m-2025"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from headrace.engine.middleware.redaction.values import hide_value
 from headrace.errors import UsageError
-from headrace.recording.exchange_recorder import Shelf, Tape, TapeLimits
+from headrace.recording.exchange_recorder import ExchangeRecorder, RecordingFolder, RecordingLimits
 from headrace.recording.file import load_recording
 from headrace.secrets import API_KEYS, Mask
 from tests.transport.upstream import KEY, halves_of
@@ -36,19 +36,21 @@ HEADERS = [
 URL = "https://user:USER-CANARY-1@h/v1/messages?key=QUERY-CANARY-1&alt=sse"
 
 
-def shelf(folder: Path, **limits: int) -> Shelf:
+def shelf(folder: Path, **limits: int) -> RecordingFolder:
     mask = Mask(patterns=API_KEYS)
     now = iter(range(0, 10**9))
-    return Shelf(
+    return RecordingFolder(
         folder,
         hide=lambda value: hide_value(mask, value),
-        limits=TapeLimits(**limits),
+        limits=RecordingLimits(**limits),
         clock=lambda: next(now) / 1000,
     )
 
 
-def recorded(where: Shelf, *reads: bytes, body: bytes = b"", **answer: str) -> Tape:
-    tape = Tape(where, "POST", URL, HEADERS)
+def recorded(
+    where: RecordingFolder, *reads: bytes, body: bytes = b"", **answer: str
+) -> ExchangeRecorder:
+    tape = ExchangeRecorder(where, "POST", URL, HEADERS)
     tape.ask(body)
     tape.begin(200, {"Content-Type": "text/event-stream", **answer})
     for read in reads:
@@ -79,7 +81,7 @@ def test_a_key_that_comes_back_never_reaches_the_disk(cuts: list[int], before: b
     data = before + echo.encode() * 3
     ends = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
     with TemporaryDirectory() as name:
-        tape = Tape(shelf(Path(name)), "POST", URL, HEADERS)
+        tape = ExchangeRecorder(shelf(Path(name)), "POST", URL, HEADERS)
         tape.begin(200, {})
         for start, end in pairwise(ends):
             tape.feed(data[start:end])
@@ -97,7 +99,7 @@ def test_a_key_that_comes_back_never_reaches_the_disk(cuts: list[int], before: b
 def test_no_half_of_a_key_is_left_however_the_recording_ends(tmp_path: Path, ends: str) -> None:
     data = f"data: {KEY}\n\n".encode()
     for cut in range(1, len(data)):
-        tape = Tape(shelf(tmp_path / f"{cut}"), "POST", URL, HEADERS)
+        tape = ExchangeRecorder(shelf(tmp_path / f"{cut}"), "POST", URL, HEADERS)
         tape.begin(200, {})
         tape.feed(data[:cut])
         if ends == "by a cut":
@@ -111,7 +113,9 @@ def test_no_half_of_a_key_is_left_however_the_recording_ends(tmp_path: Path, end
 def test_a_key_that_begins_with_another_leaves_nothing_behind(tmp_path: Path) -> None:
     longer = f"{KEY}-and-MORE-CANARY"
     for cut in range(1, len(longer)):
-        tape = Tape(shelf(tmp_path / f"{cut}"), "POST", URL, [*HEADERS, ("x-other", longer)])
+        tape = ExchangeRecorder(
+            shelf(tmp_path / f"{cut}"), "POST", URL, [*HEADERS, ("x-other", longer)]
+        )
         tape.begin(200, {})
         tape.feed(longer[:cut].encode())
         tape.feed(longer[cut:].encode())
@@ -121,7 +125,7 @@ def test_a_key_that_begins_with_another_leaves_nothing_behind(tmp_path: Path) ->
 
 
 def test_what_was_read_is_on_disk_before_the_next_read(tmp_path: Path) -> None:
-    tape = Tape(shelf(tmp_path), "GET", "https://h/v1/models", [])
+    tape = ExchangeRecorder(shelf(tmp_path), "GET", "https://h/v1/models", [])
     tape.begin(200, {})
     for number in range(1, 4):
         tape.feed(b"abc")
@@ -164,7 +168,7 @@ def test_what_is_no_secret_is_not_masked_in_the_answer(tmp_path: Path) -> None:
 
 def test_a_key_in_the_path_names_no_file(tmp_path: Path) -> None:
     url = f"https://h/v1/{KEY}"
-    tape = Tape(shelf(tmp_path), "GET", url, [])
+    tape = ExchangeRecorder(shelf(tmp_path), "GET", url, [])
     tape.begin(200, {})
     tape.feed(b"x")
     tape.close()
@@ -187,7 +191,7 @@ def test_a_key_in_the_path_names_no_file(tmp_path: Path) -> None:
 def test_a_file_is_named_so_that_it_can_be_decoded(
     path: str, kind: str, start: bytes, name: str, tmp_path: Path
 ) -> None:
-    tape = Tape(shelf(tmp_path), "POST", f"https://h{path}", [])
+    tape = ExchangeRecorder(shelf(tmp_path), "POST", f"https://h{path}", [])
     tape.begin(200, {"content-type": kind})
     tape.feed(start)
     tape.close()
@@ -205,9 +209,9 @@ def test_nothing_that_is_there_is_written_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limits", "reads", "kept", "ended"),
     [
-        ({"max_answer_bytes": 5}, [b"abc", b"def", b"g"], b"abc", "cut at max_answer_bytes=5"),
+        ({"max_response_bytes": 5}, [b"abc", b"def", b"g"], b"abc", "cut at max_response_bytes=5"),
         ({"max_reads": 2}, [b"a", b"b", b"c"], b"ab", "cut at max_reads=2"),
-        ({"max_tapes": 0}, [b"a"], None, "not kept: there are max_tapes=0 of them"),
+        ({"max_exchanges": 0}, [b"a"], None, "not kept: there are max_exchanges=0 of them"),
     ],
 )
 def test_what_passes_a_limit_is_counted_and_not_kept(
@@ -253,7 +257,7 @@ def test_what_is_cut_inside_its_compression_is_not_whole(tmp_path: Path, encodin
 
 
 def test_an_end_that_is_known_is_told_before_one_that_is_found(tmp_path: Path) -> None:
-    tape = Tape(shelf(tmp_path), "POST", URL, HEADERS)
+    tape = ExchangeRecorder(shelf(tmp_path), "POST", URL, HEADERS)
     tape.begin(200, {"Content-Encoding": "gzip"})
     tape.feed(gzip.compress(b"plain")[:-3])
     tape.close("the client left")

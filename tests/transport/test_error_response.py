@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from headrace.errors import RequestFailed
-from headrace.transport.error_response import holds_error, refused
+from headrace.transport.error_response import holds_error, refusal
 from headrace.transport.http import HTTPTransport
 from tests.transport.upstream import KEY, answering, call_to, upstream, whole
 
@@ -173,7 +173,7 @@ RETRYABLE = {"rate_limit", "overloaded", "server", "timeout"}
     ("who", "status", "body", "category"), ROWS, ids=[f"{row[0]}-{row[1]}-{row[3]}" for row in ROWS]
 )
 def test_a_body_gives_the_right_category(who, status, body, category):
-    failed = refused(call_to("http://h/v1?key=q"), status, {}, msgspec.json.encode(body))
+    failed = refusal(call_to("http://h/v1?key=q"), status, {}, msgspec.json.encode(body))
     expected = "rate_limit" if category == "-" else category
     assert failed.category == expected
     assert failed.status == status
@@ -195,18 +195,18 @@ def test_a_body_gives_the_right_category(who, status, body, category):
 )
 def test_an_overflow_is_known_by_its_words(message):
     body = msgspec.json.encode(openai(message, "invalid_request_error"))
-    assert refused(call_to("http://h/"), 400, {}, body).category == CONTEXT
+    assert refusal(call_to("http://h/"), 400, {}, body).category == CONTEXT
 
 
 @pytest.mark.parametrize("message", ["the context of this request is invalid", "max_tokens: 5"])
 def test_a_word_of_context_alone_is_no_overflow(message):
     body = msgspec.json.encode(openai(message, "invalid_request_error"))
-    assert refused(call_to("http://h/"), 400, {}, body).category == "invalid_request"
+    assert refusal(call_to("http://h/"), 400, {}, body).category == "invalid_request"
 
 
 def test_overflow_is_not_read_into_other_failures():
     body = msgspec.json.encode(openai("prompt is too long", "rate_limit_error"))
-    assert refused(call_to("http://h/"), 429, {}, body).category == "rate_limit"
+    assert refusal(call_to("http://h/"), 429, {}, body).category == "rate_limit"
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_overflow_is_not_read_into_other_failures():
     ],
 )
 def test_a_body_without_an_error_object_is_told_too(body, told):
-    failed = refused(call_to("http://h/"), 502, {}, body)
+    failed = refusal(call_to("http://h/"), 502, {}, body)
     assert told in str(failed)
     assert failed.category == "server"
 
@@ -242,32 +242,32 @@ def test_a_body_without_an_error_object_is_told_too(body, told):
     ids=str,
 )
 def test_the_time_to_wait_is_read(headers, expected):
-    assert refused(call_to("http://h/"), 429, headers, b"{}").retry_after_s == expected
+    assert refusal(call_to("http://h/"), 429, headers, b"{}").retry_after_s == expected
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(60, 60), (-60, 0)])
 def test_the_time_to_wait_may_be_a_date(seconds, expected):
     moment = datetime.now(UTC) + timedelta(seconds=seconds)
     headers = {"retry-after": format_datetime(moment, usegmt=True)}
-    failed = refused(call_to("http://h/"), 429, headers, b"{}")
+    failed = refusal(call_to("http://h/"), 429, headers, b"{}")
     assert failed.retry_after_s == pytest.approx(expected, abs=30)
 
 
 def test_gemini_tells_the_time_in_its_body():
     body = msgspec.json.encode(gemini(429, "quota", "RESOURCE_EXHAUSTED", RETRY))
-    assert refused(call_to("http://h/"), 429, {}, body).retry_after_s == 34.5
+    assert refusal(call_to("http://h/"), 429, {}, body).retry_after_s == 34.5
 
 
 def test_should_retry_overrules_the_status():
-    assert not refused(call_to("http://h/"), 500, {"x-should-retry": "false"}, b"").retryable
-    assert refused(call_to("http://h/"), 409, {"x-should-retry": "true"}, b"").retryable
+    assert not refusal(call_to("http://h/"), 500, {"x-should-retry": "false"}, b"").retryable
+    assert refusal(call_to("http://h/"), 409, {"x-should-retry": "true"}, b"").retryable
 
 
 def test_the_request_id_comes_from_a_header_or_the_body():
     body = msgspec.json.encode(anthropic("x", "api_error"))
-    assert refused(call_to("http://h/"), 500, {"request-id": "r1"}, body).request_id == "r1"
-    assert refused(call_to("http://h/"), 500, {}, body).request_id == "req_body"
-    assert refused(call_to("http://h/"), 500, {}, b"").request_id is None
+    assert refusal(call_to("http://h/"), 500, {"request-id": "r1"}, body).request_id == "r1"
+    assert refusal(call_to("http://h/"), 500, {}, body).request_id == "req_body"
+    assert refusal(call_to("http://h/"), 500, {}, b"").request_id is None
 
 
 def test_only_an_error_field_makes_an_error():
@@ -282,7 +282,7 @@ def test_the_key_is_taken_out_of_whatever_comes_back():
     told = f"key {KEY} and 'Bearer {KEY}' of q-secret-value"
     body = msgspec.json.encode(openai(told, KEY, KEY))
     call = call_to("http://user:pass-word-1@h/v1?key=q-secret-value")
-    failed = refused(call, 401, {"x-request-id": KEY}, body)
+    failed = refusal(call, 401, {"x-request-id": KEY}, body)
     for text in (str(failed), repr(failed), failed.code, failed.request_id):
         assert KEY not in str(text)
         assert "q-secret-value" not in str(text)
