@@ -89,19 +89,19 @@ class Lost:
 
 
 async def _cancel(run: Run) -> None:
-    async for record in run:
+    async for record in run.records():
         if isinstance(record.event, ev.TextDelta):
             run.cancel()
 
 
 async def _leave(run: Run) -> None:
-    async for record in run:
+    async for record in run.records():
         if isinstance(record.event, ev.TextDelta):
             break
 
 
 async def _interrupt(run: Run) -> None:
-    async for record in run:
+    async for record in run.records():
         if isinstance(record.event, ev.TextDelta):
             run.interrupt("the server is stopping")
 
@@ -158,7 +158,7 @@ def _row(way: Way) -> tuple[str, ...]:
     run = run_virtual(played(way))
     result = run.result
     told = f"`{result.finish}`" if result.error is None else f"`{result.error.category}`"
-    return way.cause, _turn(run), f"`{type(run.records[-1].event).__name__}`", told
+    return way.cause, _turn(run), f"`{type(run.records_so_far[-1].event).__name__}`", told
 
 
 async def played(way: Way) -> Run:
@@ -180,7 +180,7 @@ async def played(way: Way) -> Run:
 
 
 def _turn(run: Run) -> str:
-    for record in reversed(run.records):
+    for record in reversed(run.records_so_far):
         if isinstance(record.event, ev.TurnFinished):
             return "finished"
         if isinstance(record.event, ev.TurnFailed):

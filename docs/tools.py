@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from docs.outline import function, interface, struct, table
-from headrace.tools import Tool, ToolContext, ToolReturn, failure
+from headrace.tools import Tool, ToolContext, ToolReturn, tool_error
 from headrace.tools.builtin import (
     Note,
     NotePad,
@@ -23,7 +23,7 @@ def page_parts() -> list[str]:
     """The page, piece by piece."""
     parts = [_INTRO, "## Making tools", interface(Tool), _TOOL]
     parts += [interface(ToolContext, is_made=False)]
-    parts += ["## Results", struct(ToolReturn), function(failure)]
+    parts += ["## Results", struct(ToolReturn), function(tool_error)]
     parts += ["## Tools that come along", function(default_tools), built_in()]
     parts += [function(clock_tool), interface(NotePad), struct(Note)]
     parts += [function(fetch_tool), struct(FetchLimits)]

@@ -2,9 +2,18 @@
 
 import os
 
+from headrace import (
+    Agent,
+    Budget,
+    Decision,
+    Deny,
+    Middleware,
+    Redaction,
+    RunView,
+    TextContent,
+    ToolCall,
+)
 from headrace import events as ev
-from headrace.content import TextContent
-from headrace.engine import Agent, Budget, Decision, Deny, Middleware, Redaction, RunView, ToolCall
 
 
 class Doorkeeper(Middleware):

@@ -4,9 +4,8 @@ import asyncio
 import os
 import sys
 
+from headrace import Agent, TextContent, ToolContext
 from headrace import events as ev
-from headrace.content import TextContent
-from headrace.engine import Agent, ToolContext
 
 IS_TERMINAL = sys.stdout.isatty()
 
@@ -20,9 +19,9 @@ async def notepad(title: str, content: str, context: ToolContext) -> str:
     return f"{title}: {len(content.split())} words"
 
 
-def show(record: ev.Record) -> None:
-    """One record, as it comes; colours and moving lines are for terminals alone."""
-    match record.event:
+def show(event: ev.Event) -> None:
+    """Print one event as it arrives. Colors and moving lines are for terminals only."""
+    match event:
         case ev.ReasoningDelta(text=text):
             write(f"\033[2m{text}\033[0m" if IS_TERMINAL else text)
         case ev.TextDelta(text=text):
@@ -48,8 +47,8 @@ def write(text: str) -> None:
 async def main() -> None:
     agent = Agent(os.environ.get("HEADRACE_MODEL", "rehearsal:demo"), tools=[notepad])
     async with agent.run("Write a short poem about water wheels.") as run:
-        async for record in run:
-            show(record)
+        async for event in run:
+            show(event)
     print(f"({run.result.finish}, {run.result.usage.output_tokens} tokens)")
 
 

@@ -3,7 +3,7 @@
 Run it with `pytest examples/testing.py`, or as it is.
 """
 
-from headrace.engine import Agent, RunLimits
+from headrace import Agent, RunLimits
 from headrace.testing import ScriptedTransport, call, cut, run_virtual, say, stall, think, turn
 
 

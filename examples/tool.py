@@ -3,7 +3,7 @@
 import math
 import os
 
-from headrace.engine import Agent
+from headrace import Agent
 
 
 def calculator(expression: str) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from headrace.engine import Agent, Budget, Decision, Deny, Middleware, RunView, ToolCall
+from headrace import Agent, Budget, Decision, Deny, Middleware, RunView, ToolCall
 
 from .notes import Note, Notes
 

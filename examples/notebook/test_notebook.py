@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from headrace.engine import Agent
+from headrace import Agent
 from headrace.testing import ScriptedTransport, ScriptedTurn, call, say, turn
 
 from .agent import notebook_agent

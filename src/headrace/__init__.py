@@ -1,6 +1,6 @@
 """Headrace: the stream of a reasoning model, from provider bytes to pixels.
 
-The names below are the public face. They are imported when they are first used, so that
+All public names can be imported from here. Each is loaded on first use, so that
 `import headrace` costs next to nothing.
 """
 
@@ -10,19 +10,50 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace import content, errors, events, messages
-    from headrace.encoders import Options, ToolSpec
-    from headrace.engine import Agent, Conversation, Middleware, tool
+    from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
+    from headrace.encoders import Options, OutputSchema, ToolSpec
+    from headrace.engine import (
+        API_KEYS,
+        EMAIL,
+        Agent,
+        Allow,
+        Budget,
+        CancelToken,
+        Compactor,
+        Conversation,
+        Decision,
+        Deny,
+        JSONLinesTrace,
+        Middleware,
+        Redaction,
+        Run,
+        RunLimits,
+        RunSummary,
+        RunView,
+        SecretPattern,
+        Summarize,
+        ToolCall,
+        Truncate,
+    )
     from headrace.errors import (
         HeadraceError,
         LimitExceeded,
         RequestFailed,
+        Terminate,
         UsageError,
         WireError,
     )
     from headrace.events import Record, decode_record, encode_record
-    from headrace.messages import Message, fold, fold_candidates, history
+    from headrace.messages import CallResult, Message, fold, fold_candidates, history
     from headrace.outcome import ErrorInfo, FinishReason
-    from headrace.turn import TurnStream, complete, complete_async, stream
+    from headrace.recording import ReplayTransport
+    from headrace.tools import Tool, ToolContext, ToolReturn, tool_error
+    from headrace.tools.builtin import NotePad, clock_tool, default_tools, fetch_tool
+    from headrace.tools.builtin.calculator import calculator
+    from headrace.tools.tool import tool
+    from headrace.transport import NEVER, RetryPolicy, Timeouts
+    from headrace.transport.http import HTTPTransport
+    from headrace.turn import Result, TurnStream, complete, complete_async, stream
     from headrace.usage import Usage
     from headrace.wire.decode import decode, decode_async
     from headrace.wire.decoder import Decoder
@@ -31,84 +62,55 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_HOMES = {
-    "Agent": "headrace.engine",
-    "ChatQuirks": "headrace.wire.dialects.chat",
-    "Conversation": "headrace.engine",
-    "Decoder": "headrace.wire.decoder",
-    "ErrorInfo": "headrace.outcome",
-    "FinishReason": "headrace.outcome",
-    "HeadraceError": "headrace.errors",
-    "LimitExceeded": "headrace.errors",
-    "Message": "headrace.messages",
-    "Middleware": "headrace.engine",
-    "Options": "headrace.encoders",
-    "Record": "headrace.events",
-    "RequestFailed": "headrace.errors",
-    "ToolSpec": "headrace.encoders",
-    "TurnStream": "headrace.turn",
-    "Usage": "headrace.usage",
-    "UsageError": "headrace.errors",
-    "WireError": "headrace.errors",
-    "WireLimits": "headrace.wire.limits",
-    "complete": "headrace.turn",
-    "complete_async": "headrace.turn",
-    "decode": "headrace.wire.decode",
-    "decode_async": "headrace.wire.decode",
-    "decode_record": "headrace.events",
-    "encode_record": "headrace.events",
-    "fold": "headrace.messages",
-    "fold_candidates": "headrace.messages",
-    "history": "headrace.messages",
-    "stream": "headrace.turn",
-    "tool": "headrace.engine",
+# For each module, the public names that it defines. Keep it in step with the imports above.
+_NAMES = {
+    "headrace.content": "Content FileContent ImageContent JSONContent TextContent",
+    "headrace.encoders": "Options OutputSchema ToolSpec",
+    "headrace.engine": (
+        "API_KEYS EMAIL Agent Allow Budget CancelToken Compactor Conversation Decision Deny"
+        " JSONLinesTrace Middleware Redaction Run RunLimits RunSummary RunView SecretPattern"
+        " Summarize ToolCall Truncate"
+    ),
+    "headrace.errors": "HeadraceError LimitExceeded RequestFailed Terminate UsageError WireError",
+    "headrace.events": "Record decode_record encode_record",
+    "headrace.messages": "CallResult Message fold fold_candidates history",
+    "headrace.outcome": "ErrorInfo FinishReason",
+    "headrace.recording": "ReplayTransport",
+    "headrace.tools": "Tool ToolContext ToolReturn tool tool_error",
+    "headrace.tools.builtin": "NotePad calculator clock_tool default_tools fetch_tool",
+    "headrace.transport": "NEVER RetryPolicy Timeouts",
+    "headrace.transport.http": "HTTPTransport",
+    "headrace.turn": "Result TurnStream complete complete_async stream",
+    "headrace.usage": "Usage",
+    "headrace.wire.decode": "decode decode_async",
+    "headrace.wire.decoder": "Decoder",
+    "headrace.wire.dialects.chat": "ChatQuirks",
+    "headrace.wire.limits": "WireLimits",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = ("content", "errors", "events", "messages")
 
 __all__ = [
-    "Agent",
-    "ChatQuirks",
-    "Conversation",
-    "Decoder",
-    "ErrorInfo",
-    "FinishReason",
-    "HeadraceError",
-    "LimitExceeded",
-    "Message",
-    "Middleware",
-    "Options",
-    "Record",
-    "RequestFailed",
-    "ToolSpec",
-    "TurnStream",
-    "Usage",
-    "UsageError",
-    "WireError",
-    "WireLimits",
-    "__version__",
-    "complete",
-    "complete_async",
-    "content",
-    "decode",
-    "decode_async",
-    "decode_record",
-    "encode_record",
-    "errors",
-    "events",
-    "fold",
-    "fold_candidates",
-    "history",
-    "messages",
-    "stream",
-    "tool",
-]
+    "API_KEYS", "Agent", "Allow", "Budget", "CallResult", "CancelToken", "ChatQuirks",
+    "Compactor", "Content", "Conversation", "Decision", "Decoder", "Deny", "EMAIL", "ErrorInfo",
+    "FileContent", "FinishReason", "HTTPTransport", "HeadraceError", "ImageContent",
+    "JSONContent", "JSONLinesTrace", "LimitExceeded", "Message", "Middleware", "NEVER",
+    "NotePad", "Options", "OutputSchema", "Record", "Redaction", "ReplayTransport",
+    "RequestFailed", "Result", "RetryPolicy", "Run", "RunLimits", "RunSummary", "RunView",
+    "SecretPattern", "Summarize", "Terminate", "TextContent", "Timeouts", "Tool", "ToolCall",
+    "ToolContext", "ToolReturn", "ToolSpec", "Truncate", "TurnStream", "Usage", "UsageError",
+    "WireError", "WireLimits", "__version__", "calculator", "clock_tool", "complete",
+    "complete_async", "content", "decode", "decode_async", "decode_record", "default_tools",
+    "encode_record", "errors", "events", "fetch_tool", "fold", "fold_candidates", "history",
+    "messages", "stream", "tool", "tool_error",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name == "__version__":
-        from importlib import metadata  # costs as much as msgspec, so only where it is asked for
+        from importlib import metadata  # as slow to import as msgspec, so only on request
 
         value: Any = metadata.version("headrace")
     elif name in _HOMES:

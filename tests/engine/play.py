@@ -160,7 +160,7 @@ def clock() -> Callable[[], float]:
 
 def check_run(run: Run, dialect: str, *, is_rewritten: bool = False) -> None:
     """The promises about a run that is over, however it ended."""
-    records = run.records
+    records = run.records_so_far
     check_order(records, is_rewritten=is_rewritten)
     assert run.message == fold(records)
     assert run.result.message == run.message

@@ -32,7 +32,7 @@ async def _read(run: Run, until: int | None = None) -> list[Record]:
     seen: list[Record] = []
     if until == 0:
         return seen
-    async for record in run:
+    async for record in run.records():
         seen.append(record)
         if len(seen) == until:
             break
@@ -85,7 +85,7 @@ class Case:
     def over(self, run: Run) -> Run:
         check_run(run, self.dialect)
         if self.sink is not None:
-            assert self.sink.records == run.records
+            assert self.sink.records == run.records_so_far
         assert self.transport.open_streams == 0
         assert self.bench.running == 0
         return run
@@ -157,7 +157,7 @@ def test_any_abort_leaves_a_whole_run(
     count = 0
     for dialect, name in product(MODELS, RUNS):
         whole = Case(name, dialect).clean()
-        assert len(whole.records) <= 60
+        assert len(whole.records_so_far) <= 60
         for at in _positions(way, whole):
             DISTURBED[way](Case(name, dialect), at)
             count += 1
@@ -168,8 +168,8 @@ def test_any_abort_leaves_a_whole_run(
 def _positions(way: str, whole: Run) -> range:
     """Before every event and after the last; tools crash at every call."""
     if way == "tool crash":
-        return range(1, 1 + sum(isinstance(r.event, ev.ToolStarted) for r in whole.records))
-    return range(len(whole.records) + 1)
+        return range(1, 1 + sum(isinstance(r.event, ev.ToolStarted) for r in whole.records_so_far))
+    return range(len(whole.records_so_far) + 1)
 
 
 @pytest.mark.parametrize("dress", ["slow log", "waiting hooks"])

@@ -255,8 +255,8 @@ def played(turns: list[Any], dialect: str, compactor: Any) -> tuple[Run, Scripte
 @pytest.mark.parametrize("dialect", MODELS)
 def test_history_is_compacted_after_the_start_and_that_is_said(dialect: str) -> None:
     run, transport = played(["Yes."], dialect, Truncate(max_messages=3))
-    assert isinstance(run.records[0].event, ev.RunStarted)
-    assert run.records[1].event == ev.HistoryCompacted(7, 3, "truncate")
+    assert isinstance(run.records_so_far[0].event, ev.RunStarted)
+    assert run.records_so_far[1].event == ev.HistoryCompacted(7, 3, "truncate")
     assert str(transport.requests[0]).count("older") == 50
 
 
@@ -269,7 +269,7 @@ def test_an_overflow_compacts_and_tries_once_more(dialect: str, is_late: bool) -
     first = [turn(call("add", a=1, b=2))] if is_late else []
     run, transport = played([*first, OVERFLOW, turn("Yes.")], dialect, Truncate())
     assert run.result.text == "Yes."
-    compacted = [r.event for r in run.records if isinstance(r.event, ev.HistoryCompacted)]
+    compacted = [r.event for r in run.records_so_far if isinstance(r.event, ev.HistoryCompacted)]
     assert [event.before for event in compacted] == [7]
     assert len(str(transport.requests[-1])) < len(str(transport.requests[-2]))
 

@@ -68,7 +68,9 @@ def test_it_works_without_waiting() -> None:
     conversation = Conversation(agent_of(["One.", "Two."]), [said("Be brief.", "system")])
     assert conversation.complete("First?").text == "One."
     with conversation.run("Second?") as run:
-        assert [record.seq for record in run] == list(range(1, len(run.records) + 1))
+        assert [record.seq for record in run.records()] == list(
+            range(1, len(run.records_so_far) + 1)
+        )
     assert texts(conversation) == ["Be brief.", "First?", "One.", "Second?", "Two."]
 
 
@@ -80,7 +82,7 @@ def test_the_history_grows_on_every_path(broken: Any) -> None:
 
     async def main() -> None:
         async with conversation.run("Go.") as run:
-            async for record in run:
+            async for record in run.records():
                 if type(record.event).__name__ == "TextDelta":
                     break
         assert (await conversation.complete_async("Again.")).text == "Better."

@@ -268,32 +268,34 @@ class EngineMachine(RuleBasedStateMachine):
     @invariant()
     def the_journal_grows_without_gaps(self) -> None:
         if self.run is not None:
-            assert [r.seq for r in self.run.records] == list(range(1, len(self.run.records) + 1))
+            assert [r.seq for r in self.run.records_so_far] == list(
+                range(1, len(self.run.records_so_far) + 1)
+            )
 
     @invariant()
     def readers_see_what_is_logged(self) -> None:
         if self.run is not None:
-            assert self.read == self.run.records[: len(self.read)]
+            assert self.read == self.run.records_so_far[: len(self.read)]
 
     @invariant()
     def middleware_sees_what_is_logged(self) -> None:
         if self.run is not None:
-            assert self.meddler.seen == self.run.records[: len(self.meddler.seen)]
+            assert self.meddler.seen == self.run.records_so_far[: len(self.meddler.seen)]
 
     @invariant()
     def there_is_at_most_one_end_and_it_is_last(self) -> None:
         if self.run is not None:
             ends = [
                 r.seq
-                for r in self.run.records
+                for r in self.run.records_so_far
                 if isinstance(r.event, ev.RunFinished | ev.RunFailed)
             ]
-            assert ends in ([], [len(self.run.records)])
+            assert ends in ([], [len(self.run.records_so_far)])
 
     @invariant()
     def the_message_is_the_folded_log(self) -> None:
         if self.run is not None:
-            assert self.run.message == fold(self.run.records)
+            assert self.run.message == fold(self.run.records_so_far)
 
     def teardown(self) -> None:
         try:
@@ -308,14 +310,14 @@ class EngineMachine(RuleBasedStateMachine):
             self.loop.close()
 
     def _check_end(self, run: Run) -> None:
-        check_order(run.records)
-        check_answered(run.records)
+        check_order(run.records_so_far)
+        check_answered(run.records_so_far)
         check_next_request(run.messages, self.dialect)
-        assert self.meddler.seen == run.records
+        assert self.meddler.seen == run.records_so_far
         assert len(self.meddler.ends) == 1
         assert self.transport.open_streams == 0
         assert self.world.running == 0
-        _counted.append(len(run.records))
+        _counted.append(len(run.records_so_far))
 
 
 _counted: list[int] = []

@@ -91,11 +91,11 @@ def played(
 
 
 def kinds(run: Run) -> list[str]:
-    return [type(record.event).__name__ for record in run.records]
+    return [type(record.event).__name__ for record in run.records_so_far]
 
 
 def events(run: Run, *wanted: type[Any]) -> list[Any]:
-    return [record.event for record in run.records if isinstance(record.event, wanted)]
+    return [record.event for record in run.records_so_far if isinstance(record.event, wanted)]
 
 
 ADD = call("add", a=1, b=2)
@@ -149,7 +149,7 @@ def test_run_started_comes_also_when_a_hook_stops_the_run_at_once() -> None:
 def test_steps_are_counted_from_0() -> None:
     run, _ = played(turn(ADD), turn(ADD), "Done.")
     assert [e.step for e in events(run, ev.StepStarted)] == [0, 1, 2]
-    assert {r.step for r in run.records if isinstance(r.event, ev.TextDelta)} == {2}
+    assert {r.step for r in run.records_so_far if isinstance(r.event, ev.TextDelta)} == {2}
 
 
 def test_max_iterations_is_an_abort() -> None:
@@ -513,18 +513,18 @@ def test_a_cancel_from_another_thread_ends_a_stalled_run() -> None:
     agent = agent_for("chat", ScriptedTransport([turn(say("a"), stall())]), Bench())
     with agent.run("Go.") as run:
         threading.Timer(0.2, run.cancel).start()
-        records = list(run)
+        records = list(run.records())
     assert run.result.finish == abort_reason("cancelled", "cancelled by the caller")
-    assert records == run.records
+    assert records == run.records_so_far
 
 
 def test_a_second_loop_goes_on_where_the_first_was_left() -> None:
     agent = agent_for("chat", ScriptedTransport([turn("One two three.")]), Bench())
     with agent.run("Go.") as run:
-        first = [record for record, _ in zip(run, range(3), strict=False)]
-        rest = list(run)
-    assert [r.seq for r in run.records][-1] == rest[-1].seq
-    assert {r.seq for r in [*first, *rest]} >= set(range(5, len(run.records) + 1))
+        first = [record for record, _ in zip(run.records(), range(3), strict=False)]
+        rest = list(run.records())
+    assert [r.seq for r in run.records_so_far][-1] == rest[-1].seq
+    assert {r.seq for r in [*first, *rest]} >= set(range(5, len(run.records_so_far) + 1))
 
 
 def test_a_token_ends_all_its_runs_and_those_that_come_late() -> None:
@@ -551,14 +551,14 @@ def test_two_readers_are_refused_and_waiting_is_no_reading() -> None:
         async with agent.run("Go.") as run:
             first = asyncio.create_task(_all(run))
             await asyncio.sleep(1)
-            with pytest.raises(UsageError, match="reads this run already"):
+            with pytest.raises(UsageError, match="already has a reader"):
                 await _all(run)
             result = await run.wait()
             assert result.text == "ab"
-            assert await first == run.records
+            assert await first == run.records_so_far
 
     async def _all(run: Run) -> list[Record]:
-        return [record async for record in run]
+        return [record async for record in run.records()]
 
     run_virtual(main())
 
@@ -605,7 +605,7 @@ def test_what_never_returns_does_not_keep_a_run_from_ending(stuck: type[Any]) ->
     if sink is None:
         check_run(run, "chat", is_rewritten=True)
     else:
-        assert sink.records == run.records[:-1]
+        assert sink.records == run.records_so_far[:-1]
     assert run.result.finish == abort_reason("timeout", "run_timeout_s=5")
     assert transport.open_streams == 0
 
@@ -736,7 +736,7 @@ def test_upstream_is_closed_at_once_when_it_is_cancelled() -> None:
 
     async def main() -> float:
         async with agent_for("chat", transport, Bench()).run("Go.") as run:
-            async for record in run:
+            async for record in run.records():
                 if isinstance(record.event, ev.TextDelta):
                     break
             before = asyncio.get_running_loop().time()
@@ -799,8 +799,8 @@ def test_a_log_that_fails_ends_the_run_as_a_failure_of_storage(at: int) -> None:
     assert run.result.error is not None
     assert run.result.error.category == "storage"
     # Nothing is shown that is not in the log, but how it ended.
-    assert sink.records == run.records[:-1]
-    assert run.message == fold(run.records)
+    assert sink.records == run.records_so_far[:-1]
+    assert run.message == fold(run.records_so_far)
     assert transport.open_streams == 0
 
 
@@ -835,8 +835,8 @@ def test_messages_can_be_asked_for_at_any_moment() -> None:
             counts.extend(
                 [
                     len(run.messages[-1].turns)
-                    async for record in run
-                    if isinstance(record.event, ev.StepFinished)
+                    async for event in run
+                    if isinstance(event, ev.StepFinished)
                 ]
             )
         return run
@@ -876,10 +876,10 @@ def test_a_run_is_entered_once_and_read_inside() -> None:
             async for _ in run:
                 pass
         async with run:
-            with pytest.raises(UsageError, match="goes on"):
+            with pytest.raises(UsageError, match="has not ended"):
                 _ = run.result
             await run.wait()
-        with pytest.raises(UsageError, match="entered once"):
+        with pytest.raises(UsageError, match="entered only once"):
             async with run:
                 pass
 
@@ -888,7 +888,7 @@ def test_a_run_is_entered_once_and_read_inside() -> None:
 
 def test_what_cannot_be_asked_is_said_before_the_run() -> None:
     with pytest.raises(UsageError, match="no option"):
-        Agent("openai:x", api_key="k", effrot="high")
+        Agent("openai:x", api_key="k", effrot="high")  # type: ignore[call-arg]
     with pytest.raises(UsageError, match="two tools"):
         Agent("openai:x", api_key="k", tools=[_same, _same])
 

@@ -57,17 +57,17 @@ def play(log: PromptLog, transport: ScriptedTransport, cancel_after: int | None 
         limits = RunLimits(run_timeout_s=60, closing_s=1)
         run = agent_for("chat", transport, Bench(), limits).run("Go.", sink=log)
         async with run:
-            async for record in run:
+            async for record in run.records():
                 shown.append(record)
                 # What is shown is in the log, but for the end of a run whose log is lost.
-                assert record in log.records or record is run.records[-1]
+                assert record in log.records or record is run.records_so_far[-1]
                 if len(shown) == cancel_after:
                     run.cancel("enough")
         return run
 
     run = run_virtual(main(), leftover=[])
-    assert shown == run.records
-    assert run.message == fold(run.records)
+    assert shown == run.records_so_far
+    assert run.message == fold(run.records_so_far)
     assert transport.open_streams == 0
     return run
 
@@ -80,7 +80,7 @@ def test_a_run_is_in_the_log_record_for_record() -> None:
     log = PromptLog()
     run = play(log, script())
     check_run(run, "chat")
-    assert log.records == run.records
+    assert log.records == run.records_so_far
 
 
 @pytest.mark.parametrize("at", range(1, 16))
@@ -89,7 +89,7 @@ def test_a_log_that_breaks_ends_the_run_as_a_failure_of_storage(at: int) -> None
     run = play(log, script())
     assert run.result.error is not None
     assert run.result.error.category == "storage"
-    assert log.records == run.records[:-1]
+    assert log.records == run.records_so_far[:-1]
 
 
 def test_a_log_that_breaks_while_the_provider_is_silent_ends_the_run_at_once() -> None:
@@ -103,7 +103,7 @@ def test_a_log_that_never_answers_does_not_keep_a_run_from_ending() -> None:
     log = PromptLog(sticks_at=5)
     run = play(log, ScriptedTransport([turn(say("a b c"), stall())]))
     assert run.result.finish == abort_reason("timeout", "run_timeout_s=60")
-    assert log.records == run.records[:-1]
+    assert log.records == run.records_so_far[:-1]
 
 
 @pytest.mark.parametrize("after", range(1, 16))
@@ -111,7 +111,7 @@ def test_a_cancelled_run_is_in_the_log_record_for_record(after: int) -> None:
     log = PromptLog()
     run = play(log, script(), cancel_after=after)
     check_run(run, "chat")
-    assert log.records == run.records
+    assert log.records == run.records_so_far
 
 
 def test_a_run_that_was_cancelled_while_the_provider_was_silent_holds_nothing() -> None:

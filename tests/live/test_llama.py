@@ -72,10 +72,10 @@ def test_a_tool_is_called_answered_and_the_answer_read(address: str, dialect: st
         base_url=base_of(address, dialect),
         api_key="none",
     )
-    (call,) = first.calls
+    (call,) = first.message.calls
     assert (call.name, call.args) == ("get_weather", {"city": "Paris", "days": 3})
     assert str(first.finish) == "tool_use"
-    answered = with_results(first)
+    answered = with_results(first.message)
     second = headrace.complete(
         MODELS[dialect],
         [QUESTION, answered],
@@ -90,7 +90,7 @@ def test_a_tool_is_called_answered_and_the_answer_read(address: str, dialect: st
 
 @each_dialect
 def test_the_same_without_blocking(address: str, dialect: str) -> None:
-    async def ask() -> Message:
+    async def ask() -> headrace.Result:
         return await headrace.complete_async(
             MODELS[dialect], "Hello", base_url=base_of(address, dialect), api_key="none"
         )
@@ -147,7 +147,7 @@ def test_an_agent_calls_a_real_tool_and_answers(address: str, dialect: str) -> N
         MODELS[dialect], tools=[get_weather], base_url=base_of(address, dialect), api_key="none"
     )
     with agent.run("What is the weather in Paris?") as run:
-        records = list(run)
+        records = list(run.records())
     assert called == [("Paris", 3)]
     assert run.result.finish is not None
     assert run.result.finish.word == "end_turn"

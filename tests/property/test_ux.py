@@ -111,7 +111,7 @@ def test_a_played_run_folds_to_its_event_wherever_it_is_cut(name: str, dialect: 
         agent = agent_for(dialect, transport, Bench(), RunLimits())
         async with agent.run("Go.", clock=clock()) as run:
             await run.wait()
-        return run.records
+        return run.records_so_far
 
     records = run_virtual(main())
     for cut in range(1, len(records) + 1):

@@ -224,9 +224,10 @@ def ask(name: str, question: Any, transport: Any = None) -> Message:
     ]
 
     async def run() -> Message:
-        return await headrace.complete_async(
+        result = await headrace.complete_async(
             name, question, tools=tools, transport=transport, api_key="k" * 9, policy=NEVER
         )
+        return result.message
 
     return run_virtual(run())
 

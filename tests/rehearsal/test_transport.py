@@ -45,9 +45,10 @@ def scripted(*turns: Any, dialect: str = "chat", **options: Any) -> ScriptedTran
 
 def ask(script: ScriptedTransport, dialect: str = "chat", text: str = "Why?") -> Message:
     async def run() -> Message:
-        return await headrace.complete_async(
+        result = await headrace.complete_async(
             MODELS[dialect], text, transport=script, api_key=KEY, policy=NEVER
         )
+        return result.message
 
     return run_virtual(run())
 

@@ -176,7 +176,7 @@ def agent_records(*turns: Any, dialect: str = "responses") -> list[Record]:
         agent = agent_for(dialect, ScriptedTransport(turns, dialect=dialect), Bench())
         async with agent.run("Go.", clock=clock()) as run:
             await run.wait()
-        return run.records
+        return run.records_so_far
 
     records = run_virtual(main())
     closed = ev.RunClosed("committed", "event_1")

@@ -155,11 +155,11 @@ def test_a_conversation_goes_back_with_its_calls_and_seals() -> None:
 
     async def work() -> Any:
         async with grpc_server(streaming(first), streaming([*WORDS, STOP])) as server:
-            reach = {"base_url": f"http://127.0.0.1:{server.port}", "api_key": KEY}
+            reach: Any = {"base_url": f"http://127.0.0.1:{server.port}", "api_key": KEY}
             tools = [headrace.ToolSpec(name="look")]
             asked = headrace.Message(role="user", content=(TextContent("hi"),))
             reply = await headrace.complete_async("xai-grpc:grok-4", asked, tools=tools, **reach)
-            after = [asked, reply]
+            after = [asked, reply.message]
             await headrace.complete_async("xai-grpc:grok-4", after, tools=tools, **reach)
             return server.requests
 

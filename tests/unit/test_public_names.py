@@ -1,20 +1,30 @@
-"""The public face: a list that changes only on purpose."""
+"""The public names of the package: a list that changes only on purpose."""
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
+from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 import headrace
+from headrace.encoders import OptionArguments, Options
+from headrace.turn.api import TurnArguments
 
 NAMES = """
-Agent ChatQuirks Conversation Decoder ErrorInfo FinishReason HeadraceError LimitExceeded
-Message Middleware Options Record RequestFailed ToolSpec TurnStream Usage UsageError WireError
-WireLimits
-__version__ complete complete_async content decode decode_async decode_record encode_record
-errors events fold fold_candidates history messages stream tool
+API_KEYS Agent Allow Budget CallResult CancelToken ChatQuirks Compactor Content Conversation
+Decision Decoder Deny EMAIL ErrorInfo FileContent FinishReason HTTPTransport HeadraceError
+ImageContent JSONContent JSONLinesTrace LimitExceeded Message Middleware NEVER NotePad Options
+OutputSchema Record Redaction ReplayTransport RequestFailed Result RetryPolicy Run RunLimits
+RunSummary RunView SecretPattern Summarize Terminate TextContent Timeouts Tool ToolCall
+ToolContext ToolReturn ToolSpec Truncate TurnStream Usage UsageError WireError WireLimits
+__version__ calculator clock_tool complete complete_async content decode decode_async
+decode_record default_tools encode_record errors events fetch_tool fold fold_candidates history
+messages stream tool tool_error
 """.split()
 
 
@@ -37,3 +47,35 @@ def test_importing_the_package_imports_nothing_else_of_it() -> None:
     code = "import headrace, sys; print([m for m in sys.modules if m.startswith('headrace.')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_the_table_of_names_is_complete() -> None:
+    extra = {*headrace._MODULES, "__version__"}
+    assert set(headrace._HOMES) | extra == set(headrace.__all__)
+
+
+def test_option_arguments_are_the_fields_of_options() -> None:
+    assert tuple(OptionArguments.__annotations__) == Options.__struct_fields__
+
+
+def test_complete_takes_the_arguments_of_stream() -> None:
+    parameters = inspect.signature(headrace.stream).parameters.values()
+    keywords = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+    assert set(get_type_hints(TurnArguments)) == keywords | set(Options.__struct_fields__)
+
+
+@pytest.mark.parametrize("page", sorted(Path("docs/howto").glob("*.md")), ids=lambda p: p.stem)
+def test_a_howto_imports_from_the_package_itself(page: Path) -> None:
+    """Only whole areas with names of their own are imported from inside."""
+    allowed = {
+        "headrace",
+        "headrace.events",
+        "headrace.testing",
+        "headrace.server",
+        "headrace.server.app",
+    }
+    allowed |= (
+        {"headrace.providers", "headrace.encoders"} if page.stem == "add-a-provider" else set()
+    )
+    modules = set(re.findall(r"^from (headrace[\w.]*) import", page.read_text("utf-8"), re.M))
+    assert modules <= allowed

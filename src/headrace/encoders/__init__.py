@@ -8,6 +8,7 @@ from headrace.encoders.gemini import encode_gemini
 from headrace.encoders.ollama import encode_ollama
 from headrace.encoders.request import (
     Effort,
+    OptionArguments,
     Options,
     OutputSchema,
     Request,
@@ -20,6 +21,7 @@ from headrace.encoders.xai import encode_xai
 __all__ = [
     "ChatRequestQuirks",
     "Effort",
+    "OptionArguments",
     "Options",
     "OutputSchema",
     "Request",

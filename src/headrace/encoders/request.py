@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import msgspec
 
@@ -61,17 +63,32 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """JSON schema that the answer must match."""
 
 
-def parse_options(given: dict[str, Any]) -> Options:
-    """Options by name. Raises `UsageError` for an unknown name or a wrong value, and says
-    what there is: an option is never dropped in silence."""
+class OptionArguments(TypedDict, total=False):
+    """The fields of `Options` as keyword arguments, for signatures that editors can complete."""
+
+    max_tokens: int | None
+    temperature: float | None
+    top_p: float | None
+    stop: Sequence[str]
+    seed: int | None
+    effort: Effort | None
+    tool_choice: str | None
+    parallel_calls: bool | None
+    output: OutputSchema | None
+
+
+def parse_options(arguments: Mapping[str, Any]) -> Options:
+    """Make options of keyword arguments. Raises `UsageError` for an unknown name, with the
+    nearest known one, and for a wrong value."""
     known = Options.__struct_fields__
-    unknown = sorted(given.keys() - set(known))
-    if unknown:
-        raise UsageError(f"no option {', '.join(unknown)}: there are {', '.join(known)}")
+    for name in sorted(arguments.keys() - set(known)):
+        near = get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}? The" if near else "the"
+        raise UsageError(f"there is no option {name!r}: {hint} options are {', '.join(known)}")
     try:
-        return msgspec.convert(given, Options)
+        return msgspec.convert(dict(arguments), Options)
     except msgspec.ValidationError as error:
-        raise UsageError(f"a wrong option: {error}") from None
+        raise UsageError(f"an option has a wrong value: {error}") from None
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,10 +17,11 @@ from headrace.engine.middleware.middleware import (
 )
 from headrace.engine.middleware.redaction.redaction import Redaction
 from headrace.engine.middleware.tracing import JSONLinesTrace, RunSummary
-from headrace.engine.run import Result, Run
+from headrace.engine.run import Run
 from headrace.errors import Terminate
 from headrace.secrets import API_KEYS, EMAIL, SecretPattern
 from headrace.tools import Tool, ToolContext, ToolReturn, tool
+from headrace.turn.result import Result
 
 __all__ = [
     "API_KEYS",

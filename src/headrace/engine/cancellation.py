@@ -1,4 +1,4 @@
-"""A token that ends several runs at once: those of a request, of a user, of a process."""
+"""`CancelToken`: cancels several runs at once, such as those of a request or a user."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 
 class CancelToken:
-    """Give it to any number of runs; `cancel()` ends those that go on, and those that are
-    given it later as soon as they begin. From any thread."""
+    """A token for any number of runs. `cancel()` ends those that are running, and later ones as
+    soon as they start. Can be used from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -17,11 +17,11 @@ class CancelToken:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it has been used."""
+        """Whether `cancel()` was called."""
         return self._detail is not None
 
     def cancel(self, detail: str = "cancelled by a token") -> None:
-        """End the runs. Only the first call counts."""
+        """End the runs. Only the first call has an effect."""
         with self._lock:
             if self._detail is not None:
                 return
@@ -31,7 +31,8 @@ class CancelToken:
             listener(detail)
 
     def add(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Tell somebody too, at once where it has been used. Returns what takes that back."""
+        """Call a listener on `cancel()`, or at once if that was called already. Returns a
+        function that removes the listener."""
         key = object()
         with self._lock:
             if self._detail is None:

@@ -1,4 +1,4 @@
-"""The agent loop: turns and tools, step after step, until there is one end."""
+"""`Loop`: the agent loop, which alternates turns of the model and calls of tools."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from headrace.engine.journal.journal import Journal
 from headrace.engine.journal.sink import SinkFailed
 from headrace.engine.middleware.chain import MiddlewareFailed
 from headrace.engine.middleware.middleware import RunView
-from headrace.engine.run_config import Plan
-from headrace.engine.tool_runner import ToolRunner, unanswered
+from headrace.engine.run_config import RunConfig
+from headrace.engine.tool_runner import ToolRunner, result_of_skipped
 from headrace.errors import HeadraceError, RequestFailed, Terminate
 from headrace.events import (
     DELTA_TYPES,
@@ -42,13 +42,13 @@ from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
 End = RunFinished | RunFailed
-# What cannot change an end that is being written.
-_AT_THE_END = (MiddlewareFailed, Terminate, SinkFailed)
-_ENDING_WORDS = frozenset({"content_filter", "context_full"})
+# Errors that cannot change an end that is being written.
+_END_ERRORS = (MiddlewareFailed, Terminate, SinkFailed)
+_ENDING_REASONS = frozenset({"content_filter", "context_full"})
 
 
 class RunBroken(HeadraceError):
-    """The run cannot go on; it ends as `RunFailed`."""
+    """The run cannot continue; it ends with `RunFailed`."""
 
     def __init__(self, category: ErrorCategory, message: str) -> None:
         super().__init__(message)
@@ -56,48 +56,52 @@ class RunBroken(HeadraceError):
 
 
 class Loop:
-    """One run. `begin()` writes `RunStarted` into the journal, `play()` all from there to the last
-    `StepFinished`, and returns how the run ends; `abort()` does what is left to do when `play()`
-    was stopped. The terminal record is written by `finish()`."""
+    """The steps of one run. `begin()` writes `RunStarted`; `play()` writes all steps and returns
+    how the run ends; `abort()` closes what is open if `play()` was stopped; `finish()` writes the
+    terminal record."""
 
     def __init__(
-        self, plan: Plan, journal: Journal, view: RunView, stop: Callable[[FinishReason], None]
+        self,
+        config: RunConfig,
+        journal: Journal,
+        view: RunView,
+        stop: Callable[[FinishReason], None],
     ) -> None:
-        self._plan = plan
-        self._chain = plan.chain
-        self._limits = plan.limits
+        self._config = config
+        self._chain = config.chain
+        self._limits = config.limits
         self._journal = journal
         self._view = view
         self._stop = stop
-        self._history: tuple[Message, ...] = plan.request.messages
+        self._history: tuple[Message, ...] = config.request.messages
         self._nudge: str | None = None
         self._compaction: HistoryCompacted | None = None
-        self._has_spoken = False
+        self._has_output = False
         self._turn: OpenTurn | None = None
-        self._workshop: ToolRunner | None = None
-        self._leaving: asyncio.Task[None] | None = None
+        self._tool_runner: ToolRunner | None = None
+        self._closing: asyncio.Task[None] | None = None
         self._is_in_step = False
         self._next_item = 0
         self._next_part = 0
-        self.late_failure: HeadraceError | None = None
-        """What middleware raised at the terminal record itself."""
+        self.late_error: HeadraceError | None = None
+        """What middleware raised for the terminal record itself."""
 
     # -- the run
 
     async def begin(self) -> None:
-        """Write `RunStarted`, whatever comes then."""
-        effort = self._plan.request.options.effort
-        start = RunStarted(self._view.run_id, self._plan.model.name, effort)
+        """Write `RunStarted`."""
+        effort = self._config.request.options.effort
+        start = RunStarted(self._view.run_id, self._config.model.name, effort)
         await self._journal.write([start])
 
     async def play(self) -> FinishReason:
-        """Until the model has ended its turn, or something ends the run."""
+        """Play steps until the model is done or something else ends the run."""
         write = self._journal.write
         await self._chain.start(self._view)
         for step in range(self._limits.max_iterations):
             await self._compact()
             self._view.step = step
-            # Whatever middleware says to it, it will have been written.
+            # Set first: `StepStarted` is written even if middleware raises for it.
             self._is_in_step = True
             await write([StepStarted(step)])
             finish = await self._step(step)
@@ -109,19 +113,19 @@ class Loop:
         return abort_reason("max_iterations", f"max_iterations={self._limits.max_iterations}")
 
     async def finish(self, end: End) -> None:
-        """Tell everybody, and write the terminal record: once, whatever they do."""
+        """Call `on_run_end` of middleware and write the terminal record, exactly once."""
         try:
-            end = await self._journal.rewritten(end)
+            end = await self._journal.rewrite_end(end)
             await self._chain.run_end(self._view, end)
         except Terminate as terminate:
             end = RunFinished(abort_reason("terminated", terminate.reason), end.usage)
-        except MiddlewareFailed as failed:
-            end = RunFailed(category="unknown", message=str(failed), usage=end.usage)
+        except MiddlewareFailed as error:
+            end = RunFailed(category="unknown", message=str(error), usage=end.usage)
         try:
             await self._journal.write([end], is_rewritten=True)
-        except _AT_THE_END as failed:
-            # It has been written, and nothing can follow it: the caller is told instead.
-            self.late_failure = failed
+        except _END_ERRORS as error:
+            # The record has been written and nothing can follow it: the caller gets the error.
+            self.late_error = error
 
     @property
     def usage(self) -> Usage:
@@ -131,39 +135,36 @@ class Loop:
     # -- a step
 
     async def _step(self, step: int) -> FinishReason | None:
-        """One turn and its calls. Returns how the run ends, None to go on."""
+        """Play one turn and its calls. Returns how the run ends, or None to continue."""
         turn = await self._take_turn(step)
         self._view.message = self._journal.assembler.message()
         calls = [call for call in turn.calls if call.executor == "client"]
         finish = turn.finish
         assert finish is not None
-        if finish.word in _ENDING_WORDS:
-            await self._journal.write([unanswered(call) for call in calls])
+        if finish.word in _ENDING_REASONS:
+            await self._journal.write([result_of_skipped(call) for call in calls])
             return finish
         if calls:
-            return await self._work(calls)
+            return await self._run_calls(calls)
         if finish.word == "paused":
             return None
-        return await self._ended(turn, finish)
-
-    async def _ended(self, turn: Turn, finish: FinishReason) -> FinishReason | None:
         self._nudge = await self._chain.turn_end(self._view, turn)
         return finish if self._nudge is None else None
 
-    async def _work(self, calls: list[CallPart]) -> FinishReason | None:
-        shop = ToolRunner(self._view, self._chain, self._plan.tools, self._limits)
-        self._workshop = shop
-        async for event in shop.events(calls):
+    async def _run_calls(self, calls: list[CallPart]) -> FinishReason | None:
+        runner = ToolRunner(self._view, self._chain, self._config.tools, self._limits)
+        self._tool_runner = runner
+        async for event in runner.events(calls):
             await self._journal.write([event])
-        self._workshop = None
-        if shop.ends_run is not None:
-            return abort_reason("terminated", f"ended by the tool {shop.ends_run}")
+        self._tool_runner = None
+        if runner.ends_run is not None:
+            return abort_reason("terminated", f"ended by the tool {runner.ends_run}")
         return None
 
     # -- a turn
 
     async def _take_turn(self, step: int) -> Turn:
-        """A turn that ended as a turn should; raises `RunBroken` where none does."""
+        """Ask for a turn until one succeeds. Raises `RunBroken` if none does."""
         attempt = 1
         has_compacted = False
         while True:
@@ -172,29 +173,29 @@ class Loop:
                 return self._journal.assembler.turns[-1].turn()
             pause_s = self._pause_s(failed, attempt)
             if failed.category == "context_overflow" and not has_compacted:
-                # Some providers say so as the first event of a stream, not as a refusal.
-                has_compacted = not self._has_spoken and await self._can_compact()
+                # Some providers report this in the stream instead of refusing the request.
+                has_compacted = not self._has_output and await self._can_compact()
                 pause_s = 0.0 if has_compacted else None
             if pause_s is None:
                 raise RunBroken(failed.category, failed.message)
             await self._journal.write([StepDiscarded(step, failed.message)])
             if has_compacted:
-                await self._told_compaction()
+                await self._write_compaction()
             await asyncio.sleep(pause_s)
             attempt += 1
 
     def _pause_s(self, failed: TurnFailed, attempt: int) -> float | None:
-        """How long to wait before the turn is tried again; None: it is not."""
+        """Return how long to wait before the turn is retried, or None if it is not."""
         if not failed.retryable or attempt >= self._limits.turn_attempts:
             return None
-        if self._has_spoken and not self._limits.retries_late:
+        if self._has_output and not self._limits.retries_late:
             return None
-        return self._plan.policy.pause_s(failed.retry_after_s, attempt, random.random())
+        return self._config.policy.pause_s(failed.retry_after_s, attempt, random.random())
 
     async def _try_turn(self) -> TurnFailed | None:
         with self.timer(self._limits.turn_timeout_s, "turn_timeout_s"):
-            self._turn = turn = await self._opened()
-            self._has_spoken = False
+            self._turn = turn = await self._open_turn()
+            self._has_output = False
             try:
                 await self._read(turn)
             finally:
@@ -208,31 +209,31 @@ class Loop:
         journal = self._journal
         if not journal.is_immediate:
             while events := await turn.next():
-                self._has_spoken = self._has_spoken or _says(events)
+                self._has_output = self._has_output or _has_output(events)
                 await journal.write(events)
             return
-        # A log that fails while the provider is silent ends the turn, not its next word.
-        with journal.watched(lambda: self._leave(turn)):
-            # Once something was said, nothing but writing is to be done for an event.
-            while await turn.drain(journal.put if self._has_spoken else self._put_first):
-                await journal.has_room()
-            await journal.landed()
+        # If the log fails, the turn is closed at once, even while the provider is silent.
+        with journal.on_log_error(lambda: self._close_later(turn)):
+            # After the first output, an event only has to be written.
+            while await turn.drain(journal.put if self._has_output else self._put_first):
+                await journal.wait_for_room()
+            await journal.flush()
 
-    def _leave(self, turn: OpenTurn) -> None:
-        self._leaving = asyncio.ensure_future(turn.aclose())
+    def _close_later(self, turn: OpenTurn) -> None:
+        self._closing = asyncio.ensure_future(turn.aclose())
 
     def _put_first(self, events: list[TurnEvent]) -> bool:
-        self._has_spoken = _says(events)
-        return self._journal.put(events) or self._has_spoken
+        self._has_output = _has_output(events)
+        return self._journal.put(events) or self._has_output
 
-    async def _opened(self) -> OpenTurn:
+    async def _open_turn(self) -> OpenTurn:
         is_second = False
         while True:
-            request = await self._chain.request(self._view, self._asked())
-            call = self._plan.model.call(request)
+            request = await self._chain.request(self._view, self._request())
+            call = self._config.encode(request)
             try:
                 return await open_turn(
-                    self._plan.model.transport, call, self._new_decoder, self._plan.policy
+                    self._config.model.transport, call, self._new_decoder, self._config.policy
                 )
             except RequestFailed as refused:
                 if refused.category != "context_overflow" or is_second:
@@ -240,54 +241,57 @@ class Loop:
                 is_second = True
                 if not await self._can_compact():
                     raise RunBroken(refused.category, str(refused)) from None
-                await self._told_compaction()
+                await self._write_compaction()
 
     def _new_decoder(self) -> Decoder:
-        return self._plan.model.decoder(
-            self._plan.wire_limits, first_item=self._next_item, first_part=self._next_part
+        return self._config.model.decoder(
+            self._config.wire_limits, first_item=self._next_item, first_part=self._next_part
         )
 
-    def _asked(self) -> Request:
-        """The request with all that has been said so far."""
-        return msgspec.structs.replace(self._plan.request, messages=self._messages())
+    def _request(self) -> Request:
+        """Return the request with all messages so far; the run's own if there are no new ones."""
+        request, messages = self._config.request, self._messages()
+        if messages is request.messages:
+            return request
+        return msgspec.structs.replace(request, messages=messages)
 
     def _messages(self) -> tuple[Message, ...]:
         message = self._journal.assembler.message()
         return (*self._history, message) if message.turns else self._history
 
     async def _compact(self) -> None:
-        """Make the history shorter, if the strategy wants that."""
+        """Shorten the history if the compactor decides to."""
         if await self._can_compact(is_forced=False):
-            await self._told_compaction()
+            await self._write_compaction()
 
     async def _can_compact(self, *, is_forced: bool = True) -> bool:
-        """Whether the history has become shorter. This run's own answer counts for the
-        budget, and stays as it is."""
-        compactor = self._plan.compactor
+        """Call the compactor. Returns whether it shortened the history. The answer of this run
+        counts towards the limits, but is not shortened."""
+        compactor = self._config.compactor
         if compactor is None:
             return False
         messages = self._messages()
         compacted = await compactor.compact(messages, is_forced=is_forced)
         if compacted is None:
             return False
-        own = self._view.run_id
-        kept = tuple(one for one in compacted if one.run_id != own or one.role != "assistant")
+        run_id = self._view.run_id
+        kept = tuple(m for m in compacted if m.run_id != run_id or m.role != "assistant")
         before, after = len(self._history), len(kept)
         self._history = kept
         self._compaction = HistoryCompacted(before, after, compactor.name)
         return True
 
-    async def _told_compaction(self) -> None:
-        told, self._compaction = self._compaction, None
-        if told is not None:
-            await self._journal.write([told])
+    async def _write_compaction(self) -> None:
+        event, self._compaction = self._compaction, None
+        if event is not None:
+            await self._journal.write([event])
 
     def timer(self, seconds: float | None, name: str) -> AbstractContextManager[None]:
-        """Stop the run when the time is up."""
-        return nullcontext() if seconds is None else self._timed(seconds, name)
+        """Stop the run if the block takes longer than this."""
+        return nullcontext() if seconds is None else self._start_timer(seconds, name)
 
     @contextmanager
-    def _timed(self, seconds: float, name: str) -> Generator[None, None, None]:
+    def _start_timer(self, seconds: float, name: str) -> Generator[None, None, None]:
         reason = abort_reason("timeout", f"{name}={seconds:g}")
         handle = asyncio.get_running_loop().call_later(seconds, self._stop, reason)
         try:
@@ -295,11 +299,11 @@ class Loop:
         finally:
             handle.cancel()
 
-    # -- the end, when it comes from outside
+    # -- an end from outside
 
     async def abort(self, why: str) -> None:
-        """Close what is open: the turn, the tools, the step. Every call is answered. The
-        provider is let go of first; what fails on the way does not stop the rest."""
+        """Close what is open: first the connection to the provider, then the turn, the tools and
+        the step. Every call gets a result. An error in one of these does not stop the others."""
         turn, self._turn = self._turn, None
         if turn is not None:
             with suppress(Exception):
@@ -308,7 +312,7 @@ class Loop:
         for stage in (
             self._abort_turn(turn, why),
             self._abort_tools(),
-            self._answer_rest(),
+            self._answer_calls(),
             self._end_step(),
         ):
             with suppress(Exception):
@@ -316,37 +320,37 @@ class Loop:
 
     async def _abort_turn(self, turn: OpenTurn | None, why: str) -> None:
         if turn is not None:
-            await self._quietly(turn.decoder.fail(ErrorInfo("interrupted", why)))
+            await self._write_quietly(turn.decoder.fail(ErrorInfo("interrupted", why)))
 
     async def _end_step(self) -> None:
         if self._is_in_step:
             self._is_in_step = False
-            await self._quietly([StepFinished(self._view.step)])
+            await self._write_quietly([StepFinished(self._view.step)])
 
     async def _abort_tools(self) -> None:
-        shop, self._workshop = self._workshop, None
-        if shop is not None:
-            await self._quietly(await shop.close())
+        runner, self._tool_runner = self._tool_runner, None
+        if runner is not None:
+            await self._write_quietly(await runner.close())
 
-    async def _answer_rest(self) -> None:
+    async def _answer_calls(self) -> None:
         turns = self._journal.assembler.turns
         turn = turns[-1].turn() if turns else Turn()
         answered = {result.call_id for result in turn.results}
         calls = [c for c in turn.calls if c.executor == "client" and c.call_id not in answered]
-        await self._quietly([unanswered(call) for call in calls])
+        await self._write_quietly([result_of_skipped(call) for call in calls])
 
-    async def _quietly(self, events: Sequence[Event]) -> None:
-        """The run is ending: what middleware says to that does not change it."""
-        with suppress(*_AT_THE_END):
+    async def _write_quietly(self, events: Sequence[Event]) -> None:
+        """Write events of a run that is ending, and ignore errors of middleware and the log."""
+        with suppress(*_END_ERRORS):
             await self._journal.write(events)
 
 
-def _says(events: list[TurnEvent]) -> bool:
-    """Whether something of an answer is there: a delta, or a part that comes whole."""
-    return any(isinstance(event, _SPOKEN) for event in events)
+def _has_output(events: list[TurnEvent]) -> bool:
+    """Return whether part of an answer is among the events: a delta, or a whole part."""
+    return any(isinstance(event, _OUTPUT_TYPES) for event in events)
 
 
-_SPOKEN = (
+_OUTPUT_TYPES = (
     *DELTA_TYPES,
     ToolCallFinished,
     ReasoningRedacted,

@@ -1,4 +1,4 @@
-"""One run of an agent: enter it, read its records, and ask what came of it."""
+"""`Run`: one run of an agent, to enter, iterate over and cancel."""
 
 from __future__ import annotations
 
@@ -6,82 +6,68 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from types import TracebackType
-from typing import Self
-
-import msgspec
+from typing import Self, cast
 
 from headrace.engine.cancellation import CancelToken
 from headrace.engine.journal.journal import Journal
 from headrace.engine.journal.sink import Sink, SinkFailed
 from headrace.engine.loop import End, Loop, RunBroken
 from headrace.engine.middleware.middleware import RunView
-from headrace.engine.run_config import Plan
+from headrace.engine.run_config import RunConfig
 from headrace.errors import HeadraceError, Terminate, UsageError
-from headrace.events import Record, RunFailed, RunFinished
+from headrace.events import Event, Record, RunFailed, RunFinished
 from headrace.messages import Message
-from headrace.outcome import ErrorInfo, FinishReason, abort_reason
+from headrace.outcome import FinishReason, abort_reason
 from headrace.secrets.scrub import scrub
 from headrace.shield import run_shielded
 from headrace.transport.loop_thread import LoopThread, shared_loop
-from headrace.usage import Usage
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run came to. One of `finish` and `error` is set."""
-
-    message: Message
-    finish: FinishReason | None = None
-    error: ErrorInfo | None = None
-    usage: Usage = Usage()
-
-    @property
-    def text(self) -> str:
-        """What the model said after its last call: the answer."""
-        return self.message.turns[-1].text if self.message.turns else ""
+from headrace.turn.records import Records
+from headrace.turn.result import Result, result_of
 
 
 class Run:
-    """A run that starts when it is entered: `async with agent.run(…) as run`, or `with`.
+    """A run that starts when it is entered: `with agent.run(…) as run`, or `async with`.
 
-    Iterate over it for its records. Leaving the block before the end cancels the run and
-    waits until nothing of it is left; the terminal record is in `records` then.
+    Iterate over it for its events; the last one is `RunFinished` or `RunFailed`. A second loop
+    continues where the first one stopped. Leaving the block early cancels the run and waits
+    until it has ended.
     """
 
     def __init__(
         self,
-        plan: Plan,
-        asked: tuple[Message, ...],
+        config: RunConfig,
+        input: tuple[Message, ...],
         run_id: str,
         clock: Callable[[], float],
         sink: Sink | None,
         token: CancelToken | None = None,
     ) -> None:
         self.run_id = run_id
-        self._plan = plan
-        self._asked = asked
-        self._view = RunView(run_id, plan.model.name)
-        self._journal = Journal(self._view, plan.chain, clock, sink)
-        self._late_failure: HeadraceError | None = None
+        self._config = config
+        self._input = input
+        self._view = RunView(run_id, config.model.name)
+        self._journal = Journal(self._view, config.chain, clock, sink)
+        self._late_error: HeadraceError | None = None
         self._rest: list[Record] = []
         self._token = token
-        self._abort: FinishReason | None = None
+        self._abort_reason: FinishReason | None = None
         self._interruption: str | None = None
         self._has_begun = False
         self._is_ending = False
-        # Whether middleware has ended it, and so need not be heard a second time.
-        self._was_stopped = False
+        # Whether middleware ended the run, so that its error need not be raised again.
+        self._was_terminated = False
         self._task: asyncio.Task[None] | None = None
         self._event_loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None
-        self._sync: Iterator[Record] | None = None
+        self._sync_records: Iterator[Record] | None = None
 
-    # -- waiting
+    # -- asynchronous use
 
     async def __aenter__(self) -> Self:
         if self._task is not None:
-            raise UsageError("a run can be entered once: ask the agent for another")
+            raise UsageError("a run can be entered only once: call agent.run() again")
         self._event_loop = asyncio.get_running_loop()
-        self._task = asyncio.create_task(self._live(), name=f"run {self.run_id}")
+        self._task = asyncio.create_task(self._main(), name=f"run {self.run_id}")
         return self
 
     async def __aexit__(
@@ -91,48 +77,50 @@ class Run:
         traceback: TracebackType | None,
     ) -> None:
         self.cancel("the caller left the run")
-        await self._over()
-        late = self._late_failure
-        if late is not None and error is None and not self._was_stopped:
+        await self._wait_for_task()
+        late = self._late_error
+        if late is not None and error is None and not self._was_terminated:
             raise late
 
-    def __aiter__(self) -> AsyncIterator[Record]:
-        """The records; a second loop goes on where the first was left."""
-        return self._read()
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Iterate over the events."""
+        while batch := await self._batch():
+            while batch:
+                yield cast("Event", batch.pop().event)
 
-    async def _read(self) -> AsyncIterator[Record]:
-        if self._task is None:
-            raise UsageError("enter the run before you read it: (async) with … as run")
+    async def _iterate_async(self) -> AsyncIterator[Record]:
         while batch := await self._batch():
             while batch:
                 yield batch.pop()
 
     async def _batch(self) -> list[Record]:
-        """The records that wait, the next one last."""
+        """Return the records that have not been read, in reverse order; wait if there are none."""
+        if self._task is None:
+            raise UsageError("enter the run before you read it: (async) with … as run")
         if not self._rest:
-            self._rest = (await self._journal.outbox.get())[::-1]
+            self._rest = (await self._journal.queue.get())[::-1]
         return self._rest
 
     async def wait(self) -> Result:
-        """Wait for the end, whether somebody reads or not."""
+        """Wait for the end of the run without reading it."""
         if self._task is None:
             raise UsageError("enter the run before you wait for it: async with … as run")
-        self._journal.outbox.let_go()
-        # As `asyncio.wait` does, at a third of its size: a server has one of these for each run.
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task.add_done_callback(partial(_tell, over))
-        await over
+        self._journal.queue.stop_waiting()
+        # `asyncio.wait` needs three times the memory, and a server has one of these per run.
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task.add_done_callback(partial(_set_done, done))
+        await done
         return self.result
 
     def hand_to(self, take: Callable[[list[Record]], None]) -> None:
-        """Have the records handed over as they are written, in place of reading them; the run
-        keeps none but the latest then. `take` must not raise. Before the run is entered."""
+        """Call `take` with the records as they are written, instead of reading them. The run
+        then keeps only the latest record. `take` must not raise. Call this before entering."""
         if self._task is not None:
-            raise UsageError("say who takes the records before you enter the run")
-        self._journal.book.keeps_records = False
-        self._journal.outbox.take = take
+            raise UsageError("call hand_to() before you enter the run")
+        self._journal.log.keeps_records = False
+        self._journal.queue.take = take
 
-    # -- not waiting: the same, on a loop of its own thread
+    # -- synchronous use: an event loop in another thread does the waiting
 
     def __enter__(self) -> Self:
         self._thread = shared_loop()
@@ -148,31 +136,34 @@ class Run:
         assert self._thread is not None
         self._thread.run(self.__aexit__(kind, error, traceback))
 
-    def __iter__(self) -> Iterator[Record]:
-        """The records; a second loop goes on where the first was left."""
+    def __iter__(self) -> Iterator[Event]:
+        """Iterate over the events."""
+        return (cast("Event", record.event) for record in self._iterate())
+
+    def _iterate(self) -> Iterator[Record]:
         if self._thread is None:
             raise UsageError("enter the run before you read it: with … as run")
-        if self._sync is None:
-            self._sync = self._read_sync(self._thread)
-        return self._sync
+        if self._sync_records is None:
+            self._sync_records = self._read_batches(self._thread)
+        return self._sync_records
 
-    def _read_sync(self, thread: LoopThread) -> Iterator[Record]:
+    def _read_batches(self, thread: LoopThread) -> Iterator[Record]:
         for batch in thread.iterate(self._batches()):
             yield from batch
 
     async def _batches(self) -> AsyncIterator[list[Record]]:
-        while batch := await self._journal.outbox.get():
+        while batch := await self._journal.queue.get():
             yield batch
 
-    # -- ending it
+    # -- ending the run
 
     def cancel(self, detail: str = "cancelled by the caller") -> None:
-        """End the run as soon as it can be; what came stands. From any thread, and at any
-        moment: one that has not begun ends as soon as it does."""
+        """End the run as soon as possible and keep what arrived. Can be called from any thread
+        and at any time: a run that has not started yet ends as soon as it starts."""
         self._on_loop(self._stop, abort_reason("cancelled", detail))
 
     def interrupt(self, why: str) -> None:
-        """End it as failed, as soon as it can be: whoever runs it is stopping."""
+        """End the run as failed, as soon as possible: the process that runs it is stopping."""
         self._interruption = self._interruption or why
         self._on_loop(self._stop, abort_reason("terminated", why))
 
@@ -188,18 +179,20 @@ class Run:
             loop.call_soon_threadsafe(work, reason)
 
     def _stop(self, reason: FinishReason) -> None:
-        """The first reason counts, but a person's wins over a clock's."""
+        """Keep the first reason, except that a cancellation replaces a timeout."""
         if self._task is not None and self._task.done():
             return
-        if self._abort is None or (self._abort.kind == "timeout" and reason.kind == "cancelled"):
-            is_first = self._abort is None
-            self._abort = reason
-            self._journal.outbox.let_go()
+        if self._abort_reason is None or (
+            self._abort_reason.kind == "timeout" and reason.kind == "cancelled"
+        ):
+            is_first = self._abort_reason is None
+            self._abort_reason = reason
+            self._journal.queue.stop_waiting()
             if is_first and self._task is not None and self._has_begun and not self._is_ending:
                 self._task.cancel()
 
-    async def _over(self) -> None:
-        """Wait for the task, also while the caller itself is cancelled."""
+    async def _wait_for_task(self) -> None:
+        """Wait for the task even while the caller itself is being cancelled."""
         assert self._task is not None
         cancelled: asyncio.CancelledError | None = None
         while not self._task.done():
@@ -212,104 +205,107 @@ class Run:
         if cancelled is not None:
             raise cancelled
 
-    async def _live(self) -> None:
-        # Its own: a run that held the loop, which can stop the run, would hold itself.
-        loop = Loop(self._plan, self._journal, self._view, self._stop)
-        end: End = _LOST
+    async def _main(self) -> None:
+        # A local variable: an attribute would make a reference cycle of the run and its loop.
+        loop = Loop(self._config, self._journal, self._view, self._stop)
+        end: End = _UNKNOWN_END
         forget = self._token.add(self.cancel) if self._token is not None else None
         try:
-            with loop.timer(self._plan.limits.run_timeout_s, "run_timeout_s"):
-                end = await self._played(loop)
+            with loop.timer(self._config.limits.run_timeout_s, "run_timeout_s"):
+                end = await self._play(loop)
             await run_shielded(loop.finish(end))
         finally:
             if forget is not None:
                 forget()
-            # Whatever broke on the way, there is one end.
+            # Whatever failed before, exactly one terminal record is written.
             if not self._journal.is_over:
                 self._journal.write_last(end)
-            self._journal.outbox.close()
-            self._late_failure = loop.late_failure
-            await self._plan.model.aclose()
+            self._journal.queue.close()
+            self._late_error = loop.late_error
+            await self._config.model.aclose()
 
-    async def _played(self, loop: Loop) -> End:
-        """Until the end, whoever makes it. Nothing stops the run any more when this returns."""
+    async def _play(self, loop: Loop) -> End:
+        """Play the run and return its terminal event, whatever ends it. After this returns,
+        nothing can stop the run any more."""
         try:
             await loop.begin()
             self._has_begun = True
-            if self._abort is not None:
+            if self._abort_reason is not None:
                 raise asyncio.CancelledError
             reason = await loop.play()
             self._is_ending = True
             return RunFinished(reason, loop.usage)
         except asyncio.CancelledError:
-            return await self._aborted(loop)
+            return await self._end_cancelled(loop)
         except Terminate as terminate:
-            await self._ending(loop, terminate.reason, was_stopped=True)
+            await self._abort(loop, terminate.reason, was_terminated=True)
             return RunFinished(abort_reason("terminated", terminate.reason), loop.usage)
-        except RunBroken as broken:
-            await self._ending(loop, str(broken))
-            return RunFailed(category=broken.category, message=str(broken), usage=loop.usage)
-        except SinkFailed as failed:
-            await self._ending(loop, str(failed))
-            return RunFailed(category="storage", message=str(failed), usage=loop.usage)
-        except HeadraceError as failed:
-            await self._ending(loop, str(failed), was_stopped=True)
-            return RunFailed(category="unknown", message=str(failed), usage=loop.usage)
-        except Exception as error:  # noqa: BLE001 (the edge of a task: it must have one end)
+        except RunBroken as error:
+            await self._abort(loop, str(error))
+            return RunFailed(category=error.category, message=str(error), usage=loop.usage)
+        except SinkFailed as error:
+            await self._abort(loop, str(error))
+            return RunFailed(category="storage", message=str(error), usage=loop.usage)
+        except HeadraceError as error:
+            await self._abort(loop, str(error), was_terminated=True)
+            return RunFailed(category="unknown", message=str(error), usage=loop.usage)
+        except Exception as error:  # noqa: BLE001 (the edge of a task: the run must get an end)
             why = scrub(f"{type(error).__name__}: {error}")
-            await self._ending(loop, why)
+            await self._abort(loop, why)
             return RunFailed(category="unknown", message=why, usage=loop.usage)
 
-    async def _aborted(self, loop: Loop) -> End:
+    async def _end_cancelled(self, loop: Loop) -> End:
         _uncancel()
-        reason = self._abort or abort_reason("cancelled", "the run's task was cancelled")
-        await self._ending(loop, str(reason))
-        reason = self._abort or reason
+        reason = self._abort_reason or abort_reason("cancelled", "the run's task was cancelled")
+        await self._abort(loop, str(reason))
+        reason = self._abort_reason or reason
         if self._interruption is not None and reason.kind == "terminated":
             why = self._interruption
             return RunFailed(category="interrupted", message=why, usage=loop.usage)
         return RunFinished(reason, loop.usage)
 
-    async def _ending(self, loop: Loop, why: str, *, was_stopped: bool = False) -> None:
+    async def _abort(self, loop: Loop, why: str, *, was_terminated: bool = False) -> None:
         self._is_ending = True
-        self._was_stopped = was_stopped
+        self._was_terminated = was_terminated
         await run_shielded(loop.abort(why))
 
-    # -- what is known, at any moment
+    # -- what is known at any time
+
+    def records(self) -> Records:
+        """Iterate over records instead of events: each has the event, its number, its time and
+        its step."""
+        return Records(self._iterate, self._iterate_async)
 
     @property
-    def records(self) -> list[Record]:
-        """All records so far; the list is the run's own, and grows."""
+    def records_so_far(self) -> list[Record]:
+        """All records that have been written so far. This is the run's own list, which grows."""
         return self._journal.records
 
     @property
     def message(self) -> Message:
-        """The answer as far as it is told."""
+        """The answer so far."""
         return self._journal.assembler.message()
 
     @property
     def messages(self) -> list[Message]:
-        """What this run adds to a conversation, as far as it is told."""
-        return [*self._asked, self.message]
+        """What this run adds to a conversation: the input, and the answer so far."""
+        return [*self._input, self.message]
 
     @property
     def result(self) -> Result:
-        """What came of it. Raises `UsageError` before the end."""
+        """The result of the run. Raises `UsageError` before the end."""
         last = self._journal.records[-1].event if self._journal.records else None
         if not isinstance(last, RunFinished | RunFailed):
-            raise UsageError("the run goes on: read it to its end, or await run.wait()")
-        message = self.message
-        return Result(
-            message=message, finish=message.finish, error=message.error, usage=message.usage
-        )
+            raise UsageError("the run has not ended: read it to the end, or await run.wait()")
+        return result_of(self.message)
 
 
-_LOST = RunFailed(category="unknown", message="the run broke before it could say why")
+_UNKNOWN_END = RunFailed(category="unknown", message="the run failed without an error message")
 
 
-def _tell(over: asyncio.Future[None], _: asyncio.Task[None]) -> None:
-    if not over.done():
-        over.set_result(None)
+def _set_done(done: asyncio.Future[None], _: asyncio.Task[None]) -> None:
+    if not done.done():
+        done.set_result(None)
 
 
 def _uncancel() -> None:

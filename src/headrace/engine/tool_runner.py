@@ -1,5 +1,4 @@
-"""The calls of one turn at work: side by side, each within its bounds, results in the order
-of the calls."""
+"""`ToolRunner`: runs the calls of one turn in parallel, and reports results in call order."""
 
 from __future__ import annotations
 
@@ -7,16 +6,17 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
+from headrace.encoders import ToolSpec
 from headrace.engine.limits import RunLimits
 from headrace.engine.middleware.chain import Chain, MiddlewareFailed
-from headrace.engine.middleware.middleware import Allow, Deny, RunView, ToolCall
+from headrace.engine.middleware.middleware import Deny, RunView, ToolCall
 from headrace.errors import HeadraceError, Terminate
 from headrace.events import ToolProgress, ToolResult, ToolStarted
 from headrace.messages import CallPart
 from headrace.messages.provider_history import NOT_RUN, explain_not_run
 from headrace.secrets.scrub import scrub
-from headrace.tools import Tool, ToolContext, ToolReturn, Toolset, failure
-from headrace.tools.result import shortened
+from headrace.tools import Tool, ToolContext, ToolReturn, Toolset, tool_error
+from headrace.tools.result import limit_size
 
 STOPPED = "The call was stopped: the run ended before its result was known."
 
@@ -33,8 +33,8 @@ class _Job:
 
 
 class ToolRunner:
-    """Runs the calls of a turn. Iterate over `events()`; `close()` ends whatever still
-    runs. After either, `results` has an answer to every call."""
+    """Runs the calls of a turn. Iterate over `events()`; `close()` stops the calls that still
+    run. After either, every call has been answered."""
 
     def __init__(self, view: RunView, chain: Chain, tools: Toolset, limits: RunLimits) -> None:
         self._view = view
@@ -42,76 +42,79 @@ class ToolRunner:
         self._tools = tools
         self._limits = limits
         self._slots = asyncio.Semaphore(limits.max_parallel_tools)
-        self._asking: asyncio.Task[None] | None = None
+        self._starter: asyncio.Task[None] | None = None
         self._is_closing = False
-        self._news: asyncio.Queue[ToolStarted | ToolProgress | _Job | None] = asyncio.Queue()
+        self._reports: asyncio.Queue[ToolStarted | ToolProgress | _Job | None] = asyncio.Queue()
         self._jobs: dict[str, _Job] = {}
         self._order: list[str] = []
-        self._told = 0
+        self._reported_results = 0
         self._results: dict[str, ToolReturn] = {}
-        self._terminate: HeadraceError | None = None
+        self._error: HeadraceError | None = None
         self.ends_run: str | None = None
-        """The tool that asked for the end of the run."""
+        """The name of the tool that asked to end the run, or None."""
 
     async def events(
         self, calls: list[CallPart]
     ) -> AsyncIterator[ToolStarted | ToolProgress | ToolResult]:
-        """What happens at work. Raises `Terminate` or `MiddlewareFailed` at once; `close()`
-        then ends the calls that still run."""
+        """Run the calls and iterate over their events. Raises `Terminate` or `MiddlewareFailed`
+        at once; call `close()` then to stop the calls that still run."""
         self._order = [call.call_id for call in calls]
-        self._asking = asyncio.create_task(self._ask_all(calls), name="calls")
+        self._starter = asyncio.create_task(self._start_all(calls), name="calls")
         while True:
-            for result in self._ready():
+            for result in self._next_results():
                 yield result
-            if self._told == len(self._order):
+            if self._reported_results == len(self._order):
                 break
-            news = await self._news.get()
-            if isinstance(news, _Job):
-                self._over(news)
-            elif news is not None:
-                yield news
-            if self._terminate is not None:
-                raise self._terminate
+            report = await self._reports.get()
+            if isinstance(report, _Job):
+                self._finish(report)
+            elif report is not None:
+                yield report
+            if self._error is not None:
+                raise self._error
 
-    async def _ask_all(self, calls: list[CallPart]) -> None:
-        """Middleware is asked call by call, while those that may already run."""
+    async def _start_all(self, calls: list[CallPart]) -> None:
+        """Ask middleware about one call after the other; calls that were allowed run already."""
         try:
             for call in calls:
-                await self._begin(call)
-                self._news.put_nowait(None)
+                await self._start(call)
+                self._reports.put_nowait(None)
         except (Terminate, MiddlewareFailed) as error:
-            self._terminate = self._terminate or error
-            self._news.put_nowait(None)
+            self._error = self._error or error
+            self._reports.put_nowait(None)
 
-    async def _begin(self, part: CallPart) -> None:
+    async def _start(self, part: CallPart) -> None:
         tool = self._tools.get(part.name)
         if part.error is not None:
-            self._results[part.call_id] = failure(explain_not_run(part))
+            self._results[part.call_id] = tool_error(explain_not_run(part))
         elif part.ended_ms is None:
-            self._results[part.call_id] = failure("The arguments were never whole.")
+            self._results[part.call_id] = tool_error("The arguments are incomplete.")
         elif tool is None:
             names = ", ".join(self._tools.names) or "none"
-            self._results[part.call_id] = failure(f"No tool {part.name!r}: there are {names}")
+            self._results[part.call_id] = tool_error(f"No tool {part.name!r}: there are {names}")
         else:
-            await self._ask(ToolCall(part.call_id, part.name, part.args), tool)
+            await self._ask_middleware(ToolCall(part.call_id, part.name, part.args), tool)
 
-    async def _ask(self, call: ToolCall, tool: Tool) -> None:
+    async def _ask_middleware(self, call: ToolCall, tool: Tool | ToolSpec) -> None:
         decision = await self._chain.before_tool(self._view, call)
         if isinstance(decision, Deny):
             reason = decision.reason
-            answer = reason if isinstance(reason, ToolReturn) else failure(str(reason))
+            answer = reason if isinstance(reason, ToolReturn) else tool_error(str(reason))
             self._results[call.call_id] = answer
-            return
-        self._start(ToolCall(call.call_id, call.name, _allowed(decision)), tool)
+        elif isinstance(tool, ToolSpec):
+            text = f"{tool.name} has no function, so the call was not run."
+            self._results[call.call_id] = tool_error(text)
+        else:
+            self._run(ToolCall(call.call_id, call.name, decision.args), tool)
 
-    def _start(self, call: ToolCall, tool: Tool) -> None:
+    def _run(self, call: ToolCall, tool: Tool) -> None:
         loop = asyncio.get_running_loop()
-        put = self._news.put_nowait
+        put = self._reports.put_nowait
 
-        def report(news: ToolProgress) -> None:
+        def report(progress: ToolProgress) -> None:
             # A thread that was left behind may report after the loop has closed.
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(put, news)
+                loop.call_soon_threadsafe(put, progress)
 
         context = ToolContext(
             run_id=self._view.run_id,
@@ -122,29 +125,29 @@ class ToolRunner:
         )
         job = _Job(call, tool, context)
         self._jobs[call.call_id] = job
-        job.task = asyncio.create_task(self._work(job), name=f"tool {call.name}")
+        job.task = asyncio.create_task(self._execute(job), name=f"tool {call.name}")
 
-    async def _work(self, job: _Job) -> None:
+    async def _execute(self, job: _Job) -> None:
         try:
-            # The tool's own slot first: a call that waits for it must not keep others waiting.
+            # The slot of the tool first: a call that waits for it must not block other tools.
             async with job.tool.slots(), self._slots:
-                self._news.put_nowait(ToolStarted(job.call.call_id, job.call.args))
-                result = await self._within_time(job)
+                self._reports.put_nowait(ToolStarted(job.call.call_id, job.call.args))
+                result = await self._execute_in_time(job)
                 result = await self._chain.after_tool(self._view, job.call, result)
             max_chars = job.tool.max_result_chars or self._limits.max_result_chars
-            job.result = shortened(result, max_chars)
+            job.result = limit_size(result, max_chars)
         except (Terminate, MiddlewareFailed) as error:
-            self._terminate = self._terminate or error
-            job.result = failure(f"The run was ended: {error}")
+            self._error = self._error or error
+            job.result = tool_error(f"The run was ended: {error}")
         except BaseException as error:
             if self._is_closing or isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             why = scrub(f"{type(error).__name__}: {error}")
-            job.result = failure(f"{job.call.name} failed: {why}")
+            job.result = tool_error(f"{job.call.name} failed: {why}")
         finally:
-            self._news.put_nowait(job)
+            self._reports.put_nowait(job)
 
-    async def _within_time(self, job: _Job) -> ToolReturn:
+    async def _execute_in_time(self, job: _Job) -> ToolReturn:
         timeout_s = job.tool.timeout_s or self._limits.tool_timeout_s
         timer = asyncio.timeout(timeout_s)
         try:
@@ -154,33 +157,33 @@ class ToolRunner:
             if not timer.expired():
                 raise
         job.context.cancel()
-        return failure(f"{job.call.name} took longer than {timeout_s:g} s and was stopped")
+        return tool_error(f"{job.call.name} took longer than {timeout_s:g} s and was stopped")
 
-    def _over(self, job: _Job) -> None:
+    def _finish(self, job: _Job) -> None:
         if job.result is not None:
             self._results[job.call.call_id] = job.result
             if job.result.ends_run and self.ends_run is None:
                 self.ends_run = job.call.name
 
-    def _ready(self) -> list[ToolResult]:
-        """The results whose turn it is."""
+    def _next_results(self) -> list[ToolResult]:
+        """Return the results that come next in the order of the calls, as far as they are known."""
         ready: list[ToolResult] = []
-        while self._told < len(self._order):
-            call_id = self._order[self._told]
+        while self._reported_results < len(self._order):
+            call_id = self._order[self._reported_results]
             result = self._results.get(call_id)
             if result is None:
                 break
-            ready.append(_told(call_id, result))
-            self._told += 1
+            ready.append(_result_event(call_id, result))
+            self._reported_results += 1
         return ready
 
     async def close(self) -> list[ToolStarted | ToolProgress | ToolResult]:
-        """Stop what runs, wait for it, and answer every call that was not answered: with
-        its result where it had one."""
+        """Stop the calls that run, wait for them for a limited time, and return the events that
+        are left: each call gets its result, or an error result if it has none."""
         self._is_closing = True
         tasks = [job.task for job in self._jobs.values() if job.task and not job.task.done()]
-        if self._asking is not None and not self._asking.done():
-            tasks.append(self._asking)
+        if self._starter is not None and not self._starter.done():
+            tasks.append(self._starter)
         for job in self._jobs.values():
             job.context.closing_s = self._limits.closing_s
             job.context.cancel()
@@ -189,33 +192,24 @@ class ToolRunner:
         if tasks:
             await asyncio.wait(tasks, timeout=self._limits.closing_s)
         for job in self._jobs.values():
-            self._over(job)
+            self._finish(job)
         for call_id in self._order:
-            words = STOPPED if call_id in self._jobs else NOT_RUN
-            self._results.setdefault(call_id, failure(words))
-        return [*self._untold(), *self._ready()]
-
-    def _untold(self) -> list[ToolStarted | ToolProgress]:
-        """What was reported, and not told yet."""
-        told: list[ToolStarted | ToolProgress] = []
-        while not self._news.empty():
-            news = self._news.get_nowait()
-            if isinstance(news, ToolStarted | ToolProgress):
-                told.append(news)
-        return told
+            text = STOPPED if call_id in self._jobs else NOT_RUN
+            self._results.setdefault(call_id, tool_error(text))
+        events: list[ToolStarted | ToolProgress | ToolResult] = []
+        while not self._reports.empty():
+            report = self._reports.get_nowait()
+            if isinstance(report, ToolStarted | ToolProgress):
+                events.append(report)
+        return [*events, *self._next_results()]
 
 
-def _allowed(decision: Allow | Deny) -> object:
-    assert isinstance(decision, Allow)
-    return decision.args
-
-
-def _told(call_id: str, result: ToolReturn) -> ToolResult:
+def _result_event(call_id: str, result: ToolReturn) -> ToolResult:
     return ToolResult(
         call_id=call_id, content=result.content, kind=result.kind, is_error=result.is_error
     )
 
 
-def unanswered(call: CallPart) -> ToolResult:
-    """The answer to a call that nothing will run."""
-    return _told(call.call_id, failure(explain_not_run(call)))
+def result_of_skipped(call: CallPart) -> ToolResult:
+    """Return the result of a call that will not be run."""
+    return _result_event(call.call_id, tool_error(explain_not_run(call)))

@@ -1,7 +1,17 @@
-"""Tools: functions that a model may call, what they are given, and what they give."""
+"""Tools: functions that a model may call, their arguments and what they return."""
 
 from headrace.tools.context import ToolContext
-from headrace.tools.result import ToolReturn, failure, tool_return
-from headrace.tools.tool import Tool, Toolset, tool
+from headrace.tools.result import ToolReturn, to_tool_return, tool_error
+from headrace.tools.tool import AnyTool, Tool, Toolset, spec_of, tool
 
-__all__ = ["Tool", "ToolContext", "ToolReturn", "Toolset", "failure", "tool", "tool_return"]
+__all__ = [
+    "AnyTool",
+    "Tool",
+    "ToolContext",
+    "ToolReturn",
+    "Toolset",
+    "spec_of",
+    "to_tool_return",
+    "tool",
+    "tool_error",
+]

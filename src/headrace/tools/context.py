@@ -1,4 +1,4 @@
-"""What a running tool knows of its run, and can tell it."""
+"""`ToolContext`: how a running tool reports progress and notices cancellation."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 from headrace.events import ToolProgress
 
 MAX_REPORTS = 10_000
-"""Of one call; a tool that reports in a tight loop fills no log."""
+"""Most reports of one call, so that a tool that reports in a tight loop cannot fill the log."""
 MAX_REPORT_CHARS = 4_000
-"""Of one status or line."""
+"""Most characters of one status or log line."""
 
 
 class ToolContext:
-    """Given to a tool that asks for it: a parameter with this type is no argument of the
-    model. All of it may be used from a thread."""
+    """The call that a tool runs for. A parameter annotated with this type gets it, and is hidden
+    from the model. All methods may be called from any thread."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class ToolContext:
         self.call_id = call_id
         self.name = name
         self.closing_s = closing_s
-        """The engine's: how long a call that is cancelled, or out of time, is waited for."""
+        """Seconds to wait for a call that was cancelled or timed out. Set by the engine."""
         self._report = report
         self._reports = 0
         self._lock = threading.Lock()
@@ -46,9 +46,9 @@ class ToolContext:
         progress: float | None = None,
         log: str | None = None,
     ) -> None:
-        """Tell how far it is: a few words, a share from 0 to 1, a line of a log. Nobody
-        hears it any more when the call is cancelled, or after `MAX_REPORTS`."""
-        share = None if progress is None else _share(progress)
+        """Report a short status, a share from 0 to 1, or a log line. Ignored after the call is
+        cancelled, and after `MAX_REPORTS` reports."""
+        share = None if progress is None else _clamp(progress)
         if self._report is None or self.is_cancelled:
             return
         with self._lock:
@@ -57,41 +57,39 @@ class ToolContext:
         if count > MAX_REPORTS:
             return
         if count == MAX_REPORTS:
-            log = f"[no more is told: MAX_REPORTS={MAX_REPORTS}]"
+            log = f"[no more reports are shown: MAX_REPORTS={MAX_REPORTS}]"
         self._report(
-            ToolProgress(
-                call_id=self.call_id, status=_short(status), progress=share, log=_short(log)
-            )
+            ToolProgress(call_id=self.call_id, status=_cut(status), progress=share, log=_cut(log))
         )
 
     def log(self, line: str) -> None:
-        """One line of a log."""
+        """Report a log line."""
         self.progress(log=line)
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the result is no longer wanted. Async tools are cancelled; a tool in a
-        thread should look here now and then."""
+        """Whether the result is no longer needed. Async tools are cancelled; a tool in a thread
+        should check this now and then."""
         return self._cancelled.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """For a tool in a thread: sleep so long, or until the result is no longer wanted;
-        whether it is no longer wanted."""
+        """Sleep in a thread until the time is up or the call is cancelled. Returns whether it
+        was cancelled."""
         return self._cancelled.wait(seconds)
 
     def cancel(self) -> None:
-        """The engine's: the result is no longer wanted."""
+        """Mark the call as cancelled. Called by the engine."""
         self._cancelled.set()
 
 
-def _share(progress: float) -> float:
+def _clamp(progress: float) -> float:
     share = float(progress)
     if math.isnan(share):
         raise ValueError("progress: expected a share from 0 to 1; got nan")
     return min(max(share, 0.0), 1.0)
 
 
-def _short(text: str | None) -> str | None:
+def _cut(text: str | None) -> str | None:
     if text is None:
         return None
     text = str(text).encode("utf-8", "replace").decode()

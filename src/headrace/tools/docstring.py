@@ -1,7 +1,7 @@
-"""What a docstring says: of the function, and of each of its arguments.
+"""Parse a docstring into the description of the function and of each argument.
 
-Google's, Sphinx' and numpy's styles are read. What is said of results and errors is for
-people who read the code, and is left out.
+Google, Sphinx and numpy style are supported. Sections about results and errors are left out:
+they are for readers of the code.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _NUMPY_ENTRY = re.compile(_NAME + r"(?:\s*,\s*\w+)*\s*(?::.*)?$")
 
 
 class Docstring(msgspec.Struct, frozen=True):
-    """A docstring, taken apart."""
+    """The parts of a docstring that a model gets."""
 
     description: str
     arguments: dict[str, str]
 
 
-def read_docstring(doc: str) -> Docstring:
-    """Take a docstring apart, one whose indentation has been removed already."""
+def parse_docstring(doc: str) -> Docstring:
+    """Parse a docstring whose indentation has already been removed."""
     reader = _Reader()
     lines = doc.splitlines()
     for number, line in enumerate(lines):
@@ -42,8 +42,8 @@ def read_docstring(doc: str) -> Docstring:
 
 
 class _Reader:
-    """One line after the other. `section` is what the lines belong to: None is the
-    description, `arguments` are entries of the style at hand, `other` is left out."""
+    """Reads line by line. `_section` is where a line belongs: None is the description,
+    `arguments` are entries in the current style, `other` is left out."""
 
     def __init__(self) -> None:
         self.description: list[str] = []
@@ -59,11 +59,11 @@ class _Reader:
             return
         field = _SPHINX_FIELD.match(text)
         if field is not None and not line.startswith(" "):
-            self._sphinx(field)
+            self._read_sphinx(field)
         elif self._section is None:
             self.description.append(line)
         elif self._section == "arguments":
-            self._argument(line, text)
+            self._read_argument(line, text)
         elif text and not line.startswith(" ") and self._entry is _GOOGLE_ENTRY:
             self._leave(line)
 
@@ -77,7 +77,7 @@ class _Reader:
         if word in _NUMPY and follower and set(follower) == {"-"}:
             self._enter(word.endswith("parameters"), _NUMPY_ENTRY)
             return True
-        # The line below a heading of numpy's.
+        # The line below a numpy heading.
         return self._entry is _NUMPY_ENTRY and bool(text) and set(text) == {"-"}
 
     def _enter(self, is_arguments: bool, entry: re.Pattern[str]) -> None:
@@ -88,7 +88,7 @@ class _Reader:
         self._section, self._open = None, None
         self.description.append(line)
 
-    def _sphinx(self, field: re.Match[str]) -> None:
+    def _read_sphinx(self, field: re.Match[str]) -> None:
         words = (field["what"] or "").split()
         self._section, self._entry, self._open = "other", _SPHINX_FIELD, None
         if field["field"] in _SPHINX_ARGUMENTS and words:
@@ -96,19 +96,19 @@ class _Reader:
             self._open = self.arguments[words[-1].lstrip("*")] = [field["text"]]
             self._section = "arguments"
 
-    def _argument(self, line: str, text: str) -> None:
+    def _read_argument(self, line: str, text: str) -> None:
         indent = len(line) - len(line.lstrip())
         if not text:
             return
-        if self._entry is not _SPHINX_FIELD and self._begins(indent, text):
+        if self._entry is not _SPHINX_FIELD and self._begins_entry(indent, text):
             return
         if indent == 0:
             self._leave(line)
         elif self._open is not None:
             self._open.append(text)
 
-    def _begins(self, indent: int, text: str) -> bool:
-        """Whether an entry begins here; its further lines are indented more."""
+    def _begins_entry(self, indent: int, text: str) -> bool:
+        """Start an entry if this line begins one; its further lines are indented more."""
         if self._entry is _GOOGLE_ENTRY and indent == 0:
             return False
         if self._entry_indent is not None and indent > self._entry_indent:

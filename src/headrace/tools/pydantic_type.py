@@ -1,5 +1,4 @@
-"""Types that belong to pydantic. It is imported only where a tool uses one of them: who has
-such a type has pydantic."""
+"""Arguments with pydantic types. pydantic is imported only if a tool uses such a type."""
 
 from __future__ import annotations
 
@@ -11,60 +10,59 @@ import msgspec
 
 from headrace.events import JSONObject
 
-_THEIRS = frozenset({"pydantic", "pydantic_core", "annotated_types"})
+_PACKAGES = frozenset({"pydantic", "pydantic_core", "annotated_types"})
 
 
 def is_pydantic(kind: Any) -> bool:
-    """Whether the type is pydantic's, or mentions one that is."""
+    """Return whether the type is a pydantic type, or contains one."""
     if "pydantic" not in sys.modules:
         return False
     if isinstance(kind, type) and hasattr(kind, "__pydantic_core_schema__"):
         return True
-    home = (kind if isinstance(kind, type) else type(kind)).__module__.partition(".")[0]
-    return home in _THEIRS or any(is_pydantic(inner) for inner in get_args(kind))
+    package = (kind if isinstance(kind, type) else type(kind)).__module__.partition(".")[0]
+    return package in _PACKAGES or any(is_pydantic(inner) for inner in get_args(kind))
 
 
 def is_field(default: Any) -> bool:
-    """Whether a parameter's default is a `Field(…)`."""
+    """Return whether the default of a parameter is a `Field(…)`."""
     return type(default).__module__ == "pydantic.fields" and hasattr(default, "is_required")
 
 
-def unfolded(kind: Any, field: Any, nothing: Any) -> tuple[Any, Any]:
-    """A parameter's type and default, where `Field(…)` stands for the default."""
+def split_field(kind: Any, field: Any, nothing: Any) -> tuple[Any, Any]:
+    """Return the type and the default of a parameter whose default is a `Field(…)`."""
     default = nothing if field.is_required() else field.get_default(call_default_factory=True)
     return Annotated[kind, field], default
 
 
 class PydanticType:
-    """A type that pydantic reads: its schema, and its values. Its own rules hold, so a text
-    may stand for a number unless the model is strict."""
+    """The schema and the values of a type, by pydantic's rules: a text may stand for a number
+    unless the model is strict."""
 
     def __init__(self, kind: Any) -> None:
         self._adapter: Any = import_module("pydantic").TypeAdapter(kind)
 
     def schema(self) -> tuple[JSONObject, JSONObject]:
-        """The schema, and the definitions that it refers to."""
-        made: JSONObject = self._adapter.json_schema(ref_template="#/$defs/{model}")
-        definitions: JSONObject = made.pop("$defs", {})
-        return made, definitions
+        """Return the schema and the definitions that it refers to."""
+        schema: JSONObject = self._adapter.json_schema(ref_template="#/$defs/{model}")
+        definitions: JSONObject = schema.pop("$defs", {})
+        return schema, definitions
 
     def convert(self, value: Any) -> Any:
-        """The value. Raises `ValueError`, told for a model."""
+        """Validate a value. Raises `ValueError` with a message for the model."""
         try:
             return self._adapter.validate_json(msgspec.json.encode(value))
         except ValueError as error:
-            complaints = _complaints(error)
-        # Raised here, where the other is not at hand to be chained: it repeats the input.
-        raise ValueError("; ".join(complaints))
+            messages = _messages(error)
+        # Raised outside the handler, so that pydantic's error, which repeats the input, is not
+        # chained.
+        raise ValueError("; ".join(messages))
 
 
-def _complaints(error: Any) -> list[str]:
-    """One by one, without the addresses of pydantic's pages."""
+def _messages(error: Any) -> list[str]:
     if not hasattr(error, "errors"):
         return [str(error)]
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return [": ".join(filter(None, (_path(one["loc"]), one["msg"]))) for one in found]
-
-
-def _path(where: tuple[Any, ...]) -> str:
-    return ".".join(map(str, where))
+    entries = error.errors(include_url=False, include_context=False, include_input=False)
+    return [
+        ": ".join(filter(None, (".".join(map(str, entry["loc"])), entry["msg"])))
+        for entry in entries
+    ]

@@ -1,4 +1,4 @@
-"""What a tool gives back, and how plain Python values become that."""
+"""`ToolReturn`, and the conversion of any Python value that a tool returns to it."""
 
 from __future__ import annotations
 
@@ -12,106 +12,105 @@ from headrace.content import Content, FileContent, ImageContent, JSONContent, Te
 
 CONTENT_TYPES = (TextContent, JSONContent, ImageContent, FileContent)
 MAX_DATA_CHARS = 24 * 1024 * 1024
-"""The base64 of an image or a file, which cannot be cut: it is left out, and that is said.
-Providers take less."""
+"""Most characters of base64 in one image or file. A longer one cannot be cut, so a note takes
+its place; providers accept less anyway."""
 
 
 class ToolReturn(msgspec.Struct, frozen=True, kw_only=True):
-    """A result with all that can be said of it. Tools may return plain values instead."""
+    """A result with all its attributes. Tools may return plain values instead."""
 
     content: tuple[Content, ...] = ()
     """Texts, JSON, images and files."""
     kind: str | None = None
-    """What it is, for those who show it: `web_search`, `artifact`, `image` …"""
+    """What the content is, for a UI: `web_search`, `artifact`, `image` …"""
     is_error: bool = False
-    """Whether something went wrong; the content says what."""
+    """Whether the call failed; the content says why."""
     ends_run: bool = False
     """Whether the run ends when all calls of this turn are answered."""
 
 
-class NoResult(TypeError):
-    """A value that cannot be told to a model. The message names its type."""
+class InvalidResult(TypeError):
+    """A value that cannot be sent to a model. The message names its type."""
 
 
-def failure(message: str) -> ToolReturn:
-    """A result that tells the model what went wrong."""
-    return ToolReturn(content=(TextContent(_clean(message)),), is_error=True)
+def tool_error(message: str) -> ToolReturn:
+    """Return a result that tells the model what went wrong."""
+    return ToolReturn(content=(TextContent(_replace_surrogates(message)),), is_error=True)
 
 
-def tool_return(value: Any, kind: str | None = None) -> ToolReturn:
-    """Whatever a tool returned, as a result: text as text, content as it is, a list with
-    content as several, anything else as JSON. Raises `NoResult` for what is none of these."""
+def to_tool_return(value: Any, kind: str | None = None) -> ToolReturn:
+    """Convert the return value of a tool: text stays text, content stays content, a list that
+    has content becomes several entries, anything else becomes JSON. Raises `InvalidResult` for
+    a value that is none of these."""
     if not isinstance(value, ToolReturn):
-        return ToolReturn(content=_content(value), kind=kind)
-    given = cast("Any", value.content)  # a tool may have put anything there
+        return ToolReturn(content=_to_content(value), kind=kind)
+    content = cast("Any", value.content)  # a tool may have put anything there
     return ToolReturn(
-        content=_content(given) if given != () else (),
+        content=_to_content(content) if content != () else (),
         kind=None if value.kind is None and kind is None else str(value.kind or kind),
         is_error=bool(value.is_error),
         ends_run=bool(value.ends_run),
     )
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it: what is read back from a log is the same. Numbers that JSON
-    does not know (nan, inf) become null. Raises `NoResult`."""
+def to_json_value(value: Any) -> Any:
+    """Convert a value to what a reader of its JSON gets. Numbers that JSON lacks (nan, inf)
+    become null. Raises `InvalidResult`."""
     try:
-        return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_foreign))
-    except NoResult as error:
+        return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_dump_pydantic))
+    except InvalidResult as error:
         outer = _type_name(value)
         is_inner = not str(error).startswith(f"{outer},")
-        raise NoResult(f"{outer} that holds {error}" if is_inner else str(error)) from None
+        raise InvalidResult(f"{outer} that holds {error}" if is_inner else str(error)) from None
     except RecursionError:
-        raise NoResult(f"{_type_name(value)} that holds itself, or is too deep") from None
+        raise InvalidResult(f"{_type_name(value)} that holds itself, or is too deep") from None
     except UnicodeEncodeError:
-        raise NoResult(f"{_type_name(value)} with text that is no Unicode") from None
+        raise InvalidResult(f"{_type_name(value)} with text that is not Unicode") from None
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
-        raise NoResult(f"{_type_name(value)} that is no JSON: {error}") from None
+        raise InvalidResult(f"{_type_name(value)} that is not JSON: {error}") from None
 
 
-def _content(value: Any) -> tuple[Content, ...]:
+def _to_content(value: Any) -> tuple[Content, ...]:
     entries = cast("Iterable[Any]", value) if isinstance(value, list | tuple) else ()
     if any(isinstance(entry, CONTENT_TYPES) for entry in entries):
-        return tuple(_entry(entry) for entry in entries)
-    return (_entry(value),)
+        return tuple(_to_entry(entry) for entry in entries)
+    return (_to_entry(value),)
 
 
-def _entry(value: Any) -> Content:
+def _to_entry(value: Any) -> Content:
     match value:
         case None:
             return TextContent("Done.")
         case str():
-            return TextContent(_clean(value))
+            return TextContent(_replace_surrogates(value))
         case float() if not math.isfinite(value):
             return TextContent(str(value))
         case TextContent() | JSONContent() | ImageContent() | FileContent():
-            return _checked(value)
+            return _validate(value)
         case bytes() | bytearray() | memoryview():
-            raise NoResult(
+            raise InvalidResult(
                 f"{_type_name(value)}: expected text, or an ImageContent or FileContent with base64"
             )
         case _:
-            return JSONContent(plain(value))
+            return JSONContent(to_json_value(value))
 
 
-def _checked(entry: Content) -> Content:
-    """Content is not checked when it is made; a log and a provider would stumble over it."""
-    made = plain(entry)
+def _validate(entry: Content) -> Content:
+    """Content is not checked when it is created, but a log or a provider would reject it."""
     try:
-        checked: Content = msgspec.convert(made, cast("type[Content]", Content))
+        valid: Content = msgspec.convert(to_json_value(entry), cast("type[Content]", Content))
     except msgspec.ValidationError as error:
-        raise NoResult(f"{_type_name(entry)} that is none: {error}") from None
-    if isinstance(checked, ImageContent | FileContent) and not (checked.data or checked.url):
-        raise NoResult(f"{_type_name(entry)} without data or url")
-    return checked
+        raise InvalidResult(f"{_type_name(entry)} that is invalid: {error}") from None
+    if isinstance(valid, ImageContent | FileContent) and not (valid.data or valid.url):
+        raise InvalidResult(f"{_type_name(entry)} without data or url")
+    return valid
 
 
-def _foreign(value: Any) -> Any:
-    """What msgspec does not know: models of pydantic's."""
+def _dump_pydantic(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         return dump(mode="json")
-    raise NoResult(f"{_type_name(value)}, which is no JSON")
+    raise InvalidResult(f"{_type_name(value)}, which is not JSON")
 
 
 def _type_name(value: Any) -> str:
@@ -120,28 +119,28 @@ def _type_name(value: Any) -> str:
     return kind.__qualname__ if home in ("builtins", "__main__") else f"{home}.{kind.__qualname__}"
 
 
-def _clean(text: str) -> str:
-    """Half a surrogate, as file names may hold it, fits into no log."""
+def _replace_surrogates(text: str) -> str:
+    """File names may hold lone surrogates, which no log can store."""
     return str(text) if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 # --- the limit ----------------------------------------------------------------------
 
 
-def shortened(result: ToolReturn, max_chars: int) -> ToolReturn:
-    """A result whose text is within the limit; the cut is said. JSON that is too long
-    becomes text, and images and files past `MAX_DATA_CHARS` are left out. Middleware may
-    have put anything in its place: what is no result is an error result."""
+def limit_size(result: ToolReturn, max_chars: int) -> ToolReturn:
+    """Cut the text of a result to the limit and note the cut. JSON that is too long becomes
+    text; images and files over `MAX_DATA_CHARS` are left out. Middleware may have returned
+    anything as the result: what is invalid becomes an error result."""
     try:
-        result = tool_return(result)
-    except NoResult as error:
-        return failure(f"What was to be the result is {error}")
+        result = to_tool_return(result)
+    except InvalidResult as error:
+        return tool_error(f"The result was replaced by {error}")
     room = max_chars
     content: list[Content] = []
     for entry in result.content:
-        text = _text(entry)
+        text = _text_of(entry)
         if text is None:
-            content.append(_within(cast("ImageContent | FileContent", entry)))
+            content.append(_limit_data(cast("ImageContent | FileContent", entry)))
         elif len(text) <= room:
             content.append(entry)
             room -= len(text)
@@ -152,14 +151,14 @@ def shortened(result: ToolReturn, max_chars: int) -> ToolReturn:
     return msgspec.structs.replace(result, content=tuple(content))
 
 
-def _within(entry: ImageContent | FileContent) -> Content:
+def _limit_data(entry: ImageContent | FileContent) -> Content:
     size = len(entry.data or "") + len(entry.url or "")
     if size <= MAX_DATA_CHARS:
         return entry
     return TextContent(f"[left out: {entry.media_type}, {size} characters of base64]")
 
 
-def _text(entry: Content) -> str | None:
+def _text_of(entry: Content) -> str | None:
     if isinstance(entry, TextContent):
         return entry.text
     if isinstance(entry, JSONContent):

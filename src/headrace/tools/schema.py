@@ -1,6 +1,6 @@
-"""From parameters to the JSON schema that a provider is told.
+"""The JSON schema of a tool's arguments, as a provider gets it.
 
-It holds all that it refers to, is an object at its top, and allows no fields but its own.
+The schema is self-contained, an object at the top, and allows no additional fields.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.tools.function import Parameter
 from headrace.tools.pydantic_type import PydanticType, is_pydantic
-from headrace.tools.result import NoResult, plain
+from headrace.tools.result import InvalidResult, to_json_value
 from headrace.wire.json.value import as_list
 
 _REFERENCE = "#/$defs/"
-# A schema may hold schemas here: as the value, in a list, or under names.
+# Keywords under which a schema holds other schemas: as the value, in a list, or by name.
 _ONE = ("items", "additionalProperties", "contains", "not", "propertyNames")
 _MANY = ("anyOf", "allOf", "oneOf", "prefixItems")
 _NAMED = ("properties", "$defs", "patternProperties")
 
 
 def schema_of(parameters: Sequence[Parameter], *, is_strict: bool = False) -> JSONObject:
-    """The schema of the arguments. Raises `UsageError` for a type that has none.
+    """Return the schema of the arguments. Raises `UsageError` for a type without a schema.
 
-    A strict one is what providers take that write arguments by the schema: every field is
-    required, and nothing has a default.
+    A strict schema is for providers that constrain the model to it: every field is required,
+    and there are no defaults.
     """
-    properties, definitions = _types(parameters)
+    properties, definitions = _properties(parameters)
     for parameter in parameters:
-        properties[parameter.name] |= _remarks(parameter)
+        properties[parameter.name] |= _annotations(parameter)
     schema: JSONObject = {
         "type": "object",
         "properties": properties,
@@ -42,50 +42,54 @@ def schema_of(parameters: Sequence[Parameter], *, is_strict: bool = False) -> JS
     }
     if definitions:
         schema["$defs"] = definitions
-    return _mapped(schema, _strict) if is_strict else schema
+    return _transform(schema, _make_strict) if is_strict else schema
 
 
-def _types(parameters: Sequence[Parameter]) -> tuple[JSONObject, JSONObject]:
-    """The schema of each parameter by its name, and what all of them refer to."""
+def _properties(parameters: Sequence[Parameter]) -> tuple[JSONObject, JSONObject]:
+    """Return the schema of each parameter by name, and the definitions they refer to."""
     ours = [parameter for parameter in parameters if not is_pydantic(parameter.type)]
-    # Together, so that two types of one name get two names.
-    made, definitions = _components(ours)
-    found: JSONObject = dict(zip((parameter.name for parameter in ours), made, strict=True))
+    # All at once, so that two types with the same name get different definitions.
+    components, definitions = _msgspec_schemas(ours)
+    schemas: JSONObject = dict(zip((p.name for p in ours), components, strict=True))
     for parameter in parameters:
-        if parameter.name not in found:
-            schema, more = _theirs(parameter)
-            found[parameter.name] = _merged(schema, more, definitions)
-    return {parameter.name: dict(found[parameter.name]) for parameter in parameters}, definitions
+        if parameter.name not in schemas:
+            schema, more = _pydantic_schema(parameter)
+            schemas[parameter.name] = _merge_definitions(schema, more, definitions)
+    return {p.name: dict(schemas[p.name]) for p in parameters}, definitions
 
 
-def _components(parameters: list[Parameter]) -> tuple[list[JSONObject], JSONObject]:
+def _msgspec_schemas(parameters: list[Parameter]) -> tuple[list[JSONObject], JSONObject]:
     try:
-        made, definitions = msgspec.json.schema_components(
+        schemas, definitions = msgspec.json.schema_components(
             [parameter.type for parameter in parameters], ref_template=_REFERENCE + "{name}"
         )
     except TypeError as error:
-        if len(parameters) > 1:  # which of them?
+        if len(parameters) > 1:  # find the one that raises
             for parameter in parameters:
-                _components([parameter])
+                _msgspec_schemas([parameter])
         why = str(error).replace("\n", " ").partition("type <")[0]
-        told = f"{parameters[0].name}: {parameters[0].type} has no JSON schema: {why}"
-        raise UsageError(f"a tool's argument cannot be read: {told.strip()}") from None
-    return [_mapped(one, _closed) for one in made], {
-        name: _mapped(one, _closed) for name, one in definitions.items()
+        raise _no_schema(parameters[0], why) from None
+    return [_transform(schema, _forbid_additional) for schema in schemas], {
+        name: _transform(schema, _forbid_additional) for name, schema in definitions.items()
     }
 
 
-def _theirs(parameter: Parameter) -> tuple[JSONObject, JSONObject]:
+def _pydantic_schema(parameter: Parameter) -> tuple[JSONObject, JSONObject]:
     try:
         return PydanticType(parameter.type).schema()
-    except Exception as error:  # noqa: BLE001 (pydantic's errors have no common root of ours)
-        told = f"{parameter.name}: {parameter.type} has no JSON schema: {error}"
-    raise UsageError(f"a tool's argument cannot be read: {told}")
+    except Exception as error:  # noqa: BLE001 (pydantic's errors have no common base class)
+        why = str(error)
+    raise _no_schema(parameter, why)
 
 
-def _merged(schema: JSONObject, more: JSONObject, definitions: JSONObject) -> JSONObject:
-    """The schema, its definitions put to the others; where a name is taken by something
-    else they get another."""
+def _no_schema(parameter: Parameter, why: str) -> UsageError:
+    text = f"{parameter.name}: {parameter.type} has no JSON schema: {why}"
+    return UsageError(f"a tool's argument cannot be read: {text.strip()}")
+
+
+def _merge_definitions(schema: JSONObject, more: JSONObject, definitions: JSONObject) -> JSONObject:
+    """Add the definitions `more`, under new names where a name is taken by another
+    definition. Returns the schema with its references renamed accordingly."""
     names: dict[str, str] = {}
     for name, definition in more.items():
         new, count = name, 2
@@ -93,27 +97,28 @@ def _merged(schema: JSONObject, more: JSONObject, definitions: JSONObject) -> JS
             new, count = f"{name}_{count}", count + 1
         names[_REFERENCE + name] = _REFERENCE + new
 
-    def renamed(one: JSONObject) -> JSONObject:
-        return one | ({"$ref": names.get(one["$ref"], one["$ref"])} if "$ref" in one else {})
+    def rename(inner: JSONObject) -> JSONObject:
+        if "$ref" not in inner:
+            return inner
+        return inner | {"$ref": names.get(inner["$ref"], inner["$ref"])}
 
     for name, definition in more.items():
-        definitions[names[_REFERENCE + name].removeprefix(_REFERENCE)] = _mapped(
-            definition, renamed
-        )
-    return _mapped(schema, renamed)
+        new = names[_REFERENCE + name].removeprefix(_REFERENCE)
+        definitions[new] = _transform(definition, rename)
+    return _transform(schema, rename)
 
 
-def _remarks(parameter: Parameter) -> JSONObject:
-    remarks: JSONObject = {}
+def _annotations(parameter: Parameter) -> JSONObject:
+    annotations: JSONObject = {}
     if parameter.description:
-        remarks["description"] = parameter.description
+        annotations["description"] = parameter.description
     if not parameter.is_required:
-        with suppress(NoResult):  # then it is applied all the same
-            remarks["default"] = plain(parameter.default)
-    return remarks
+        with suppress(InvalidResult):  # the default applies even if it cannot be described
+            annotations["default"] = to_json_value(parameter.default)
+    return annotations
 
 
-def _closed(schema: JSONObject) -> JSONObject:
+def _forbid_additional(schema: JSONObject) -> JSONObject:
     if "properties" in schema:
         schema.setdefault("additionalProperties", False)
     choices = as_list(schema.get("enum"))
@@ -123,7 +128,7 @@ def _closed(schema: JSONObject) -> JSONObject:
     return schema
 
 
-def _strict(schema: JSONObject) -> JSONObject:
+def _make_strict(schema: JSONObject) -> JSONObject:
     schema.pop("default", None)
     if "properties" in schema:
         schema |= {"required": list(schema["properties"]), "additionalProperties": False}
@@ -135,62 +140,64 @@ def _strict(schema: JSONObject) -> JSONObject:
     return schema
 
 
-def _mapped(schema: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
-    """A copy in which every schema, the innermost first, has been changed."""
-    made = dict(schema)
-    for word in _ONE:
-        if isinstance(made.get(word), dict):
-            made[word] = _mapped(made[word], change)
-    for word in _MANY:
-        if word in made:
-            made[word] = [_mapped(one, change) for one in made[word]]
-    for word in _NAMED:
-        if word in made:
-            made[word] = {name: _mapped(one, change) for name, one in made[word].items()}
-    return change(made)
+def _transform(schema: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
+    """Return a copy in which every schema, the innermost first, has been changed."""
+    copy = dict(schema)
+    for key in _ONE:
+        if isinstance(copy.get(key), dict):
+            copy[key] = _transform(copy[key], change)
+    for key in _MANY:
+        if key in copy:
+            copy[key] = [_transform(inner, change) for inner in copy[key]]
+    for key in _NAMED:
+        if key in copy:
+            copy[key] = {name: _transform(inner, change) for name, inner in copy[key].items()}
+    return change(copy)
 
 
-# --- looking things up --------------------------------------------------------------
+# --- lookup -----------------------------------------------------------------------
 
 
 def alternatives(schema: JSONObject, definitions: JSONObject) -> Iterator[JSONObject]:
-    """What a value may be, references and unions taken apart."""
+    """Iterate over the schemas that a value may match, with references and unions resolved."""
     if "$ref" in schema:
         name = str(schema["$ref"]).removeprefix(_REFERENCE)
         yield from alternatives(definitions.get(name, {}), definitions)
     elif "anyOf" in schema:
-        for one in schema["anyOf"]:
-            yield from alternatives(one, definitions)
+        for inner in schema["anyOf"]:
+            yield from alternatives(inner, definitions)
     else:
         yield schema
 
 
-def strangers(value: Any, schema: JSONObject, definitions: JSONObject, at: str) -> list[str]:
-    """Where a value has fields that its schema does not know. msgspec would leave them out,
-    and the model would never hear of it."""
+def unknown_fields(value: Any, schema: JSONObject, definitions: JSONObject, at: str) -> list[str]:
+    """Return the paths of fields that the schema does not have. msgspec would drop them
+    silently, and the model would never learn of it."""
     if not isinstance(value, dict | list):
         return []
-    word = "properties" if isinstance(value, dict) else "items"
-    fitting = [one for one in alternatives(schema, definitions) if _has(one, word)]
-    if len(fitting) != 1:  # none to hold it to, or a tagged union
+    key = "properties" if isinstance(value, dict) else "items"
+    matching = [s for s in alternatives(schema, definitions) if _describes(s, key)]
+    if len(matching) != 1:  # nothing to compare with, or a tagged union
         return []
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
-        return list(_unknown_fields(fields, fitting[0], definitions, at))
+        return list(_unknown_in_object(fields, matching[0], definitions, at))
     return [
-        found
+        path
         for number, entry in enumerate(as_list(cast("object", value)))
-        for found in strangers(entry, _entry(fitting[0], number), definitions, f"{at}[{number}]")
+        for path in unknown_fields(
+            entry, _schema_of_entry(matching[0], number), definitions, f"{at}[{number}]"
+        )
     ]
 
 
-def _has(schema: JSONObject, word: str) -> bool:
-    if word == "items":
+def _describes(schema: JSONObject, key: str) -> bool:
+    if key == "items":
         return isinstance(schema.get("items"), dict) or "prefixItems" in schema
-    return word in schema or isinstance(schema.get("additionalProperties"), dict)
+    return key in schema or isinstance(schema.get("additionalProperties"), dict)
 
 
-def _entry(schema: JSONObject, number: int) -> JSONObject:
+def _schema_of_entry(schema: JSONObject, number: int) -> JSONObject:
     first = schema.get("prefixItems", [])
     if number < len(first):
         return cast("JSONObject", first[number])
@@ -198,15 +205,15 @@ def _entry(schema: JSONObject, number: int) -> JSONObject:
     return cast("JSONObject", items) if isinstance(items, dict) else {}
 
 
-def _unknown_fields(
+def _unknown_in_object(
     fields: dict[str, Any], schema: JSONObject, definitions: JSONObject, at: str
 ) -> Iterator[str]:
     known: JSONObject = schema.get("properties", {})
     rest = schema.get("additionalProperties")
     for name, value in fields.items():
         if name in known:
-            yield from strangers(value, known[name], definitions, f"{at}.{name}")
+            yield from unknown_fields(value, known[name], definitions, f"{at}.{name}")
         elif rest is False:
             yield f"{at}.{name}"
         elif isinstance(rest, dict):
-            yield from strangers(value, cast("JSONObject", rest), definitions, f"{at}.{name}")
+            yield from unknown_fields(value, cast("JSONObject", rest), definitions, f"{at}.{name}")

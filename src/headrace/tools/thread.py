@@ -1,4 +1,4 @@
-"""Threads for tools that are plain functions."""
+"""Threads for tools that are not async."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import msgspec
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a call came to. A value, since not every exception gets through a future: one
-    that holds `StopIteration` never ends."""
+    """The value or the exception of a call. Exceptions are passed as values because a future
+    does not accept all of them: one with `StopIteration` would never finish."""
 
     value: Any = None
     error: BaseException | None = None
 
 
 class _Threads(Executor):
-    """A thread for each call, that ends with it and keeps no process alive. A pool would be
-    full one day of tools that never end, and the interpreter would wait for them."""
+    """Starts one daemon thread per call. A pool could fill up with tools that never return, and
+    the interpreter would wait for them at exit."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -38,14 +38,14 @@ class _Threads(Executor):
 _THREADS = _Threads()
 
 
-def in_thread(function: Callable[[], Any]) -> asyncio.Future[Outcome]:
-    """Call it in a thread of its own, with the context variables of the caller."""
+def run_in_thread(function: Callable[[], Any]) -> asyncio.Future[Outcome]:
+    """Call a function in a new thread, with the context variables of the caller."""
     context = contextvars.copy_context()
 
     def call() -> Outcome:
         try:
             return Outcome(context.run(function))
-        except BaseException as error:  # noqa: BLE001 (the edge: it is raised where it is awaited)
+        except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
             return Outcome(error=error)
 
     return asyncio.get_running_loop().run_in_executor(_THREADS, call)

@@ -1,4 +1,4 @@
-"""Tools: plain typed functions that a model may call."""
+"""`Tool` and `@tool`: a typed Python function that a model may call."""
 
 from __future__ import annotations
 
@@ -7,29 +7,30 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
-from typing import Any, overload
+from typing import Any, TypeAlias, cast, overload
 from weakref import WeakKeyDictionary
 
-from headrace import encoders
+from headrace.encoders import ToolSpec
 from headrace.errors import Terminate, UsageError
 from headrace.secrets.scrub import scrub
 from headrace.tools.arguments import Arguments, ArgumentsInvalid
 from headrace.tools.context import ToolContext
-from headrace.tools.function import Function, checked_name
-from headrace.tools.result import NoResult, ToolReturn, failure, tool_return
+from headrace.tools.function import Function, check_name
+from headrace.tools.result import InvalidResult, ToolReturn, to_tool_return, tool_error
 from headrace.tools.schema import schema_of
-from headrace.tools.thread import Outcome, in_thread
+from headrace.tools.thread import Outcome, run_in_thread
 
-# Whoever cancels a call waits for it too; this wait must be over first.
+# The caller that cancels a call also waits for it; the wait here must end before that one.
 _SHARE_OF_CLOSING = 0.9
 
 
 class Tool:
-    """A function with what the model is told of it, and its bounds.
+    """A function that a model may call, with its description and limits.
 
-    The name, the description and the schema come from the function: its name, docstring
-    and annotations. Plain functions run in a thread, so that they block nobody. Raises
-    `UsageError` for a function that cannot be a tool, and for bounds that are none.
+    The name, the description and the schema of the arguments come from the function's name,
+    docstring and annotations. A tool can still be called like the function. Functions that are
+    not async run in a thread. Raises `UsageError` for a function that cannot be a tool, and for
+    a limit that is not positive.
     """
 
     def __init__(
@@ -44,20 +45,20 @@ class Tool:
         max_result_chars: int | None = None,
         is_strict: bool = False,
     ) -> None:
-        known = Function(function)
+        inspected = Function(function)
         self.function = function
-        self.name = checked_name(name or known.name)
-        self.description = known.description if description is None else description
+        self.name = check_name(name or inspected.name)
+        self.description = inspected.description if description is None else description
         self.kind = kind
-        self.timeout_s = _positive("timeout_s", timeout_s)
-        self.max_concurrent = _positive("max_concurrent", max_concurrent)
-        self.max_result_chars = _positive("max_result_chars", max_result_chars)
+        self.timeout_s = _check_positive("timeout_s", timeout_s)
+        self.max_concurrent = _check_positive("max_concurrent", max_concurrent)
+        self.max_result_chars = _check_positive("max_result_chars", max_result_chars)
         self.is_strict = is_strict
-        self.is_async = known.is_async
-        self._context_names = known.context_names
+        self.is_async = inspected.is_async
+        self._context_names = inspected.context_names
         try:
-            self._arguments = Arguments(known.parameters)
-            self.parameters = schema_of(known.parameters, is_strict=is_strict)
+            self._arguments = Arguments(inspected.parameters)
+            self.parameters = schema_of(inspected.parameters, is_strict=is_strict)
         except UsageError as error:
             raise UsageError(f"{self.name} cannot be a tool: {error}") from None
 
@@ -68,18 +69,22 @@ class Tool:
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, without validation, limits or a thread."""
+        return self.function(*args, **kwargs)
+
     def slots(self) -> asyncio.Semaphore | nullcontext[None]:
-        """What a call holds while it runs: `max_concurrent` of them over all runs of an event
-        loop."""
+        """Return the semaphore that a call holds while it runs. At most `max_concurrent` calls
+        run at once on one event loop, over all runs."""
         if self.max_concurrent is None:
             return nullcontext()
         loop = asyncio.get_running_loop()
         return self._slots.setdefault(loop, asyncio.Semaphore(self.max_concurrent))
 
     @property
-    def request(self) -> encoders.ToolSpec:
-        """What a provider is told."""
-        return encoders.ToolSpec(
+    def spec(self) -> ToolSpec:
+        """The tool as it is described to a provider."""
+        return ToolSpec(
             name=self.name,
             description=self.description,
             parameters=self.parameters,
@@ -87,83 +92,88 @@ class Tool:
         )
 
     async def execute(self, args: Any, context: ToolContext) -> ToolReturn:
-        """Validate and run. What goes wrong is a result for the model; only cancellation and
-        `Terminate` leave here. A call that is cancelled is waited for, `context.closing_s`
-        at most."""
+        """Validate the arguments and run the function.
+
+        Errors become an error result for the model; only cancellation and `Terminate` are
+        raised. A cancelled call is waited for, `context.closing_s` at most.
+        """
         try:
             arguments = self._arguments.read(args)
             arguments |= dict.fromkeys(self._context_names, context)
-            return tool_return(await self._called(arguments, context), self.kind)
+            return to_tool_return(await self._call(arguments, context), self.kind)
         except ArgumentsInvalid as error:
-            return failure(f"The arguments do not fit {self.name}: {error}")
-        except NoResult as error:
-            return failure(f"{self.name} returned {error}")
+            return tool_error(f"The arguments do not fit {self.name}: {error}")
+        except InvalidResult as error:
+            return tool_error(f"{self.name} returned {error}")
         except Terminate:
             raise
         except asyncio.CancelledError:
-            if _is_being_cancelled():
+            if _is_task_cancelled():
                 raise
-            return failure(f"{self.name} failed: it was cancelled from within")
+            return tool_error(f"{self.name} failed: it was cancelled from within")
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 (an edge: a tool may raise anything)
-            return failure(f"{self.name} failed: {scrub(_told(error))}")
+            return tool_error(f"{self.name} failed: {scrub(_describe(error))}")
 
-    async def _called(self, arguments: dict[str, Any], context: ToolContext) -> Any:
+    async def _call(self, arguments: dict[str, Any], context: ToolContext) -> Any:
         call = functools.partial(self.function, **arguments)
         if self.is_async:
-            return await self._result(_in_task(call()), context)
-        value = await self._result(in_thread(call), context)
-        # A wrapper that is no coroutine function may still have made a coroutine.
-        return await self._result(_in_task(value), context) if inspect.isawaitable(value) else value
-
-    async def _result(self, running: asyncio.Future[Outcome], context: ToolContext) -> Any:
-        try:
-            await asyncio.wait([running])
-        except asyncio.CancelledError:
-            context.cancel()
-            if isinstance(running, asyncio.Task):
-                running.cancel()
-            # A thread cannot be stopped, and a coroutine may refuse: neither holds up a run.
-            await asyncio.wait([running], timeout=context.closing_s * _SHARE_OF_CLOSING)
-            running.cancel()
-            raise
-        outcome = running.result()
-        if outcome.error is not None:
-            raise outcome.error
-        return outcome.value
+            return await _wait_for(_start_task(call()), context)
+        value = await _wait_for(run_in_thread(call), context)
+        # A wrapper that is not a coroutine function may still return a coroutine.
+        if inspect.isawaitable(value):
+            return await _wait_for(_start_task(value), context)
+        return value
 
 
-def _in_task(call: Awaitable[Any]) -> asyncio.Task[Outcome]:
-    return asyncio.create_task(_awaited(call), name="tool's own")
-
-
-async def _awaited(call: Awaitable[Any]) -> Outcome:
-    """A task of its own, so that it can be left behind. What would end the whole loop is
-    kept from it."""
+async def _wait_for(running: asyncio.Future[Outcome], context: ToolContext) -> Any:
     try:
-        return Outcome(await call)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (the edge: raised where it is awaited)
-        return Outcome(error=error)
+        await asyncio.wait([running])
+    except asyncio.CancelledError:
+        context.cancel()
+        if isinstance(running, asyncio.Task):
+            running.cancel()
+        # A thread cannot be stopped and a coroutine may ignore it, so the wait is bounded.
+        await asyncio.wait([running], timeout=context.closing_s * _SHARE_OF_CLOSING)
+        running.cancel()
+        raise
+    outcome = running.result()
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value
 
 
-def _is_being_cancelled() -> bool:
+def _start_task(call: Awaitable[Any]) -> asyncio.Task[Outcome]:
+    """Await the call in a task of its own, which can be left behind. Exceptions become values,
+    so that none of them can end the event loop."""
+
+    async def run() -> Outcome:
+        try:
+            return Outcome(await call)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (raised where it is awaited)
+            return Outcome(error=error)
+
+    return asyncio.create_task(run(), name="tool function")
+
+
+def _is_task_cancelled() -> bool:
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
-def _told(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     try:
         words = str(error)
-    except Exception:  # noqa: BLE001 (an edge: the error is the tool's own)
+    except Exception:  # noqa: BLE001 (an edge: the exception is the tool's own class)
         words = ""
     return ": ".join(filter(None, (type(error).__name__, words)))
 
 
-def _positive(name: str, bound: Any) -> Any:
-    if bound is not None and not bound > 0:
-        raise UsageError(f"{name} must be more than 0; got {bound}")
-    return bound
+def _check_positive(name: str, limit: Any) -> Any:
+    if limit is not None and not limit > 0:
+        raise UsageError(f"{name} must be more than 0; got {limit}")
+    return limit
 
 
 @overload
@@ -182,27 +192,43 @@ def tool(
 def tool(
     function: Callable[..., Any] | None = None, /, **options: Any
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a function a tool: `@tool`, or `@tool(timeout_s=10, kind="web_search")` with the
-    options of `Tool`."""
+    """Make a tool of a function: `@tool`, or `@tool(timeout_s=10, kind="web_search")` with the
+    keyword arguments of `Tool`."""
     if function is not None:
         return Tool(function, **options)
-    return lambda made: Tool(made, **options)
+    return lambda function: Tool(function, **options)
+
+
+AnyTool: TypeAlias = Tool | ToolSpec | Callable[..., Any]
+"""What is accepted as a tool: a `Tool`, a plain function, or the bare description of a tool."""
+
+
+def spec_of(tool: AnyTool) -> ToolSpec:
+    """Return the description of a tool for a provider. Raises `UsageError` for other values."""
+    tool = _to_tool(tool)
+    return tool if isinstance(tool, ToolSpec) else tool.spec
+
+
+def _to_tool(tool: AnyTool) -> Tool | ToolSpec:
+    return tool if isinstance(tool, Tool | ToolSpec) else Tool(tool)
 
 
 class Toolset:
     """The tools of an agent, by name."""
 
-    def __init__(self, tools: Iterable[Tool | Callable[..., Any]]) -> None:
-        made = [one if isinstance(one, Tool) else Tool(one) for one in tools]
-        self._tools = {one.name: one for one in made}
-        if len(self._tools) != len(made):
-            names = [one.name for one in made]
-            twice = sorted({name for name in names if names.count(name) > 1})
+    def __init__(self, tools: Iterable[AnyTool]) -> None:
+        if not isinstance(cast("object", tools), Iterable):
+            raise UsageError(f"expected a list of tools; got {tools!r:.200}")
+        entries = [_to_tool(entry) for entry in tools]
+        names = [entry.name for entry in entries]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
             raise UsageError(f"two tools are called {', '.join(twice)}")
-        self.requests = tuple(one.request for one in made)
+        self._tools = dict(zip(names, entries, strict=True))
+        self.specs = tuple(map(spec_of, entries))
 
-    def get(self, name: str) -> Tool | None:
-        """The tool of this name."""
+    def get(self, name: str) -> Tool | ToolSpec | None:
+        """Return the tool with this name, or None."""
         return self._tools.get(name)
 
     @property

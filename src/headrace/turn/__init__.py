@@ -1,6 +1,7 @@
-"""The face: one turn of any provider's model, in one line."""
+"""One turn of any provider's model: `stream()`, `complete()` and `complete_async()`."""
 
 from headrace.turn.api import complete, complete_async, stream
+from headrace.turn.result import Result
 from headrace.turn.turn_stream import TurnStream
 
-__all__ = ["TurnStream", "complete", "complete_async", "stream"]
+__all__ = ["Result", "TurnStream", "complete", "complete_async", "stream"]

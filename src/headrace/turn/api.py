@@ -1,24 +1,39 @@
-"""`stream` and `complete`: from a model string and a question to events or a message."""
+"""`stream()` and `complete()`: ask a model for one turn, as events or as a whole message."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 from headrace.content import Content, TextContent
-from headrace.encoders import Request, ToolSpec, parse_options
+from headrace.encoders import OptionArguments, Request, ToolSpec, parse_options
 from headrace.errors import UsageError
 from headrace.messages import Message
 from headrace.recording.recorder import RecordingTransport
+from headrace.tools import Tool, spec_of
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
 from headrace.turn.model import model_for
+from headrace.turn.result import Result
 from headrace.turn.turn_stream import TurnStream
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 Input: TypeAlias = str | Content | Message | Sequence[str | Content] | Sequence[Message]
-"""A question, its parts, or a whole conversation."""
+"""A question, its parts, or a whole conversation with the newest message last."""
+
+
+class TurnArguments(OptionArguments, total=False):
+    """The keyword arguments of `stream()`, for the functions that pass them on."""
+
+    instructions: str | None
+    tools: Sequence[Tool | ToolSpec | Callable[..., Any]]
+    base_url: str | None
+    api_key: str | None
+    transport: Transport | None
+    policy: RetryPolicy
+    record: str | Path | None
+    wire_limits: WireLimits
 
 
 def stream(
@@ -26,73 +41,75 @@ def stream(
     input: Input,
     *,
     instructions: str | None = None,
-    tools: Sequence[ToolSpec] = (),
+    tools: Sequence[Tool | ToolSpec | Callable[..., Any]] = (),
     base_url: str | None = None,
     api_key: str | None = None,
     transport: Transport | None = None,
     policy: RetryPolicy = DEFAULT_POLICY,
     record: str | Path | None = None,
     wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
-    **options: Any,
+    **options: Unpack[OptionArguments],
 ) -> TurnStream:
-    """One turn of a model, as a stream of events to enter and iterate.
+    """Ask a model for one turn. Returns a stream to enter and iterate over.
 
-    `model` is `provider:model`; `options` are those of `headrace.encoders.Options`, such
-    as `effort="high"` or `max_tokens=500`. `policy` says how often a refusal is tried
-    again, before the first event only; `record` is a file to keep the raw bytes in, with
-    their times beside it. Raises `UsageError` for what cannot be asked.
+    `model` is `provider:model`. The model may call `tools`, but nothing is run: use an `Agent`
+    for that. `options` are the fields of `Options`, such as `effort="high"` or
+    `max_tokens=500`. `policy` says how often a refused request is sent again, before the first
+    event only. `record` is a file for the raw bytes; their times go into a file beside it.
+    Raises `UsageError` for a request that cannot be made.
     """
-    asked = model_for(model, base_url=base_url, api_key=api_key, transport=transport)
+    target = model_for(model, base_url=base_url, api_key=api_key, transport=transport)
     request = Request(
-        model=asked.endpoint.model,
-        provider=asked.endpoint.provider.name,
-        messages=tuple(messages_of(input)),
+        model=target.endpoint.model,
+        provider=target.endpoint.provider.name,
+        messages=tuple(to_messages(input)),
         instructions=instructions,
-        tools=tuple(tools),
+        tools=tuple(map(spec_of, tools)),
         options=parse_options(options),
     )
     return TurnStream(
-        asked.call(request),
-        lambda: asked.decoder(wire_limits),
-        asked.transport if record is None else RecordingTransport(asked.transport, record),
+        target.call(request),
+        lambda: target.decoder(wire_limits),
+        target.transport if record is None else RecordingTransport(target.transport, record),
         policy=policy,
         owns_transport=transport is None,
     )
 
 
-def complete(model: str, input: Input, **arguments: Any) -> Message:
-    """The whole message of one turn. Where the turn broke, its `error` says so and what
-    came before it is there."""
+def complete(model: str, input: Input, **arguments: Unpack[TurnArguments]) -> Result:
+    """Ask a model for one turn and wait for the whole answer. Takes the arguments of
+    `stream()`.
+
+    If the turn breaks off, the result has an `error` and the part of the message that arrived.
+    Raises `RequestFailed` if the provider refuses the request.
+    """
     with stream(model, input, **arguments) as turn:
         for _ in turn:
             pass
-    return turn.message
+    return turn.result
 
 
-async def complete_async(model: str, input: Input, **arguments: Any) -> Message:
-    """`complete` for code that waits."""
+async def complete_async(model: str, input: Input, **arguments: Unpack[TurnArguments]) -> Result:
+    """Asynchronous version of `complete()`."""
     async with stream(model, input, **arguments) as turn:
         async for _ in turn:
             pass
-    return turn.message
+    return turn.result
 
 
-def messages_of(input: Input) -> list[Message]:
-    """What a user gave, as messages. Raises `UsageError` for what is none."""
+def to_messages(input: Input) -> list[Message]:
+    """Convert the input of a user to messages. Raises `UsageError` for any other type."""
     if isinstance(input, Message):
         return [input]
-    if isinstance(input, str) or not isinstance(input, Sequence):
-        return [_asked([input])]
-    entries: list[Any] = list(input)
-    if entries and all(isinstance(entry, Message) for entry in entries):
-        return entries
-    return [_asked(entries)]
-
-
-def _asked(entries: list[Any]) -> Message:
+    entries: list[Any] = [input]
+    if isinstance(input, Sequence) and not isinstance(input, str):
+        entries = list(input)
+        if entries and all(isinstance(entry, Message) for entry in entries):
+            return entries
     content = tuple(TextContent(entry) if isinstance(entry, str) else entry for entry in entries)
     if not content or not all(isinstance(entry, Content) for entry in content):
         raise UsageError(
-            "a turn is asked with a text, with content, or with messages (the last is the newest)"
+            "expected a text, content, or messages with the newest last as the input of a turn;"
+            f" got {input!r:.200}"
         )
-    return Message(role="user", content=content)
+    return [Message(role="user", content=content)]

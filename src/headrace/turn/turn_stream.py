@@ -1,4 +1,4 @@
-"""One turn as it streams: entered, iterated and left, waiting or not."""
+"""The stream of one turn: a context manager to iterate over, synchronous or asynchronous."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from headrace.transport.loop_thread import LoopThread, shared_loop
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import HTTPCall, Transport
 from headrace.turn.open_turn import OpenTurn, open_turn
+from headrace.turn.records import Records
+from headrace.turn.result import Result, result_of
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
 
 class TurnStream:
-    """The events of one turn.
+    """The events of one turn, as they arrive.
 
-    `async with … as stream: async for event in stream`, or the same without `async`. The
-    last event is terminal: `TurnFinished` or `TurnFailed`. Entering raises
-    `RequestFailed` where the provider refuses; leaving early closes the connection.
-    `message`, `usage`, `finish` and `failure` can be read at any time.
+    Use `with stream(...) as turn: for event in turn`, or `async with` and `async for`. The
+    last event is `TurnFinished` or `TurnFailed`. Entering raises `RequestFailed` if the
+    provider refuses the request; leaving the block early closes the connection. A second loop
+    continues where the first one stopped. `message`, `usage`, `finish` and `error` can be read
+    at any time.
     """
 
     def __init__(
@@ -45,12 +48,11 @@ class TurnStream:
         self._turn: OpenTurn | None = None
         self._stamp = Stamp(create_wall_clock())
         self._records: list[Record] = []
-        self._handed = 0
         self._loop: LoopThread | None = None
-        self._rest: Iterator[TurnEvent] = iter(())
-        self._read: Iterator[TurnEvent] | None = None
+        self._rest: Iterator[Record] = iter(())
+        self._sync_records: Iterator[Record] | None = None
 
-    # -- waiting
+    # -- asynchronous use
 
     async def __aenter__(self) -> Self:
         try:
@@ -70,32 +72,37 @@ class TurnStream:
     ) -> None:
         await self._close()
 
-    def __aiter__(self) -> AsyncIterator[TurnEvent]:
-        """The events; a second loop goes on where the first was left, also by a timeout."""
-        return self._wait()
-
-    async def _wait(self) -> AsyncIterator[TurnEvent]:
+    async def __aiter__(self) -> AsyncIterator[TurnEvent]:
+        """Iterate over the events."""
         while True:
-            for event in self._rest:
-                yield event
-            if self._turn is None:
-                raise UsageError("enter the stream before you read it: (async) with … as stream")
-            events = await self._turn.next()
-            if not events:
+            for record in self._rest:
+                yield cast("TurnEvent", record.event)
+            if not await self._fill():
                 return
-            self._rest = self._handed_over(self._stamp.feed(events))
 
-    async def _batches(self) -> AsyncIterator[list[Record]]:
+    async def _iterate_async(self) -> AsyncIterator[Record]:
+        while True:
+            for record in self._rest:
+                yield record
+            if not await self._fill():
+                return
+
+    async def _fill(self) -> bool:
+        """Wait for the next batch of events. Returns False at the end of the turn."""
+        events = await self._entered_turn().next()
+        self._rest = self._hand_over(self._stamp.feed(events))
+        return bool(events)
+
+    def _entered_turn(self) -> OpenTurn:
         if self._turn is None:
             raise UsageError("enter the stream before you read it: (async) with … as stream")
-        async for events in self._turn:
-            yield self._stamp.feed(events)
+        return self._turn
 
-    def _handed_over(self, records: list[Record]) -> Iterator[TurnEvent]:
-        """Only what the caller has seen counts as known: the reader may be ahead."""
+    def _hand_over(self, records: list[Record]) -> Iterator[Record]:
+        """Count a record as known only when the caller gets it: the reader may be ahead."""
         for record in records:
             self._records.append(record)
-            yield cast("TurnEvent", record.event)
+            yield record
 
     async def _close(self) -> None:
         if self._turn is not None:
@@ -103,7 +110,7 @@ class TurnStream:
         if self._owns_transport:
             await self._transport.aclose()
 
-    # -- not waiting: the same, on a loop of its own thread
+    # -- synchronous use: an event loop in another thread does the waiting
 
     def __enter__(self) -> Self:
         self._loop = shared_loop()
@@ -120,55 +127,65 @@ class TurnStream:
             self._loop.run(self._close())
 
     def __iter__(self) -> Iterator[TurnEvent]:
-        """The events; a second loop goes on where the first was left."""
+        """Iterate over the events."""
+        return (cast("TurnEvent", record.event) for record in self._iterate())
+
+    def _iterate(self) -> Iterator[Record]:
         if self._loop is None:
             raise UsageError("enter the stream before you read it: with … as stream")
-        if self._read is None:
-            self._read = self._read_on(self._loop)
-        return self._read
+        if self._sync_records is None:
+            self._sync_records = self._read_batches(self._loop)
+        return self._sync_records
 
-    def _read_on(self, loop: LoopThread) -> Iterator[TurnEvent]:
+    def _read_batches(self, loop: LoopThread) -> Iterator[Record]:
         for records in loop.iterate(self._batches()):
-            yield from self._handed_over(records)
+            yield from self._hand_over(records)
 
-    # -- what is known, at any time
+    async def _batches(self) -> AsyncIterator[list[Record]]:
+        async for events in self._entered_turn():
+            yield self._stamp.feed(events)
+
+    # -- what is known at any time
+
+    def records(self) -> Records:
+        """Iterate over records instead of events: each has the event, its number and its time."""
+        return Records(self._iterate, self._iterate_async)
+
+    @property
+    def records_so_far(self) -> list[Record]:
+        """The records that have been read so far."""
+        return list(self._records)
 
     @property
     def message(self) -> Message:
-        """The message as far as it is told."""
+        """The message as far as it has been read."""
         return fold(self._records)
 
     @property
-    def records(self) -> list[Record]:
-        """The events so far, with their times."""
-        return list(self._records)
-
-    def new_records(self) -> list[Record]:
-        """The records since the last call, for those who pass them on."""
-        fresh = self._records[self._handed :]
-        self._handed = len(self._records)
-        return fresh
+    def result(self) -> Result:
+        """The message with its finish reason, error and usage, as far as it has been read."""
+        return result_of(self.message)
 
     @property
     def usage(self) -> Usage:
-        """The usage so far; a running report may be ahead of the events."""
+        """The usage so far. A provider's running report may be ahead of the events."""
         return Usage() if self._turn is None else self._turn.decoder.usage
 
     @property
     def finish(self) -> FinishReason | None:
-        """How the turn finished; None while it goes on, and where it failed."""
-        last = self._last()
+        """Why the model stopped, or None while the turn goes on and if it failed."""
+        last = self._last_event()
         return last.reason if isinstance(last, TurnFinished) else None
 
     @property
-    def failure(self) -> ErrorInfo | None:
-        """What broke the turn, if something did."""
-        return self.message.error if isinstance(self._last(), TurnFailed) else None
+    def error(self) -> ErrorInfo | None:
+        """What broke the turn, or None."""
+        return self.message.error if isinstance(self._last_event(), TurnFailed) else None
 
-    def _last(self) -> object:
+    def _last_event(self) -> object:
         return self._records[-1].event if self._records else None
 
     @property
     def request_id(self) -> str | None:
-        """The provider's own id of the request, for its support."""
+        """The provider's id of the request, to quote to its support."""
         return None if self._turn is None else self._turn.request_id

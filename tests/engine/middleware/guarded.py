@@ -9,7 +9,7 @@ import msgspec
 
 from headrace import events as ev
 from headrace.content import TextContent
-from headrace.engine.middleware.guard import Guard
+from headrace.engine.middleware.guard.guard import Guard
 from headrace.events import Event, Record
 from headrace.messages import Message, fold
 from headrace.outcome import END_TURN

@@ -115,7 +115,7 @@ def test_runs_side_by_side_have_a_budget_each() -> None:
     for _ in range(2):
         run, ran = played([looks(1), turn("Done.")], budget)
         assert ran == [1]
-        assert isinstance(run.records[-1].event, ev.RunFinished)
+        assert isinstance(run.records_so_far[-1].event, ev.RunFinished)
         assert run.result.text == "Done."
 
 

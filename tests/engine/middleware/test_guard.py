@@ -9,8 +9,7 @@ import pytest
 
 from headrace import events as ev
 from headrace.content import TextContent
-from headrace.engine.middleware.guard import Guard
-from headrace.engine.middleware.withheld import WITHHELD
+from headrace.engine.middleware.guard.guard import PLACEHOLDER, Guard
 from headrace.events import Event
 from headrace.outcome import END_TURN, abort_reason, other_reason
 from headrace.usage import Usage
@@ -71,7 +70,7 @@ def test_a_bone_is_put_back_in_the_latest_form_that_a_rewriter_gave_it() -> None
 def test_a_form_that_is_none_is_withheld(form: Event) -> None:
     said = ev.ToolResult(call_id="a", content=(TextContent("secret"),))
     (told,) = Guard().feed(said, [], form)
-    assert told == Guard.withheld(said)
+    assert told == Guard.placeholder(said)
 
 
 def test_a_bone_that_was_moved_or_broken_is_put_back() -> None:
@@ -84,7 +83,7 @@ def test_a_bone_that_was_moved_or_broken_is_put_back() -> None:
 
 def test_a_nudge_may_be_changed_but_not_added_or_taken() -> None:
     ends = [ev.StepFinished(0, "Go on."), ev.StepFinished(1)]
-    for nudge, told in (("Do.", "Do."), ("", WITHHELD), (None, WITHHELD)):
+    for nudge, told in (("Do.", "Do."), ("", PLACEHOLDER), (None, PLACEHOLDER)):
         form = replace(ends[0], nudge=nudge)
         assert Guard().feed(ends[0], [form], form) == [ev.StepFinished(0, told)]
     for nudge in ("Do.", ""):
@@ -104,7 +103,7 @@ def test_a_bone_stands_once_and_the_original_wins_over_an_old_one() -> None:
 
 
 SECRET = "sk-secret"
-BONES: list[Event] = [
+STRUCTURAL: list[Event] = [
     ev.ToolResult(call_id="a", content=(TextContent(SECRET),), kind=SECRET),
     ev.TurnFailed(category="server", message=SECRET, code=SECRET),
     ev.RunFailed(category="server", message=SECRET),
@@ -116,29 +115,29 @@ BONES: list[Event] = [
 ]
 
 
-@pytest.mark.parametrize("bone", BONES, ids=lambda bone: type(bone).__name__)
-def test_a_bone_whose_rewriter_failed_says_nothing(bone: Event) -> None:
+@pytest.mark.parametrize("event", STRUCTURAL, ids=lambda event: type(event).__name__)
+def test_a_bone_whose_rewriter_failed_says_nothing(event: Event) -> None:
     guard = Guard()
     guard.feed(ev.TurnStarted(dialect="chat"), [])
     guard.feed(ev.OutputStarted(0), [])
-    (told,) = guard.feed(bone, [], guard.withheld(bone))
-    assert type(told) is type(bone)
+    (told,) = guard.feed(event, [], guard.placeholder(event))
+    assert type(told) is type(event)
     assert SECRET not in str(told)
 
 
 def test_a_withheld_result_is_an_error_that_says_so() -> None:
-    told = Guard.withheld(BONES[0])
+    told = Guard.placeholder(STRUCTURAL[0])
     assert isinstance(told, ev.ToolResult)
     assert told.is_error
-    assert told.content == (TextContent(WITHHELD),)
+    assert told.content == (TextContent(PLACEHOLDER),)
 
 
 def test_why_a_run_was_aborted_is_not_withheld() -> None:
     end = ev.RunFinished(abort_reason("terminated", "enough"))
-    assert Guard.withheld(end) == end
+    assert Guard.placeholder(end) == end
 
 
-# --- events beside a bone ------------------------------------------------------------------
+# --- events beside a event ------------------------------------------------------------------
 
 
 # Only while a call of the step is known.

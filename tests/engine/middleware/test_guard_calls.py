@@ -61,7 +61,7 @@ def test_arguments_that_run_are_those_that_are_replayed() -> None:
 def test_arguments_that_are_no_json_are_malformed(fields: dict[str, Any]) -> None:
     part = call_of(lambda event: replace(event, **fields))
     assert part.error is not None
-    assert "rewritten arguments are no JSON" in part.error
+    assert "rewritten arguments are not JSON" in part.error
 
 
 def test_the_arguments_of_a_text_call_are_the_text() -> None:

@@ -32,7 +32,7 @@ def played(turns: list[ScriptedTurn], dialect: str, limits: RunLimits) -> tuple[
 
     run = run_virtual(main())
     check_run(run, dialect)
-    return run, run.records[-1].at_ms / 1000
+    return run, run.records_so_far[-1].at_ms / 1000
 
 
 @pytest.mark.parametrize("dialect", MODELS)
@@ -55,7 +55,7 @@ def test_an_overload_in_the_middle_is_tried_again_where_that_is_asked_for(dialec
     limits = RunLimits(turn_attempts=3, retries_late=True)
     run, _ = played([*turns, turn("Here.")], dialect, limits)
     assert run.result.text == "Here."
-    assert sum(isinstance(r.event, ev.StepDiscarded) for r in run.records) == 2
+    assert sum(isinstance(r.event, ev.StepDiscarded) for r in run.records_so_far) == 2
     run, _ = played([*turns, turn("Here.")], dialect, RunLimits(turn_attempts=3))
     assert run.result.error is not None
     assert run.result.error.category == "overloaded"

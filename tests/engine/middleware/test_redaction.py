@@ -91,7 +91,7 @@ class Played:
 
     async def _play(self) -> Run:
         async with self.agent.run("Go.", clock=clock(), sink=self.log) as run:
-            async for record in run:
+            async for record in run.records():
                 self.shown.append(record)
                 if record.seq == self.cancel_at:
                     run.cancel()
@@ -101,11 +101,11 @@ class Played:
         """Nothing of it anywhere."""
         run = self.run
         check_run(run, self.dialect)
-        assert self.shown == self.log.records == run.records
+        assert self.shown == self.log.records == run.records_so_far
         for what in (run.messages, run.result):
             assert SECRET not in str(what)
             assert SECRET not in msgspec.json.encode(what).decode()
-        for record in run.records:
+        for record in run.records_so_far:
             assert SECRET not in encode_record(record).decode()
         told = [json.loads(line) for line in self.path.read_text("utf-8").splitlines()]
         assert SECRET not in str(told)
@@ -181,7 +181,7 @@ def test_any_abort_hides_it_too(dialect: str, tmp_path: Path) -> None:
     raw = json.dumps({"words": text})
     turns = leaking(in_two(text, 9), in_two(raw, 19))
     whole = Played(turns, dialect, tmp_path / "whole")
-    for at in range(1, len(whole.run.records)):
+    for at in range(1, len(whole.run.records_so_far)):
         played = Played(turns, dialect, tmp_path / str(at), cancel_at=at)
         played.check()
         assert played.run.result.finish is not None
@@ -204,7 +204,7 @@ def test_text_is_told_as_soon_as_it_can_be(tmp_path: Path) -> None:
     played = Played(
         [turn(say(pieces=pieces))], "chat", tmp_path / "trace", redaction=Redaction([SECRET], ())
     )
-    deltas = [r.event.text for r in played.run.records if isinstance(r.event, ev.TextDelta)]
+    deltas = [r.event.text for r in played.run.records_so_far if isinstance(r.event, ev.TextDelta)]
     assert deltas == ["He", "llo, ", "hunting "]
 
 
@@ -214,7 +214,7 @@ def test_what_is_no_json_any_more_is_not_run(tmp_path: Path) -> None:
     assert played.heard == []
     (part,) = played.run.message.turns[0].calls
     assert part.error is not None
-    assert "12345678" not in str(played.run.records)
+    assert "12345678" not in str(played.run.records_so_far)
     check_run(played.run, "chat")
 
 

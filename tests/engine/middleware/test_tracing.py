@@ -63,12 +63,12 @@ def test_every_record_is_a_line_and_the_summary_is_the_last(tmp_path: Path) -> N
     assert path.stat().st_mode & 0o777 == 0o600
     for run in (first, second):
         mine = [line for line in lines if json.loads(line)["run_id"] == run.run_id]
-        assert [decode_record(line) for line in mine[:-1]] == run.records
+        assert [decode_record(line) for line in mine[:-1]] == run.records_so_far
         summary = msgspec.convert(json.loads(mine[-1])["summary"], RunSummary)
         assert (summary.steps, summary.tool_calls) == (2, 1)
         assert (summary.first_reasoning_ms, summary.first_text_ms) == (1000, 4000)
         assert summary.duration_ms == 4000
-        assert summary.records == len(run.records)
+        assert summary.records == len(run.records_so_far)
         assert summary.finish == "end_turn"
         assert (summary.usage.input_tokens, summary.usage.output_tokens) == (30, 10)
 
@@ -78,14 +78,14 @@ def test_an_open_file_stays_open(kind: Any) -> None:
     target = kind()
     (run,) = played(target, thoughtful())
     value = target.getvalue()
-    assert len(value.splitlines()) == len(run.records) + 1
+    assert len(value.splitlines()) == len(run.records_so_far) + 1
     assert not target.closed
 
 
 def test_an_open_text_file_takes_lines(tmp_path: Path) -> None:
     with (tmp_path / "trace").open("w", encoding="utf-8") as target:
         (run,) = played(target, thoughtful())
-    assert len((tmp_path / "trace").read_text("utf-8").splitlines()) == len(run.records) + 1
+    assert len((tmp_path / "trace").read_text("utf-8").splitlines()) == len(run.records_so_far) + 1
 
 
 class Counting(io.BytesIO):
@@ -98,7 +98,7 @@ class Counting(io.BytesIO):
 def test_lines_are_written_in_batches() -> None:
     target = Counting()
     (run,) = played(target, [turn(say("word " * 2_000))])
-    assert len(run.records) > 2_000
+    assert len(run.records_so_far) > 2_000
     assert target.flushes < 20
 
 

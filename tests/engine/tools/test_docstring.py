@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from headrace.tools.docstring import read_docstring
+from headrace.tools.docstring import parse_docstring
 
 GOOGLE = """Find a place.
 
@@ -51,7 +51,7 @@ NUMPY = """Find a place.
 
 @pytest.mark.parametrize("doc", [GOOGLE, SPHINX, NUMPY], ids=["google", "sphinx", "numpy"])
 def test_every_style_gives_the_description_and_each_argument(doc: str):
-    read = read_docstring(inspect.cleandoc(doc))
+    read = parse_docstring(inspect.cleandoc(doc))
     assert read.description == "Find a place.\n\nAsks a map."
     assert read.arguments == {
         "name": "What it is called, in any language.",
@@ -60,13 +60,14 @@ def test_every_style_gives_the_description_and_each_argument(doc: str):
 
 
 def test_text_behind_the_arguments_belongs_to_the_description():
-    read = read_docstring("One.\n\nArgs:\n    a: First.\n\nTwo: three.")
+    read = parse_docstring("One.\n\nArgs:\n    a: First.\n\nTwo: three.")
     assert read.description == "One.\n\nTwo: three."
     assert read.arguments == {"a": "First."}
 
 
 def test_a_docstring_without_sections_is_all_description():
     assert (
-        read_docstring("Say: hello\n\n    code: here").description == "Say: hello\n\n    code: here"
+        parse_docstring("Say: hello\n\n    code: here").description
+        == "Say: hello\n\n    code: here"
     )
-    assert read_docstring("").arguments == {}
+    assert parse_docstring("").arguments == {}

@@ -220,11 +220,11 @@ def test_a_run_is_not_held_up_by_a_tool_that_never_ends():
     async def run() -> float:
         limits = RunLimits(closing_s=0.3)
         async with agent([turn(call("stuck"))], stuck, limits=limits).run("Go") as live:
-            async for record in live:
+            async for record in live.records():
                 if type(record.event).__name__ == "ToolStarted":
                     began = time.monotonic()
                     break
-        (result,) = [r.event for r in live.records if isinstance(r.event, ToolResult)]
+        (result,) = [r.event for r in live.records_so_far if isinstance(r.event, ToolResult)]
         assert result.is_error
         return time.monotonic() - began
 
@@ -242,7 +242,7 @@ def test_a_timeout_is_a_result_and_the_run_goes_on():
         script = [turn(call("slow")), turn(say("Too slow."))]
         async with agent(script, slow).run("Go") as live:
             result = await live.wait()
-        (told_of,) = [r.event for r in live.records if isinstance(r.event, ToolResult)]
+        (told_of,) = [r.event for r in live.records_so_far if isinstance(r.event, ToolResult)]
         assert "took longer than 30 s" in str(told_of.content)
         return result.text
 
@@ -265,7 +265,7 @@ def test_no_more_calls_of_a_tool_run_at_once_than_it_allows():
         script = [turn(*(call("work", n=n) for n in range(6))), turn(say("Done."))]
         async with agent(script, work).run("Go") as live:
             await live.wait()
-        return [r.event.content for r in live.records if isinstance(r.event, ToolResult)]
+        return [r.event.content for r in live.records_so_far if isinstance(r.event, ToolResult)]
 
     results = run_virtual(run())
     assert max(most) == 2
@@ -284,7 +284,7 @@ def test_progress_from_a_thread_comes_before_the_result():
         async with agent(script, work).run("Go", run_id="r1") as live:
             await live.wait()
         kinds = ToolProgress | ToolResult
-        return [r.event for r in live.records if isinstance(r.event, kinds)]
+        return [r.event for r in live.records_so_far if isinstance(r.event, kinds)]
 
     *reports, result = asyncio.run(run())
     assert [report.progress for report in reports] == [0.0, 0.5, 1.0, None]

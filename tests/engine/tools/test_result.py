@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
 from headrace.tools import ToolReturn
-from headrace.tools.result import MAX_DATA_CHARS, shortened, tool_return
+from headrace.tools.result import MAX_DATA_CHARS, limit_size, to_tool_return
 from tests.engine.tools.calls import called, complaint, told, value
 
 PICTURE = ImageContent(media_type="image/png", data="aGk=")
@@ -100,8 +100,8 @@ def test_content_is_taken_as_it_is(result: Any, wanted: tuple[Content, ...]):
 
 def test_what_is_said_of_a_result_stays_said():
     given_result = ToolReturn(content=(PAPER,), kind="paper", is_error=True, ends_run=True)
-    assert tool_return(given_result, "file") == given_result
-    assert tool_return(ToolReturn(content=(PAPER,)), "file").kind == "file"
+    assert to_tool_return(given_result, "file") == given_result
+    assert to_tool_return(ToolReturn(content=(PAPER,)), "file").kind == "file"
 
 
 circle: list[Any] = []
@@ -114,15 +114,15 @@ circle.append(circle)
         (b"raw", "returned bytes"),
         (bytearray(b"raw"), "returned bytearray"),
         (object(), "returned object"),
-        ({"a": object()}, "returned dict that holds object, which is no JSON"),
+        ({"a": object()}, "returned dict that holds object, which is not JSON"),
         ((n for n in "ab"), "returned generator"),
-        ({(1, 2): 3}, "returned dict that holds tuple, which is no JSON"),
+        ({(1, 2): 3}, "returned dict that holds tuple, which is not JSON"),
         (circle, "returned list that holds itself"),
-        ({"a": "\ud800"}, "returned dict with text that is no Unicode"),
-        (Person, "which is no JSON"),
+        ({"a": "\ud800"}, "returned dict with text that is not Unicode"),
+        (Person, "which is not JSON"),
         (1j, "returned complex"),
         (ImageContent(media_type="image/png"), "without data or url"),
-        (ImageContent(media_type=3, data="x"), "headrace.content.ImageContent that is none"),  # type: ignore[arg-type]
+        (ImageContent(media_type=3, data="x"), "headrace.content.ImageContent that is invalid"),  # type: ignore[arg-type]
         (JSONContent(object()), "that holds object"),
     ],
     ids=lambda x: x if isinstance(x, str) else type(x).__name__,
@@ -162,20 +162,20 @@ def test_type_tags_in_a_result_mean_nothing(tag: dict[str, Any]):
 
 
 def test_a_cut_is_said_and_counts():
-    made = shortened(ToolReturn(content=(TextContent("a" * 8), TextContent("b" * 8))), 10)
+    made = limit_size(ToolReturn(content=(TextContent("a" * 8), TextContent("b" * 8))), 10)
     assert told(made) == "a" * 8 + "\nbb\n[cut: 6 more characters]"
-    assert shortened(made, 1_000) is not None
+    assert limit_size(made, 1_000) is not None
 
 
 def test_whatever_middleware_made_of_a_result_is_one():
     anything: Any = "text"
-    assert told(shortened(anything, 10)) == "text"
+    assert told(limit_size(anything, 10)) == "text"
     broken = ToolReturn(content=(JSONContent(object()),))
-    assert "object, which is no JSON" in complaint(shortened(broken, 1_000))
+    assert "object, which is not JSON" in complaint(limit_size(broken, 1_000))
 
 
 def test_json_that_is_too_long_becomes_text():
-    made = shortened(ToolReturn(content=(JSONContent(list(range(100))), PICTURE)), 5)
+    made = limit_size(ToolReturn(content=(JSONContent(list(range(100))), PICTURE)), 5)
     assert isinstance(made.content[0], TextContent)
     assert made.content[0].text.startswith("[0,1,\n[cut: ")
     assert made.content[1] == PICTURE
@@ -183,7 +183,7 @@ def test_json_that_is_too_long_becomes_text():
 
 @given(st.lists(st.text(max_size=30), max_size=5), st.integers(1, 60))
 def test_no_character_is_lost_in_silence(texts: list[str], limit: int):
-    made = shortened(ToolReturn(content=tuple(map(TextContent, texts))), limit)
+    made = limit_size(ToolReturn(content=tuple(map(TextContent, texts))), limit)
     kept = missing = 0
     for entry in made.content:
         assert isinstance(entry, TextContent)
@@ -196,4 +196,4 @@ def test_no_character_is_lost_in_silence(texts: list[str], limit: int):
 
 def test_an_image_that_is_too_large_is_left_out_and_that_is_said():
     large = ImageContent(media_type="image/png", data="A" * (MAX_DATA_CHARS + 1))
-    assert told(shortened(ToolReturn(content=(large,)), 10)).startswith("[left out: image/png")
+    assert told(limit_size(ToolReturn(content=(large,)), 10)).startswith("[left out: image/png")

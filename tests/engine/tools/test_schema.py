@@ -229,7 +229,7 @@ def test_what_a_partial_has_filled_in_is_no_argument_and_not_told():
     made = Tool(functools.partial(functools.partial(send, key="SECRET"), times=2))
     assert (made.name, made.description) == ("send", "Send it.")
     assert list(made.parameters["properties"]) == ["text"]
-    assert "SECRET" not in str(made.request)
+    assert "SECRET" not in str(made.spec)
     assert value(called(made, text="hi")) == "hi SECRET 2"
     assert "unknown: key" in complaint(called(made, text="hi", key="mine"))
     assert list(Tool(functools.partial(send, "hi")).parameters["properties"]) == ["key", "times"]

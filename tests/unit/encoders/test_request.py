@@ -20,13 +20,13 @@ def test_options_are_read_by_name() -> None:
 
 def test_an_unknown_option_is_an_error_that_lists_the_known() -> None:
     with pytest.raises(
-        UsageError, match=r"no option efort: there are max_tokens, .*effort.*output"
+        UsageError, match=r"no option .efort.: did you mean .effort.\? The options are max_tokens"
     ):
         parse_options({"efort": "high"})
 
 
 def test_a_wrong_value_is_an_error() -> None:
-    with pytest.raises(UsageError, match="a wrong option"):
+    with pytest.raises(UsageError, match="a wrong value"):
         parse_options({"effort": "enormous"})
 
 

@@ -85,11 +85,11 @@ DRAWN = [*(way for way in WAYS if way.cause != "the `sink` raises"), *MORE]
 
 @pytest.mark.parametrize("way", DRAWN, ids=lambda way: way.cause)
 def test_runs_make_only_the_moves_that_are_drawn(way: Way) -> None:
-    walk(run_virtual(played(way)).records)
+    walk(run_virtual(played(way)).records_so_far)
 
 
 def test_every_move_that_is_drawn_is_made_by_some_run() -> None:
-    made = {move for way in DRAWN for move in walk(run_virtual(played(way)).records)}
+    made = {move for way in DRAWN for move in walk(run_virtual(played(way)).records_so_far)}
     assert {(state, move) for state, moves in ORDER.items() for move in moves} == made
 
 

@@ -18,10 +18,11 @@ from headrace.engine.conversation.snapshot import (
 from headrace.engine.history.compaction import Compactor
 from headrace.engine.history.pinned_messages import PinningCompactor, is_among
 from headrace.engine.journal.sink import Sink
-from headrace.engine.run import Result, Run
+from headrace.engine.run import Run
 from headrace.errors import UsageError
 from headrace.messages import Message
 from headrace.turn.api import Input
+from headrace.turn.result import Result
 from headrace.usage import Usage
 
 
@@ -97,7 +98,7 @@ class Conversation:
         """The run is over."""
         pinning, self._pinning = self._pinning, None
         self._is_live = False
-        if not run.records:
+        if not run.records_so_far:
             return
         *asked, answer = run.messages
         kept = None if pinning is None else pinning.kept

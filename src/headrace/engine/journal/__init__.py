@@ -1,1 +1,13 @@
-"""The journal of a run: rewrite, stamp, log, fold and hand over every event, in this order."""
+"""The journal of a run: every event passes through these steps once, in this order.
+
+    rewrite     journal.py       middleware may change the event; middleware/guard keeps it legal
+    stamp       journal.py       number, time and step make it a record
+    log         journal.py       await `Sink.append`, or
+                pending_log.py   pass it to `PromptSink.put` and continue when the log has it
+    fold        run_log.py       keep the record and add it to the message
+    hand over   record_queue.py  to the reader of the run, or to the callback of a server
+    observe     run_log.py       call `on_event` of middleware
+
+A record is shown to nobody before the log has it. `sink.py` is the interface of a log. On a
+server, the callback is `LiveRun.publish`, which feeds the broadcasts of `server/runs`.
+"""

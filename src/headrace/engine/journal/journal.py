@@ -1,5 +1,4 @@
-"""The journal of a run: every event passes here once, and is rewritten, stamped, logged,
-kept, handed over and observed, in this order."""
+"""`Journal`: the way of every event of a run through rewrite, stamp and log to the `RunLog`."""
 
 from __future__ import annotations
 
@@ -8,52 +7,51 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from headrace.engine.journal.pending_log import PendingLog
-from headrace.engine.journal.run_log import Book
+from headrace.engine.journal.run_log import RunLog
 from headrace.engine.journal.sink import PromptSink, Sink, SinkFailed
 from headrace.engine.middleware.chain import Chain, MiddlewareFailed
-from headrace.engine.middleware.guard import Guard
+from headrace.engine.middleware.guard.guard import Guard
 from headrace.engine.middleware.middleware import RunView
 from headrace.errors import HeadraceError, Terminate
 from headrace.events import Event, Record, RunFailed, RunFinished, Stamp
-from headrace.secrets.scrub import scrub
 
 
 class Journal:
-    """What a run has written so far."""
+    """Writes the events of a run. See the package docstring for the order of the steps."""
 
     def __init__(
         self, view: RunView, chain: Chain, clock: Callable[[], float], sink: Sink | None
     ) -> None:
-        self.book = Book(view, chain)
-        self.records = self.book.records
-        self.assembler = self.book.assembler
-        self.outbox = self.book.outbox
+        self.log = RunLog(view, chain)
+        self.records = self.log.records
+        self.assembler = self.log.assembler
+        self.queue = self.log.queue
         self._view = view
         self._chain = chain
         self._stamp = Stamp(clock)
         self._sink = sink
         self._guard = Guard() if chain.rewriters else None
-        self._afloat: PendingLog | None = None
+        self._pending: PendingLog | None = None
         if self._guard is None and not chain.observers and isinstance(sink, PromptSink):
-            self._afloat = PendingLog(sink, self._stamp, view, self.book)
+            self._pending = PendingLog(sink, self._stamp, view, self.log)
         is_free = self._guard is None and sink is None and chain.is_plain
-        self.is_immediate = is_free or self._afloat is not None
-        """Whether nothing has to be waited for: `put` may be used."""
-        # The way of nearly every event: looked up once, not four times for each.
+        self.is_immediate = is_free or self._pending is not None
+        """Whether no step has to be awaited: `put` may be used."""
+        # Nearly every event takes the short path in `put`: these are looked up once, not per event.
         self._stamp_one = self._stamp.one
         self._keep_one = self.records.append
         self._fold_one = self.assembler.feed
-        self._hand_over = self.outbox.put_one
+        self._hand_over = self.queue.put_one
         self._observers = chain.observers
         self._notify = chain.notify
         self._writing: asyncio.Task[None] | None = None
-        self._is_unlogged = False
-        # Of the batch that is being written: what was made of it, what was not, and how many
-        # records are on their way to the log.
-        self._made: list[Event] = []
-        self._unmade: list[Event] = []
+        self._is_log_lost = False
+        # The batch that is being rewritten: the results so far, and the events that are left.
+        self._rewritten: list[Event] = []
+        self._unwritten: list[Event] = []
+        # How many records are being logged.
         self._logging = 0
-        self._is_withholding = False
+        self._is_censoring = False
 
     @property
     def is_over(self) -> bool:
@@ -63,14 +61,14 @@ class Journal:
     # -- writing
 
     def put(self, events: Sequence[Event]) -> bool:
-        """Write at once, where `is_immediate`. Returns whether the reader, or the log, is far
-        behind: then wait until it `has_room`. Raises what middleware raises, after the events
-        have been written."""
-        if self._afloat is not None:
-            return self._afloat.put(events)
-        if len(events) != 1 or not self.book.keeps_records:
-            return self.book.add(self._stamp.feed(events, step=self._view.step))
-        # One event a read is the rule: the short way for it.
+        """Write events without waiting, if `is_immediate`. Returns whether the reader or the log
+        is far behind: then await `wait_for_room()`. Raises what middleware raises, after the
+        events have been written."""
+        if self._pending is not None:
+            return self._pending.put(events)
+        if len(events) != 1 or not self.log.keeps_records:
+            return self.log.add(self._stamp.feed(events, step=self._view.step))
+        # Most reads give one event, so this case has a short path.
         record = self._stamp_one(events[0], self._view.step)
         self._keep_one(record)
         self._fold_one(record)
@@ -80,49 +78,49 @@ class Journal:
         return is_full
 
     async def write(self, events: Sequence[Event], *, is_rewritten: bool = False) -> None:
-        """Write what has happened at one moment, whole, also where the caller is cancelled
-        meanwhile: what the model has said must not be lost between its decoder and the log.
-        Raises what middleware raises, after the events have been written."""
+        """Write events as one batch, and finish it even if the caller is cancelled: nothing that
+        the model said may be lost between its decoder and the log. Raises what middleware
+        raises, after the events have been written."""
         if not events:
             return
         if self.is_immediate:
             self.put(events)
-            await self.landed()
+            await self.flush()
         else:
             work = self._write(events, is_rewritten=is_rewritten)
             self._writing = asyncio.ensure_future(work)
             await asyncio.shield(self._writing)
-        if self.outbox.is_full:
-            await self.outbox.has_room()
+        if self.queue.is_full:
+            await self.queue.wait_for_room()
 
-    async def has_room(self) -> None:
-        """Wait until more may be `put`. Raises `SinkFailed` where the log has failed."""
-        if self._afloat is not None and self._afloat.is_behind:
-            await self._afloat.landed()
-        await self.outbox.has_room()
+    async def wait_for_room(self) -> None:
+        """Wait until more events may be `put`. Raises `SinkFailed` if the log has failed."""
+        if self._pending is not None and self._pending.is_behind:
+            await self._pending.flush()
+        await self.queue.wait_for_room()
 
-    async def landed(self) -> None:
-        """Wait until the log has all that was `put`. Raises `SinkFailed` where it has not."""
-        if self._afloat is not None:
-            await self._afloat.landed()
+    async def flush(self) -> None:
+        """Wait until the log has all events that were `put`. Raises `SinkFailed`."""
+        if self._pending is not None:
+            await self._pending.flush()
 
     @contextmanager
-    def watched(self, on_broken: Callable[[], None]) -> Generator[None, None, None]:
-        """Call somebody when a log to which `put` has written fails."""
-        if self._afloat is not None:
-            self._afloat.on_broken = on_broken
+    def on_log_error(self, callback: Callable[[], None]) -> Generator[None, None, None]:
+        """Call the callback if the log fails while the block runs."""
+        if self._pending is not None:
+            self._pending.on_error = callback
         try:
             yield
         finally:
-            # Whoever is called may hold the journal: it must not hold itself.
-            if self._afloat is not None:
-                self._afloat.on_broken = None
+            # The callback may reference the journal: do not leave a cycle behind.
+            if self._pending is not None:
+                self._pending.on_error = None
 
     async def settle(self, within_s: float) -> None:
-        """Wait for a write that goes on. One that takes too long is given up: middleware and
-        the log are not asked any more, so that the run can end."""
-        if self._afloat is not None:
-            await self._afloat.settle(within_s)
+        """Wait a limited time for a write that is still going on, then give it up: middleware
+        and the log are not called any more, so that the run can end."""
+        if self._pending is not None:
+            await self._pending.settle(within_s)
         writing, self._writing = self._writing, None
         if writing is None or writing.done():
             return
@@ -132,66 +130,81 @@ class Journal:
             self._give_up()
 
     def _give_up(self) -> None:
-        """Nobody is asked any more. What rewriters had made of the batch is written, and of
-        the rest the bones; what hangs in the log was never shown."""
+        """Detach middleware and the log. What was rewritten of the current batch is written, and
+        of the rest only placeholders; records that hang in the log were never shown."""
         self._sink, self._chain, self._observers = None, Chain(()), ()
-        self.book.silence()
+        self.log.detach_observers()
         self.is_immediate = self._guard is None and not self._logging
         if self._logging:
             self._stamp.take_back(self._logging)
-            self._is_unlogged = True
+            self._is_log_lost = True
         elif self._guard is not None:
-            made, self._made = self._made, []
-            rest, self._unmade = self._unmade, []
-            self.book.add(self._stamp.feed(made, step=self._view.step))
-            self._is_withholding = True
-            events = [legal for event in rest for legal in self._withheld(event)]
-            self.book.add(self._stamp.feed(events, step=self._view.step))
+            events, self._rewritten = self._rewritten, []
+            rest, self._unwritten = self._unwritten, []
+            self._is_censoring = True
+            for event in rest:
+                events += self._guard.censor(event)
+            self.log.add(self._stamp.feed(events, step=self._view.step))
 
-    def _withheld(self, event: Event) -> list[Event]:
-        """An event that nobody rewrites any more: its bones, and nothing that may be secret."""
-        assert self._guard is not None
-        return self._guard.feed(event, [], self._guard.withheld(event))
+    def write_last(self, event: RunFinished | RunFailed) -> None:
+        """Write a terminal event as a last resort, without middleware and without the log."""
+        self.log.add_last(self._stamp.one(event, self._view.step))
 
-    async def rewritten(self, event: RunFinished | RunFailed) -> RunFinished | RunFailed:
-        """The terminal event as it will be written, for those who are told before."""
+    # -- the steps
+
+    async def rewrite_end(self, event: RunFinished | RunFailed) -> RunFinished | RunFailed:
+        """Return the terminal event as middleware rewrites it, before it is written."""
         if self._guard is None:
             return event
-        made, failure = await self._rewritten([event], self._guard)
-        if failure is not None:
-            raise failure
-        last = made[-1]
+        events, error = await self._rewrite([event], self._guard)
+        if error is not None:
+            raise error
+        last = events[-1]
         assert isinstance(last, RunFinished | RunFailed)
         return last
 
-    def write_last(self, event: RunFinished | RunFailed) -> None:
-        """The last resort: the end goes to those who watch, past everything that failed."""
-        self.book.add_last(self._stamp.one(event, self._view.step))
-
-    # -- the way of an event
-
     async def _write(self, events: Sequence[Event], *, is_rewritten: bool) -> None:
-        failure: HeadraceError | None = None
+        first_error: HeadraceError | None = None
         if self._guard is not None and not is_rewritten:
-            events, failure = await self._rewritten(events, self._guard)
+            events, first_error = await self._rewrite(events, self._guard)
         try:
             if events:
-                await self._logged(events)
-        except (MiddlewareFailed, Terminate, SinkFailed) as failed:
-            failure = failure or failed
-        if failure is not None:
-            raise failure
+                await self._log_and_add(events)
+        except (MiddlewareFailed, Terminate, SinkFailed) as error:
+            first_error = first_error or error
+        if first_error is not None:
+            raise first_error
 
-    async def _logged(self, events: Sequence[Event]) -> None:
-        """Log, then show. After a log has failed nothing is shown but how the run ended."""
-        if self._is_unlogged:
+    async def _rewrite(
+        self, events: Sequence[Event], guard: Guard
+    ) -> tuple[list[Event], HeadraceError | None]:
+        """Return the events as middleware rewrites them, and its first error. An event that
+        could not be rewritten may hold a secret: a placeholder takes its place if the structure
+        of the run needs it."""
+        if self._is_censoring:
+            return [legal for event in events for legal in guard.censor(event)], None
+        self._rewritten, self._unwritten = [], list(events)
+        first_error: HeadraceError | None = None
+        for event in events:
+            results, latest, error = await self._chain.rewrite(self._view, event)
+            if error is not None and latest is None:
+                latest = guard.placeholder(event)
+            self._rewritten += guard.feed(event, results, latest)
+            del self._unwritten[0]
+            first_error = first_error or error
+        legal, self._rewritten = self._rewritten, []
+        return legal, first_error
+
+    async def _log_and_add(self, events: Sequence[Event]) -> None:
+        """Log, then show. After the log has failed, only terminal events are shown."""
+        if self._is_log_lost:
             events = [e for e in events if isinstance(e, RunFinished | RunFailed)]
         records = self._stamp.feed(events, step=self._view.step)
         if self._sink is not None:
             self._logging = len(records)
             await self._append(self._sink, records)
             self._logging = 0
-        self.book.add(records)
+        self.log.add(records)
         if not self._chain.is_plain:
             await self._chain.observe(self._view, records)
 
@@ -199,26 +212,6 @@ class Journal:
         try:
             await sink.append(records)
         except Exception as error:
-            self._sink, self._is_unlogged, self._logging = None, True, 0
+            self._sink, self._is_log_lost, self._logging = None, True, 0
             self._stamp.take_back(len(records))
-            why = scrub(f"{type(error).__name__}: {error}")
-            raise SinkFailed(f"the log failed: {why}") from error
-
-    async def _rewritten(
-        self, events: Sequence[Event], guard: Guard
-    ) -> tuple[list[Event], HeadraceError | None]:
-        """The events as middleware wants them, and its first failure. What it failed to
-        rewrite is left out, but for the bones of the run: it may have been a secret."""
-        if self._is_withholding:
-            return [legal for event in events for legal in self._withheld(event)], None
-        self._made, self._unmade = [], list(events)
-        first: HeadraceError | None = None
-        for event in events:
-            rewritten, last, failure = await self._chain.rewrite(self._view, event)
-            if failure is not None and last is None:
-                last = guard.withheld(event)
-            self._made += guard.feed(event, rewritten, last)
-            del self._unmade[0]
-            first = first or failure
-        made, self._made = self._made, []
-        return made, first
+            raise SinkFailed.because(error) from error

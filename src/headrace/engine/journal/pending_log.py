@@ -1,5 +1,4 @@
-"""Records on their way to a log that is not waited for, one by one. They are told when the log
-has them, and not before."""
+"""The log step for a `PromptSink`: records wait here until the log has stored them."""
 
 from __future__ import annotations
 
@@ -7,93 +6,92 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from headrace.engine.journal.run_log import Book
+from headrace.engine.journal.run_log import RunLog
 from headrace.engine.journal.sink import PromptSink, SinkFailed
 from headrace.engine.middleware.middleware import RunView
 from headrace.events import Event, Record, RunFailed, RunFinished, Stamp
-from headrace.secrets.scrub import scrub
 
-# How far the log may be behind before a run waits for it.
-_MAX_AFLOAT = 256
+# How many records may be pending before the run waits for the log.
+_MAX_PENDING = 256
 
 
 class PendingLog:
-    """The way of a run's events to its log, and then into its book."""
+    """Stamps events, passes the records to the sink, and adds them to the run log when the sink
+    has stored them."""
 
     __slots__ = (
-        "_book", "_broken", "_count", "_is_lost", "_landing", "_sink", "_stamp", "_view",
-        "on_broken",
+        "_count", "_error", "_has_failed", "_run_log", "_sink", "_stamp", "_view", "_waiter",
+        "on_error",
     )  # fmt: skip
 
-    def __init__(self, sink: PromptSink, stamp: Stamp, view: RunView, book: Book) -> None:
-        self.on_broken: Callable[[], None] | None = None
+    def __init__(self, sink: PromptSink, stamp: Stamp, view: RunView, run_log: RunLog) -> None:
+        self.on_error: Callable[[], None] | None = None
         """Called when the log fails."""
         self._sink = sink
         self._stamp = stamp
         self._view = view
-        self._book = book
+        self._run_log = run_log
         self._count = 0
-        self._is_lost = False
-        self._broken: SinkFailed | None = None
-        self._landing: asyncio.Future[None] | None = None
+        self._has_failed = False
+        self._error: SinkFailed | None = None
+        self._waiter: asyncio.Future[None] | None = None
 
     def put(self, events: Sequence[Event]) -> bool:
-        """Hand over; returns whether the reader, or the log, is far behind. After a log has
-        failed nothing is told but how the run ended."""
-        if self._is_lost:
+        """Pass events to the log. Returns whether the reader or the log is far behind. After
+        the log has failed, only terminal events are shown."""
+        if self._has_failed:
             ends = [e for e in events if isinstance(e, RunFinished | RunFailed)]
-            self._book.add(self._stamp.feed(ends, step=self._view.step))
+            self._run_log.add(self._stamp.feed(ends, step=self._view.step))
             return True
         records = self._stamp.feed(events, step=self._view.step)
         self._count += len(records)
-        self._sink.put(records, partial(self._land, records))
-        return self._count > _MAX_AFLOAT or self._book.outbox.is_full
+        self._sink.put(records, partial(self._confirm, records))
+        return self._count > _MAX_PENDING or self._run_log.queue.is_full
 
     @property
     def is_behind(self) -> bool:
-        """Whether the log is to be waited for: it is far behind, or has failed."""
-        return self._count > _MAX_AFLOAT or self._broken is not None
+        """Whether the run must wait for the log: it is far behind, or has failed."""
+        return self._count > _MAX_PENDING or self._error is not None
 
-    async def landed(self) -> None:
-        """Wait until the log has all. Raises `SinkFailed` where it has not, once."""
+    async def flush(self) -> None:
+        """Wait until the log has stored everything. Raises `SinkFailed` once if it failed."""
         while self._count:
-            self._landing = asyncio.get_running_loop().create_future()
-            await self._landing
-        broken, self._broken = self._broken, None
-        if broken is not None:
-            raise broken
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     async def settle(self, within_s: float) -> None:
-        """Wait for the log, but not for ever: what it has not by then is given up."""
+        """Wait for the log for a limited time, then give up what it has not stored."""
         if not self._count:
             return
         try:
             async with asyncio.timeout(within_s):
-                await self.landed()
+                await self.flush()
         except SinkFailed:
-            pass  # told by the run's end
+            pass  # the end of the run reports it
         except TimeoutError:
-            self._lose()
+            self._discard()
 
-    def _land(self, records: list[Record], error: Exception | None) -> None:
-        """The log has these, or never will."""
-        if self._is_lost:
+    def _confirm(self, records: list[Record], error: Exception | None) -> None:
+        """Called by the sink: the records are stored, or never will be."""
+        if self._has_failed:
             return
         if error is None:
             self._count -= len(records)
-            self._book.add(records)
+            self._run_log.add(records)
         else:
-            self._lose()
-            why = scrub(f"{type(error).__name__}: {error}")
-            self._broken = SinkFailed(f"the log failed: {why}")
-            if self.on_broken is not None:
-                self.on_broken()
-        landing = self._landing
-        if landing is not None and not self._count and not landing.done():
-            landing.set_result(None)
+            self._discard()
+            self._error = SinkFailed.because(error)
+            if self.on_error is not None:
+                self.on_error()
+        waiter = self._waiter
+        if waiter is not None and not self._count and not waiter.done():
+            waiter.set_result(None)
 
-    def _lose(self) -> None:
-        """What the log has not kept by now was never shown."""
-        self._is_lost = True
+    def _discard(self) -> None:
+        """Take back the pending records, which nobody has seen, and their numbers."""
+        self._has_failed = True
         self._stamp.take_back(self._count)
         self._count = 0

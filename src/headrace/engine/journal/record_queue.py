@@ -1,5 +1,4 @@
-"""Records on their way from the run's task to whoever reads them. Bounded: a slow reader
-makes the run wait."""
+"""The bounded queue between a run and its reader: a slow reader makes the run wait."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ MAX_WAITING = 1_024
 
 
 class RecordQueue:
-    """One writer, one reader, in one event loop."""
+    """A queue for one writer and one reader on one event loop."""
 
     def __init__(self) -> None:
         self._waiting: list[Record] = []
@@ -22,10 +21,10 @@ class RecordQueue:
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
         self.take: Callable[[list[Record]], None] | None = None
-        """Who gets the records at once, instead of a reader that waits for them."""
+        """A callback that gets the records at once, in place of a reader."""
 
     def put(self, records: list[Record]) -> bool:
-        """Hand over; never waits. Returns whether the reader is far behind."""
+        """Add records without waiting. Returns whether the reader is far behind."""
         if self.take is not None:
             self.take(records)
             return False
@@ -36,13 +35,8 @@ class RecordQueue:
             self._reader = None
         return len(waiting) > MAX_WAITING
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the reader is far behind."""
-        return len(self._waiting) > MAX_WAITING and not self._is_unbounded
-
     def put_one(self, record: Record) -> bool:
-        """`put` for a single record."""
+        """Add a single record without waiting. Returns whether the reader is far behind."""
         if self.take is not None:
             self.take([record])
             return False
@@ -53,30 +47,37 @@ class RecordQueue:
             self._reader = None
         return len(waiting) > MAX_WAITING
 
-    async def has_room(self) -> None:
-        """Wait until the reader has taken what is there."""
+    @property
+    def is_full(self) -> bool:
+        """Whether the reader is far behind."""
+        return len(self._waiting) > MAX_WAITING and not self._is_unbounded
+
+    async def wait_for_room(self) -> None:
+        """Wait until the reader has taken the records."""
         while self.is_full:
             self._writer = asyncio.get_running_loop().create_future()
             await self._writer
 
     async def get(self) -> list[Record]:
-        """What is there, waiting for something; nothing when it is over."""
+        """Take all records, waiting for some. Returns an empty list after the end."""
         if self._reader is not None and not self._reader.done():
-            raise UsageError("somebody reads this run already: use run.records, or run.wait()")
+            raise UsageError(
+                "this run already has a reader: use run.records_so_far, or await run.wait()"
+            )
         while not self._waiting and not self._is_closed:
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
-        taken, self._waiting = self._waiting, []
+        records, self._waiting = self._waiting, []
         _wake(self._writer)
-        return taken
+        return records
 
-    def let_go(self) -> None:
-        """Nobody reads any more: the run need not wait."""
+    def stop_waiting(self) -> None:
+        """Let the run continue however many records are waiting."""
         self._is_unbounded = True
         _wake(self._writer)
 
     def close(self) -> None:
-        """Nothing comes any more; whoever took it is let go of."""
+        """End the queue: the reader gets what is left, and the callback is released."""
         self._is_closed = True
         self.take = None
         _wake(self._reader)

@@ -1,4 +1,4 @@
-"""The seam of a log, as a run sees it."""
+"""The interface between a run and the log that stores its records."""
 
 from __future__ import annotations
 
@@ -7,26 +7,32 @@ from typing import Protocol, runtime_checkable
 
 from headrace.errors import HeadraceError
 from headrace.events import Record
+from headrace.secrets.scrub import scrub
 
 
 class SinkFailed(HeadraceError):
-    """The log could not take a record; the run ends as `storage`."""
+    """The log could not store a record; the run ends with an error of category `storage`."""
+
+    @classmethod
+    def because(cls, error: Exception) -> SinkFailed:
+        """Return the error for an exception of the log."""
+        return cls(f"the log failed: {scrub(f'{type(error).__name__}: {error}')}")
 
 
 class Sink(Protocol):
-    """A log. A record is shown to nobody before it is there."""
+    """A log. No record is shown to anyone before the log has stored it."""
 
     async def append(self, records: Sequence[Record]) -> None:
-        """Keep these, in order."""
+        """Store these records, in order."""
         ...
 
 
 @runtime_checkable
 class PromptSink(Sink, Protocol):
-    """A log that can be handed records without a wait for each. It is used so where nobody
-    else has to be asked about them; what it has not kept yet is still shown to nobody."""
+    """A log that accepts records without a wait for each. It is used if no middleware rewrites
+    or observes events; records that are not stored yet are still shown to nobody."""
 
     def put(self, records: Sequence[Record], done: Callable[[Exception | None], None]) -> None:
-        """Keep these behind what was put before, and call `done` in the event loop, in the
-        order of the puts. Once some could not be kept, none after them may be."""
+        """Store these records after those of earlier calls. Calls `done` on the event loop, in
+        the order of the calls. After an error, no later record may be stored."""
         ...

@@ -1,4 +1,4 @@
-"""All middleware of a run as one: each hook in order, failures with a name."""
+"""`Chain`: calls each hook of all middleware in order, and names the one that fails."""
 
 from __future__ import annotations
 
@@ -25,96 +25,87 @@ from headrace.tools import ToolReturn
 
 
 class MiddlewareFailed(HeadraceError):
-    """A hook raised; the message names it."""
+    """A hook raised an exception; the message names the hook."""
 
 
 class Chain:
-    """Calls the hooks that are there. `observers` and `rewriters` are known beforehand,
-    since they are asked for every event."""
+    """The middleware of a run. `observers` and `rewriters` are looked up once, because they are
+    called for every event."""
 
     def __init__(self, middleware: Sequence[Middleware]) -> None:
         self._middleware = tuple(middleware)
         self.observers = self._hooks("on_event")
         self.rewriters = self._hooks("rewrite_event")
         self.is_plain = not any(map(iscoroutinefunction, self.observers))
-        """Whether no observer has to be waited for."""
+        """Whether no observer is async."""
 
     def _hooks(self, name: str) -> tuple[Callable[..., Any], ...]:
         base = getattr(Middleware, name)
-        hooks = [getattr(one, name) for one in self._middleware]
+        hooks = [getattr(entry, name) for entry in self._middleware]
         return tuple(hook for hook in hooks if getattr(hook, "__func__", None) is not base)
 
     async def start(self, run: RunView) -> None:
         for hook in self._hooks("on_run_start"):
-            await _asked(hook, run)
+            await _call(hook, run)
 
     async def request(self, run: RunView, request: Request) -> Request:
         for hook in self._hooks("on_request"):
-            request = _expected(hook, await _asked(hook, run, request), Request) or request
+            request = _check_type(hook, await _call(hook, run, request), Request) or request
         return request
 
     def notify(self, run: RunView, record: Record) -> None:
-        """Show a record to plain observers. Everybody sees it, also behind one who fails; the
-        first failure is raised then."""
-        failure: HeadraceError | None = None
+        """Call plain observers. All of them are called; then the first error is raised."""
+        first_error: HeadraceError | None = None
         for hook in self.observers:
             try:
                 if hook(run, record) is not None:
-                    _refuse_answer(hook)
+                    raise TypeError("it returned a value: an observer returns None, or is async")
             except Terminate as terminate:
-                failure = failure or terminate
-            except _THE_PROCESS:
+                first_error = first_error or terminate
+            except _PROCESS_EXITS:
                 raise
-            except BaseException as error:  # noqa: BLE001 (whatever it is, it gets a name)
-                failure = failure or _failed(hook, error)
-        if failure is not None:
-            raise failure
+            except BaseException as error:  # noqa: BLE001 (whatever it is, the hook is named)
+                first_error = first_error or _hook_error(hook, error)
+        if first_error is not None:
+            raise first_error
 
     def notify_all(self, run: RunView, records: list[Record]) -> None:
-        """The same for several."""
-        failure: HeadraceError | None = None
+        """Call plain observers with several records, then raise the first error."""
+        first_error: HeadraceError | None = None
         for record in records:
             try:
                 self.notify(run, record)
-            except (Terminate, MiddlewareFailed) as failed:
-                failure = failure or failed
-        if failure is not None:
-            raise failure
+            except (Terminate, MiddlewareFailed) as error:
+                first_error = first_error or error
+        if first_error is not None:
+            raise first_error
 
     async def observe(self, run: RunView, records: list[Record]) -> None:
-        """The same where an observer is async."""
-        failure: HeadraceError | None = None
-        for record in records:
-            for hook in self.observers:
-                try:
-                    await _asked(hook, run, record)
-                except (Terminate, MiddlewareFailed) as error:
-                    failure = failure or error
-        if failure is not None:
-            raise failure
+        """Call observers of which at least one is async, then raise the first error."""
+        await _call_all((hook, run, record) for record in records for hook in self.observers)
 
     async def rewrite(
         self, run: RunView, event: Event
     ) -> tuple[list[Event], Event | None, HeadraceError | None]:
-        """What the rewriters make of an event; the latest form of it that one of them gave
-        back; and the first failure, at which the others are not asked."""
+        """Call the rewriters. Returns what they made of the event, the latest form of it that
+        one of them returned, and the first error, after which the others are not called."""
         events: list[Event] = [event]
-        last: Event | None = None
+        latest: Event | None = None
         for hook in self.rewriters:
-            made: list[Event] = []
+            results: list[Event] = []
             try:
-                for one in events:
-                    made += await _asked(hook, run, one, then=_listed)
-            except (Terminate, MiddlewareFailed) as failure:
-                return [], last, failure
-            events = made
-            last = next((one for one in made if type(one) is type(event)), last)
-        return events, last or event, None
+                for entry in events:
+                    results += await _call(hook, run, entry, convert=_to_events)
+            except (Terminate, MiddlewareFailed) as error:
+                return [], latest, error
+            events = results
+            latest = next((entry for entry in results if type(entry) is type(event)), latest)
+        return events, latest or event, None
 
     async def before_tool(self, run: RunView, call: ToolCall) -> Allow | Deny:
-        """The first denial counts; arguments pass from one to the next."""
+        """Return the first denial, or the arguments as all hooks leave them."""
         for hook in self._hooks("before_tool"):
-            decision = _expected(hook, await _asked(hook, run, call), Allow | Deny)
+            decision = _check_type(hook, await _call(hook, run, call), Allow | Deny)
             if isinstance(decision, Deny):
                 return decision
             if isinstance(decision, Allow):
@@ -123,55 +114,59 @@ class Chain:
 
     async def after_tool(self, run: RunView, call: ToolCall, result: ToolReturn) -> ToolReturn:
         for hook in self._hooks("after_tool"):
-            answer = await _asked(hook, run, call, result)
-            result = _expected(hook, answer, ToolReturn) or result
+            answer = await _call(hook, run, call, result)
+            result = _check_type(hook, answer, ToolReturn) or result
         return result
 
     async def turn_end(self, run: RunView, turn: Turn) -> str | None:
-        """What to go on with; the first answer counts, and an empty one is none."""
+        """Return the first text to continue with that is not empty, or None."""
         for hook in self._hooks("on_turn_end"):
-            said: str | None = _expected(hook, await _asked(hook, run, turn), str)
-            if said:
-                return said
+            nudge: str | None = _check_type(hook, await _call(hook, run, turn), str)
+            if nudge:
+                return nudge
         return None
 
     async def run_end(self, run: RunView, event: RunFinished | RunFailed) -> None:
-        """Everybody is told; the first failure is raised when all are."""
-        failure: HeadraceError | None = None
-        for hook in self._hooks("on_run_end"):
-            try:
-                await _asked(hook, run, event)
-            except (MiddlewareFailed, Terminate) as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        """Call all hooks, then raise the first error."""
+        await _call_all((hook, run, event) for hook in self._hooks("on_run_end"))
 
 
-# What ends the process, and is nobody's failure.
-_THE_PROCESS = (KeyboardInterrupt, SystemExit)
+# Exceptions that end the process; they are not errors of a hook.
+_PROCESS_EXITS = (KeyboardInterrupt, SystemExit)
 
 
-async def _asked(
-    hook: Callable[..., Any], *arguments: Any, then: Callable[[Any], Any] | None = None
+async def _call(
+    hook: Callable[..., Any], *arguments: Any, convert: Callable[[Any], Any] | None = None
 ) -> Any:
-    """The answer of a hook. Whatever it raises is its own failure, but for `Terminate` and for
-    the cancellation of the task that asks."""
+    """Call a hook and convert its answer. Any exception becomes a `MiddlewareFailed`, except
+    `Terminate` and the cancellation of the current task."""
     try:
         answer = hook(*arguments)
         answer = await answer if isawaitable(answer) else answer
-        return answer if then is None else then(answer)
-    except (Terminate, *_THE_PROCESS):
+        return answer if convert is None else convert(answer)
+    except (Terminate, *_PROCESS_EXITS):
         raise
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        raise _failed(hook, error) from None
+        raise _hook_error(hook, error) from None
     except BaseException as error:
-        raise _failed(hook, error) from error
+        raise _hook_error(hook, error) from error
 
 
-def _failed(hook: Callable[..., Any], error: BaseException) -> MiddlewareFailed:
+async def _call_all(calls: Iterable[tuple[Callable[..., Any], Any, Any]]) -> None:
+    first_error: HeadraceError | None = None
+    for hook, *arguments in calls:
+        try:
+            await _call(hook, *arguments)
+        except (Terminate, MiddlewareFailed) as error:
+            first_error = first_error or error
+    if first_error is not None:
+        raise first_error
+
+
+def _hook_error(hook: Callable[..., Any], error: BaseException) -> MiddlewareFailed:
     why = scrub(f"{type(error).__name__}: {error}")
     failed = MiddlewareFailed(f"{_name_of(hook)} raised {why}")
     failed.__cause__ = error
@@ -183,22 +178,18 @@ def _name_of(hook: Callable[..., Any]) -> str:
     return f"{owner}.{getattr(hook, '__name__', 'a hook')}"
 
 
-def _expected(hook: Callable[..., Any], answer: Any, kind: Any) -> Any:
-    """The answer, or None. Anything else is a mistake that must not be taken for a yes."""
+def _check_type(hook: Callable[..., Any], answer: Any, kind: Any) -> Any:
+    """Return the answer if it is None or of this type. A wrong answer must not count as a yes."""
     if answer is None or isinstance(answer, kind):
         return answer
     got = type(answer).__name__
     raise MiddlewareFailed(f"{_name_of(hook)} returned {got}, where {kind} or None was expected")
 
 
-def _refuse_answer(hook: Callable[..., Any]) -> None:
-    raise TypeError("it returned something: an observer returns None, or is an async def")
-
-
-def _listed(made: Event | Iterable[Event] | None) -> list[Event]:
-    if made is None:
+def _to_events(answer: Event | Iterable[Event] | None) -> list[Event]:
+    if answer is None:
         return []
-    events: list[Any] = [made] if isinstance(made, msgspec.Struct) else list(made)
+    events: list[Any] = [answer] if isinstance(answer, msgspec.Struct) else list(answer)
     for event in events:
         if not isinstance(event, msgspec.Struct):
             raise TypeError(f"expected events, got {type(event).__name__}")

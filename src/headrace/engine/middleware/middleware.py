@@ -1,4 +1,4 @@
-"""The seam of middleware: hooks around a run, and what they may answer."""
+"""`Middleware`: the hooks around a run, and what they may return."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Answer: TypeAlias = Awaitable[T] | T
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """A call that is about to run."""
+    """A call that is about to run, or has run."""
 
     call_id: str
     name: str
@@ -26,14 +26,13 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class Allow(msgspec.Struct, frozen=True):
-    """The call may run, with these arguments."""
+    """Let the call run with these arguments."""
 
     args: Any
 
 
 class Deny(msgspec.Struct, frozen=True):
-    """The call does not run; the model gets this instead: a reason, which is an error to it,
-    or a result of your own."""
+    """Do not run the call. The model gets the reason as an error, or your own result."""
 
     reason: str | ToolReturn
 
@@ -42,70 +41,71 @@ Decision: TypeAlias = Allow | Deny | None
 
 
 class RunView:
-    """What a hook may know of its run, and do to it."""
+    """The run as a hook sees it."""
 
     def __init__(self, run_id: str, model: str) -> None:
         self.run_id = run_id
         self.model = model
         self.step = 0
         self.message: Message = Message(role="assistant")
-        """The answer as far as the last finished turn."""
+        """The answer up to the last finished turn."""
         self.state: dict[str, Any] = {}
-        """For middleware: what it wants to remember of this run."""
+        """Storage for middleware, for the length of this run."""
 
 
 class Middleware:
-    """Override what you need; every hook may be plain or async, and may raise `Terminate`.
+    """Base class: override the hooks you need. Each may be a plain or an async method.
 
-    Hooks are called in the order in which the middleware is given. Any other exception ends
-    the run as failed, and says whose it was.
+    Hooks are called in the order in which the middleware is given. A hook may raise `Terminate`
+    to end the run; any other exception ends the run as failed, with the name of the hook.
     """
 
     def on_run_start(self, run: RunView) -> Answer[None]:
-        """`RunStarted` has been written."""
+        """Called after `RunStarted` has been written."""
 
     def on_request(self, run: RunView, request: Request) -> Answer[Request | None]:
-        """A turn is about to be asked for. Return another request to ask for that."""
+        """Called before each turn. Return another request to send that instead."""
 
     def on_event(self, run: RunView, record: Record) -> Answer[None]:
-        """Every record of the run, in order, as it is logged and shown."""
+        """Called for every record, in order, after it has been logged and shown."""
 
     def rewrite_event(self, run: RunView, event: Event) -> Answer[Event | Iterable[Event] | None]:
-        """Return the event, another, several, or None for nothing. What comes out of it is
-        what is logged, shown, kept and run; it is made legal where it is not."""
+        """Called for every event. Return it, another one, several, or None to drop it. The
+        result is what is logged, shown, kept and run; it is made legal if it is not."""
         return event
 
     def before_tool(self, run: RunView, call: ToolCall) -> Answer[Decision]:
-        """A call is about to run: `Allow` with other arguments, `Deny`, or None."""
+        """Called before a call runs. Return `Allow` with other arguments, `Deny`, or None."""
 
     def after_tool(
         self, run: RunView, call: ToolCall, result: ToolReturn
     ) -> Answer[ToolReturn | None]:
-        """A call has run. Return another result to give that to the model."""
+        """Called after a call has run. Return another result to replace it."""
 
     def on_turn_end(self, run: RunView, turn: Turn) -> Answer[str | None]:
-        """The model has ended its turn without calls. Return a text to go on: the model
-        gets it as a message of the user, and it is kept with the turn."""
+        """Called after a turn without calls. Return a text to continue the run: the model gets
+        it as a user message, and it is stored with the turn."""
 
     def on_run_end(self, run: RunView, event: RunFinished | RunFailed) -> Answer[None]:
-        """The run ends so; on every path there is. The record follows."""
+        """Called at the end of every run, before the terminal record is written."""
 
 
 _HOOKS = frozenset(name for name in vars(Middleware) if not name.startswith("_"))
 _PREFIXES = ("on_", "before_", "after_", "rewrite_")
 
 
-def checked(middleware: Iterable[Any]) -> tuple[Middleware, ...]:
-    """The middleware of an agent. Raises `UsageError` for what is none, and for a hook whose
-    name is none: it would never be called."""
-    made = tuple(middleware)
-    for one in made:
-        if not isinstance(one, Middleware):
-            hint = "give an instance, not the class" if isinstance(one, type) else "derive from it"
-            raise UsageError(f"{one!r} is no Middleware: {hint}")
-        names = [name for name in dir(one) if name.startswith(_PREFIXES)]
+def check_middleware(middleware: Iterable[Any]) -> tuple[Middleware, ...]:
+    """Return the middleware of an agent as a tuple. Raises `UsageError` for an object that is
+    not middleware, and for a method that looks like a hook but would never be called."""
+    entries = tuple(middleware)
+    for entry in entries:
+        if not isinstance(entry, Middleware):
+            is_class = isinstance(entry, type)
+            hint = "give an instance, not the class" if is_class else "derive its class from it"
+            raise UsageError(f"{entry!r} is not a Middleware: {hint}")
+        names = [name for name in dir(entry) if name.startswith(_PREFIXES)]
         wrong = sorted(set(names) - _HOOKS)
         if wrong:
             hooks = ", ".join(sorted(_HOOKS))
-            raise UsageError(f"{type(one).__name__} has no hook {wrong[0]}: there are {hooks}")
-    return made
+            raise UsageError(f"{type(entry).__name__} has no hook {wrong[0]}: there are {hooks}")
+    return entries

@@ -186,7 +186,7 @@ class LiveRuns:
 
     async def _close(self, live: LiveRun) -> None:
         """Commit the answer together with the last record, which tells whether that worked."""
-        last = live.run.records[-1]
+        last = live.run.records_so_far[-1]
         closing = Record(last.seq + 1, last.at_ms, _closing_event(live.row, last))
         try:
             await self._store.commit(live.row, live.run.message, [closing])

@@ -1,4 +1,4 @@
-"""Tools that come along: safe ones for any agent, and `fetch`, which must be asked for."""
+"""Built-in tools: calculator, clock and note pad, and `fetch`, which is not in the default."""
 
 from headrace.tools.builtin.calculator import calculator
 from headrace.tools.builtin.clock import clock_tool
@@ -10,6 +10,6 @@ __all__ = ["Note", "NotePad", "calculator", "clock_tool", "default_tools", "fetc
 
 
 def default_tools() -> tuple[Tool, ...]:
-    """A calculator, a clock and a note pad: they reach nothing outside, and take neither
-    time nor memory worth speaking of."""
+    """Return the calculator, the clock and the note pad. They access nothing outside the process,
+    and their time and memory are bounded."""
     return Tool(calculator), clock_tool(), NotePad().tool

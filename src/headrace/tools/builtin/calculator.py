@@ -1,7 +1,7 @@
-"""A calculator that evaluates nothing but arithmetic, and nothing that takes long.
+"""A calculator tool that evaluates arithmetic in bounded time.
 
-No `eval`, and no parser of Python's either: its nesting and its warnings are not ours to
-bound. Whatever the expression, the time is that of a few thousand operations.
+It uses neither `eval` nor Python's own parser, whose nesting and warnings cannot be limited. No
+expression takes longer than a few thousand operations.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from headrace.tools.result import ToolReturn, failure
+from headrace.tools.result import ToolReturn, tool_error
 
 Number: TypeAlias = int | float
 
 MAX_EXPRESSION_CHARS = 1_000
 MAX_DEPTH = 50
-"""Of parentheses, signs and powers within each other."""
+"""How deeply parentheses, signs and powers may be nested."""
 MAX_BITS = 4_096
-"""Of an integer, also on the way: some 1,200 digits."""
+"""Most bits of an integer, intermediate ones included: about 1,200 digits."""
 MAX_FACTORIAL = 500
 _SHOWN_DIGITS = 15
 
@@ -32,8 +32,8 @@ _SAME = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-"})
 _CONSTANTS: dict[str, Number] = {"pi": math.pi, "π": math.pi, "e": math.e, "tau": math.tau}
 
 
-class _Wrong(ValueError):
-    """The message is for the model."""
+class _InvalidExpression(ValueError):
+    """The expression cannot be evaluated; the message is for the model."""
 
 
 def calculator(expression: str) -> str | ToolReturn:
@@ -47,19 +47,19 @@ def calculator(expression: str) -> str | ToolReturn:
         expression: For example "2 * (3 + 4) ** 2" or "sqrt(2) / 2".
     """
     try:
-        return shown(_Parser(_tokens(expression)).value())
-    except _Wrong as error:
-        return failure(f"Cannot work that out: {error}.")
+        return format_number(_Parser(_tokens(expression)).value())
+    except _InvalidExpression as error:
+        return tool_error(f"Cannot work that out: {error}.")
     except ZeroDivisionError:
-        return failure("Cannot work that out: division by zero.")
+        return tool_error("Cannot work that out: division by zero.")
     except OverflowError:
-        return failure("Cannot work that out: a number on the way is too large.")
+        return tool_error("Cannot work that out: a number on the way is too large.")
     except ValueError:
-        return failure("Cannot work that out: a function is not defined for that number.")
+        return tool_error("Cannot work that out: a function is not defined for that number.")
 
 
-def shown(number: Number) -> str:
-    """A number without the noise of binary fractions: 0.1 + 0.2 is 0.3."""
+def format_number(number: Number) -> str:
+    """Format a number without the noise of binary fractions: 0.1 + 0.2 is 0.3."""
     if isinstance(number, int):
         return str(number)
     rounded = float(f"{number:.{_SHOWN_DIGITS}g}")
@@ -70,21 +70,21 @@ def shown(number: Number) -> str:
 
 def _tokens(expression: str) -> list[tuple[str, str]]:
     if len(expression) > MAX_EXPRESSION_CHARS:
-        raise _Wrong(f"the expression is longer than {MAX_EXPRESSION_CHARS} characters")
+        raise _InvalidExpression(f"the expression is longer than {MAX_EXPRESSION_CHARS} characters")
     text = expression.translate(_SAME).strip()
-    found: list[tuple[str, str]] = []
+    tokens: list[tuple[str, str]] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise _Wrong(f"{text[at:].lstrip()[:1]!r} has no meaning here")
-        found.append((str(match.lastgroup), match[0].strip()))
+            raise _InvalidExpression(f"{text[at:].lstrip()[:1]!r} has no meaning here")
+        tokens.append((str(match.lastgroup), match[0].strip()))
         at = match.end()
-    return found
+    return tokens
 
 
 class _Parser:
-    """Recursive descent: a sum of products of signed powers."""
+    """A recursive descent parser: sums of products of signed powers."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self._tokens = tokens
@@ -94,23 +94,25 @@ class _Parser:
     def value(self) -> Number:
         result = self._sum()
         if self._at < len(self._tokens):
-            raise _Wrong(f"{self._next()!r} stands where an operator or the end should be")
+            raise _InvalidExpression(
+                f"{self._next()!r} stands where an operator or the end should be"
+            )
         return result
 
     def _sum(self) -> Number:
         result = self._product()
         while (mark := self._take("+", "-")) is not None:
-            result = _checked(_DO[mark](result, self._product()))
+            result = _check(_DO[mark](result, self._product()))
         return result
 
     def _product(self) -> Number:
         result = self._signed()
         while (mark := self._take("*", "//", "/", "%")) is not None:
-            result = _checked(_DO[mark](result, self._signed()))
+            result = _check(_DO[mark](result, self._signed()))
         return result
 
     def _signed(self) -> Number:
-        """A sign binds less than a power: -2 ** 2 is -4."""
+        """A sign binds weaker than a power: -2 ** 2 is -4."""
         self._deeper()
         mark = self._take("-", "+")
         if mark is None:
@@ -124,39 +126,39 @@ class _Parser:
         base = self._atom()
         if self._take("**", "^") is None:
             return base
-        return _checked(_power(base, self._signed()))
+        return _check(_power(base, self._signed()))
 
     def _atom(self) -> Number:
         kind, text = self._token()
         if kind == "number":
             return _number(text)
         if kind == "name":
-            return self._named(text)
+            return self._constant_or_call(text)
         if text != "(":
-            raise _Wrong(f"a number is missing before {text!r}")
-        return self._closed(self._sum())
+            raise _InvalidExpression(f"a number is missing before {text!r}")
+        return self._close_parenthesis(self._sum())
 
-    def _named(self, name: str) -> Number:
+    def _constant_or_call(self, name: str) -> Number:
         if self._take("(") is not None:
             arguments = [self._sum()]
             while self._take(",") is not None:
                 arguments.append(self._sum())
-            self._closed(0)
-            return _checked(_call(name, arguments))
+            self._close_parenthesis(0)
+            return _check(_call(name, arguments))
         if name.lower() in _CONSTANTS:
             return _CONSTANTS[name.lower()]
         known = ", ".join((*_CONSTANTS, *_FUNCTIONS))
-        raise _Wrong(f"{name[:40]!r} is not known; there are {known}")
+        raise _InvalidExpression(f"{name[:40]!r} is not known; there are {known}")
 
-    def _closed(self, value: Number) -> Number:
+    def _close_parenthesis(self, value: Number) -> Number:
         if self._take(")") is None:
-            raise _Wrong("a parenthesis is not closed")
+            raise _InvalidExpression("a parenthesis is not closed")
         return value
 
     def _deeper(self) -> None:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise _Wrong(f"it is nested deeper than {MAX_DEPTH}")
+            raise _InvalidExpression(f"it is nested deeper than {MAX_DEPTH}")
 
     def _take(self, *marks: str) -> str | None:
         if self._at < len(self._tokens) and self._tokens[self._at][1] in marks:
@@ -169,7 +171,7 @@ class _Parser:
 
     def _token(self) -> tuple[str, str]:
         if self._at == len(self._tokens):
-            raise _Wrong("a number is missing at the end")
+            raise _InvalidExpression("a number is missing at the end")
         self._at += 1
         return self._tokens[self._at - 1]
 
@@ -179,44 +181,44 @@ class _Parser:
 
 def _number(text: str) -> Number:
     text = text.replace("_", "")
-    return _checked(int(text) if text.isdecimal() else float(text))
+    return _check(int(text) if text.isdecimal() else float(text))
 
 
-def _checked(number: Any) -> Number:
+def _check(number: Any) -> Number:
     if isinstance(number, complex):
-        raise _Wrong("the result is not a real number")
+        raise _InvalidExpression("the result is not a real number")
     if isinstance(number, int) and number.bit_length() > MAX_BITS:
-        raise _Wrong("a number on the way is too large")
+        raise _InvalidExpression("a number on the way is too large")
     if isinstance(number, float) and not math.isfinite(number):
-        raise _Wrong("a number on the way is too large, or none")
+        raise _InvalidExpression("a number on the way is too large, or none")
     return number  # type: ignore[no-any-return]
 
 
-def _divided(left: Number, right: Number) -> Number:
-    """Whole where it can be, so that large integers stay exact."""
+def _divide(left: Number, right: Number) -> Number:
+    """Divide, with an integer as the result if possible, so that large integers stay exact."""
     if isinstance(left, int) and isinstance(right, int) and right and left % right == 0:
         return left // right
     return left / right
 
 
 def _power(base: Number, exponent: Number) -> Number:
-    """Looked at beforehand: 9 ** 9 ** 9 has 370 million digits."""
+    """Check the size of the result first: 9 ** 9 ** 9 has 370 million digits."""
     if isinstance(base, int) and isinstance(exponent, int) and exponent >= 0:
         if abs(base) > 1 and (base.bit_length() - 1) * exponent > MAX_BITS:
-            raise _Wrong("a number on the way is too large")
+            raise _InvalidExpression("a number on the way is too large")
         return int(base**exponent)
     return base**exponent
 
 
-def _rounded(number: Number, digits: Number = 0) -> Number:
+def _round(number: Number, digits: Number = 0) -> Number:
     if not isinstance(digits, int) or abs(digits) > 100:
-        raise _Wrong("round takes a whole number of digits, at most 100")
+        raise _InvalidExpression("round takes a whole number of digits, at most 100")
     return round(number, digits) if digits else round(number)
 
 
 def _factorial(number: Number) -> int:
     if number != int(number) or not 0 <= number <= MAX_FACTORIAL:
-        raise _Wrong(f"factorial takes whole numbers from 0 to {MAX_FACTORIAL}")
+        raise _InvalidExpression(f"factorial takes whole numbers from 0 to {MAX_FACTORIAL}")
     return math.factorial(int(number))
 
 
@@ -224,7 +226,7 @@ _DO: dict[str, Callable[[Number, Number], Number]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": _divided,
+    "/": _divide,
     "//": lambda left, right: left // right,
     "%": operator.mod,
 }
@@ -232,7 +234,7 @@ _DO: dict[str, Callable[[Number, Number], Number]] = {
 _FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
     "sqrt": (math.sqrt, 1, 1),
     "abs": (abs, 1, 1),
-    "round": (_rounded, 1, 2),
+    "round": (_round, 1, 2),
     "min": (lambda *numbers: min(numbers), 1, 100),
     "max": (lambda *numbers: max(numbers), 1, 100),
     "sin": (math.sin, 1, 1),
@@ -254,9 +256,11 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
 
 def _call(name: str, arguments: list[Number]) -> Any:
     if name.lower() not in _FUNCTIONS:
-        raise _Wrong(f"{name[:40]!r} is not a function; there are {', '.join(_FUNCTIONS)}")
+        raise _InvalidExpression(
+            f"{name[:40]!r} is not a function; there are {', '.join(_FUNCTIONS)}"
+        )
     function, least, most = _FUNCTIONS[name.lower()]
     if not least <= len(arguments) <= most:
         wanted = str(least) if least == most else f"{least} to {most}"
-        raise _Wrong(f"{name} takes {wanted} numbers; got {len(arguments)}")
+        raise _InvalidExpression(f"{name} takes {wanted} numbers; got {len(arguments)}")
     return function(*arguments)

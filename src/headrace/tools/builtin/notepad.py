@@ -1,4 +1,4 @@
-"""A note pad: the model puts down what is worth keeping apart from its answer."""
+"""A note pad: tools with which the model writes documents beside its answer."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from headrace.content import JSONContent
-from headrace.tools.result import ToolReturn, failure
+from headrace.tools.result import ToolReturn, tool_error
 from headrace.tools.tool import Tool
 
 NoteType: TypeAlias = Literal["markdown", "text", "code", "html", "svg", "json", "csv", "mermaid"]
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is on a page of the pad."""
+    """One document on the note pad."""
 
     title: str
-    """A few words, by which it is found."""
+    """A few words that identify it."""
     content: str
-    """All of it."""
+    """The whole document."""
     type: NoteType = "markdown"
-    """What the content is."""
+    """The format of the content."""
     language: str | None = None
     """For code, the programming language."""
 
 
 class NotePad:
-    """Notes in memory, by title. A note of the same title is written over; where there are
-    `max_notes`, the oldest goes.
+    """Notes in memory, by title. Writing under a known title replaces the note; beyond
+    `max_notes`, the oldest note is removed.
 
-    `tool` writes, which is all that an agent needs to show artifacts. `tools` can read and
-    list as well: whoever talks to the agent reads what anybody had it write, so give each
-    conversation a pad of its own.
+    `tool` only writes, which is enough to show artifacts. `tools` can also read and list: a
+    user could then read what another one had the agent write, so give each conversation a note
+    pad of its own.
     """
 
     def __init__(
@@ -47,18 +47,18 @@ class NotePad:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """All of them, the oldest first."""
+        """All notes, the oldest first."""
         with self._lock:
             return tuple(self._notes.values())
 
     @property
     def tool(self) -> Tool:
-        """`notepad`: write a note."""
+        """The tool `notepad`, which writes a note."""
         return Tool(self.write, name="notepad", kind="artifact")
 
     @property
     def tools(self) -> tuple[Tool, Tool, Tool]:
-        """`notepad`, `read_note` and `list_notes`."""
+        """The tools `notepad`, `read_note` and `list_notes`."""
         return self.tool, Tool(self.read, name="read_note"), Tool(self.list, name="list_notes")
 
     def write(
@@ -77,9 +77,9 @@ class NotePad:
             type: What the content is.
             language: For code, the programming language.
         """
-        complaint = self._complaint(title, content)
-        if complaint is not None:
-            return failure(complaint)
+        error = self._check(title, content)
+        if error is not None:
+            return tool_error(error)
         note = Note(title.strip(), content, type, language)
         with self._lock:
             self._notes.pop(note.title, None)
@@ -97,7 +97,7 @@ class NotePad:
         with self._lock:
             note = self._notes.get(title.strip())
         if note is None:
-            return failure(f"No note {title[: self._max_title_chars]!r}; list_notes tells them.")
+            return tool_error(f"No note {title[: self._max_title_chars]!r}; list_notes lists them.")
         return _artifact(note)
 
     def list(self) -> list[dict[str, Any]]:
@@ -107,7 +107,7 @@ class NotePad:
             for note in self.notes
         ]
 
-    def _complaint(self, title: str, content: str) -> str | None:
+    def _check(self, title: str, content: str) -> str | None:
         if not title.strip() or len(title) > self._max_title_chars:
             return f"The title must have 1 to {self._max_title_chars} characters."
         if len(content) > self._max_chars:
@@ -119,8 +119,8 @@ class NotePad:
 
 
 def _artifact(note: Note) -> dict[str, Any]:
-    """As those who show it want it: programs under `code`, anything else under `content`."""
-    made: dict[str, Any] = {"title": note.title, "type": note.type}
+    """Convert a note for a UI: programs are under `code`, anything else under `content`."""
+    artifact: dict[str, Any] = {"title": note.title, "type": note.type}
     if note.language is not None:
-        made["language"] = note.language
-    return made | {"code" if note.type == "code" else "content": note.content}
+        artifact["language"] = note.language
+    return artifact | {"code" if note.type == "code" else "content": note.content}

@@ -1,7 +1,7 @@
-"""A web page as text to read.
+"""Convert a web page to plain text.
 
-A scanner of our own, in time linear in the page whatever is in it: Python's `html.parser`
-takes quadratic time for pages that are made for it (CVE-2025-6069).
+The scanner takes time linear in the size of any page; Python's `html.parser` takes quadratic
+time for malicious pages (CVE-2025-6069).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_TITLE_CHARS = 300
 
 
 class Page:
-    """Reads a page: `title`, and its `text`."""
+    """The `title` and `text` of an HTML page."""
 
     def __init__(self, source: str) -> None:
         self.title = ""
@@ -41,58 +41,58 @@ class Page:
             opening = self._source.find("<", at)
             if opening < 0:
                 opening = len(self._source)
-            self._say(self._source[at:opening])
-            at = self._tag(opening) if opening < len(self._source) else opening
+            self._add_text(self._source[at:opening])
+            at = self._read_tag(opening) if opening < len(self._source) else opening
 
-    def _say(self, text: str) -> None:
-        self._pieces.append(_unescaped(text).replace("\r", " ").replace("\n", " "))
+    def _add_text(self, text: str) -> None:
+        self._pieces.append(_unescape(text).replace("\r", " ").replace("\n", " "))
 
-    def _tag(self, opening: int) -> int:
-        """Take one tag; where the text goes on."""
+    def _read_tag(self, opening: int) -> int:
+        """Read one tag. Returns where the text continues."""
         if self._source.startswith("<!--", opening):
-            return self._behind("-->", opening + 4)
+            return self._find_end("-->", opening + 4)
         match = _TAG_NAME.match(self._source, opening + 1)
         if match is None and not self._source.startswith(("!", "?", "/"), opening + 1):
-            self._say("<")
+            self._add_text("<")
             return opening + 1
-        after = self._behind(">", opening + 1)
+        after = self._find_end(">", opening + 1)
         if match is not None:
-            return self._named(match[1].lower(), self._source[opening + 1] == "/", after)
+            return self._handle_tag(match[1].lower(), self._source[opening + 1] == "/", after)
         return after
 
-    def _behind(self, mark: str, at: int) -> int:
+    def _find_end(self, mark: str, at: int) -> int:
         found = self._source.find(mark, at)
         return len(self._source) if found < 0 else found + len(mark)
 
-    def _named(self, name: str, is_end: bool, after: int) -> int:
+    def _handle_tag(self, name: str, is_end: bool, after: int) -> int:
         if name == "head" or (is_end and name in _SKIPPED):
-            return after  # the title is in the head; what else is there is skipped by itself
+            return after  # the title is in the head; its other elements are skipped one by one
         if name == "title" and not is_end:
             return self._read_title(after)
         if name in _SKIPPED and self._source[after - 2 : after] != "/>":
-            return self._skipped(name, after)[1]
+            return self._skip(name, after)[1]
         if name in _BLOCKS:
             self._pieces.append("\n" if is_end or name == "br" else f"\n{_MARKS.get(name, '')}")
         elif name in _CELLS and is_end:
             self._pieces.append(" | ")
         return after
 
-    def _skipped(self, name: str, at: int) -> tuple[int, int]:
-        """Where the content of an element ends, and where the text goes on."""
+    def _skip(self, name: str, at: int) -> tuple[int, int]:
+        """Return where the content of an element ends and where the text continues."""
         end = _ENDS[name].search(self._source, at)
         if end is None:
             return len(self._source), len(self._source)
-        return end.start(), self._behind(">", end.start())
+        return end.start(), self._find_end(">", end.start())
 
     def _read_title(self, at: int) -> int:
-        end, after = self._skipped("title", at)
+        end, after = self._skip("title", at)
         if not self.title:
-            words = _unescaped(self._source[at : min(end, at + 4 * _MAX_TITLE_CHARS)]).split()
+            words = _unescape(self._source[at : min(end, at + 4 * _MAX_TITLE_CHARS)]).split()
             self.title = " ".join(words)[:_MAX_TITLE_CHARS]
         return after
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     try:
         return html.unescape(text)
     except ValueError:  # a reference to a character with thousands of digits

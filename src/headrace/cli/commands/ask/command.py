@@ -72,18 +72,16 @@ def _question(options: Namespace) -> list[str | Content]:
 
 def _answer(turn: TurnStream, printer: AnswerPrinter, *, is_json: bool) -> int:
     with turn:
-        for event in turn:
-            if not is_json:
-                printer.feed(event)
-                continue
-            for record in turn.new_records():
+        if is_json:
+            for record in turn.records():
                 sys.stdout.write(encode_record(record).decode() + "\n")
-            sys.stdout.flush()
-    if is_json:
-        return 1 if turn.failure else 0
+                sys.stdout.flush()
+            return 1 if turn.error else 0
+        for event in turn:
+            printer.feed(event)
     printer.close(turn.usage)
-    if turn.failure is not None:
-        printer.complain(f"{turn.failure.category}: {turn.failure.message}")
+    if turn.error is not None:
+        printer.complain(f"{turn.error.category}: {turn.error.message}")
         return 1
     if turn.finish is not None and turn.finish.word not in ("end_turn", "tool_use"):
         printer.complain(f"the answer ended with {turn.finish}")

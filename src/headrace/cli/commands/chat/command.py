@@ -99,7 +99,7 @@ class Choice:
         is_default = model is not None and model == os.environ.get("HEADRACE_MODEL")
         agent = load_agent(self._where, None if is_module and is_default else model)
         # What can never be asked, such as a model without a key, is said before anything is.
-        agent.run("")
+        agent.check()
         return agent
 
 

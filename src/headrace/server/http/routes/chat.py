@@ -107,7 +107,7 @@ class Chat:
 def _check_agent(agent: Agent) -> None:
     """Refuse a model that can never be asked, before anything is stored."""
     try:
-        agent.run("")
+        agent.check()
     except UsageError as error:
         raise HTTPError(422, "cannot_ask", str(error)) from None
 

@@ -55,7 +55,7 @@ def test_events_without_waiting() -> None:
     assert (turn.message.reasoning, turn.message.text) == ("hm", "yes")
     assert turn.usage.output_tokens == 4
     assert str(turn.finish) == "end_turn"
-    assert [record.seq for record in turn.records] == list(range(1, len(events) + 1))
+    assert [record.seq for record in turn.records_so_far] == list(range(1, len(events) + 1))
     assert not transport.is_closed, "a transport that was passed in stays the caller's"
 
 
@@ -68,26 +68,78 @@ def test_events_with_waiting() -> None:
 
 
 def test_the_sync_form_works_inside_a_running_loop() -> None:
-    async def notebook() -> Message:
+    async def notebook() -> headrace.Result:
         return headrace.complete("vllm:m", "Why?", transport=Recorder())
 
     assert asyncio.run(notebook()).text == "yes"
 
 
-def test_a_whole_message() -> None:
-    message = headrace.complete("vllm:m", "Why?", transport=Recorder())
-    assert (message.text, message.error) == ("yes", None)
-    assert (
-        asyncio.run(headrace.complete_async("vllm:m", "Why?", transport=Recorder())).text == "yes"
-    )
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("is_agent", [False, True])
+def test_every_complete_gives_the_same_kind_of_result(*, is_agent: bool, is_async: bool) -> None:
+    transport = Recorder()
+    if is_agent:
+        agent = headrace.Agent("vllm:m", transport=transport)
+        answer = agent.complete_async("Why?") if is_async else agent.complete("Why?")
+    elif is_async:
+        answer = headrace.complete_async("vllm:m", "Why?", transport=transport)
+    else:
+        answer = headrace.complete("vllm:m", "Why?", transport=transport)
+    result = answer if isinstance(answer, headrace.Result) else asyncio.run(answer)
+    assert isinstance(result, headrace.Result)
+    assert (result.text, result.error, str(result.finish)) == ("yes", None, "end_turn")
+    assert (result.message.reasoning, result.usage.output_tokens) == ("hm", 4)
+
+
+def test_records_can_be_read_in_place_of_events() -> None:
+    with headrace.stream("vllm:m", "Why?", transport=Recorder()) as turn:
+        events = [next(iter(turn)), *(record.event for record in turn.records())]
+    assert events == [record.event for record in turn.records_so_far]
+
+    async def read() -> None:
+        async with headrace.stream("vllm:m", "Why?", transport=Recorder()) as turn:
+            records = [record async for record in turn.records()]
+        assert records == turn.records_so_far
+        assert turn.error is None
+
+    asyncio.run(read())
+
+
+def look_up(city: str) -> str:
+    """Tell the weather."""
+    return f"rain in {city}"
+
+
+@pytest.mark.parametrize("given", [look_up, headrace.tool(look_up), headrace.tool(look_up).spec])
+def test_functions_tools_and_specs_are_tools(given: Any) -> None:
+    transport = Recorder()
+    headrace.complete("vllm:m", "Why?", tools=[given], transport=transport)
+    headrace.Agent("vllm:m", tools=[given], transport=transport).complete("Why?")
+    for call in transport.calls:
+        (function,) = [entry["function"] for entry in msgspec.json.decode(call.body)["tools"]]
+        assert (function["name"], function["description"]) == ("look_up", "Tell the weather.")
+
+
+def test_a_decorated_function_can_still_be_called() -> None:
+    assert headrace.tool(look_up)("Oslo") == "rain in Oslo"
+    assert headrace.tool(timeout_s=3)(look_up)(city="Oslo") == "rain in Oslo"
+
+
+@pytest.mark.parametrize("given", [7, "look_up", None])
+def test_what_is_not_a_tool_is_refused(given: Any) -> None:
+    for ask in (headrace.stream, headrace.Agent):
+        arguments = ("vllm:m", "Why?") if ask is headrace.stream else ("vllm:m",)
+        with pytest.raises(UsageError, match="expected a function, a Tool or a ToolSpec as a tool"):
+            ask(*arguments, tools=[given], transport=Recorder())
 
 
 def test_a_turn_that_breaks_off_says_so_in_the_message() -> None:
     cut = sse(chunk({"content": "ha"}), done=False)
-    message = headrace.complete("vllm:m", "Why?", transport=Recorder(cut))
-    assert message.text == "ha"
-    assert message.error is not None
-    assert message.error.category == "incomplete"
+    result = headrace.complete("vllm:m", "Why?", transport=Recorder(cut))
+    assert (result.text, result.finish) == ("ha", None)
+    assert result.error is not None
+    assert result.error.category == "incomplete"
+    assert result.message.error == result.error
 
 
 def test_what_is_asked_reaches_the_provider() -> None:
@@ -137,15 +189,15 @@ def test_images_go_along() -> None:
 
 @pytest.mark.parametrize("question", [[], [7], None])
 def test_what_cannot_be_asked_is_refused(question: Any) -> None:
-    with pytest.raises(UsageError, match="asked with"):
+    with pytest.raises(UsageError, match="expected a text, content, or messages"):
         headrace.stream("vllm:m", question, transport=Recorder())
 
 
 def test_an_unknown_option_is_an_error_that_lists_what_there_is() -> None:
-    with pytest.raises(UsageError, match="no option temprature: there are max_tokens"):
-        headrace.stream("vllm:m", "Why?", temprature=1, transport=Recorder())
-    with pytest.raises(UsageError, match="a wrong option"):
-        headrace.stream("vllm:m", "Why?", max_tokens="many", transport=Recorder())
+    with pytest.raises(UsageError, match="no option 'temprature': did you mean 'temperature'"):
+        headrace.stream("vllm:m", "Why?", temprature=1, transport=Recorder())  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match="a wrong value"):
+        headrace.stream("vllm:m", "Why?", max_tokens="many", transport=Recorder())  # type: ignore[arg-type]
 
 
 def test_a_stream_must_be_entered_first() -> None:

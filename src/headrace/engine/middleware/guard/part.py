@@ -1,0 +1,128 @@
+"""`GuardedPart`: one part of a turn as the model produced it and as it is written."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from headrace import events as ev
+from headrace.engine.middleware.guard.call_end import END_LEFT_OUT
+from headrace.events import Event
+from headrace.events.grammar import DELTA_TYPE_OF, STARTED_BY, TURN_GRAMMAR
+
+
+class GuardedPart:
+    """The state of one part. Its text is not kept, except for the arguments of an open call:
+    they are needed if the end of the call is left out."""
+
+    __slots__ = (
+        "_model_hash", "_written_hash", "args", "delta", "has_model_ended", "is_changed",
+        "is_unchanged_so_far", "item", "kind", "model_kind", "number", "seals", "start", "state",
+    )  # fmt: skip
+
+    def __init__(self, model_kind: type | None, item: int = -1) -> None:
+        self.model_kind = model_kind
+        """The type of the model's start event, or None if a rewriter added the part."""
+        self.item = item
+        """The number of the item, as the model counts."""
+        self.has_model_ended = False
+        self.state = "before"
+        """The state in the table of `TURN_GRAMMAR`."""
+        self.kind: type | None = None
+        """The type of the start event that was written, or None before that."""
+        self.start: Any = None
+        self.number = -1
+        self.delta: type | None = None
+        self.args: list[str] = []
+        self.seals: list[ev.PartSealed] = []
+        self.is_unchanged_so_far = True
+        """Whether every delta was written as it came, so that no text has to be compared."""
+        self.is_changed = False
+        self._model_hash: Any = None
+        self._written_hash: Any = None
+
+    def write(self, event: Any) -> None:
+        """Note the start event that is written, or the event that brings the whole part. A whole
+        part may be large, so it is not kept."""
+        self.kind, self.number = type(event), event.part
+        self.delta = DELTA_TYPE_OF.get(self.kind)
+        self.state = "closed" if self.delta is None else "open"
+        self.start = None if self.delta is None else event
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == "open"
+
+    def accepts(self, kind: type) -> bool:
+        """Return whether the grammar allows an event of this type now."""
+        if self.kind is None:
+            return False
+        return kind in TURN_GRAMMAR[STARTED_BY[self.kind]].get(self.state, ())
+
+    def renumber(self, event: Any) -> Any:
+        """Return the event with the number that the part is written with."""
+        if event.part == self.number:
+            return event
+        return msgspec.structs.replace(event, part=self.number)
+
+    # -- the text of reasoning, which its seals sign
+
+    def observe_text(self, text: str) -> None:
+        """Note text of the model."""
+        if self.kind is None or self.is_open:
+            self._compare_from_now()
+            self._model_hash.update(text.encode("utf-8", "surrogatepass"))
+
+    def write_text(self, text: str) -> None:
+        """Note text that is written."""
+        if self.kind is ev.ToolCallStarted:
+            self.args.append(text)
+        elif self.kind is ev.ReasoningStarted:
+            self._compare_from_now()
+            self._written_hash.update(text.encode("utf-8", "surrogatepass"))
+
+    def _compare_from_now(self) -> None:
+        if self.is_unchanged_so_far:
+            self.is_unchanged_so_far = False
+            self._model_hash, self._written_hash = hashlib.blake2b(), hashlib.blake2b()
+
+    @property
+    def is_reasoning(self) -> bool:
+        return ev.ReasoningStarted in (self.model_kind, self.kind)
+
+    @property
+    def keeps_seals(self) -> bool:
+        """Whether seals are still valid: reasoning whose text was changed has lost them."""
+        return not self.is_reasoning or (self.model_kind is self.kind and not self.is_changed)
+
+    # -- its end
+
+    def close(self) -> list[Event]:
+        """End the part. Returns the seals that had to wait until the whole text was known."""
+        self.state = "closed"
+        is_early = self.model_kind is not None and not self.has_model_ended
+        if is_early or (
+            not self.is_unchanged_so_far
+            and self._model_hash.digest() != self._written_hash.digest()
+        ):
+            self.is_changed = True
+        self._model_hash = self._written_hash = None
+        seals, self.seals = self.seals, []
+        self.args = []
+        return [*seals] if self.keeps_seals else []
+
+    def close_without_end(self) -> list[Event]:
+        """Close a part whose end was left out. Returns the events that end it."""
+        raw = "".join(self.args)
+        seals = self.close()
+        if self.kind is ev.TextStarted:
+            return [*seals, ev.TextFinished(self.number)]
+        if self.kind is ev.ReasoningStarted:
+            return [*seals, ev.ReasoningFinished(self.number)]
+        call_id, name = self.start.call_id, self.start.name
+        malformed = ev.ToolCallMalformed(
+            part=self.number, call_id=call_id, name=name, raw=raw, error=END_LEFT_OUT
+        )
+        return [*seals, malformed]
