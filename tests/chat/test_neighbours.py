@@ -95,7 +95,8 @@ def test_a_server_with_tokens_wants_one(theatre: Theatre) -> None:
     with _served(theatre, "tests.chat.stage:agent", "--tokens"):
         refused = _piped(theatre.folder, "echo hi\n")
         assert refused.returncode == 1
-        assert b"the server asks for a token: put one into HEADRACE_TOKEN" in refused.stderr
+        assert b"this server requires an access token" in refused.stderr
+        assert b"Put an access token into HEADRACE_TOKEN" in refused.stderr
         command = [sys.executable, "-m", "headrace", "token", "create", "ann"]
         made = subprocess.check_output([*command, "--data", str(theatre.data)], text=True)
         (theatre.folder / "token").write_text(made)
@@ -103,7 +104,7 @@ def test_a_server_with_tokens_wants_one(theatre: Theatre) -> None:
         assert done.stdout == b"You said: echo hi\n"
         (theatre.folder / "token").write_text("hr_wrong")
         wrong = _piped(theatre.folder, "echo hi\n", "--token-file", "token")
-        assert b"the server does not know this token" in wrong.stderr
+        assert b"this access token is unknown to the server" in wrong.stderr
         assert b"hr_wrong" not in wrong.stderr
 
 
@@ -158,4 +159,4 @@ def test_an_address_that_nobody_answers_at_is_said(theatre: Theatre) -> None:
     finally:
         folder.close()
     assert done.returncode == 1
-    assert f"{address} cannot be reached" in done.stderr.decode()
+    assert f"cannot reach {address}" in done.stderr.decode()

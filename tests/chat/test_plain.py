@@ -87,7 +87,7 @@ def test_commands_work_in_a_pipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--agent", "nowhere"], "an agent is a file.toml or module:name"),
+        (["--agent", "nowhere"], "an agent is given as file.toml or module:name"),
         (["-m", "nowhere:none"], "nowhere"),
         (["-m", "openai:gpt-5"], "OPENAI_API_KEY"),
         (["--token-file", "none"], "none"),

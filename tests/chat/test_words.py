@@ -20,10 +20,10 @@ from headrace.cli.commands.chat.slash_command import (
 from headrace.cli.commands.chat.step import Step, Thought, Tool
 from headrace.cli.commands.chat.transcript import listed
 from headrace.cli.commands.chat.wording import count, duration, elapsed, shown_briefly, summary
-from headrace.client.client import Listed
 from headrace.encoders.chat.quirks import EFFORTS as KNOWN_EFFORTS
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.projections.ux import MessageEvent
+from headrace.server.storage.store import Conversation
 
 _PAGE = Path(__file__).parents[2] / "web" / "src" / "core" / "advice.ts"
 
@@ -122,7 +122,10 @@ def test_completion_knows_commands_and_their_words() -> None:
 
 
 def test_a_list_tells_how_to_see_what_is_older() -> None:
-    found = [Listed(id=f"c{at}", title=f"title {at}", updated_ms=0) for at in range(1, 43)]
+    found = [
+        Conversation(id=f"c{at}", title=f"title {at}", created_ms=0, updated_ms=0)
+        for at in range(1, 43)
+    ]
     first = listed(found[:21], 1, "c2")
     assert len(first) == 21
     assert first[0].endswith("title 1")

@@ -165,11 +165,15 @@ def test_t19_clients_that_never_read_take_little_hold_up_nobody_and_are_let_go(
 # --- the bounds themselves -------------------------------------------------------------
 
 
+def _unchanged(frame: Any) -> bytes:
+    return bytes(frame)
+
+
 class Words(FrameEncoder):
     """An encoder that shows the text of a record."""
 
     def __init__(self) -> None:
-        self._project, self._encode = self._words, lambda text: text
+        self._project, self._encode = self._words, _unchanged
 
     def _words(self, record: Record) -> list[bytes]:
         assert isinstance(record.event, TextDelta)

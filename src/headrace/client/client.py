@@ -1,291 +1,285 @@
-"""The desk: what a chat asks of the server's API, wherever that is."""
+"""The asynchronous client of the HTTP API."""
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
-from urllib.parse import quote
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack
+from urllib.parse import quote, urlencode
 
 import msgspec
 
-from headrace.client.connection import Line, Reply
-from headrace.client.target import Exchange
-from headrace.errors import HeadraceError, RequestFailed
-from headrace.projections.ux import MessageEvent, UXFrame, decode_frame
-from headrace.projections.ux.frame import MessageCancelled, MessageError, MessageFinal
-from headrace.server.storage.data_folder import FolderHeld
-from headrace.transport.stream_error import StreamBroken
-from headrace.wire.framing.sse import SSEFraming
+from headrace.client.answer import AsyncAnswer
+from headrace.client.connection import NO_HEADERS, ClientError, Connection, Response
+from headrace.client.target import FolderTarget, ServerTarget, Target
+from headrace.encoders import Effort
+from headrace.server.api import (
+    MAX_PAGE,
+    CancelResult,
+    ChatRequest,
+    ConversationDetail,
+    ConversationPage,
+    ConversationUpdate,
+    ErrorResponse,
+    ModelInfo,
+    ModelList,
+)
+from headrace.server.storage.store.store import Conversation
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from headrace.engine import Agent
 
 T = TypeVar("T")
-# What the server gives at once, at most.
-_MAX_PAGE = 100
-_WAITS_S = (0.25, 0.5, 1.0, 2.0, 4.0)
-END_FRAMES = (MessageFinal, MessageError, MessageCancelled)
 
 
-class Refused(HeadraceError):
-    """The server says no; the message says why."""
+class AskOptions(TypedDict, total=False):
+    """Options of `ask()`."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-
-
-class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is asked: a message, or an old question to be answered again."""
-
-    message: str | None = None
-    conversation_id: str | None = None
-    parent_id: str | None = None
-    model: str | None = None
-    effort: str | None = None
-    is_branch: bool = False
-
-
-class ServedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """Who answers."""
-
-    name: str
-    model: str
-    tools: tuple[str, ...] = ()
-    is_rehearsal: bool = False
-
-
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation without its messages."""
-
-    id: str
-    title: str
-    updated_ms: int
-    leaf_id: str | None = None
-
-
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a conversation: a question has a text, an answer an event."""
-
-    id: str
+    conversation_id: str | None
+    """The conversation to continue; by default, a new one is started."""
     parent_id: str | None
-    role: str
-    text: str = ""
-    event: MessageEvent | None = None
+    """The message to follow, or, without a message, the user message to answer again."""
+    beside_id: str | None
+    """The user message that the new one is an edited version of."""
+    model: str | None
+    """Name of one of `models()`; the first one by default."""
+    effort: Effort | None
+    """How hard the model should think."""
+    is_branch: bool
+    """Whether another answer to the same message may be written at the same time."""
 
 
-class Live(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer that is being written."""
+class AsyncClient:
+    """A client of a Headrace server. Use it with `async with`, or `aclose()` it.
 
-    event_id: str
-    parent_id: str
+    `url` is the address of the server, such as `http://127.0.0.1:8700`. Every method raises
+    `ClientError` if the server refuses the request or cannot be reached.
+    """
 
+    def __init__(self, url: str, *, access_token: str | None = None) -> None:
+        from headrace.client.http import HTTPConnection
 
-class Whole(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation with all its branches."""
+        self._target: Target = ServerTarget(HTTPConnection(url))
+        self._headers = _authorization(access_token)
 
-    conversation: Listed
-    messages: tuple[Shown, ...] = ()
-    live: tuple[Live, ...] = ()
+    @classmethod
+    def in_process(cls, app: Starlette, *, access_token: str | None = None) -> Self:
+        """Return a client of an application of `create_app()` in this process.
 
-    @property
-    def branch(self) -> list[Shown]:
-        """The messages from the first down to the newest of the branch that is shown."""
-        by_id = {one.id: one for one in self.messages}
-        found: list[Shown] = []
-        at = by_id.get(self.conversation.leaf_id or "")
-        while at is not None and len(found) < len(by_id):
-            found.append(at)
-            at = by_id.get(at.parent_id or "")
-        return found[::-1]
+        If the application is not open, the client opens it with its first request, and closes it.
+        """
+        from headrace.client.in_process import AppConnection
 
+        return cls._from(ServerTarget(AppConnection(app), app.state.service), access_token)
 
-class _Models(msgspec.Struct, frozen=True):
-    models: tuple[ServedModel, ...]
+    @classmethod
+    def for_folder(
+        cls,
+        data: str | Path,
+        agent: Callable[[], Agent],
+        *,
+        access_token: str | None = None,
+        on_wait: Callable[[str], None] | None = None,
+    ) -> Self:
+        """Return a client of a data folder.
 
+        Questions are answered in this process by the agent that `agent()` returns, or, while a
+        server uses the folder, by that server. `on_wait` is called with a sentence when a request
+        has to wait for another client of the folder.
+        """
+        return cls._from(FolderTarget(Path(data), agent, on_wait), access_token)
 
-class _Conversations(msgspec.Struct, frozen=True):
-    conversations: tuple[Listed, ...]
-    next: str | None = None
-
-
-class Answer:
-    """One answer as it comes."""
-
-    def __init__(self, desk: Desk, line: Line, reply: Reply) -> None:
-        self._desk = desk
-        self._line = line
-        self._reply = reply
-        self._last_id = ""
-        self.event_id = reply.headers.get("x-event-id", "")
-        self.conversation_id = reply.headers.get("x-conversation-id", "")
-        self.question_id = reply.headers.get("x-parent-id", "")
-
-    async def frames(self) -> AsyncGenerator[list[UXFrame], None]:
-        """All frames, the last of which is the end. A connection that breaks is taken up again
-        behind the last frame that came; raises `RequestFailed` where that does not help."""
-        waits = iter(_WAITS_S)
-        while True:
-            try:
-                async for frames in self._read():
-                    waits = iter(_WAITS_S)
-                    yield frames
-                    if isinstance(frames[-1], END_FRAMES):
-                        return
-            except (StreamBroken, RequestFailed):
-                pass
-            wait_s = next(waits, None)
-            if wait_s is None:
-                raise RequestFailed(_BROKEN, category="network")
-            await asyncio.sleep(wait_s)
-
-    async def _read(self) -> AsyncGenerator[list[UXFrame], None]:
-        if self._last_id:
-            self._reply = await self._desk.resume(self._line, self.event_id, self._last_id)
-        framing = SSEFraming()
-        reply = self._reply
-        try:
-            async for piece in reply:
-                if cut := framing.feed(piece):
-                    self._last_id = framing.last_event_id or self._last_id
-                    if frames := [f for one in cut if (f := _frame(one.data)) is not None]:
-                        yield frames
-        finally:
-            await reply.aclose()
-        # Nothing came: the next time is asked for from the first frame on.
-        self._last_id = self._last_id or "0"
-
-    async def cancel(self) -> None:
-        """Ask the run to end; its last frame tells that it has."""
-        await self._desk.call(self._line, "POST", f"/api/chat/{self.event_id}/cancel")
-
-
-_BROKEN = (
-    "the connection to the server broke; the answer goes on there, and /open shows it when it"
-    " is complete"
-)
-
-
-class Desk:
-    """Asks for answers and conversations. Every call raises `Refused` where the server says no,
-    and `RequestFailed` where there is none."""
-
-    def __init__(
-        self, exchange: Exchange, own: Callable[[], ServedModel], token: str | None = None
-    ) -> None:
-        self._exchange = exchange
-        self._own = own
-        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+    @classmethod
+    def _from(cls, target: Target, access_token: str | None) -> Self:
+        client = cls.__new__(cls)
+        client._target = target
+        client._headers = _authorization(access_token)
+        return client
 
     @property
     def address(self) -> str:
-        """Of the server that answers; empty where that is this process."""
-        return self._exchange.address or ""
+        """URL of the server that answered last, or empty if that is this process."""
+        return self._target.address
 
-    async def models(self) -> tuple[ServedModel, ...]:
-        """Who may be asked; the first is, where nobody is chosen. Nobody is waited for."""
-        try:
-            async with self._exchange.line(is_patient=False) as line:
-                reply = await self.call(line, "GET", "/api/models")
-        except FolderHeld:
-            return (self._own(),)
-        return msgspec.json.decode(reply, type=_Models).models
+    async def __aenter__(self) -> Self:
+        return self
 
-    async def conversations(self, most: int) -> list[Listed]:
-        """The newest first, page by page until there are so many, or no more."""
-        found: list[Listed] = []
-        before = ""
-        async with self._exchange.line() as line:
-            while len(found) < most:
-                limit = min(most - len(found), _MAX_PAGE)
-                path = f"/api/conversations?limit={limit}{before}"
-                page = msgspec.json.decode(await self.call(line, "GET", path), type=_Conversations)
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._target.aclose()
+
+    # -- answers
+
+    @asynccontextmanager
+    async def ask(
+        self, message: str | None = None, **options: Unpack[AskOptions]
+    ) -> AsyncGenerator[AsyncAnswer, None]:
+        """Ask a question. The context is an `AsyncAnswer`, whose frames can be iterated.
+
+        Leaving the context early does not end the run. Without a message, the user message
+        `parent_id` is answered again.
+        """
+        body = msgspec.json.encode(ChatRequest(message=message, **options))
+        headers = {"idempotency-key": uuid.uuid4().hex}
+        async with self._target.connect() as connection:
+            path = "/api/chat?protocol=ux"
+            response = await self._send(connection, "POST", path, body, headers)
+            async with self._answer(connection, response) as answer:
+                yield answer
+
+    @asynccontextmanager
+    async def watch(self, event_id: str, after: str = "") -> AsyncGenerator[AsyncAnswer, None]:
+        """Read an answer that was asked for before, live or stored.
+
+        Its frames begin after the frame with the id `after`, by default with the first one.
+        """
+        async with self._target.connect() as connection:
+            response = await self._resume(connection, event_id, after or "0")
+            async with self._answer(connection, response, after) as answer:
+                yield answer
+
+    async def cancel(self, event_id: str) -> bool:
+        """Cancel the run that writes this answer. Return False if it was over already."""
+        async with self._target.connect() as connection:
+            return (await self._cancel(connection, event_id)).was_live
+
+    # -- conversations
+
+    async def conversations(self, limit: int = MAX_PAGE) -> list[Conversation]:
+        """Return up to `limit` conversations, the most recently used first."""
+        found: list[Conversation] = []
+        query: dict[str, Any] = {}
+        async with self._target.connect():
+            while len(found) < limit:
+                query["limit"] = min(limit - len(found), MAX_PAGE)
+                page = await self._find(query)
                 found += page.conversations
                 if page.next is None:
                     break
-                before = f"&before={quote(page.next, safe='')}"
+                query["before"] = page.next
         return found
 
-    async def conversation(self, conversation_id: str) -> Whole:
-        """One of them, whole."""
-        return await self._get(f"/api/conversations/{conversation_id}", Whole)
+    async def search(self, words: str, limit: int = MAX_PAGE) -> list[Conversation]:
+        """Return up to `limit` conversations with these words, the best matches first."""
+        return (await self._find({"q": words, "limit": limit})).conversations
+
+    async def conversation(self, conversation_id: str) -> ConversationDetail:
+        """Return a conversation with its messages and the answers that are being written."""
+        return await self._call("GET", _path(conversation_id), ConversationDetail)
+
+    async def rename(self, conversation_id: str, title: str) -> Conversation:
+        """Set the title of a conversation."""
+        return await self._update(conversation_id, ConversationUpdate(title=title))
+
+    async def select(self, conversation_id: str, leaf_id: str) -> Conversation:
+        """Switch to the branch that ends with this message."""
+        return await self._update(conversation_id, ConversationUpdate(leaf_id=leaf_id))
+
+    async def delete(self, conversation_id: str) -> None:
+        """Delete a conversation; its live runs are cancelled."""
+        await self._read("DELETE", _path(conversation_id))
+
+    async def export(
+        self, conversation_id: str, format: Literal["json", "markdown"] = "json"
+    ) -> str:
+        """Export a conversation: all branches as JSON, or the one that is shown as Markdown."""
+        path = f"{_path(conversation_id)}/export?format={format}"
+        return (await self._read("GET", path)).decode()
+
+    # -- models
+
+    async def models(self) -> list[ModelInfo]:
+        """Return the models of the server. The first one is the default."""
+        own = await self._target.own_models()
+        return own or (await self._call("GET", "/api/models", ModelList)).models
+
+    # -- requests
 
     @asynccontextmanager
-    async def asked(self, ask: Ask) -> AsyncGenerator[Answer, None]:
-        """Ask, and watch the answer. Whoever leaves early ends nothing but the watching."""
-        body = msgspec.json.encode(ask)
-        key = {"idempotency-key": uuid.uuid4().hex}
-        async with self._exchange.line() as line:
-            reply = await self.send(line, "POST", "/api/chat?protocol=ux", body, key)
-            try:
-                yield Answer(self, line, reply)
-            finally:
-                await reply.aclose()
-
-    @asynccontextmanager
-    async def watched(self, event_id: str) -> AsyncGenerator[Answer, None]:
-        """An answer that is being written, from its first frame."""
-        async with self._exchange.line() as line:
-            reply = await self.resume(line, event_id, "0")
-            try:
-                yield Answer(self, line, reply)
-            finally:
-                await reply.aclose()
-
-    async def resume(self, line: Line, event_id: str, after: str) -> Reply:
-        """The frames behind the one of this id."""
-        path = f"/api/chat/{event_id}/stream?protocol=ux"
-        return await self.send(line, "GET", path, headers={"last-event-id": after})
-
-    async def call(self, line: Line, method: str, path: str) -> bytes:
-        """A request whose reply is read whole."""
-        reply = await self.send(line, method, path)
+    async def _answer(
+        self, connection: Connection, response: Response, after: str = ""
+    ) -> AsyncGenerator[AsyncAnswer, None]:
+        resume = partial(self._resume, connection)
+        answer = AsyncAnswer(response, resume, partial(self._cancel, connection), after)
         try:
-            return await reply.read()
+            yield answer
         finally:
-            await reply.aclose()
+            await answer.aclose()
 
-    async def send(
+    async def _resume(self, connection: Connection, event_id: str, after: str) -> Response:
+        path = f"/api/chat/{quote(event_id, safe='')}/stream?protocol=ux"
+        return await self._send(connection, "GET", path, headers={"last-event-id": after})
+
+    async def _cancel(self, connection: Connection, event_id: str) -> CancelResult:
+        path = f"/api/chat/{quote(event_id, safe='')}/cancel"
+        response = await self._send(connection, "POST", path)
+        return _decode(await _read_all(response), CancelResult)
+
+    async def _find(self, query: Mapping[str, Any]) -> ConversationPage:
+        return await self._call("GET", f"/api/conversations?{urlencode(query)}", ConversationPage)
+
+    async def _update(self, conversation_id: str, update: ConversationUpdate) -> Conversation:
+        body = msgspec.json.encode(update)
+        return await self._call("PATCH", _path(conversation_id), Conversation, body)
+
+    async def _call(self, method: str, path: str, kind: type[T], body: bytes | None = None) -> T:
+        return _decode(await self._read(method, path, body), kind)
+
+    async def _read(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        async with self._target.connect() as connection:
+            return await _read_all(await self._send(connection, method, path, body))
+
+    async def _send(
         self,
-        line: Line,
+        connection: Connection,
         method: str,
         path: str,
         body: bytes | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> Reply:
-        """A request, with what every request has."""
-        kind = {"content-type": "application/json"} if body is not None else {}
-        given = {**self._headers, **kind, **(headers or {})}
-        reply = await line.send(method, path, body, given)
-        if reply.status < 300:
-            return reply
-        try:
-            raise _refusal(reply.status, await reply.read(), has_token=bool(self._headers))
-        finally:
-            await reply.aclose()
-
-    async def _get(self, path: str, kind: type[T]) -> T:
-        async with self._exchange.line() as line:
-            return msgspec.json.decode(await self.call(line, "GET", path), type=kind)
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> Response:
+        """Send a request. Raises `ClientError` if the response is an error."""
+        content_type = {} if body is None else {"content-type": "application/json"}
+        all_headers = {**self._headers, **content_type, **headers}
+        response = await connection.request(method, path, body, all_headers)
+        if response.status < 300:
+            return response
+        raise _to_error(response.status, await _read_all(response))
 
 
-def _frame(data: bytes) -> UXFrame | None:
-    """A frame; None for a type that a later server has."""
+def _authorization(access_token: str | None) -> dict[str, str]:
+    return {} if access_token is None else {"authorization": f"Bearer {access_token}"}
+
+
+def _path(conversation_id: str) -> str:
+    return f"/api/conversations/{quote(conversation_id, safe='')}"
+
+
+async def _read_all(response: Response) -> bytes:
     try:
-        return decode_frame(data)
+        return await response.read()
+    finally:
+        await response.aclose()
+
+
+def _decode(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as error:
+        text = f"the server sent an unexpected response: {error}"
+        raise ClientError(200, "bad_response", text) from None
+
+
+def _to_error(status: int, body: bytes) -> ClientError:
+    try:
+        error = msgspec.json.decode(body, type=ErrorResponse).error
     except msgspec.DecodeError:
-        return None
-
-
-def _refusal(status: int, body: bytes, *, has_token: bool) -> Refused:
-    try:
-        told: Any = msgspec.json.decode(body)["error"]
-        code, message = str(told["code"]), str(told["message"])
-    except (msgspec.DecodeError, KeyError, TypeError):
-        code, message = "unknown", f"the server answered {status}"
-    if status == 401:
-        what = "does not know this token" if has_token else "asks for a token"
-        message = f"the server {what}: put one into HEADRACE_TOKEN, or name its file with\
- --token-file (headrace token create makes one)"
-    return Refused(status, code, message)
+        return ClientError(status, "unknown", f"the server responded with status {status}")
+    return ClientError(status, error.code, error.message)

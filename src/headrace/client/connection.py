@@ -1,16 +1,36 @@
-"""A line to a server of ours: requests go out, replies come back, whole or as they stream. The
-seam; `headrace.client.http` is the line over HTTP."""
+"""The `Connection` interface, over which a client sends requests, and the client's exception."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
+from headrace.errors import HeadraceError
+
 NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
-class Reply:
-    """What a server answered. Iterate over it, or `read()` it, once; then `aclose()`."""
+class ClientError(HeadraceError):
+    """A request failed: the server refused it, or could not be reached.
+
+    `status` is the HTTP status, or None if there was no response. `code` is the error code of the
+    server, such as `not_found`, or `network` if there was no response.
+    """
+
+    def __init__(self, status: int | None, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the same request may succeed soon: no network, or the server is restarting."""
+        return self.status is None or self.status == 503
+
+
+class Response:
+    """A response. Iterate over it or `read()` it, once; then `aclose()` it."""
 
     def __init__(
         self,
@@ -21,7 +41,7 @@ class Reply:
     ) -> None:
         self.status = status
         self.headers = headers
-        """By names in small letters."""
+        """Headers by lower-case name."""
         self._body = body
         self.aclose = close
 
@@ -29,23 +49,29 @@ class Reply:
         return self._body
 
     async def read(self) -> bytes:
-        """All of it."""
-        return b"".join([piece async for piece in self._body])
+        """Return the whole body."""
+        return b"".join([chunk async for chunk in self._body])
 
 
-class Line(Protocol):
-    """Where requests go."""
+class Connection(Protocol):
+    """Sends requests to one server."""
 
     address: str
-    """Of the server; empty where it is this process."""
+    """URL of the server, or empty if it runs in this process."""
 
-    async def send(
+    async def request(
         self,
         method: str,
         path: str,
         body: bytes | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
-    ) -> Reply:
-        """Send a request; the reply is here when its headers are. Raises `RequestFailed` where
-        there is none; iterating over a reply that breaks off raises `StreamBroken`."""
+    ) -> Response:
+        """Send a request and return the response as soon as its headers are there.
+
+        This, and iterating over the response, raises `ClientError` if the network fails.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connection."""
         ...

@@ -1,77 +1,75 @@
-"""A line over HTTP. No proxy is asked and no redirect followed, since the token would go along."""
+"""A connection over HTTP. It uses no proxy and follows no redirect, so that the access token goes
+to the server alone."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Self
 
 import aiohttp
 
-from headrace.client.connection import NO_HEADERS, Reply
-from headrace.errors import RequestFailed
-from headrace.transport.stream_error import StreamBroken, reason_of, stream_broken
+from headrace.client.connection import NO_HEADERS, ClientError, Response
+from headrace.transport.stream_error import reason_of
 
 _CONNECT_S = 10.0
-# A server says something every 15 seconds, if only that it is there.
+# A server sends a heartbeat every 15 seconds.
 _SILENCE_S = 60.0
 
 
-class HTTPLine:
-    """A line over HTTP. Use it with `async with`."""
+class HTTPConnection:
+    """Sends requests over HTTP; see `Connection`."""
 
     def __init__(self, address: str) -> None:
-        self.address = address
-        self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=None, connect=_CONNECT_S, sock_read=_SILENCE_S),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-        )
+        self.address = address.rstrip("/")
+        self._session: aiohttp.ClientSession | None = None
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._session.close()
-
-    async def send(
+    async def request(
         self,
         method: str,
         path: str,
         body: bytes | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
-    ) -> Reply:
-        """As `Line` has it."""
+    ) -> Response:
+        if self._session is None:
+            self._session = _create_session()
         try:
             response = await self._session.request(
                 method, self.address + path, data=body, headers=headers, allow_redirects=False
             )
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            failed = _unreached(self.address, error)
+        except (aiohttp.ClientError, OSError, ValueError) as raised:
+            text = f"cannot reach {self.address}: {reason_of(raised)}"
         else:
-            return _reply(response)
-        # Raised here, where no error of the client, which holds the token, is chained.
-        raise failed
+            return _to_response(response)
+        # Raised outside of the handler: aiohttp's exception, which holds the access token, is not
+        # chained to it.
+        raise ClientError(None, "network", text)
+
+    async def aclose(self) -> None:
+        if self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
 
 
-def _reply(response: aiohttp.ClientResponse) -> Reply:
+def _create_session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        timeout=aiohttp.ClientTimeout(total=None, connect=_CONNECT_S, sock_read=_SILENCE_S),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+    )
+
+
+def _to_response(response: aiohttp.ClientResponse) -> Response:
     async def close() -> None:
         response.close()
 
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Reply(response.status, headers, _pieces(response), close)
+    return Response(response.status, headers, _read_chunks(response), close)
 
 
-async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    gone: StreamBroken | None = None
+async def _read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     try:
-        async for piece in response.content.iter_any():
-            yield piece
-    except (aiohttp.ClientError, OSError) as error:
-        gone = stream_broken("network", f"the connection to the server broke: {reason_of(error)}")
-    if gone is not None:
-        raise gone
-
-
-def _unreached(address: str, error: Exception) -> RequestFailed:
-    told = f"{address} cannot be reached: {reason_of(error)}"
-    return RequestFailed(told, category="network", retryable=True)
+        async for chunk in response.content.iter_any():
+            yield chunk
+        return
+    except (aiohttp.ClientError, OSError) as raised:
+        text = f"the connection to the server broke: {reason_of(raised)}"
+    raise ClientError(None, "network", text)

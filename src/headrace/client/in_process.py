@@ -1,4 +1,4 @@
-"""A line to an application in this process: the server's own routes, without a socket."""
+"""A connection to an ASGI application in this process, without a socket."""
 
 from __future__ import annotations
 
@@ -8,46 +8,48 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
-from headrace.client.connection import NO_HEADERS, Reply
+from headrace.client.connection import NO_HEADERS, Response
 
 _Message = dict[str, Any]
 
 
-class AppLine:
-    """Sends each request as the server would that listens."""
+class AppConnection:
+    """Calls an ASGI application; see `Connection`."""
 
     address = ""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def send(
+    async def request(
         self,
         method: str,
         path: str,
         body: bytes | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
-    ) -> Reply:
-        """As `Line` has it."""
+    ) -> Response:
         request = _Request(self._app, _scope(method, path, headers), body or b"")
         try:
             start = await request.start()
         except asyncio.CancelledError:
-            # What it has begun, it ends: what it works with may be closed next.
+            # Wait until it has ended: the service that it uses may be closed next.
             await request.aclose()
             raise
-        told = {name.decode().lower(): value.decode() for name, value in start["headers"]}
-        return Reply(start["status"], told, request.pieces(), request.aclose)
+        reply_headers = {name.decode().lower(): value.decode() for name, value in start["headers"]}
+        return Response(start["status"], reply_headers, request.read_chunks(), request.aclose)
+
+    async def aclose(self) -> None:
+        """Do nothing: the application belongs to the caller."""
 
 
 class _Request:
-    """One request on its way. What the application sends waits without bound: it is an answer,
-    and whoever reads it is in the same process."""
+    """One request. What the application sends is queued without limit, since it is one answer and
+    its reader is in the same process."""
 
     def __init__(self, app: ASGIApp, scope: _Message, body: bytes) -> None:
         self._sent: asyncio.Queue[_Message | None] = asyncio.Queue()
         self._body: bytes | None = body
-        self._has_left = asyncio.Event()
+        self._is_disconnected = asyncio.Event()
         self._task = asyncio.create_task(self._call(app, scope), name="request")
 
     async def _call(self, app: ASGIApp, scope: _Message) -> None:
@@ -60,7 +62,7 @@ class _Request:
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        await self._has_left.wait()
+        await self._is_disconnected.wait()
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Any) -> None:
@@ -70,10 +72,10 @@ class _Request:
         message = await self._sent.get()
         if message is None:
             await self._task
-            raise AssertionError("an application answers or raises")
+            raise AssertionError("an application responds or raises")
         return message
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def read_chunks(self) -> AsyncIterator[bytes]:
         while (message := await self._sent.get()) is not None:
             if message.get("body"):
                 yield message["body"]
@@ -81,25 +83,25 @@ class _Request:
                 break
 
     async def aclose(self) -> None:
-        """Leave; the application is told, and ends."""
-        self._has_left.set()
+        """Disconnect, and wait until the application has ended the request."""
+        self._is_disconnected.set()
         await asyncio.wait({self._task})
 
 
 def _scope(method: str, path: str, headers: Mapping[str, str]) -> _Message:
-    where, _, query = path.partition("?")
-    lines = {"host": "localhost", **headers}
+    route, _, query = path.partition("?")
+    all_headers = {"host": "localhost", **headers}
     return {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
         "method": method,
         "scheme": "http",
-        "path": where,
-        "raw_path": where.encode(),
+        "path": route,
+        "raw_path": route.encode(),
         "query_string": query.encode(),
         "root_path": "",
-        "headers": [(name.lower().encode(), value.encode()) for name, value in lines.items()],
+        "headers": [(name.lower().encode(), value.encode()) for name, value in all_headers.items()],
         "client": None,
         "server": ("localhost", 80),
         "state": {},

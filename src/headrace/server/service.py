@@ -145,7 +145,9 @@ class Service:
         is_bearer = scheme.lower() == "bearer"
         owner = await self.access_tokens.owner_of(value.strip()) if is_bearer else None
         if owner is None:
-            text = "this server requires an access token: send Authorization: Bearer …"
+            text = "this server requires an access token in the header Authorization: Bearer …"
+            if is_bearer:
+                text = "this access token is unknown to the server, or was revoked"
             raise HTTPError(401, "no_token", text)
         return owner
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from headrace.cli.commands.chat.advice import advice_of
 from headrace.cli.commands.chat.display import Face
@@ -17,10 +17,13 @@ from headrace.cli.commands.chat.transcript import LISTED_AT_ONCE, listed, markdo
 from headrace.cli.commands.chat.watcher import LEFT, Leave, Watcher
 from headrace.cli.commands.chat.wording import count, duration
 from headrace.cli.terminal.safe_text import one_line, safe
-from headrace.client.client import Answer, Ask, Desk, Listed, Refused, ServedModel
+from headrace.client import AsyncAnswer, AsyncClient, ClientError
+from headrace.encoders import Effort
 from headrace.errors import HeadraceError
 from headrace.projections.ux import MessageEvent
 from headrace.projections.ux.frame import EndFrame, MessageError
+from headrace.server.api import ModelInfo
+from headrace.server.storage.store import Conversation
 
 
 class Models(Protocol):
@@ -36,18 +39,18 @@ class Chat:
 
     def __init__(
         self,
-        desk: Desk,
+        client: AsyncClient,
         face: Face,
         models: Models,
         interrupts: Interrupts,
         watcher: Watcher,
     ) -> None:
-        self._desk = desk
+        self._client = client
         self._face = face
         self._models = models
         self._interrupts = interrupts
         self._watcher = watcher
-        self.effort: str | None = None
+        self.effort: Effort | None = None
         self._model: str | None = None
         self._conversation_id: str | None = None
         self._leaf_id: str | None = None
@@ -91,21 +94,19 @@ class Chat:
                 await self._obey(order)
         except (HeadraceError, OSError) as error:
             self.has_failed = True
-            self._face.complain(_told(error))
+            self._face.complain(error_text(error))
 
     # -- asking
 
     async def ask(self, text: str) -> None:
         """Ask, and show the answer."""
         await self._answer(
-            self._desk.asked(
-                Ask(
-                    message=text,
-                    conversation_id=self._conversation_id,
-                    parent_id=self._leaf_id,
-                    model=self._model,
-                    effort=self.effort,
-                )
+            self._client.ask(
+                text,
+                conversation_id=self._conversation_id,
+                parent_id=self._leaf_id,
+                model=self._model,
+                effort=self.effort,
             )
         )
 
@@ -113,19 +114,20 @@ class Chat:
         if self._question_id is None:
             self._face.note("There is nothing to answer again yet.")
             return
-        again = Ask(
-            parent_id=self._question_id, model=self._model, effort=self.effort, is_branch=True
+        await self._answer(
+            self._client.ask(
+                parent_id=self._question_id, model=self._model, effort=self.effort, is_branch=True
+            )
         )
-        await self._answer(self._desk.asked(again))
 
-    async def _answer(self, asked: AbstractAsyncContextManager[Answer]) -> None:
+    async def _answer(self, asked: AbstractAsyncContextManager[AsyncAnswer]) -> None:
         end = await self._watcher.watch(asked, self._face.answer(), self._begin)
         if end is None:
             self._face.note("Stopped before it was asked.")
         else:
             self._tell_end(end)
 
-    def _begin(self, answer: Answer) -> None:
+    def _begin(self, answer: AsyncAnswer) -> None:
         self._conversation_id = answer.conversation_id
         self._question_id = answer.question_id
         self._leaf_id = answer.event_id
@@ -178,24 +180,25 @@ class Chat:
     async def _choose(self, argument: str) -> None:
         if argument:
             await self.choose(argument)
-        models = await self._desk.models()
+        models = await self._client.models()
         current = self.current(models)
         self._face.show([model_line(one, is_current=one is current) for one in models])
 
     async def choose(self, name: str) -> None:
         """Let another one answer: by its name where a server has several, else by
         provider:model, where the answers are made here."""
-        models = await self._desk.models()
-        if self._desk.address:
+        models = await self._client.models()
+        if self._client.address:
             found = [one for one in models if name in (one.name, one.model)]
             if not found:
                 known = ", ".join(one.name for one in models)
-                raise Refused(422, "unknown_model", f"{self._desk.address} has no {name}: {known}")
+                text = f"{self._client.address} has no {name}: {known}"
+                raise ClientError(422, "unknown_model", text)
             self._model = found[0].name
         else:
             self._models.choose(name)
 
-    def current(self, models: tuple[ServedModel, ...]) -> ServedModel:
+    def current(self, models: Sequence[ModelInfo]) -> ModelInfo:
         """Who answers."""
         return next((one for one in models if one.name == self._model), models[0])
 
@@ -204,7 +207,7 @@ class Chat:
             self._face.complain(f"There is no effort {argument}: {', '.join(EFFORTS)}, or auto.")
             return
         if argument:
-            self.effort = None if argument == "auto" else argument
+            self.effort = None if argument == "auto" else cast("Effort", argument)
         self._face.note(f"Effort: {self.effort or 'as the model has it'}.")
 
     async def _reasoning(self, argument: str) -> None:
@@ -220,7 +223,7 @@ class Chat:
         self._face.steps(thoughts)
 
     async def _tools(self, argument: str) -> None:
-        models = await self._desk.models()
+        models = await self._client.models()
         names = self.current(models).tools
         told = f"The model may use {', '.join(names)}." if names else "The model has no tools."
         self._face.note(told)
@@ -239,7 +242,7 @@ class Chat:
             self._face.complain(f"{argument} is no number: /list 21 begins at the 21st.")
             return
         # One more tells whether there are more.
-        found = await self._desk.conversations(first + LISTED_AT_ONCE)
+        found = await self._client.conversations(first + LISTED_AT_ONCE)
         if self._has(found, first):
             self._face.show(listed(found, first, self._conversation_id))
 
@@ -252,11 +255,11 @@ class Chat:
         if number is None:
             await self._show(wanted)
             return
-        found = await self._desk.conversations(max(number, 1))
+        found = await self._client.conversations(max(number, 1))
         if self._has(found, number):
             await self._show(found[number - 1].id)
 
-    def _has(self, found: Sequence[Listed], number: int) -> bool:
+    def _has(self, found: Sequence[Conversation], number: int) -> bool:
         if not found:
             self._face.note("There are no conversations yet.")
         elif not 0 < number <= len(found):
@@ -264,7 +267,7 @@ class Chat:
         return 0 < number <= len(found)
 
     async def _show(self, conversation_id: str) -> None:
-        whole = await self._desk.conversation(conversation_id)
+        whole = await self._client.conversation(conversation_id)
         branch = whole.branch
         questions = [one for one in branch if one.role == "user"]
         answer = branch[-1] if branch and branch[-1].event is not None else None
@@ -278,7 +281,7 @@ class Chat:
             self._face.past(questions[-1].text, self._event)
         live = [one for one in whole.live if one.parent_id == self._leaf_id]
         if live:
-            await self._answer(self._desk.watched(live[-1].event_id))
+            await self._answer(self._client.watch(live[-1].event_id))
 
     async def _save(self, argument: str) -> None:
         if not argument:
@@ -286,7 +289,7 @@ class Chat:
         elif self._conversation_id is None:
             self._face.note("There is nothing to save yet.")
         else:
-            whole = await self._desk.conversation(self._conversation_id)
+            whole = await self._client.conversation(self._conversation_id)
             path = Path(argument).expanduser()
             # What is there already is somebody's.
             with path.open("x", encoding="utf-8") as file:
@@ -294,7 +297,7 @@ class Chat:
             self._face.note(f"Saved to {path}.")
 
 
-def model_line(model: ServedModel, *, is_current: bool) -> str:
+def model_line(model: ModelInfo, *, is_current: bool) -> str:
     """`* rehearsal:demo`, and that it is a stand-in where it is one."""
     name = model.model if model.name == "default" else f"{model.name}: {model.model}"
     stand_in = " · a stand-in, no language model" if model.is_rehearsal else ""
@@ -306,7 +309,13 @@ def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def _told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
+    """Return what an error says, and for a missing access token how to give one."""
+    if isinstance(error, ClientError) and error.status == 401:
+        return (
+            f"{error}. Put an access token into HEADRACE_TOKEN, or name its file with --token-file"
+            " (headrace token create makes one)"
+        )
     if isinstance(error, OSError):
         name = error.filename or ""
         return f"{name}: {error.strerror}" if name else str(error.strerror or error)

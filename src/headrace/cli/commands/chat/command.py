@@ -11,9 +11,10 @@ import time
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.commands.chat.chat import Chat, model_line
+from headrace.cli.commands.chat.chat import Chat, error_text, model_line
 from headrace.cli.commands.chat.display import Face
 from headrace.cli.commands.chat.input_lines import InputLines
 from headrace.cli.commands.chat.interrupt import Interrupts
@@ -21,8 +22,7 @@ from headrace.cli.commands.chat.slash_command import completions
 from headrace.cli.commands.chat.watcher import Watcher
 from headrace.cli.data_folder import data_folder
 from headrace.cli.terminal.color import is_terminal
-from headrace.client.client import Desk, ServedModel
-from headrace.client.target import Exchange, token_from
+from headrace.client import AsyncClient
 from headrace.errors import HeadraceError, UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run(options: Namespace) -> int:
     try:
         return asyncio.run(_talk(options))
     except (HeadraceError, OSError) as error:
-        print(f"headrace chat: {error}", file=sys.stderr)
+        print(f"headrace chat: {error_text(error)}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
         name = (error.name or "").split(".")[0]
@@ -73,18 +73,6 @@ class Choice:
             self._agent = self._made(self.model)
         return self._agent
 
-    def served(self) -> ServedModel:
-        """The agent, as a server would tell of it."""
-        from headrace.turn.model import is_rehearsal, name_of
-
-        agent = self.agent()
-        return ServedModel(
-            name="default",
-            model=name_of(agent.model),
-            tools=tuple(agent.tools.names),
-            is_rehearsal=is_rehearsal(agent.model),
-        )
-
     def choose(self, name: str) -> None:
         """Another model for the same agent."""
         self._agent = self._made(name)
@@ -107,8 +95,6 @@ async def _talk(options: Namespace) -> int:
     is_piped = not sys.stdin.isatty()
     is_alive = not options.plain and not is_piped and is_terminal(sys.stdout)
     choice = Choice(options.agent, options.model or os.environ.get("HEADRACE_MODEL"))
-    exchange = Exchange(data_folder(options.data), choice.agent)
-    desk = Desk(exchange, choice.served, token_from(options.token_file))
     face, interrupt = _face(options, is_alive=is_alive)
     silence: Callable[[], AbstractContextManager[None]] = nullcontext
     if is_alive:
@@ -117,16 +103,28 @@ async def _talk(options: Namespace) -> int:
         silence = silent_keyboard
     interrupts = Interrupts(time.monotonic)
     watcher = Watcher(interrupts, silence)
-    chat = Chat(desk, face, choice, interrupts, watcher)
-    exchange.waits = watcher.waits
+    client = AsyncClient.for_folder(
+        data_folder(options.data),
+        choice.agent,
+        access_token=_access_token(options.token_file),
+        on_wait=watcher.waits,
+    )
+    chat = Chat(client, face, choice, interrupts, watcher)
     _listen(watcher, interrupt)
     logging.getLogger("headrace").addHandler(_Complaint(face))
     try:
-        code = await _begun(chat, desk, face, options, is_quiet=is_piped)
+        code = await _begun(chat, client, face, options, is_quiet=is_piped)
         # Who looks at a terminal has seen what failed; a script has not.
         return 1 if is_piped and chat.has_failed and not code else code
     except asyncio.CancelledError:
         return _TERMINATED
+
+
+def _access_token(file: str | None) -> str | None:
+    """Return the access token of a file, or of the environment."""
+    if file is not None:
+        return Path(file).read_text("utf-8").strip()
+    return os.environ.get("HEADRACE_TOKEN") or None
 
 
 def _face(options: Namespace, *, is_alive: bool) -> tuple[Face, Callable[[], None]]:
@@ -161,16 +159,18 @@ def _listen(watcher: Watcher, interrupt: Callable[[], None]) -> None:
         loop.add_signal_handler(number, task.cancel)
 
 
-async def _begun(chat: Chat, desk: Desk, face: Face, options: Namespace, *, is_quiet: bool) -> int:
-    models = await desk.models()
-    if desk.address and (options.agent or options.model):
-        await _chosen(chat, desk, options)
+async def _begun(
+    chat: Chat, client: AsyncClient, face: Face, options: Namespace, *, is_quiet: bool
+) -> int:
+    models = await client.models()
+    if client.address and (options.agent or options.model):
+        await _chosen(chat, client, options)
     chat.effort = options.effort
     if not is_quiet:
         told = model_line(chat.current(models), is_current=False).strip()
         where = (
-            f"\nThe server at {desk.address} answers, and has the conversations."
-            if desk.address
+            f"\nThe server at {client.address} answers, and has the conversations."
+            if client.address
             else ""
         )
         face.note(f"Headrace · {told}{where}\n/help lists the commands · {face.hint}")
@@ -179,9 +179,9 @@ async def _begun(chat: Chat, desk: Desk, face: Face, options: Namespace, *, is_q
     return await chat.talk()
 
 
-async def _chosen(chat: Chat, desk: Desk, options: Namespace) -> None:
+async def _chosen(chat: Chat, client: AsyncClient, options: Namespace) -> None:
     """A server answers with what it has."""
     if options.agent:
-        told = f"{desk.address} has the folder, and answers with its own agent"
+        told = f"{client.address} has the folder, and answers with its own agent"
         raise UsageError(f"{told}: leave --agent out, or choose another folder with --data")
     await chat.choose(options.model)

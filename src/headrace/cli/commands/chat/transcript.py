@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from headrace.cli.terminal.safe_text import one_line, safe
-from headrace.client.client import Listed, Shown, Whole
 from headrace.projections.ux import MessageEvent
 from headrace.projections.ux.segment import TextSegment
+from headrace.server.api import ConversationDetail, MessageView
+from headrace.server.storage.store import Conversation
 
 LISTED_AT_ONCE = 20
 _MAX_SOURCES = 10
 
 
-def listed(conversations: Sequence[Listed], first: int, current_id: str | None) -> list[str]:
+def listed(conversations: Sequence[Conversation], first: int, current_id: str | None) -> list[str]:
     """`1  2026-11-15 13:05  What is 12 * 34?`, the newest first, from the number `first` on; then
     how to see those that are older, where there are some."""
     shown = conversations[first - 1 : first - 1 + LISTED_AT_ONCE]
@@ -27,7 +28,7 @@ def listed(conversations: Sequence[Listed], first: int, current_id: str | None) 
     return [*rows, f"     older: /list {after}"] if len(conversations) >= after else rows
 
 
-def markdown(whole: Whole) -> str:
+def markdown(whole: ConversationDetail) -> str:
     """The branch that is shown, to read."""
     parts = [f"# {one_line(whole.conversation.title) or 'Conversation'}"]
     for message in whole.branch:
@@ -46,7 +47,7 @@ def sources(event: MessageEvent) -> list[str]:
     return ["Sources", *numbered] if numbered else []
 
 
-def _said(message: Shown) -> str:
+def _said(message: MessageView) -> str:
     if message.event is None:
         return safe(message.text)
     texts = [one.text for one in message.event.segments if isinstance(one, TextSegment)]

@@ -12,7 +12,8 @@ from contextlib import (
 
 from headrace.cli.commands.chat.display import REFRESH_S, AnswerView
 from headrace.cli.commands.chat.interrupt import Interrupts
-from headrace.client.client import END_FRAMES, Answer
+from headrace.client import AsyncAnswer
+from headrace.client.answer import END_FRAMES
 from headrace.projections.ux.frame import EndFrame
 
 LEFT = 130
@@ -50,9 +51,9 @@ class Watcher:
 
     async def watch(
         self,
-        asked: AbstractAsyncContextManager[Answer],
+        asked: AbstractAsyncContextManager[AsyncAnswer],
         view: AnswerView,
-        begun: Callable[[Answer], None],
+        begun: Callable[[AsyncAnswer], None],
     ) -> EndFrame | None:
         """The last frame; None where it was stopped before it was asked. The first Ctrl-C asks
         the answer to stop: what had come is kept, and its last frame tells so. Raises `Leave`
@@ -79,9 +80,9 @@ class _Watch:
 
     def __init__(
         self,
-        asked: AbstractAsyncContextManager[Answer],
+        asked: AbstractAsyncContextManager[AsyncAnswer],
         view: AnswerView,
-        begun: Callable[[Answer], None],
+        begun: Callable[[AsyncAnswer], None],
     ) -> None:
         self._view = view
         self._begun = begun
@@ -106,7 +107,7 @@ class _Watch:
         self._is_waiting = True
         self._view.say(told)
 
-    async def _shown(self, asked: AbstractAsyncContextManager[Answer]) -> EndFrame:
+    async def _shown(self, asked: AbstractAsyncContextManager[AsyncAnswer]) -> EndFrame:
         async with asked as answer:
             self._is_waiting = False
             self._begun(answer)
@@ -114,7 +115,7 @@ class _Watch:
                 self._view.say("")
             stopping = asyncio.create_task(self._stopped(answer), name="stop")
             try:
-                async for frames in answer.frames():
+                async for frames in answer.batches():
                     self._view.feed(frames)
                     last = frames[-1]
                     if isinstance(last, END_FRAMES):
@@ -123,7 +124,7 @@ class _Watch:
                 await _cancelled(stopping)
         raise AssertionError("a stream ends with a last frame, or raises")
 
-    async def _stopped(self, answer: Answer) -> None:
+    async def _stopped(self, answer: AsyncAnswer) -> None:
         await self._stop.wait()
         await answer.cancel()
 
