@@ -26,7 +26,7 @@ times are those of FILE.chunks.json where it lies beside FILE, else --rate
 reads a second; a run has those of its records, as long as the server keeps
 them (--keep-logs). The server that holds the folder may run: it is only read.
 
-exit code: 0 when it was played, also where it tells of a failure; 1 where
+exit code: 0 when it was play, also where it tells of a failure; 1 where
 there is nothing to play; 2 for a wrong command line; 130 after Ctrl-C.
 """
 _RECORD = """\

@@ -1,4 +1,4 @@
-"""A model that plays a script, as real wire bytes of a chosen dialect.
+"""The scripted model and the rehearsal model: deterministic stand-ins that send real wire bytes.
 
-Public as `headrace.testing`.
+The scripted model is public as `headrace.testing`.
 """

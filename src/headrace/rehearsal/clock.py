@@ -1,7 +1,8 @@
-"""An event loop whose time jumps: waiting costs nothing, and the order stays what it was.
+"""An event loop with virtual time for tests: waiting takes no time, and the order of events is
+kept.
 
-For tests. Time passes only when nothing is ready to run, and then at once to the next
-timer. While threads of the loop's executor work, it passes as it does on the wall.
+Time advances only when nothing is ready to run, and then jumps to the next timer. While threads of
+the loop's executor work, it runs with the wall clock.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from typing import Any, TypeVar
 from headrace.errors import HeadraceError
 
 T = TypeVar("T")
-# Timers compare with the clock's resolution; a jump is never smaller.
+# Timers are compared with the clock's resolution, so a jump is never smaller.
 _TICK_S = 1e-9
-# How long the clean-up after a hang may take.
+# Time limit of the clean-up after a hang.
 _GRACE_S = 2.0
 
 
 class Hang(HeadraceError):
-    """The coroutine did not come to an end: nothing can wake it, or it took too long."""
+    """The coroutine did not end: nothing can wake it, or it took too long."""
 
 
 class TasksLeft(HeadraceError):
-    """The coroutine ended, and tasks that it had started did not. `names` says which."""
+    """The coroutine ended, but tasks that it started did not. `names` lists them."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(f"{len(names)} tasks were left running: {', '.join(names)}")
@@ -38,18 +39,20 @@ class TasksLeft(HeadraceError):
 def run_virtual(
     coro: Coroutine[Any, Any, T], *, within_s: float = 10.0, leftover: list[str] | None = None
 ) -> T:
-    """Run a coroutine on a loop of its own with virtual time, and clean up behind it.
+    """Run a coroutine with virtual time on a loop of its own.
 
-    Raises `Hang` where it is not done within so many real seconds, or nothing is left that
-    could wake it; and `TasksLeft` where tasks of it still run at its end. With a list as
-    `leftover` their names are put there instead. All of them are cancelled, and
-    asynchronous generators are closed, before this returns.
+    Raises `Hang` if it is not done within `within_s` real seconds or nothing can wake it, and
+    `TasksLeft` if its tasks are still running at the end; with a list as `leftover`, their names
+    are added to that list instead. All tasks are cancelled and async generators closed before this
+    returns.
     """
     loop = VirtualLoop(within_s)
     left: list[str] = []
     try:
         result = loop.run_until_complete(loop.create_task(coro, name="run_virtual"))
-        left = sorted(_told(task) for task in asyncio.all_tasks(loop) if not _is_closing(task))
+        left = sorted(
+            _describe_task(task) for task in asyncio.all_tasks(loop) if not _is_closing(task)
+        )
     finally:
         try:
             _clean_up(loop)
@@ -63,25 +66,27 @@ def run_virtual(
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """The loop itself, for those who run it by hand. `time()` begins at 0; past `within_s`
-    real seconds it raises `Hang`."""
+    """The event loop with virtual time.
+
+    `time()` starts at 0. After `within_s` real seconds it raises `Hang`.
+    """
 
     def __init__(self, within_s: float = 10.0) -> None:
         self._jumps = _JumpingSelector(within_s)
         super().__init__(self._jumps)
 
     def time(self) -> float:
-        """The virtual time, in seconds."""
+        """Return the virtual time in seconds."""
         return self._jumps.now_s
 
     def extend(self, by_s: float) -> None:
-        """Give it so many real seconds from now on."""
+        """Allow `within_s` real seconds from now."""
         self._jumps.end_s = time.monotonic() + by_s
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """As ever; while it runs, time does not jump over it."""
+        """Run a function in a thread; time does not jump while it runs."""
         future = super().run_in_executor(executor, func, *args)
         self._jumps.threads += 1
         future.add_done_callback(self._thread_done)
@@ -92,7 +97,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Where a loop waits; so here time passes."""
+    """A selector that advances the virtual time instead of waiting."""
 
     def __init__(self, within_s: float) -> None:
         super().__init__()
@@ -112,7 +117,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         return ready
 
     def _wait(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Only a thread can wake it."""
+        """Wait for a thread, the only thing that can wake the loop."""
         if not self.threads and threading.active_count() == 1:
             raise Hang("nothing is left that could wake it: every task waits for another")
         began_s = time.monotonic()
@@ -123,11 +128,11 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 def _is_closing(task: asyncio.Task[Any]) -> bool:
-    """Whether it is asyncio's own, which closes a generator that was left in the middle."""
+    """Return whether this is asyncio's own task that closes an abandoned generator."""
     return type(task.get_coro()).__name__.startswith("async_generator_")
 
 
-def _told(task: asyncio.Task[Any]) -> str:
+def _describe_task(task: asyncio.Task[Any]) -> str:
     return f"{task.get_name()} ({getattr(task.get_coro(), '__qualname__', '?')})"
 
 

@@ -1,7 +1,7 @@
-"""What a model hears: a request body, read back into words, tools and results.
+"""Reads a request body back into messages, tools and results, for the scripted model.
 
-The bodies are those of `headrace.encoders`, or of anybody else who speaks the dialect.
-What is not there, or is not what it should be, is left out.
+It accepts the bodies of `headrace.encoders` and of other clients of the dialect. Missing or invalid
+fields are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
 class HeardTool(msgspec.Struct, frozen=True):
-    """A tool that is offered."""
+    """A tool that the request offers."""
 
     name: str
     description: str = ""
@@ -31,21 +31,21 @@ class HeardResult(msgspec.Struct, frozen=True):
     name: str
     text: str
     is_error: bool | None = None
-    """None: the dialect does not tell."""
+    """Whether the call failed; None if the dialect does not say."""
 
 
 class HeardMessage(msgspec.Struct, frozen=True):
-    """One message. A tool's message has a result, and no words of its own."""
+    """One message. A tool's message has a result and no text."""
 
     role: Role
     text: str = ""
     calls: tuple[str, ...] = ()
-    """The names of the tools that an assistant's message calls."""
+    """Names of the tools that an assistant message calls."""
     result: HeardResult | None = None
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
-    """One request, as the model hears it."""
+    """One request, as the model receives it."""
 
     dialect: str = "chat"
     model: str = ""
@@ -56,12 +56,12 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def user(self) -> str:
-        """What the user said last."""
+        """Text of the user's last message."""
         return next((m.text for m in reversed(self.messages) if m.role == "user" and m.text), "")
 
     @property
     def since_user(self) -> tuple[HeardMessage, ...]:
-        """The messages after the user's last."""
+        """Messages after the user's last message."""
         for number in range(len(self.messages), 0, -1):
             if self.messages[number - 1].role == "user":
                 return self.messages[number:]
@@ -69,8 +69,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def results(self) -> tuple[HeardResult, ...]:
-        """The results of the last assistant message's calls; none, where something else
-        was said since."""
+        """Results of the last assistant message's calls; empty if something else followed."""
         found: list[HeardResult] = []
         for message in reversed(self.messages):
             if message.result is None:
@@ -80,24 +79,24 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def replies(self) -> int:
-        """How often the model has spoken in this conversation."""
+        """Number of assistant messages in the conversation."""
         return sum(message.role == "assistant" for message in self.messages)
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """The names of the tools that are offered."""
+        """Names of the offered tools."""
         return tuple(tool.name for tool in self.tools)
 
     @property
     def words(self) -> int:
-        """How many words the request holds."""
+        """Number of words in the request."""
         texts = [self.system, *(message.text for message in self.messages)]
         texts += [message.result.text for message in self.messages if message.result]
         return sum(len(text.split()) for text in texts)
 
 
 def heard_from(body: JSONObject, dialect: str = "chat") -> Heard:
-    """What the body of a request says."""
+    """Parse the body of a request."""
     match dialect:
         case "anthropic":
             system, messages = _text(body.get("system")), _anthropic(body)
@@ -125,14 +124,14 @@ def _tool(tool: JSONObject) -> HeardTool:
 
 
 def _effort(body: JSONObject) -> str | None:
-    """The knob, wherever it is; a budget of tokens is not a word."""
+    """Find the effort, wherever the dialect puts it. A token budget does not count."""
     places = (body.get("reasoning"), body.get("output_config"))
     words = [as_text(as_object(place).get("effort")) for place in places]
     return next(filter(None, [as_text(body.get("reasoning_effort")), *words]), None)
 
 
 def _text(content: object) -> str:
-    """Content as text: a text, or a list of parts of which some have one."""
+    """Return content as text: a string, or the text parts of a list."""
     if isinstance(content, str):
         return content
     texts = (as_text(part) or as_text(as_object(part).get("text")) for part in as_list(content))
@@ -181,7 +180,7 @@ def _anthropic(body: JSONObject) -> list[HeardMessage]:
         messages += [HeardMessage("tool", result=result) for result in results]
         text = _text(message.get("content"))
         called = tuple(as_text(call.get("name")) or "" for call in calls)
-        # A message of nothing but results is not the user's.
+        # A message that only holds results is not the user's.
         if text or called or not results:
             messages.append(HeardMessage(_role(message.get("role")), text, called))
     return messages
@@ -221,7 +220,7 @@ def _hear_item(item: JSONObject, names: dict[str, str], messages: list[HeardMess
 
 
 def _join(messages: list[HeardMessage], role: Role, text: str, calls: tuple[str, ...] = ()) -> None:
-    """Items of one reply are one message."""
+    """Merge the items of one reply into one message."""
     last = messages[-1] if messages else None
     if role == "assistant" and last is not None and last.role == role:
         messages[-1] = HeardMessage(role, last.text + text, last.calls + calls)

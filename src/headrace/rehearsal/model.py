@@ -1,19 +1,20 @@
 """The rehearsal model: a deterministic stand-in that thinks, calls tools and answers.
 
-It is no language model, and says so. It reads the user's message with patterns, calls
-`calculator`, `clock` and `notepad` where they are offered and help, and answers in
-markdown that depends on the message. The same request always gets the same turn.
+It is not a language model, and says so. It reads the user's message with patterns and answers in
+Markdown that depends on the message. It calls `calculator`, `clock` and `notepad` if they are
+offered and useful, and any other tool that the message names and whose arguments it can fill from
+the message. The same request always gets the same turn.
 
-These words ask it for more; they stand first in a message, after a mark, or after "please":
+Special requests stand first in a message, after a punctuation mark, or after "please":
 
-    slow          pauses between the words and the parts
+    slow          pauses between words and between parts
     long          an answer of thousands of words
-    parallel      several tools called at once
-    think again   thinking between one tool and the next
+    parallel      several tools at once
+    think again   reasoning between one tool and the next
     fail          an error event in the middle of the answer
     cut           a connection that breaks in the middle of the answer
-    stall         an answer that stops and never goes on
-    refuse        a request that is turned away (429)
+    stall         an answer that stops and never continues
+    refuse        a request that is refused (429)
     help          the list of these words
 """
 
@@ -22,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.rehearsal.heard import Heard, HeardResult
-from headrace.rehearsal.prose import chosen, counted_words, reply
+from headrace.rehearsal.prose import choose, count_words, reply
 from headrace.rehearsal.reading import Reading, read
 from headrace.rehearsal.script import (
     Line,
@@ -37,11 +38,11 @@ from headrace.rehearsal.script import (
     turn,
     wait,
 )
-from headrace.rehearsal.tool_use import ToolUse, planned
+from headrace.rehearsal.tool_use import ToolUse, plan_calls
 from headrace.rehearsal.transport import ScriptedTransport
 
 PACE_S = 0.02
-"""How long the model takes for a word, when nobody hurries it."""
+"""Default time per word."""
 _SLOW_PACE_S = 0.12
 _LONG_PACE_S = 0.004
 _SLOW_WAIT_S = 1.5
@@ -64,12 +65,12 @@ _WEIGHINGS = (
 
 
 def answer(heard: Heard, *, pace_s: float = PACE_S) -> ScriptedTurn:
-    """The turn that answers a request; `pace_s` 0 does not wait between words."""
+    """Return the turn that answers a request. With `pace_s` 0 there are no pauses between words."""
     reading = read(heard.user)
     if "refuse" in reading.wishes:
         return turn(refuse(429, "The rehearsal model was asked to refuse, and does."))
     results = [m.result for m in heard.since_user if m.result is not None]
-    left = planned(reading, heard)[len(results) :]
+    left = plan_calls(reading, heard)[len(results) :]
     lines = _ask(reading, heard, left, results) if left else _answer(reading, heard, results)
     if "slow" in reading.wishes:
         lines = [step for line in lines for step in (wait(_SLOW_WAIT_S), line)]
@@ -77,7 +78,7 @@ def answer(heard: Heard, *, pace_s: float = PACE_S) -> ScriptedTurn:
 
 
 def rehearsal_transport(*, dialect: str = "chat", pace_s: float = PACE_S) -> ScriptedTransport:
-    """The rehearsal model behind the seam of all transports."""
+    """Create a transport that is answered by the rehearsal model."""
 
     def player(heard: Heard) -> ScriptedTurn:
         return answer(heard, pace_s=pace_s)
@@ -99,7 +100,7 @@ def _pace_s(reading: Reading, pace_s: float) -> float:
 def _ask(
     reading: Reading, heard: Heard, left: Sequence[ToolUse], results: Sequence[HeardResult]
 ) -> list[Line]:
-    """Think, and call: all at once where that is wished, else one after the other."""
+    """Think and call tools: all at once if asked for, otherwise one after the other."""
     uses = left if "parallel" in reading.wishes else left[:1]
     lines = _first_thoughts(reading, heard) if not results else _thoughts_between(reading, results)
     lines += [_purpose(uses)] if heard.effort != "none" else []
@@ -124,9 +125,9 @@ def _first_thoughts(reading: Reading, heard: Heard) -> list[Line]:
     if heard.effort == "none":
         return []
     kind = "a question" if reading.is_question else "no question"
-    counted = f"It has {counted_words(reading)} and is {kind}."
+    counted = f"It has {count_words(reading)} and is {kind}."
     thoughts: list[Line] = [
-        think(f"{chosen(_READINGS, reading)} {counted}", title="Reading the message")
+        think(f"{choose(_READINGS, reading)} {counted}", title="Reading the message")
     ]
     if heard.effort in ("high", "xhigh", "max"):
         word = reading.longest or "nothing"
@@ -154,7 +155,7 @@ def _answer(reading: Reading, heard: Heard, results: Sequence[HeardResult]) -> l
     if heard.effort != "none":
         lines += _last_thoughts(reading, results) if results else _first_thoughts(reading, heard)
         if not reading.is_greeting:
-            lines.append(think(chosen(_WEIGHINGS, reading, 1), title="Putting the answer together"))
+            lines.append(think(choose(_WEIGHINGS, reading, 1), title="Putting the answer together"))
     text = reply(reading, heard, results)
     fault = next((_FAULTS[wish] for wish in _FAULTS if wish in reading.wishes), None)
     if fault is None:

@@ -1,4 +1,4 @@
-"""What the rehearsal model says, in markdown. It says what it is."""
+"""The answers of the rehearsal model, in Markdown. They say what the model is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VERDICTS = (
     "What it means is beyond a rehearsal. How it travels is not.",
     "Where a language model would reason about it, I go through the motions, in order.",
 )
-# By what a message asks: what a language model would set out to do.
+# What a language model would set out to do, by the kind of question.
 _PLANS: tuple[tuple[str, tuple[str, str, str]], ...] = (
     ("why", ("gather what is known", "look for the cause behind it", "say how sure it is")),
     ("how", ("find the steps", "put them in order", "warn where it goes wrong")),
@@ -54,18 +54,18 @@ _SENTENCES = (
 _LONG_SECTIONS = 60
 
 
-def chosen(options: Sequence[T], reading: Reading, salt: int = 0) -> T:
-    """One of several, always the same for the same message."""
+def choose(options: Sequence[T], reading: Reading, salt: int = 0) -> T:
+    """Choose one of several, always the same for the same message."""
     return options[(sum(map(ord, reading.text)) + salt) % len(options)]
 
 
-def counted_words(reading: Reading) -> str:
-    """How many words the message has, in words."""
+def count_words(reading: Reading) -> str:
+    """Return how many words the message has, in words."""
     return "one word" if len(reading.words) == 1 else f"{len(reading.words)} words"
 
 
 def reply(reading: Reading, heard: Heard, results: Sequence[HeardResult]) -> str:
-    """The whole answer."""
+    """Return the whole answer."""
     if "help" in reading.wishes:
         return help_text()
     if "long" in reading.wishes:
@@ -80,7 +80,7 @@ def reply(reading: Reading, heard: Heard, results: Sequence[HeardResult]) -> str
 
 
 def help_text() -> str:
-    """What the model can be asked for."""
+    """Return the list of what the model can be asked for."""
     rows = "\n".join(f"| `{word}` | {meaning} |" for word, meaning in WISHES.items())
     return (
         "I am the **rehearsal model**. I am not a language model: I read your message with a"
@@ -101,23 +101,23 @@ def _with_results(reading: Reading, results: Sequence[HeardResult]) -> str:
         f"| `{result.name}` | {_cell(result.text)} |{' failed |' if result.is_error else ' |'}"
         for result in results
     )
-    lead = [_told(reading, results), f"| Tool | Result | |\n| --- | --- | --- |\n{rows}"]
+    lead = [_tell_results(reading, results), f"| Tool | Result | |\n| --- | --- | --- |\n{rows}"]
     if reading.sums:
         lead.append(_code(reading))
-    return "\n\n".join([*lead, f"*{chosen(_NOTES, reading)}*"]) + "\n"
+    return "\n\n".join([*lead, f"*{choose(_NOTES, reading)}*"]) + "\n"
 
 
-def _told(reading: Reading, results: Sequence[HeardResult]) -> str:
+def _tell_results(reading: Reading, results: Sequence[HeardResult]) -> str:
     failed = [result for result in results if result.is_error]
     if failed:
         return f"`{failed[0].name}` did not work, and I say so instead of making something up."
     if len(results) == 1:
-        return f"{chosen(_OPENINGS, reading)} **{_cell(results[0].text)}**"
-    return f"{chosen(_OPENINGS, reading)} I asked {len(results)} times:"
+        return f"{choose(_OPENINGS, reading)} **{_cell(results[0].text)}**"
+    return f"{choose(_OPENINGS, reading)} I asked {len(results)} times:"
 
 
 def _cell(text: str) -> str:
-    """A result in a table: one line, and not all of a long one."""
+    """Format a result for a table: one line, shortened."""
     line = " ".join(text.replace("|", "\\|").split())
     return line if len(line) <= 120 else f"{line[:119]}…"
 
@@ -135,7 +135,7 @@ def _by_head(reading: Reading) -> str:
     rest = "" if len(reading.sums) == 1 else " The others are below."
     return (
         f"**{first} = {value_of(first)}**.{rest} No calculator was offered, so I did it myself:"
-        f"\n\n{_code(reading)}\n\n*{chosen(_NOTES, reading)}*\n"
+        f"\n\n{_code(reading)}\n\n*{choose(_NOTES, reading)}*\n"
     )
 
 
@@ -165,13 +165,13 @@ def _about(reading: Reading, heard: Heard) -> str:
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     earlier = _earlier(heard)
     return (
-        f"> {_quoted(reading)}\n\n"
-        f"That is your {kind}, as it reached me. {chosen(_VERDICTS, reading)}{earlier}\n\n"
+        f"> {_quote(reading)}\n\n"
+        f"That is your {kind}, as it reached me. {choose(_VERDICTS, reading)}{earlier}\n\n"
         f"{_plan(reading)}\n\n"
         f"| About it | |\n| --- | --- |\n{table}\n\n"
         "To have one in my place, change a word:\n\n"
-        f'```python\nheadrace.stream("openai:gpt-5", "{_quoted(reading, 40)}")\n```\n\n'
-        f"*{chosen(_NOTES, reading)} Say `help` for what I can play.*\n"
+        f'```python\nheadrace.stream("openai:gpt-5", "{_quote(reading, 40)}")\n```\n\n'
+        f"*{choose(_NOTES, reading)} Say `help` for what I can play.*\n"
     )
 
 
@@ -189,7 +189,7 @@ def _earlier(heard: Heard) -> str:
     return f" Before that you wrote “{' '.join(before[-1].split())[:80]}”."
 
 
-def _quoted(reading: Reading, max_chars: int = 160) -> str:
+def _quote(reading: Reading, max_chars: int = 160) -> str:
     line = " ".join(reading.text.split()).replace('"', "'") or "(nothing)"
     return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
 
@@ -200,7 +200,7 @@ def _long(reading: Reading) -> str:
         f"## {number + 1}. {words[number % len(words)].capitalize()}\n\n{_paragraph(number)}"
         for number in range(_LONG_SECTIONS)
     ]
-    head = f"# A long answer\n\n*{chosen(_NOTES, reading)} You asked for length; here it is.*"
+    head = f"# A long answer\n\n*{choose(_NOTES, reading)} You asked for length; here it is.*"
     return "\n\n".join([head, *sections, "That is all. It was long, as you wished.\n"])
 
 

@@ -1,5 +1,8 @@
-"""What the rehearsal model makes of a message: sums, times, notes, and wishes. Plain
-patterns, no understanding."""
+"""What the rehearsal model understands of a message: calculations, times, notes and special
+requests.
+
+It uses plain patterns, no language understanding.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ WISHES = {
     "refuse": "a request that is turned away (429)",
     "help": "this list",
 }
-"""What can be asked for, and what comes of it."""
+"""Special requests, and what they cause."""
 
-# A wish stands first, after a mark, after a word such as "please", or before "answer": so
-# that "how long is a river" is a question and no wish.
+# A request stands first, after a punctuation mark, after a word such as "please", or before
+# "answer", so that "how long is a river" is a question and not a request.
 _WISH = re.compile(
     r"(?:^|[,;:.!?(]\s*|\b(?:be|and|then|please|now|do|in|but)\s+)"
     r"(?P<first>{0})\b|\b(?P<second>{0})\s+(?:answer|please|calls)\b".format("|".join(WISHES)),
@@ -66,19 +69,19 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     sums: tuple[str, ...] = ()
     asks_time: bool = False
     note: str | None = None
-    """What is to be written down."""
+    """What to write down."""
     is_greeting: bool = False
     is_thanks: bool = False
     asks_identity: bool = False
 
     @property
     def is_question(self) -> bool:
-        """Whether it asks something."""
+        """Whether the message asks something."""
         return "?" in self.text
 
     @property
     def longest(self) -> str:
-        """Its longest word; the first of them."""
+        """The longest word; the first of several."""
         return max(self.words, key=len, default="")
 
 
@@ -105,12 +108,12 @@ def _sums(text: str) -> tuple[str, ...]:
     text = _SHARE.sub(r"\1 / 100 * \2", _DATE.sub("", text))
     for pattern, sign in _SPOKEN:
         text = pattern.sub(sign, text)
-    found = (_balanced(match[0].strip()) for match in _SUM.finditer(text))
+    found = (_strip_brackets(match[0].strip()) for match in _SUM.finditer(text))
     return tuple(dict.fromkeys(entry for entry in found if value_of(entry) is not None))[:3]
 
 
-def _balanced(expression: str) -> str:
-    """Without the brackets that the message had around it."""
+def _strip_brackets(expression: str) -> str:
+    """Remove the brackets that the message had around the expression."""
     while expression.count("(") > expression.count(")") and expression.startswith("("):
         expression = expression[1:]
     while expression.count(")") > expression.count("(") and expression.endswith(")"):
@@ -131,12 +134,12 @@ _MAX_CHARS = 200
 
 
 def value_of(expression: str) -> str | None:
-    """The value of a sum of plain numbers; None for anything else."""
+    """Return the value of an arithmetic expression, or None for anything else."""
     try:
         value = _value(ast.parse(expression[:_MAX_CHARS], mode="eval").body)
     except (SyntaxError, ValueError, ArithmeticError, RecursionError):
         return None
-    # What is whole is written so, also where a division made it.
+    # Whole numbers are written without a fraction, also after a division.
     is_whole = value == int(value) and abs(value) < 1e15
     return str(int(value)) if is_whole else f"{value:.10g}"
 

@@ -1,8 +1,7 @@
-"""The lines of a script: what a scripted model says and does in one turn, as values.
+"""The lines of a script: what a scripted model says and does in one turn.
 
-Nothing here knows a dialect. Write a turn with the short words at the end of this file:
-
-    turn(think("Let me see."), call("add", a=1, b=2))
+Nothing here depends on a dialect. Write a turn with the functions at the end of this file:
+turn(think("Let me see."), call("add", a=1, b=2))
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from headrace.errors import UsageError
 from headrace.outcome import ErrorCategory
 from headrace.usage import Usage
 
-# A word with the blanks behind it; a JSON token or so with its comma or colon.
+# A word with the spaces after it; roughly a JSON token with its comma or colon.
 _WORD = re.compile(r"\s*\S+\s*|\s+")
 _TOKEN = re.compile(r"[^\s,:]*[\s,:]+|[^\s,:]+")
 
@@ -31,33 +30,33 @@ class Think(_Line, frozen=True, kw_only=True):
 
     pieces: tuple[str, ...]
     signed: bool | None = None
-    """With a seal or without; None: as the dialect does it."""
+    """Whether to send a seal; None means as the dialect does by default."""
     encrypted: bool = False
-    """Nothing but the seal is sent: the provider keeps the words to itself."""
+    """Whether only the seal is sent, because the provider hides the text."""
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return "".join(self.pieces)
 
 
 class Say(_Line, frozen=True, kw_only=True):
-    """Text. Lines of it that follow each other are one text."""
+    """Text. Consecutive lines are one text."""
 
     pieces: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return "".join(self.pieces)
 
 
 class Call(_Line, frozen=True, kw_only=True):
-    """A call of a tool."""
+    """A tool call."""
 
     name: str
     pieces: tuple[str, ...]
-    """The arguments as they are written."""
+    """The arguments as they are streamed."""
     call_id: str | None = None
 
     @property
@@ -67,13 +66,13 @@ class Call(_Line, frozen=True, kw_only=True):
 
 
 class Redacted(_Line, frozen=True, kw_only=True):
-    """Reasoning that nobody but the provider can read."""
+    """Reasoning that only the provider can read."""
 
     data: str
 
 
 class Wait(_Line, frozen=True, kw_only=True):
-    """A pause, between two events."""
+    """A pause between two events."""
 
     seconds: float
 
@@ -83,14 +82,14 @@ class Cut(_Line, frozen=True, kw_only=True):
 
 
 class Stall(_Line, frozen=True, kw_only=True):
-    """Nothing comes any more, and the connection stays."""
+    """Nothing more arrives, and the connection stays open."""
 
 
 class Refuse(_Line, frozen=True, kw_only=True):
-    """No stream begins."""
+    """The request is refused; no stream begins."""
 
     status: int | None
-    """None: no answer at all."""
+    """The HTTP status; None for no response at all."""
     category: ErrorCategory | None
     message: str
     retry_after_s: float | None = None
@@ -104,23 +103,23 @@ class Error(_Line, frozen=True, kw_only=True):
 
 
 class Finish(_Line, frozen=True, kw_only=True):
-    """The reason why the turn ends."""
+    """The finish reason of the turn."""
 
     word: str
 
 
 class NoFinish(_Line, frozen=True, kw_only=True):
-    """The bytes end here, in good order and without a reason."""
+    """The bytes end here, without a finish reason."""
 
 
 class Tokens(_Line, frozen=True, kw_only=True):
-    """What the turn is said to have cost, instead of a count of its words."""
+    """The token counts to report, instead of a count of the words."""
 
     usage: Usage
 
 
 class Raw(_Line, frozen=True, kw_only=True):
-    """Bytes, as they are."""
+    """Raw bytes."""
 
     data: bytes
 
@@ -147,10 +146,10 @@ class ScriptedTurn(msgspec.Struct, frozen=True):
 
     lines: tuple[Line, ...] = ()
     pace_s: float = 0.0
-    """How long to wait before each event."""
+    """Pause before each event, in seconds."""
     is_interleaved: bool = False
-    """The arguments of calls that follow each other come in turns, where the dialect can
-    do that (chat and responses)."""
+    """Whether the arguments of consecutive calls are interleaved, if the dialect allows it (chat
+    and responses)."""
 
     @property
     def refusal(self) -> Refuse | None:
@@ -158,12 +157,14 @@ class ScriptedTurn(msgspec.Struct, frozen=True):
         return next((line for line in self.lines if isinstance(line, Refuse)), None)
 
 
-# --- the words to write one with ----------------------------------------------------
+# --- functions to write a script with ---------------------------------------------
 
 
 def turn(*lines: Line | str, pace_s: float = 0.0, is_interleaved: bool = False) -> ScriptedTurn:
-    """A turn of these lines; a text is one that is said. Raises `UsageError` for a refusal
-    that comes after something has been said."""
+    """Create a turn from lines; a string is text.
+
+    Raises `UsageError` for a refusal that does not come first.
+    """
     said = tuple(say(line) if isinstance(line, str) else line for line in lines)
     for number, line in enumerate(said):
         before = said[:number]
@@ -181,11 +182,11 @@ def think(
     pieces: Sequence[str] | None = None,
     deltas: int | None = None,
 ) -> Think:
-    """A part of the reasoning, with a title in bold if it has one.
+    """A part of the reasoning, with an optional title in bold.
 
-    It comes word by word; `deltas` cuts it every so many characters, and `pieces` says
-    where. `signed` False leaves out the seal that the dialect would send; True sends one
-    where the dialect has it as an extra (chat, as `reasoning_details`).
+    It is streamed word by word; `deltas` cuts it every so many characters, and `pieces` gives the
+    exact pieces. `signed=False` leaves out the seal that the dialect would send; `signed=True`
+    sends one where the dialect has it as an extra (chat, as `reasoning_details`).
     """
     head = f"**{title}**\n\n" if title else ""
     cut = _pieces(text, pieces, deltas, _WORD)
@@ -194,7 +195,7 @@ def think(
 
 
 def say(text: str = "", *, pieces: Sequence[str] | None = None, deltas: int | None = None) -> Say:
-    """Text, word by word; `deltas` and `pieces` as for `think`."""
+    """Text, streamed word by word; `deltas` and `pieces` work as in `think()`."""
     return Say(pieces=_pieces(text, pieces, deltas, _WORD))
 
 
@@ -209,8 +210,10 @@ def call(
     deltas: int | None = None,
     **kwargs: Any,
 ) -> Call:
-    """A call: `call("add", a=1, b=2)`, or with a dict where a name is taken. `raw` is the
-    text of the arguments, as malformed as you like."""
+    """A tool call: `call("add", a=1, b=2)`, or with a dict if a name is taken.
+
+    `raw` is the exact text of the arguments, which may be malformed.
+    """
     if sum(given is not None for given in (args, raw, kwargs or None)) > 1:
         raise UsageError("a call's arguments are a dict, names, or raw=; not several of them")
     written = msgspec.json.encode(args or kwargs).decode() if raw is None else raw
@@ -230,12 +233,12 @@ def wait(seconds: float) -> Wait:
 
 
 def cut() -> Cut:
-    """The connection breaks here; what was open stays open."""
+    """The connection breaks here; open parts stay open."""
     return Cut()
 
 
 def stall() -> Stall:
-    """Nothing comes any more until somebody closes the stream."""
+    """Nothing more arrives until the stream is closed."""
     return Stall()
 
 
@@ -246,24 +249,29 @@ def refuse(
     category: ErrorCategory | None = None,
     retry_after_s: float | None = None,
 ) -> Refuse:
-    """The request is refused with this status. `category` says more than the status does,
-    such as `context_overflow`; with status None nobody answers at all."""
+    """The request is refused with this status.
+
+    `category` says more than the status, such as `context_overflow`. With status None there is no
+    response at all.
+    """
     return Refuse(status=status, category=category, message=message, retry_after_s=retry_after_s)
 
 
 def error(category: ErrorCategory = "overloaded", message: str = "Overloaded.") -> Error:
-    """An error event in the middle of the stream, in the dialect's own words."""
+    """An error event in the middle of the stream, in the dialect's own form."""
     return Error(category=category, message=message)
 
 
 def finish(word: str) -> Finish:
-    """The reason, instead of `tool_use` where there are calls and `end_turn` where not: a
-    word of `headrace.content.FinishWord`, or any other, which goes out as it is."""
+    """The finish reason. The default is `tool_use` if there are calls, else `end_turn`.
+
+    It is a word of `headrace.outcome.FinishWord`, or any other, which is sent as it is.
+    """
     return Finish(word=word)
 
 
 def no_finish() -> NoFinish:
-    """The bytes end here without a reason: a stream that was cut, and nobody says so."""
+    """The bytes end here without a finish reason: a stream that was cut silently."""
     return NoFinish()
 
 
@@ -274,7 +282,7 @@ def usage(
     reasoning: int | None = None,
     cached: int | None = None,
 ) -> Tokens:
-    """The token counts, instead of a count of the words."""
+    """The token counts to report, instead of a count of the words."""
     return Tokens(
         usage=Usage(
             input_tokens=input,
@@ -286,7 +294,7 @@ def usage(
 
 
 def raw(data: bytes) -> Raw:
-    """Bytes between two events."""
+    """Raw bytes between two events."""
     return Raw(data=data)
 
 

@@ -1,4 +1,4 @@
-"""Which tools the rehearsal model calls, and with what."""
+"""Which tools the rehearsal model calls, and with which arguments."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from headrace.rehearsal.free_arguments import arguments_from
 from headrace.rehearsal.heard import Heard, HeardTool
 from headrace.rehearsal.reading import Reading
 from headrace.wire.json.value import as_list, as_object, as_text
 
 Kind: TypeAlias = Literal["calculator", "clock", "notepad"]
-# By these names tools are known; any other is left alone.
+# Names by which the tools of each kind are known.
 _NAMES: dict[Kind, tuple[str, ...]] = {
     "calculator": ("calculator", "calculate"),
     "clock": ("clock", "current_time"),
@@ -29,15 +30,14 @@ _DEFAULT_SUM = "6 * 7"
 class ToolUse(msgspec.Struct, frozen=True):
     """One call to make."""
 
-    kind: Kind
     name: str
     args: dict[str, Any]
     purpose: str
-    """What for, to follow on "I need to"."""
+    """What the call is for; continues "I need to"."""
 
 
-def planned(reading: Reading, heard: Heard) -> list[ToolUse]:
-    """The calls that help with the message, of tools that are offered."""
+def plan_calls(reading: Reading, heard: Heard) -> list[ToolUse]:
+    """Return the calls that help with the message, of the tools that are offered."""
     kinds = _helpful(reading)
     if reading.wishes & {"parallel", "think again"}:
         kinds.extend(kind for kind in _ALL if kind not in kinds)
@@ -45,6 +45,11 @@ def planned(reading: Reading, heard: Heard) -> list[ToolUse]:
     for kind in kinds:
         tool = next((tool for tool in heard.tools if tool.name in _NAMES[kind]), None)
         uses += [] if tool is None else _uses(kind, tool, reading)
+    known = {name for names in _NAMES.values() for name in names}
+    for tool in heard.tools:
+        arguments = None if tool.name in known else arguments_from(tool, reading)
+        if arguments is not None:
+            uses.append(ToolUse(tool.name, arguments, f"use {tool.name.replace('_', ' ')}"))
     return uses
 
 
@@ -61,24 +66,24 @@ def _uses(kind: Kind, tool: HeardTool, reading: Reading) -> list[ToolUse]:
     match kind:
         case "calculator":
             return [
-                _use(kind, tool, {"expression": entry}, f"work out {entry}")
+                _use(tool, {"expression": entry}, f"work out {entry}")
                 for entry in reading.sums or (_DEFAULT_SUM,)
             ]
         case "clock":
-            return [_use(kind, tool, {}, "look at the clock")]
+            return [_use(tool, {}, "look at the clock")]
         case "notepad":
             title = (reading.note or "A rehearsal note").strip()
             title = title[:1].upper() + title[1:]
             note = {"title": title, "content": draft(title, reading)}
-            return [_use(kind, tool, note, f"put “{title}” on the note pad")]
+            return [_use(tool, note, f"put “{title}” on the note pad")]
 
 
-def _use(kind: Kind, tool: HeardTool, meant: dict[str, str], purpose: str) -> ToolUse:
-    return ToolUse(kind, tool.name, _filled(tool, meant), purpose)
+def _use(tool: HeardTool, meant: dict[str, str], purpose: str) -> ToolUse:
+    return ToolUse(tool.name, _fill_arguments(tool, meant), purpose)
 
 
-def _filled(tool: HeardTool, meant: dict[str, str]) -> dict[str, Any]:
-    """What is meant, under the names that the tool's schema has for it."""
+def _fill_arguments(tool: HeardTool, meant: dict[str, str]) -> dict[str, Any]:
+    """Return the meant values under the names that the tool's schema has for them."""
     properties = as_object(tool.schema.get("properties"))
     if not properties:
         return dict(meant) if "properties" not in tool.schema else {}
@@ -93,7 +98,7 @@ def _filled(tool: HeardTool, meant: dict[str, str]) -> dict[str, Any]:
 
 
 def _anything(schema: dict[str, Any], meant: dict[str, str]) -> Any:
-    """A value for a field that must be there and means nothing to us."""
+    """Return some value for a required field without a known meaning."""
     choices = as_list(schema.get("enum"))
     if choices:
         return choices[0]
@@ -102,7 +107,7 @@ def _anything(schema: dict[str, Any], meant: dict[str, str]) -> Any:
 
 
 def draft(title: str, reading: Reading) -> str:
-    """A note that is made of the message's own words."""
+    """Write a note from the words of the message."""
     points = [word for word in dict.fromkeys(reading.words) if len(word) > 3][:5]
     rows = "\n".join(f"- [ ] {point}" for point in points)
     return (

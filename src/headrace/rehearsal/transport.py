@@ -1,4 +1,4 @@
-"""A scripted model behind the seam of all transports: calls go in, real wire bytes come out."""
+"""A transport that is answered by a scripted model with real wire bytes."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from headrace.transport.transport import HTTPCall
 from headrace.wire.json.value import as_object
 
 Written: TypeAlias = ScriptedTurn | Sequence[Line | str] | str
-"""A turn, its lines, or just what it says."""
+"""A turn, its lines, or just its text."""
 Player: TypeAlias = Callable[[Heard], Written]
-"""Answers what it hears."""
+"""Returns the turn that answers a request."""
 
 
 class ScriptedTransport:
-    """Plays one turn for each call: the next of a list, or what a function makes of the
-    request.
+    """Plays one turn per call: the next of a list, or what a function returns for the request.
 
-    A list is one conversation's; a function has no state of ours, so many runs may ask it
-    at once. `requests` are the bodies that came, in order: without headers and address,
-    which hold the key. `open_streams` is how many streams are neither at their end nor
-    closed. `first_event_s` and `idle_s` are deadlines as `Timeouts` has them; None: it
-    waits. With a `sleep` of your own, closing a stream does not cut a pause short.
+    A list belongs to one conversation. A function may be used by many runs at once.
+
+    `requests` are the bodies received, in order, without headers and address, which hold the key.
+    `open_streams` is the number of streams that have neither ended nor been closed. `first_event_s`
+    and `idle_s` are timeouts as in `Timeouts`; None means no limit. With a custom `sleep`, closing
+    a stream does not shorten a pause.
     """
 
     def __init__(
@@ -59,42 +59,45 @@ class ScriptedTransport:
         self.open_streams = 0
 
     async def open(self, call: HTTPCall) -> ScriptedStream:
-        """The stream of the next turn. Raises `RequestFailed` where the script refuses, and
-        `UsageError` where it is at its end."""
+        """Return the stream of the next turn.
+
+        Raises `RequestFailed` if the script refuses, and `UsageError` if the script has no more
+        turns.
+        """
         body = _body(call)
         if self._keeps_requests:
             self.requests.append(body)
         self.opened += 1
         heard = heard_from(body, self._dialect)
         occasion = _occasion(heard, self.opened)
-        played = _turn(self._play(heard))
-        if played.refusal is not None:
-            await self._wait(played)
-            raise _refusal(call, played.refusal, self._dialect)
-        return self._begun(steps_of(played, self._dialect, occasion))
+        play = _turn(self._play(heard))
+        if play.refusal is not None:
+            await self._wait(play)
+            raise _refusal(call, play.refusal, self._dialect)
+        return self._start_stream(steps_of(play, self._dialect, occasion))
 
-    async def _wait(self, played: ScriptedTurn) -> None:
-        for line in played.lines:
+    async def _wait(self, play: ScriptedTurn) -> None:
+        for line in play.lines:
             if isinstance(line, Wait):
                 await self._sleep(line.seconds)
 
-    def _begun(self, steps: Iterator[Step]) -> ScriptedStream:
+    def _start_stream(self, steps: Iterator[Step]) -> ScriptedStream:
         self.open_streams += 1
-        stream = ScriptedStream(steps, self._sleep, self._idle_s, self._left)
+        stream = ScriptedStream(steps, self._sleep, self._idle_s, self._forget_stream)
         if self._first_event_s is not None:
             now_s = asyncio.get_running_loop().time()
             stream.first_event_by_s = now_s + self._first_event_s
         return stream
 
-    def _left(self) -> None:
+    def _forget_stream(self) -> None:
         self.open_streams -= 1
 
     async def aclose(self) -> None:
-        """There is nothing to let go of; open streams stay their readers'."""
+        """Do nothing: open streams belong to their readers."""
 
 
 class ScriptedStream:
-    """One turn that is being played: a read is an event."""
+    """One turn that is being play. Each read is one event."""
 
     request_id: str | None = None
 
@@ -109,7 +112,7 @@ class ScriptedStream:
         self._steps = steps
         self._sleep = sleep
         self._idle_s = idle_s
-        self._left = left
+        self._forget_stream = left
         self._closed = asyncio.Event()
 
     def __aiter__(self) -> ScriptedStream:
@@ -131,7 +134,7 @@ class ScriptedStream:
         raise stream_broken("timeout", f"the stream was silent for idle_s={idle_s:g}")
 
     async def _next(self) -> bytes:
-        """The next bytes; none at the end."""
+        """Return the next bytes; empty at the end."""
         for step in self._steps:
             if self._closed.is_set():
                 break
@@ -143,7 +146,7 @@ class ScriptedStream:
                 await self.aclose()
                 raise stream_broken("network", _BROKEN)
             elif step:
-                # Also without a pause: others must get their turn between two reads.
+                # Without a pause too, other tasks get a turn between two reads.
                 await self._sleep(0)
                 return b"" if self._closed.is_set() else step
         return b""
@@ -159,17 +162,17 @@ class ScriptedStream:
             pass
 
     async def aclose(self) -> None:
-        """End it now, for whoever waits for a read too."""
+        """End the stream now, also for a reader that is waiting."""
         if not self._closed.is_set():
             self._closed.set()
-            self._left()
+            self._forget_stream()
 
 
 _BROKEN = "the connection broke before the stream had ended: Connection reset by peer"
 
 
 class _Listed:
-    """The turns of a list, each once."""
+    """The turns of a list, each play once."""
 
     def __init__(self, turns: Sequence[Written]) -> None:
         self._turns = turns
@@ -196,15 +199,15 @@ def _body(call: HTTPCall) -> dict[str, Any]:
 
 
 def _occasion(heard: Heard, opened: int) -> Occasion:
-    """Two turns of a conversation must differ in their ids, also when each has a transport
-    of its own, and when one is tried again."""
+    """Choose ids so that two turns of a conversation differ, even with separate transports or
+    retries."""
     is_usual = heard.replies == opened - 1
     name = str(opened) if is_usual else f"{opened}r{heard.replies}"
     return Occasion(name=name, model=heard.model or "scripted", input_tokens=heard.words)
 
 
 def _refusal(call: HTTPCall, line: Refuse, dialect: str) -> RequestFailed:
-    """As the answer of that status would be read."""
+    """Build the error that a response with this status would cause."""
     if line.status is None:
         category = line.category or "network"
         return RequestFailed(line.message, category=category, retryable=category == "network")

@@ -1,4 +1,4 @@
-"""A recital: what is to be played again, from a recorded stream or from a stored run."""
+"""A recital: what is to be play again, from a recorded stream or from a stored run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Scripted turns as bytes, one file a dialect. Pure: the same turn is always the same bytes."""
+"""Writes scripted turns as bytes, one file per dialect. The same turn always gives the same
+bytes."""
 
 from headrace.rehearsal.wire.dialect import DIALECTS, steps_of
 from headrace.rehearsal.wire.step import Break, Occasion, Pause, Silence, Step

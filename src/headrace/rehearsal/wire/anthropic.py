@@ -1,4 +1,4 @@
-"""Anthropic Messages: blocks, each with its start, its deltas and its stop."""
+"""Writes Anthropic Messages: blocks with a start, deltas and a stop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JSONObject = dict[str, Any]
 
 
 class AnthropicWriter:
-    """One turn as blocks. They never come in turns: one stops before the next starts."""
+    """Writes one turn as blocks. Blocks are never interleaved."""
 
     def __init__(self, turn: ScriptedTurn, occasion: Occasion) -> None:
         self._name = occasion.name
@@ -28,7 +28,7 @@ class AnthropicWriter:
     def begin(self) -> Iterator[bytes]:
         cached = self._usage.cached_input_tokens or 0
         usage = {
-            # Here cached tokens stand beside the others; ours count them in.
+            # Anthropic does not include cached tokens in the input; our counts do.
             "input_tokens": (self._usage.input_tokens or 0) - cached,
             "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": cached,
@@ -98,7 +98,7 @@ class AnthropicWriter:
         return _event("content_block_delta", index=self._index, delta=delta)
 
     def _stop(self) -> Iterator[bytes]:
-        """The signature is the last of a block: one that breaks off has none."""
+        """Stop the block. The signature comes last, so a block that breaks off has none."""
         if self._open is None:
             return
         signature, self._signature, self._open = self._signature, None, None

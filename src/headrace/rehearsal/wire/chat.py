@@ -1,4 +1,4 @@
-"""Chat Completions, with reasoning as `reasoning_content`, the commonest spelling."""
+"""Writes Chat Completions, with reasoning as `reasoning_content`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from headrace.rehearsal.wire.writer import in_turns, sse, usage_of
 
 
 class ChatWriter:
-    """One turn as chunks. Seals, which the grammar does not have, come as OpenRouter sends
-    them: in `reasoning_details`."""
+    """Writes one turn as chunks.
+
+    The grammar has no seals; they are sent in `reasoning_details`, as OpenRouter does.
+    """
 
     def __init__(self, turn: ScriptedTurn, occasion: Occasion) -> None:
         self._name = occasion.name
@@ -33,16 +35,16 @@ class ChatWriter:
 
     def think(self, line: Think) -> Iterator[bytes]:
         if line.encrypted or line.signed:
-            yield from self._detailed(line)
+            yield from self._think_with_seal(line)
             return
-        # There are no parts here: a blank line stands between two thoughts.
+        # The grammar has no parts, so a blank line separates two thoughts.
         if self._is_thinking and line.pieces:
             yield self._chunk({"reasoning_content": "\n\n"})
         self._is_thinking = self._is_thinking or bool(line.pieces)
         for piece in line.pieces:
             yield self._chunk({"reasoning_content": piece})
 
-    def _detailed(self, line: Think) -> Iterator[bytes]:
+    def _think_with_seal(self, line: Think) -> Iterator[bytes]:
         self._is_thinking = False
         entry = {"type": "reasoning.text", "index": self._details}
         seal = f"sig_{self._name}_{self._details}"

@@ -1,4 +1,4 @@
-"""The dialects that a script can be played in."""
+"""The dialects in which a script can be play."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.rehearsal.wire.anthropic import AnthropicWriter
 from headrace.rehearsal.wire.chat import ChatWriter
 from headrace.rehearsal.wire.responses import ResponsesWriter
 from headrace.rehearsal.wire.step import Occasion, Step
-from headrace.rehearsal.wire.writer import Writer, played
+from headrace.rehearsal.wire.writer import Writer, play
 
 _WRITERS: dict[str, Callable[[ScriptedTurn, Occasion], Writer]] = {
     "chat": ChatWriter,
@@ -18,15 +18,17 @@ _WRITERS: dict[str, Callable[[ScriptedTurn, Occasion], Writer]] = {
     "responses": ResponsesWriter,
 }
 DIALECTS: tuple[str, ...] = tuple(_WRITERS)
-"""Their names."""
+"""Names of these dialects."""
 
 
 def steps_of(
     turn: ScriptedTurn, dialect: str = "chat", occasion: Occasion | None = None
 ) -> Iterator[Step]:
-    """What the provider does in this turn, event after event. Raises `UsageError` for a
-    dialect that cannot be written."""
+    """Yield what the provider does in this turn, event by event.
+
+    Raises `UsageError` for a dialect that cannot be written.
+    """
     writer = _WRITERS.get(dialect)
     if writer is None:
         raise UsageError(f"no script in {dialect!r}: there are {', '.join(DIALECTS)}")
-    return played(turn, writer(turn, occasion or Occasion()))
+    return play(turn, writer(turn, occasion or Occasion()))

@@ -1,4 +1,4 @@
-"""OpenAI Responses: items that are added, grow and are done, and a snapshot at the end."""
+"""Writes OpenAI Responses: items that are added, grow and are done, and a snapshot at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FINISHED = ("end_turn", "tool_use")
 
 
 class ResponsesWriter:
-    """One turn as items. Thoughts that follow each other are the summary of one item."""
+    """Writes one turn as items. Consecutive thoughts are summaries of one item."""
 
     def __init__(self, turn: ScriptedTurn, occasion: Occasion) -> None:
         self._name = occasion.name
@@ -36,20 +36,20 @@ class ResponsesWriter:
             yield from self._close()
             seal = None if line.signed is False else f"enc_{self._place()}"
             item = self._open = _Reasoning(self, self._place(), line, seal)
-            yield item.added()
+            yield item.added_event()
         yield from item.think(line)
 
     def redact(self, line: Redacted) -> Iterator[bytes]:
         yield from self._close()
         thought = Think(pieces=(), encrypted=True)
         self._open = item = _Reasoning(self, self._place(), thought, line.data)
-        yield item.added()
+        yield item.added_event()
 
     def say(self, line: Say) -> Iterator[bytes]:
         if not isinstance(self._open, _Message):
             yield from self._close()
             self._open = _Message(self, self._place())
-            yield from self._open.added()
+            yield from self._open.added_event()
         yield from self._open.say(line)
 
     def call(self, lines: Sequence[Call]) -> Iterator[bytes]:
@@ -63,7 +63,7 @@ class ResponsesWriter:
             items.append(item)
             queues.append(_call_events(line, item, starts + offset))
         self._output += items
-        # Numbered as they go out: the order between the items is known only now.
+        # Numbered when they are sent, since the order between items is only known then.
         for kind, fields in in_turns(queues):
             yield self._event(kind, **fields)
 
@@ -94,15 +94,15 @@ class ResponsesWriter:
     def _close(self) -> Iterator[bytes]:
         item, self._open = self._open, None
         if item is not None:
-            yield from item.done()
+            yield from item.done_events()
             self._output.append(item.item())
 
     def at(self, kind: str, item_id: str, **fields: Any) -> bytes:
-        """An event of the open item."""
+        """Write an event of the open item."""
         return self._event(kind, item_id=item_id, output_index=len(self._output), **fields)
 
     def about(self, kind: str, item: JSONObject) -> bytes:
-        """The event that adds the open item, or says that it is done."""
+        """Write the event that adds or completes the open item."""
         kind = f"response.output_item.{kind}"
         return self._event(kind, output_index=len(self._output), item=item)
 
@@ -142,7 +142,7 @@ class ResponsesWriter:
 
 
 class _Reasoning:
-    """An item of reasoning: summaries, and the seal of all of them."""
+    """A reasoning item: summaries, and one seal for all of them."""
 
     def __init__(self, writer: ResponsesWriter, place: str, first: Think, seal: str | None) -> None:
         self._writer = writer
@@ -153,10 +153,10 @@ class _Reasoning:
         self._pieces: list[str] | None = None
 
     def takes(self, line: Think) -> bool:
-        """Whether a thought can be one more summary of this item."""
+        """Return whether a thought can be another summary of this item."""
         return (line.signed, line.encrypted) == self._seals and not line.encrypted
 
-    def added(self) -> bytes:
+    def added_event(self) -> bytes:
         return self._writer.about("added", {"id": self._id, "type": "reasoning", "summary": []})
 
     def think(self, line: Think) -> Iterator[bytes]:
@@ -181,7 +181,7 @@ class _Reasoning:
         kind = f"response.reasoning_summary_{verb}"
         return self._writer.at(kind, self._id, summary_index=len(self._summary), **fields)
 
-    def done(self) -> Iterator[bytes]:
+    def done_events(self) -> Iterator[bytes]:
         yield from self._end_part()
         yield self._writer.about("done", self.item())
 
@@ -191,14 +191,14 @@ class _Reasoning:
 
 
 class _Message:
-    """An item of text."""
+    """A text item."""
 
     def __init__(self, writer: ResponsesWriter, place: str) -> None:
         self._writer = writer
         self._id = f"msg_{place}"
         self._pieces: list[str] = []
 
-    def added(self) -> Iterator[bytes]:
+    def added_event(self) -> Iterator[bytes]:
         yield self._writer.about("added", self._item("in_progress", []))
         yield self._part("content_part.added", part=self._content())
 
@@ -207,7 +207,7 @@ class _Message:
             self._pieces.append(piece)
             yield self._part("output_text.delta", delta=piece, logprobs=[])
 
-    def done(self) -> Iterator[bytes]:
+    def done_events(self) -> Iterator[bytes]:
         content = self._content()
         yield self._part("output_text.done", text=content["text"], logprobs=[])
         yield self._part("content_part.done", part=content)

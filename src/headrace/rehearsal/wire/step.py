@@ -1,4 +1,4 @@
-"""What a stream does next, and what it must know of the request."""
+"""The steps of a play turn, and what depends on the request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """Nothing comes for so long."""
+    """Nothing arrives for a while."""
 
     seconds: float
 
@@ -18,17 +18,17 @@ class Break(msgspec.Struct, frozen=True):
 
 
 class Silence(msgspec.Struct, frozen=True):
-    """Nothing comes any more."""
+    """Nothing arrives any more."""
 
 
 Step: TypeAlias = bytes | Pause | Break | Silence
-"""Bytes are one event."""
+"""One step; bytes are one event."""
 
 
 class Occasion(msgspec.Struct, frozen=True, kw_only=True):
-    """On which a turn is played."""
+    """The request for which a turn is play."""
 
     name: str = "1"
-    """What its ids are made of: two turns of one conversation must differ in it."""
+    """Basis of all ids; it differs between two turns of one conversation."""
     model: str = "scripted"
     input_tokens: int = 0

@@ -1,4 +1,4 @@
-"""Our words for reasons and errors, in those of the dialects."""
+"""Finish reasons and errors in the words of each dialect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANTHROPIC_REASONS = {
     "context_full": "model_context_window_exceeded",
 }
 RESPONSES_REASONS = {"max_tokens": "max_output_tokens"}
-"""What is not in a table goes out as it is."""
+"""Reasons that are not in a table are sent as they are."""
 
 _OPENAI: dict[ErrorCategory, str] = {
     "auth": "invalid_api_key",
@@ -47,13 +47,14 @@ _ANTHROPIC: dict[ErrorCategory, str] = {
 
 
 def openai_error(category: ErrorCategory, message: str) -> dict[str, Any]:
-    """The error object of OpenAI's grammars."""
+    """Return the error object of OpenAI's grammars."""
     word = _OPENAI.get(category, category)
     return {"message": message, "type": word, "param": None, "code": word}
 
 
 def anthropic_error(category: ErrorCategory, message: str) -> dict[str, Any]:
-    """Anthropic's error object. A prompt that is too long is told in words alone."""
+    """Return Anthropic's error object. A prompt that is too long is only recognizable by its
+    message."""
     if category == "context_overflow" and "prompt is too long" not in message:
         message = f"prompt is too long: {message}"
     return {"type": _ANTHROPIC.get(category, category), "message": message}

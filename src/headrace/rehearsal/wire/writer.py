@@ -1,4 +1,4 @@
-"""What all dialects share: line after line, and the words of a turn counted."""
+"""What the writers of all dialects share: the order of lines, and the counting of words."""
 
 from __future__ import annotations
 
@@ -33,8 +33,11 @@ _SPOKEN = (Think, Say, Call, Redacted, Finish)
 
 
 class Writer(Protocol):
-    """One dialect. What a line opens stays open until another kind of line closes it, so
-    that a stream can break off in the middle of it."""
+    """Writes one dialect.
+
+    What a line opens stays open until another kind of line closes it, so that a stream can break
+    off in the middle.
+    """
 
     def begin(self) -> Iterable[bytes]: ...
 
@@ -43,7 +46,7 @@ class Writer(Protocol):
     def say(self, line: Say) -> Iterable[bytes]: ...
 
     def call(self, lines: Sequence[Call]) -> Iterable[bytes]:
-        """Calls whose arguments come in turns, or just one."""
+        """Write one call, or several with interleaved arguments."""
         ...
 
     def redact(self, line: Redacted) -> Iterable[bytes]: ...
@@ -51,14 +54,14 @@ class Writer(Protocol):
     def fail(self, line: Error) -> Iterable[bytes]: ...
 
     def finish(self, word: str) -> Iterable[bytes]:
-        """The reason; after it nothing comes but the end."""
+        """Write the finish reason; only the end follows."""
         ...
 
     def end(self) -> Iterable[bytes]: ...
 
 
-def played(turn: ScriptedTurn, writer: Writer) -> Iterator[Step]:
-    """The steps of a turn."""
+def play(turn: ScriptedTurn, writer: Writer) -> Iterator[Step]:
+    """Yield the steps of a turn."""
     for step in _steps(turn, writer):
         if turn.pace_s and isinstance(step, bytes):
             yield Pause(turn.pace_s)
@@ -70,8 +73,8 @@ def _steps(turn: ScriptedTurn, writer: Writer) -> Iterator[Step]:
     finished = False
     for group in _groups(turn):
         line = group[0]
-        # What comes before anything is said comes before the first byte: an error is then
-        # the only event, as providers do it that are overloaded.
+        # What precedes the text precedes the first byte: an error is then the only event, as sent
+        # by overloaded providers.
         if not begun and isinstance(line, _SPOKEN):
             begun = True
             yield from writer.begin()
@@ -114,7 +117,7 @@ def _line(line: Line, group: Sequence[Line], writer: Writer) -> Iterable[Step]: 
 
 
 def _groups(turn: ScriptedTurn) -> Iterator[list[Line]]:
-    """One line each; calls that come in turns are together."""
+    """Group the lines: interleaved calls together, every other line alone."""
     if not turn.is_interleaved:
         yield from ([line] for line in turn.lines)
         return
@@ -124,14 +127,14 @@ def _groups(turn: ScriptedTurn) -> Iterator[list[Line]]:
 
 
 def in_turns(queues: Sequence[Sequence[T]]) -> Iterator[T]:
-    """One of each, then the next of each."""
+    """Yield the first of each, then the second of each, and so on."""
     for step in chain.from_iterable(zip_longest(*queues)):
         if step is not None:
             yield step
 
 
 def usage_of(turn: ScriptedTurn, occasion: Occasion) -> Usage:
-    """What the turn says it cost: words, as far as nothing else is written."""
+    """Return the usage to report: counted words, unless the script sets it."""
     told = next((line.usage for line in turn.lines if isinstance(line, Tokens)), Usage())
     thought = sum(len(line.pieces) for line in turn.lines if isinstance(line, Think))
     spoken = sum(len(line.pieces) for line in turn.lines if isinstance(line, Say | Call))
@@ -146,6 +149,6 @@ def usage_of(turn: ScriptedTurn, occasion: Occasion) -> Usage:
 
 
 def sse(payload: dict[str, Any], *, is_named: bool = False) -> bytes:
-    """One event; its name is the payload's type, where the dialect names them."""
+    """Write one event. Its name is the payload's type, if the dialect names events."""
     name = f"event: {payload['type']}\n".encode() if is_named else b""
     return name + b"data: " + msgspec.json.encode(payload) + b"\n\n"

@@ -62,7 +62,7 @@ def _played(recital: Recital, options: Namespace) -> int:
             printer.play(record)
     except KeyboardInterrupt:
         printer.finish()
-        printer.complain("interrupted; this is what had been played")
+        printer.complain("interrupted; this is what had been play")
         return _EXIT_INTERRUPTED
     printer.finish()
     if recital.run is not None and recital.run.is_live:

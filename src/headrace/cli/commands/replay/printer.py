@@ -54,7 +54,7 @@ class ReplayPrinter(AnswerPrinter):
                 pass
 
     def finish(self) -> None:
-        """All has been played: say what it took, and how it ended."""
+        """All has been play: say what it took, and how it ended."""
         self.close(self._usage)
         if self._problem:
             self.complain(self._problem)

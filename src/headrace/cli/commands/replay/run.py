@@ -1,4 +1,4 @@
-"""A run that is played from records: to the server it is a run like any other, and nobody is
+"""A run that is play from records: to the server it is a run like any other, and nobody is
 asked anything."""
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ReplayRun:
         self._stop: _Stop | None = None
 
     def hand_to(self, take: Callable[[list[Record]], None]) -> None:
-        """Who gets the records as they are played."""
+        """Who gets the records as they are play."""
         self._take = take
 
     async def __aenter__(self) -> Self:
@@ -86,7 +86,7 @@ class ReplayRun:
         await self.wait()
 
     async def wait(self) -> None:
-        """Until it has been played, or was stopped."""
+        """Until it has been play, or was stopped."""
         assert self._task is not None
         await asyncio.wait({self._task})
 
@@ -100,7 +100,7 @@ class ReplayRun:
 
     @property
     def message(self) -> Message:
-        """The answer as far as it was played."""
+        """The answer as far as it was play."""
         return fold(self.records)
 
     def _end(self, event: RunFinished | RunFailed) -> None:
