@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from headrace.projections.registry import PROTOCOLS
 from headrace.rehearsal.script import say, think, turn
 from tests.server.serving import Served, scripted, served
 
@@ -44,7 +45,7 @@ async def drop_and_resume(
     await response.content.readany()
     response.close()
     await asyncio.sleep(chance.random() * 0.1)
-    protocol = chance.choice(["thinking", "ux"])
+    protocol = chance.choice(list(PROTOCOLS))
     async with server.resume(event_id, f"{chance.randrange(40)}.1", protocol) as again:
         await again.read()
 
@@ -91,7 +92,7 @@ async def _some(server: Served, streams: int, chance: random.Random) -> None:
     room = asyncio.Semaphore(_AT_ONCE)
 
     async def one(way: Any) -> None:
-        async with room, server.open("Go.", protocol=chance.choice(["thinking", "ux"])) as response:
+        async with room, server.open("Go.", protocol=chance.choice(list(PROTOCOLS))) as response:
             assert response.status == 200, await response.text()
             await way(server, response.headers["x-event-id"], response, chance)
 

@@ -19,11 +19,11 @@ import aiohttp
 import httpx
 import pytest
 
+from headrace.projections.registry import PROTOCOLS
 from tests.server.nursery import Nursery, Victim, nursery
 from tests.server.serving import frames
 
 KILLS = int(os.environ.get("HEADRACE_SOAK_KILLS", "30"))
-PROTOCOLS = ("ux", "thinking")
 # What is asked for is 2 s; a machine that runs other tests beside this is given more.
 ANNOUNCED_S = 30.0
 BEFORE_THE_END = ["before_begin", "after_begin", "before_append", "after_append", "after_append:3"]
@@ -189,7 +189,7 @@ def test_killed_at_random_nothing_acknowledged_is_lost(
     clients: list[Client] = []
     victim = born.serve(tmp_path)
     for _ in range(KILLS):
-        asking = [Client(chance.choice(PROTOCOLS)) for _ in range(3)]
+        asking = [Client(chance.choice(list(PROTOCOLS))) for _ in range(3)]
         is_told = chance.random() < 0.25
         asyncio.run(_killed(victim, asking, chance.random() * 0.35, is_told=is_told))
         before = time.monotonic()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from headrace.events import Record
+from headrace.projections.registry import PROTOCOLS
 from headrace.rehearsal.script import call, cut, error, refuse, say, think, turn
 from headrace.tools import tool
 from tests.server.nursery import nursery
@@ -184,7 +185,7 @@ def test_on_a_full_disk_a_run_ends_with_what_is_there_and_is_saved_later_once(
             conversation_id = response.headers["x-conversation-id"]
         assert UNSAVED in last_frame(data)
         assert await noted(server) == []
-        for protocol in ("ux", "thinking"):
+        for protocol in PROTOCOLS:
             async with server.resume(event_id, protocol=protocol) as response:
                 assert "the message could not be saved" in await response.text()
         async with server.open("More. " * 10_000) as refused:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from headrace.engine import Agent
+from headrace.projections.registry import PROTOCOLS
 from headrace.transport.retry import NEVER
 from tests.server.serving import Served, served
 from tests.transport.upstream import END, KEY, Peer, answering, head, upstream, whole
@@ -91,7 +92,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> Any:
 async def told(server: Served, model: str) -> str:
     """Everything that a client can read of one question."""
     parts: list[str] = []
-    for protocol in ("ux", "thinking"):
+    for protocol in PROTOCOLS:
         async with server.open("Go.", protocol=protocol, model=model) as response:
             parts.append(str(response.headers) + await response.text())
             event_id = response.headers.get("x-event-id", "")

@@ -17,6 +17,7 @@ import pytest
 
 from headrace import WireLimits
 from headrace.engine import Agent
+from headrace.projections.registry import PROTOCOLS
 from headrace.projections.thinking import frame as thinking_frame
 from headrace.projections.ux import frame as ux_frame
 from headrace.transport.retry import NEVER
@@ -146,7 +147,7 @@ def forgeries(field: str) -> Iterator[bytes]:
     yield b"data: {}\n\ndata: null\n\ndata: []\n\n"
 
 
-@pytest.mark.parametrize("protocol", ["ux", "thinking"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 # What has a message and nothing else is taken for an error, which ends the turn.
 @pytest.mark.parametrize("field", ["note", "message"])
 def test_t8_nothing_that_an_upstream_sends_poses_as_ours(

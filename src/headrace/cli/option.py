@@ -8,7 +8,6 @@ from headrace.wire.dialects import DIALECT_NAMES
 
 # Written out, since importing them would cost more than the whole help; a test compares.
 FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse", "grpc")
-VOCABULARY_NAMES = ("thinking", "ux")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 DEFAULT_RATE = 50.0
 

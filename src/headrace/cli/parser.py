@@ -7,8 +7,9 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from headrace.cli.option import EFFORTS, VOCABULARY_NAMES, add_color, add_wire_options
+from headrace.cli.option import EFFORTS, add_color, add_wire_options
 from headrace.cli.parser_of_runs import add_doctor, add_inspect, add_record, add_replay
+from headrace.projections.registry import PROTOCOLS
 
 _ASK = """\
 Ask a model once. The answer goes to standard output as it streams; what the model thinks
@@ -362,11 +363,11 @@ def _add_decode(commands: Any) -> None:
     )
     decode.add_argument(
         "--as",
-        dest="vocabulary",
-        choices=VOCABULARY_NAMES,
-        help="show another vocabulary, as a page that watches the model gets it. thinking:"
-        " thinking_*, text_*, status and tools; ux: segments as they grow, and the whole message as"
-        " an event. --format table: a row a frame; events: its payload",
+        dest="protocol",
+        choices=tuple(PROTOCOLS),
+        help="show the frames of a protocol, as a client of the server gets them. "
+        + "; ".join(f"{row.name}: {row.description}" for row in PROTOCOLS.values())
+        + ". --format table: one row per frame; events: its payload",
     )
     decode.add_argument(
         "--svg",

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-import msgspec
-
-from headrace.events import Record
-from headrace.messages import Message
+if TYPE_CHECKING:
+    from headrace.events import Record
+    from headrace.messages import Message
 
 
 class Projection(Protocol):
@@ -32,7 +31,7 @@ class ProjectionPackage(Protocol):
     """What the package of a protocol provides."""
 
     def create_projection(
-        self, event_id: str | None, message: Callable[[], Message] | None
+        self, event_id: str | None = None, message: Callable[[], Message] | None = None
     ) -> Projection:
         """Create the projection of one run.
 
@@ -50,7 +49,7 @@ class ProjectionPackage(Protocol):
         ...
 
 
-class ProtocolInfo(msgspec.Struct, frozen=True):
+class ProtocolInfo(NamedTuple):
     """One protocol."""
 
     name: str

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.cli.commands.decode.protocol import VOCABULARIES
 from headrace.cli.main import main
-from headrace.cli.option import FRAMING_NAMES, VOCABULARY_NAMES
+from headrace.cli.option import FRAMING_NAMES
 from headrace.wire.dialects import DIALECT_NAMES
 from headrace.wire.framing import FRAMINGS
 
 
 def test_the_names_are_those_of_the_wire() -> None:
     assert set(FRAMING_NAMES) == set(FRAMINGS)
-    assert set(VOCABULARY_NAMES) == set(VOCABULARIES)
 
 
 @pytest.mark.parametrize(

@@ -35,19 +35,19 @@ def run(options: Namespace) -> int:
 
 def _mismatch(options: Namespace, form: str, sources: int) -> str | None:
     """What of the command line does not go together."""
-    if options.vocabulary and options.svg is not None:
-        return f"--svg draws the timeline, which --as {options.vocabulary} does not have"
+    if options.protocol and options.svg is not None:
+        return f"--svg draws the timeline, which --as {options.protocol} does not have"
     if options.svg is not None and (form != "timeline" or sources != 1):
         what = f"--format {form}" if form != "timeline" else f"{sources} streams"
         return f"--svg draws the timeline of one stream, not {what}"
-    if options.vocabulary and form not in ("table", "events"):
-        return f"--as {options.vocabulary} has the formats table and events, not {form}"
+    if options.protocol and form not in ("table", "events"):
+        return f"--as {options.protocol} has the formats table and events, not {form}"
     return None
 
 
 def _printer(options: Namespace, form: str, *, is_several: bool) -> Printer:
-    if options.vocabulary:
-        name = options.vocabulary
+    if options.protocol:
+        name = options.protocol
         return frame_printer(name, form, options.color, is_several=is_several)
     return printer_for(form, options.color, is_several=is_several, svg=options.svg)
 

@@ -1,4 +1,4 @@
-"""`--as …`: the frames of another vocabulary, as rows or as they go over the wire."""
+"""`--as …`: the frames of a protocol, as rows or as they go over the wire."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from headrace.cli.commands.decode.protocol import Frame, Projection, Vocabulary
+from headrace.cli.commands.decode.protocol import FrameStyle, frame_style
 from headrace.cli.terminal.color import Paint, Style
 from headrace.cli.terminal.fitted_text import fitted
 from headrace.events import Record
+from headrace.projections.registry import PROTOCOLS, Projection
 
 _TIME_COLUMNS = len("   0.000  ")
 _MIN_COLUMNS = 20
@@ -24,7 +25,7 @@ class Show(Protocol):
         """The lines above the frames of a file."""
         ...
 
-    def line(self, frame: Frame, at_ms: int, file: str) -> str:
+    def line(self, frame: Any, at_ms: int, file: str) -> str:
         """One frame; no line end."""
         ...
 
@@ -32,16 +33,16 @@ class Show(Protocol):
 class FramePrinter:
     """Frames at once, file after file."""
 
-    def __init__(self, vocabulary: Vocabulary, show: Show) -> None:
-        self._vocabulary = vocabulary
+    def __init__(self, create_projection: Callable[[], Projection], show: Show) -> None:
+        self._create_projection = create_projection
         self._show = show
         self._file = ""
         self._at_ms = 0
-        self._projection: Projection = vocabulary.project()
+        self._projection = create_projection()
 
     def begin(self, file: str, framing: str) -> None:
         self._file, self._at_ms = file, 0
-        self._projection = self._vocabulary.project()
+        self._projection = self._create_projection()
         for line in self._show.begin(file, framing):
             _write(line)
 
@@ -60,10 +61,9 @@ class FramePrinter:
 class FrameRows:
     """A row a frame: when, what, and what it says."""
 
-    def __init__(
-        self, vocabulary: Vocabulary, columns: int, paint: Paint, *, is_several: bool
-    ) -> None:
-        self._vocabulary = vocabulary
+    def __init__(self, protocol: str, columns: int, paint: Paint, *, is_several: bool) -> None:
+        self._frame_type = PROTOCOLS[protocol].load().frame_type
+        self._style = frame_style(protocol)
         self._columns = columns
         self._is_several = is_several
         self._files = 0
@@ -78,28 +78,28 @@ class FrameRows:
         heading = fitted(f"── {file} ({framing})", self._columns)
         return [*gap, self._paint(heading, Style.BOLD), header]
 
-    def line(self, frame: Frame, at_ms: int, file: str) -> str:
-        vocabulary = self._vocabulary
-        kind = vocabulary.frame_type(frame)
-        name = f"{kind:<{vocabulary.name_columns}}"
+    def line(self, frame: Any, at_ms: int, file: str) -> str:
+        style = self._style
+        kind = self._frame_type(frame)
+        name = f"{kind:<{style.name_columns}}"
         width = max(self._columns - _TIME_COLUMNS - len(name) - 2, _MIN_COLUMNS)
-        words = fitted(_words(frame, vocabulary), width)
+        words = fitted(_words(frame, style), width)
         left = self._paint(f"{at_ms / 1000:8.3f}", Style.DIM)
         said = f"{name}  {words}".rstrip()
-        return f"{left}  {self._paint(said, vocabulary.styles.get(kind, Style.PLAIN))}"
+        return f"{left}  {self._paint(said, style.styles.get(kind, Style.PLAIN))}"
 
 
 class FrameLines:
     """A line a frame: its payload, which names its file where there are several."""
 
-    def __init__(self, vocabulary: Vocabulary, *, is_several: bool) -> None:
-        self._encode = vocabulary.encode_frame
+    def __init__(self, encode: Callable[[Any], bytes], *, is_several: bool) -> None:
+        self._encode = encode
         self._is_several = is_several
 
     def begin(self, file: str, framing: str) -> list[str]:
         return []
 
-    def line(self, frame: Frame, at_ms: int, file: str) -> str:
+    def line(self, frame: Any, at_ms: int, file: str) -> str:
         payload = self._encode(frame)
         if not self._is_several:
             return payload.decode()
@@ -108,10 +108,10 @@ class FrameLines:
         return msgspec.json.encode({"file": file, "frame": value}).decode()
 
 
-def _words(frame: Frame, vocabulary: Vocabulary) -> str:
+def _words(frame: Any, style: FrameStyle) -> str:
     fields: dict[str, Any] = msgspec.to_builtins(frame)
-    said = [str(fields.pop(name)) for name in vocabulary.said if name in fields]
-    for name in ("type", *vocabulary.hidden):
+    said = [str(fields.pop(name)) for name in style.first if name in fields]
+    for name in ("type", *style.hidden):
         fields.pop(name, None)
     facts = [f"{name} {_short(value)}" for name, value in fields.items()]
     return " · ".join([*said, *facts])

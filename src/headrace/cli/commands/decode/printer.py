@@ -129,16 +129,16 @@ def printer_for(form: str, color: str, *, is_several: bool, svg: str | None = No
 def frame_printer(name: str, form: str, color: str, *, is_several: bool) -> Printer:
     """The printer of `--as name`: rows, or the frames' payloads."""
     from headrace.cli.commands.decode.frame_printer import FrameLines, FramePrinter, FrameRows
-    from headrace.cli.commands.decode.protocol import VOCABULARIES
+    from headrace.projections.registry import PROTOCOLS
 
-    vocabulary = VOCABULARIES[name]
+    package = PROTOCOLS[name].load()
     if form == "events":
-        return FramePrinter(vocabulary, FrameLines(vocabulary, is_several=is_several))
+        lines = FrameLines(package.encode_frame, is_several=is_several)
+        return FramePrinter(package.create_projection, lines)
     paint = Paint(wants_colour(color, sys.stdout))
-    rows = FrameRows(
-        vocabulary, terminal_columns(sys.stdout, _PIPE_COLUMNS), paint, is_several=is_several
-    )
-    return FramePrinter(vocabulary, rows)
+    columns = terminal_columns(sys.stdout, _PIPE_COLUMNS)
+    rows = FrameRows(name, columns, paint, is_several=is_several)
+    return FramePrinter(package.create_projection, rows)
 
 
 def _timeline_printer(color: str, *, is_several: bool, svg: str | None) -> Printer:

@@ -1,47 +1,28 @@
-"""The vocabularies of `--as`, and how their frames look in rows."""
+"""How the frames of each protocol look in the rows of `headrace decode --as`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from headrace.cli.terminal.color import Style
-from headrace.events import Record
-from headrace.projections import thinking, ux
-
-Frame: TypeAlias = Any
-"""A frame of any vocabulary."""
-
-
-class Projection(Protocol):
-    """Records in, frames out."""
-
-    def feed(self, record: Record) -> list[Any]: ...
-
-    def close(self) -> list[Any]: ...
+from headrace.projections import ux
 
 
 @dataclass(frozen=True)
-class Vocabulary:
-    """One vocabulary. A row is about the fields `said`; the others follow as JSON, but for those
-    that are `hidden`, since all rows would say the same."""
+class FrameStyle:
+    """How frames look in rows. A row begins with the fields `first`; the others follow as JSON,
+    except those that are `hidden` because all rows would say the same."""
 
-    project: Callable[[], Projection]
-    encode_frame: Callable[[Any], bytes]
-    frame_type: Callable[[Any], str]
-    name_columns: int
-    said: tuple[str, ...]
-    hidden: tuple[str, ...]
-    styles: Mapping[str, Style]
+    name_columns: int = 24
+    first: tuple[str, ...] = ("text", "content", "message", "name")
+    hidden: tuple[str, ...] = ()
+    styles: Mapping[str, Style] = field(default_factory=dict)
 
 
-THINKING = Vocabulary(
-    project=thinking.ThinkingProjection,
-    encode_frame=thinking.encode_frame,
-    frame_type=thinking.frame_type,
+_THINKING = FrameStyle(
     name_columns=len("artifact_complete"),
-    said=("content", "description", "thinking", "message"),
+    first=("content", "description", "thinking", "message"),
     hidden=("timestamp", "call_id"),
     styles={
         "thinking_delta": Style.DIM,
@@ -52,12 +33,9 @@ THINKING = Vocabulary(
         "tool_result": Style.CYAN,
     },
 )
-UX = Vocabulary(
-    project=ux.UXProjection,
-    encode_frame=ux.encode_frame,
-    frame_type=ux.frame_type,
+_UX = FrameStyle(
     name_columns=len("reasoning_part_completed"),
-    said=("text_delta", "text", "message", "name"),
+    first=("text_delta", "text", "message", "name"),
     hidden=("event_id", "segment_id", "call_id", "created_at", "args_preview"),
     styles={
         "reasoning_part_delta": Style.DIM,
@@ -68,4 +46,9 @@ UX = Vocabulary(
         **dict.fromkeys(ux.TOOL_FRAME_TYPES, Style.CYAN),
     },
 )
-VOCABULARIES = {"thinking": THINKING, "ux": UX}
+_STYLES = {"thinking": _THINKING, "ux": _UX}
+
+
+def frame_style(protocol: str) -> FrameStyle:
+    """Return how the frames of a protocol look; a plain style for one without its own."""
+    return _STYLES.get(protocol, FrameStyle())
