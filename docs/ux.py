@@ -10,7 +10,6 @@ import msgspec
 
 from docs.outline import field_docs, field_types, one_line, table
 from headrace.cli.commands.decode.frame_printer import FrameRows
-from headrace.cli.commands.decode.protocol import UX
 from headrace.cli.terminal.color import Paint
 from headrace.events import Record
 from headrace.projections.ux import UXProjection, segment
@@ -119,7 +118,7 @@ def _codes(words: Iterable[str]) -> str:
 
 def answer(records: Iterable[Record]) -> str:
     """What `headrace decode --as ux answer.sse` prints."""
-    show, at_ms = FrameRows(UX, _ROW_COLUMNS, Paint(False), is_several=False), 0
+    show, at_ms = FrameRows("ux", _ROW_COLUMNS, Paint(False), is_several=False), 0
     rows = show.begin("answer.sse", "sse")
     shown = UXProjection()
     for record in records:

@@ -17,7 +17,6 @@ from docs.outline import function, interface, one_line, struct, table
 from headrace import phases
 from headrace import timeline as timelines
 from headrace.cli.commands.decode.frame_printer import FrameRows
-from headrace.cli.commands.decode.protocol import THINKING
 from headrace.cli.terminal.color import Paint
 from headrace.cli.timeline.text import timeline_lines
 from headrace.events import Record
@@ -90,7 +89,7 @@ def order() -> str:
 
 def answer(records: Iterable[Record]) -> str:
     """What `headrace decode --as thinking answer.sse` prints."""
-    show, at_ms = FrameRows(THINKING, _ROW_COLUMNS, Paint(False), is_several=False), 0
+    show, at_ms = FrameRows("thinking", _ROW_COLUMNS, Paint(False), is_several=False), 0
     rows = show.begin("answer.sse", "sse")
     shown = ThinkingProjection()
     for record in records:
