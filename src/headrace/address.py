@@ -1,5 +1,8 @@
-"""Which addresses of the network are everybody's, and which are this machine's. Lists of what is
-allowed, not of what is forbidden: forms that are forgotten stay outside."""
+"""Tells public network addresses from those of this machine.
+
+The checks list what is allowed, not what is forbidden, so that a form that was forgotten is
+rejected.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +42,8 @@ _ANY = (IPv4Address("0.0.0.0"), IPv6Address("::"))
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the public internet: none of this machine, of a local
-    network, of a carrier or of a cloud's own services, in whatever form."""
+    """Return whether an address is on the public internet, in whatever form: not on this machine, a
+    local network, a carrier network or a cloud-internal service."""
     if isinstance(address, IPv6Address):
         inner = _extract_ipv4(address)
         if inner is not None:
@@ -52,14 +55,14 @@ def is_public(address: Address) -> bool:
 
 
 def _extract_ipv4(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that is meant."""
+    """Return the IPv4 address that an IPv6 address stands for, or None."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
 
 
 def parse_address(text: str) -> Address | None:
-    """The address, written as the system writes it; None where it is none."""
+    """Return the IP address, or None if the text is not one."""
     try:
         return ip_address(text)
     except ValueError:
@@ -67,8 +70,8 @@ def parse_address(text: str) -> Address | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server that listens there, or that is asked by this
-    name. Not so 0.0.0.0: who listens there is open to all."""
+    """Return whether a server with this host or name is reachable only from this machine. This is
+    false for 0.0.0.0, which listens on all interfaces."""
     if host.lower() == "localhost":
         return True
     address = parse_address(host)
@@ -76,13 +79,13 @@ def is_loopback(host: str) -> bool:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether who connects there stays on this machine, so that nothing need be encrypted: 0.0.0.0
-    too, which a server often tells for its address."""
+    """Return whether a connection to this host stays on this machine, so that it need not be
+    encrypted. This includes 0.0.0.0, which servers often print as their address."""
     return is_loopback(host) or parse_address(host) in _ANY
 
 
 def get_host(url: str) -> str:
-    """The host of a URL, in lower case and without brackets; empty where there is none. For a host
+    """Return the host of a URL in lower case and without brackets, or an empty text. For a host
     with a port alone, put `//` before it."""
     try:
         return urlsplit(url).hostname or ""

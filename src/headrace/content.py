@@ -51,5 +51,5 @@ class Media(Protocol):
 
 
 def data_url(media: Media) -> str:
-    """Where to get it: its own address, or itself as an address."""
+    """Return the address of the media: its own URL, or a data URL."""
     return media.url or f"data:{media.media_type};base64,{media.data or ''}"

@@ -1,16 +1,16 @@
-"""What Headrace raises.
+"""The exceptions that Headrace raises.
 
     HeadraceError
     ├── UsageError          the caller broke a contract
     ├── RequestFailed       no stream began: status, category, retryable, request id
     ├── WireError           the bytes break the format
-    │   └── LimitExceeded   a named limit was passed
+    │   └── LimitExceeded   a named limit was exceeded
     ├── InputError          a file or a stored run that was named cannot be read
     ├── Terminate           raised by hooks and tools to end a run
-    └── StreamBroken        a stream broke off (headrace.transport): one terminal event tells it
+    └── StreamBroken        a stream broke off (headrace.transport); becomes a terminal event
 
-Before the first event a failure is an exception; after it, it is one terminal
-event. Never both.
+An error before the first event is an exception; an error after it is one terminal event. It is
+never both.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class HeadraceError(Exception):
-    """The root: catch it to catch everything that Headrace raises on purpose."""
+    """Base class of everything that Headrace raises on purpose."""
 
 
 class UsageError(HeadraceError):
-    """The caller broke a contract. The message says what was expected and what came."""
+    """The caller broke a contract. The message says what was expected and what was given."""
 
 
 class RequestFailed(HeadraceError):
-    """The provider refused, or could not be reached, before a stream began."""
+    """The provider rejected the request, or could not be reached, before a stream began."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class WireError(HeadraceError):
 
 
 class LimitExceeded(WireError):
-    """A named limit was passed; `limit` is its name in `headrace.wire.limits.WireLimits`."""
+    """A named limit was exceeded; `limit` is its name in `headrace.wire.limits.WireLimits`."""
 
     def __init__(self, limit: str, allowed: int) -> None:
         super().__init__(f"the stream passes {limit}={allowed}")

@@ -46,12 +46,12 @@ PAUSED = FinishReason("paused")
 
 
 def abort_reason(kind: AbortKind, detail: str = "") -> FinishReason:
-    """The run was ended from outside the model."""
+    """Return the reason of a run that was ended from outside the model."""
     return FinishReason("aborted", kind, detail)
 
 
 def other_reason(raw: str) -> FinishReason:
-    """The provider gave a word that we do not map, or none at all (`raw` is empty)."""
+    """Return the reason for a provider word that is not mapped, or for none (`raw` is empty)."""
     return FinishReason("other", detail=raw)
 
 
@@ -77,7 +77,11 @@ ERROR_CATEGORIES: frozenset[str] = frozenset(get_args(ErrorCategory))
 
 
 class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What went wrong: the facts of an error, as a value."""
+    """What went wrong, as a value.
+
+    `incomplete` means that the stream was cut off, `protocol` that the bytes break the format or
+    exceed a limit.
+    """
 
     category: ErrorCategory
     message: str

@@ -1,4 +1,4 @@
-"""Work that is done whole, whoever is cancelled meanwhile."""
+"""Runs work to its end even if the caller is cancelled."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 
 async def run_shielded(work: Coroutine[Any, Any, None]) -> None:
-    """Do the work to its end, also while the caller is cancelled, once or again and again, as
-    by a scope that has timed out; then the caller is."""
+    """Run a coroutine to its end, even if the caller is cancelled meanwhile, once or several times.
+
+    The cancellation is raised when the work is done.
+    """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

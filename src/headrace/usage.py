@@ -28,7 +28,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     """Cost in the provider's currency, if it reports one."""
 
     def __add__(self, more: Usage) -> Usage:
-        """The sum over turns: None + n = n."""
+        """Return the sum over turns. None + n = n."""
         return Usage(
             **{
                 name: _add(getattr(self, name), getattr(more, name))
@@ -37,8 +37,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
         )
 
     def merge(self, report: Usage) -> Usage:
-        """A running total after a later report: an absent count or a zero never
-        overwrites what an earlier report told."""
+        """Return the running total after a later report. A missing or zero count never overwrites
+        an earlier one."""
         return Usage(
             **{
                 name: getattr(report, name)
@@ -49,7 +49,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
     @property
     def is_known(self) -> bool:
-        """Whether the provider told anything at all."""
+        """Whether the provider reported anything."""
         return any(getattr(self, name) is not None for name in self.__struct_fields__)
 
 

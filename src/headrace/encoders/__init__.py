@@ -1,5 +1,4 @@
-"""Requests: from our messages, tools and options to each provider's JSON. Pure functions,
-one file a grammar."""
+"""Request encoders: turn messages, tools and options into the JSON of each provider."""
 
 from headrace.encoders.anthropic.request import encode_anthropic
 from headrace.encoders.chat.quirks import ChatRequestQuirks

@@ -1,4 +1,4 @@
-"""Gemini requests."""
+"""Encodes Gemini requests."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NO_SIGNATURE = "skip_thought_signature_validator"
 
 
 def encode_gemini(request: Request) -> JSONObject:
-    """The body of `POST /models/…:streamGenerateContent`; the model is in the address."""
+    """Encode the body of `POST /models/…:streamGenerateContent`; the model is in the address."""
     body: JSONObject = {"contents": _encode_contents(request)}
     system = _collect_instructions(request)
     if system:
@@ -74,7 +74,7 @@ def encode_gemini(request: Request) -> JSONObject:
 
 
 def _collect_instructions(request: Request) -> list[str]:
-    """Everything that is said above the conversation, which here is one field."""
+    """Return all instructions; Gemini has one field for them."""
     said = [request.instructions or ""]
     said += [to_text(m.content) for m in request.messages if m.role in ("system", "developer")]
     return [text for text in said if text.strip()]
@@ -155,7 +155,7 @@ def _encode_contents(request: Request) -> list[JSONObject]:
 
 
 def _append_parts(contents: list[JSONObject], role: str, parts: list[JSONObject]) -> None:
-    """Roles take turns: what the same side says next belongs to its content."""
+    """Append parts; consecutive parts of one role share a content, because roles must alternate."""
     if not parts:
         return
     if contents and contents[-1]["role"] == role:
@@ -192,13 +192,12 @@ def _encode_reply(reply: AssistantEntry, is_ours: bool, signs: bool) -> list[Any
 
 
 def _fill_in_signature(calls: list[JSONObject]) -> None:
-    """The first call of a step must be signed; of those after it, only some are."""
+    """Sign the first call of a step, which must have a signature."""
     if calls and "thoughtSignature" not in calls[0]:
         calls[0]["thoughtSignature"] = NO_SIGNATURE
 
 
 def _encode_part(part: Part, is_ours: bool) -> Any:
-    """A part, with its signature on it."""
     if isinstance(part, OpaquePart):
         return to_raw_json(part) if is_ours else None
     made = _encode_unsigned_part(part, is_ours)
@@ -233,7 +232,7 @@ def _encode_unsigned_part(part: Part, is_ours: bool) -> JSONObject | None:
 
 
 def _encode_call_name(call: CallPart, is_ours: bool) -> JSONObject:
-    """The name, and the id if it is Google's own: others are none of its business."""
+    """Encode the name, and the id only if it is Google's own."""
     has_id = is_ours and not is_generated_id(call.call_id)
     return ({"id": call.call_id} if has_id else {}) | {"name": get_tool_name(call)}
 
@@ -251,7 +250,8 @@ def _encode_provider_call(call: CallPart) -> JSONObject:
 def _encode_results(
     entry: ToolResultsEntry, calls: dict[str, JSONObject], signs: bool
 ) -> list[JSONObject]:
-    """Since Gemini 3 images stand in a response; before, they stand after all of them."""
+    """Encode results. Since Gemini 3 images are inside a response; before, they follow all
+    responses."""
     responses = [_encode_response(result, calls) for result in entry.results]
     shown = [[_encode_content(m) for m in find_media(result.content)] for result in entry.results]
     if not signs:
@@ -268,7 +268,7 @@ def _encode_response(result: CallResult, calls: dict[str, JSONObject]) -> JSONOb
 
 
 def _encode_answer(result: CallResult) -> JSONObject:
-    """The grammar wants an object: a tool's own where it made one."""
+    """Encode a result as an object, which Gemini needs."""
     if result.is_error:
         return {"error": to_text(result.content)}
     match result.content:

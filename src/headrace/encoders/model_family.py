@@ -1,4 +1,4 @@
-"""What a model's name tells: its family and its generation."""
+"""Family and generation of a model, parsed from its name."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ _GENERATION = re.compile(r"(?<![\da-z])(\d{1,2})(?:[.-](\d{1,2}))?(?![\d.]*[a-z]
 
 
 def parse_family(model: str | None) -> str:
-    """The family of a model: `claude` of `anthropic/claude-sonnet-4-5`, `gpt` of `gpt-5`."""
+    """Return the family: `claude` for `anthropic/claude-sonnet-4-5`, `gpt` for `gpt-5`."""
     name = (model or "").lower().rpartition("/")[2]
     word = _WORD.search(name)
     return word[0] if word else ""
 
 
 def parse_generation(model: str) -> tuple[int, int] | None:
-    """The generation: (4, 6) of `claude-sonnet-4-6`, (3, 0) of `gemini-3-pro`; None where
-    the name has none, such as `claude-mythos-preview`."""
+    """Return the generation: (4, 6) for `claude-sonnet-4-6`, (3, 0) for `gemini-3-pro`, None for a
+    name without one, such as `claude-mythos-preview`."""
     found = _GENERATION.search(model.lower().rpartition("/")[2])
     return (int(found[1]), int(found[2] or 0)) if found else None
 
 
 def is_generation_at_least(model: str, first: tuple[int, int]) -> bool:
-    """Whether a model is of this generation or later. A name that tells none is a moving
-    one, so the newest."""
+    """Return whether a model is of this generation or later. A name without a generation counts as
+    the newest."""
     found = parse_generation(model)
     return found is None or found >= first

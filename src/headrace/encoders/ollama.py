@@ -1,4 +1,4 @@
-"""Ollama chat requests."""
+"""Encodes Ollama chat requests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _THINK: dict[Effort, Any] = {
 
 
 def encode_ollama(request: Request) -> JSONObject:
-    """The body of `POST /api/chat`."""
+    """Encode the body of `POST /api/chat`."""
     options, choice = request.options, request.tool_choice
     reject_options(options, "Ollama", "parallel_calls")
     if choice not in (None, "auto", "none"):
@@ -134,7 +134,7 @@ def _encode_call(call: CallPart) -> JSONObject:
 
 
 def _encode_result(result: CallResult, names: dict[str, str]) -> JSONObject:
-    """Results find their calls by name and order."""
+    """Encode a result; Ollama finds the call by name and order."""
     name = names.get(result.call_id, "unknown")
     message = {"role": "tool", "tool_name": name, "content": to_text(result.content)}
     return message | _encode_images(result.content)

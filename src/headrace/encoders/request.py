@@ -1,4 +1,4 @@
-"""What is asked of a model, before any provider's JSON: messages, tools and options."""
+"""The request for one turn, before it is encoded: messages, tools and options."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tool_choice(self) -> str | None:
-        """The choice, as far as there is one to make: without tools `auto` and `none` are
-        true already. Raises `UsageError` for a tool that is not there."""
+        """The tool choice, or None without tools. Raises `UsageError` for a tool that does not
+        exist."""
         choice = self.options.tool_choice
         names = [tool.name for tool in self.tools]
         if choice in (None, "auto", "none"):
@@ -125,12 +125,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def parallel_calls(self) -> bool | None:
-        """Whether calls may come together; providers refuse the word without tools."""
+        """Whether several calls may come in one turn; None without tools, because providers reject
+        it then."""
         return self.options.parallel_calls if self.tools else None
 
 
 def reject_options(options: Options, who: str, *names: str) -> None:
-    """Raise `UsageError` where one of these options is set: this grammar has none such."""
+    """Raise `UsageError` if one of these options is set, because the dialect does not have it."""
     given = [name for name in names if getattr(options, name) not in (None, ())]
     if given:
         raise UsageError(f"{who} has no option {', '.join(map(repr, given))}: leave it out")

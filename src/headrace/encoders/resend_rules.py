@@ -1,4 +1,4 @@
-"""What of an earlier reply may be sent to this model: the rules that all grammars share."""
+"""Which parts of earlier replies may be sent to a model: rules that all encoders share."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MADE_UP = re.compile(r"call_\d+(~\d+)?")
 
 
 def is_from_same_model(reply: AssistantEntry, request: Request, dialect: str) -> bool:
-    """Whether this model made the reply: seals are good only where they were made. What
-    was never told (a recorded stream without a provider) does not speak against it."""
+    """Return whether this model made the reply: seals are valid only where they were made. Unknown
+    facts, as in a recorded stream without a provider, do not count against it."""
     return (
         reply.dialect == dialect
         and (reply.provider is None or request.provider in (None, reply.provider))
@@ -30,7 +30,7 @@ def is_from_same_model(reply: AssistantEntry, request: Request, dialect: str) ->
 
 
 def group_by_item(parts: Iterable[Part]) -> list[list[Part]]:
-    """The parts of each provider item together, in the order in which the items began."""
+    """Group parts by provider item, in the order in which the items began."""
     items: dict[int, list[Part]] = {}
     for part in parts:
         items.setdefault(part.item, []).append(part)
@@ -38,20 +38,20 @@ def group_by_item(parts: Iterable[Part]) -> list[list[Part]]:
 
 
 def iterate_client_calls(reply: AssistantEntry) -> Iterator[CallPart]:
-    """The calls that are ours to answer."""
+    """Yield the calls that the client must answer."""
     for part in reply.parts:
         if isinstance(part, CallPart) and part.executor == "client":
             yield part
 
 
 def is_generated_id(call_id: str) -> bool:
-    """Whether the id is ours: the provider gave none."""
+    """Return whether Headrace made the id, because the provider gave none."""
     return _MADE_UP.fullmatch(call_id) is not None
 
 
 class CallIds:
-    """The ids under which calls go out. The provider's own stay as they are; others must
-    fit its pattern, and none may come twice in a conversation."""
+    """The ids under which calls are sent. The provider's own ids are kept; others must match its
+    pattern, and none may occur twice in a conversation."""
 
     def __init__(self, pattern: str = r"[A-Za-z0-9_-]{1,40}") -> None:
         self._pattern = re.compile(pattern)
@@ -59,17 +59,17 @@ class CallIds:
         self._now: dict[str, str] = {}
 
     def begin(self, reply: AssistantEntry, is_ours: bool) -> None:
-        """A reply begins: its calls, and the results after it, have their ids from here.
-        What a provider ran goes back only to that provider, but then under an id as well."""
+        """Assign the ids of a reply, for its calls and the results after it. Calls that a provider
+        ran are sent back only to that provider."""
         self._now = {}
         for call in reply.parts:
             if isinstance(call, CallPart) and (is_ours or call.executor == "client"):
-                self._now[call.call_id] = self._fitted(call.call_id, is_ours)
+                self._now[call.call_id] = self._make_unique(call.call_id, is_ours)
 
     def __getitem__(self, call_id: str) -> str:
         return self._now.get(call_id, call_id)
 
-    def _fitted(self, call_id: str, is_ours: bool) -> str:
+    def _make_unique(self, call_id: str, is_ours: bool) -> str:
         fits = is_ours or self._pattern.fullmatch(call_id) is not None
         wanted = unique = call_id if fits else _hash_id(call_id)
         copy = 1
@@ -81,7 +81,7 @@ class CallIds:
 
 
 def _hash_id(call_id: str) -> str:
-    """Nine letters and digits: the narrowest pattern that a provider has."""
+    """Return nine letters and digits: the narrowest pattern that a provider has."""
     return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:9]
 
 
@@ -89,8 +89,8 @@ def _hash_id(call_id: str) -> str:
 
 
 def encode_arguments(call: CallPart) -> str:
-    """The arguments as the model wrote them, for grammars that take a text. What is no
-    JSON goes inside of some: templates parse it, and refuse the conversation otherwise."""
+    """Return the arguments as the model wrote them, for dialects that take a text. What is not JSON
+    is wrapped, because chat templates parse it."""
     if call.input == "text":
         return encode_json({"input": call.raw})
     if call.error is not None:
@@ -99,8 +99,8 @@ def encode_arguments(call: CallPart) -> str:
 
 
 def to_arguments_object(call: CallPart) -> Any:
-    """The arguments for grammars that take an object, byte for byte; what never was one is
-    shown as what it is, since the model reads it again."""
+    """Return the arguments for dialects that take an object, byte for byte. What is not an object
+    is wrapped, because the model reads it again."""
     if call.input == "text":
         return {"input": call.raw}
     if call.error is not None:
@@ -117,10 +117,10 @@ def _wrap_value(value: Any) -> Any:
 
 
 def to_raw_json(part: OpaquePart) -> Any:
-    """An item that we do not interpret, byte for byte."""
+    """Return an item that is not interpreted, byte for byte."""
     return msgspec.Raw(part.data)
 
 
 def get_tool_name(call: CallPart) -> str:
-    """The tool's name; a call that never got one must have one all the same."""
+    """Return the name of the tool, or `unknown` for a call without one."""
     return call.name or "unknown"

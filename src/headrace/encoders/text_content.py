@@ -1,4 +1,4 @@
-"""What people and tools say, for places that take less than all of it."""
+"""Reduces message content to what a field of a request can hold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEXTS = ("application/json", "application/xml", "application/yaml", "applicatio
 
 
 def to_text(content: Iterable[Content]) -> str:
-    """Content as one text; what is no text is named."""
+    """Return content as one text; other content is named."""
     return "\n".join(filter(None, map(_entry_to_text, content)))
 
 
@@ -32,12 +32,12 @@ def _entry_to_text(entry: Content) -> str:
 
 
 def drop_empty_texts(content: Iterable[Content]) -> list[Content]:
-    """The content without empty texts, which providers refuse."""
+    """Return the content without empty texts, which providers reject."""
     return [e for e in content if not isinstance(e, TextContent) or e.text.strip()]
 
 
 def find_media(content: Iterable[Content]) -> list[ImageContent | FileContent]:
-    """Images and files that are no text."""
+    """Return images, and files that are not text."""
     return [
         entry
         for entry in content
@@ -47,12 +47,12 @@ def find_media(content: Iterable[Content]) -> list[ImageContent | FileContent]:
 
 
 def find_images(content: Iterable[Content]) -> list[ImageContent]:
-    """The images, which some grammars take only from the user."""
+    """Return the images, which some dialects accept only from the user."""
     return [entry for entry in content if isinstance(entry, ImageContent)]
 
 
 def decode_text_file(file: FileContent) -> str | None:
-    """The words of a file that is text and lies before us; None for any other."""
+    """Return the text of a text file whose data is present, or None."""
     kind = file.media_type.partition(";")[0].strip().lower()
     if file.data is None or not (kind.startswith("text/") or kind in _TEXTS):
         return None
@@ -63,7 +63,7 @@ def decode_text_file(file: FileContent) -> str | None:
 
 
 def format_text_file(file: FileContent) -> str | None:
-    """A text file as text, under its name."""
+    """Return a text file as text under its name, or None."""
     words = decode_text_file(file)
     if words is None:
         return None
@@ -71,5 +71,5 @@ def format_text_file(file: FileContent) -> str | None:
 
 
 def encode_json(value: Any) -> str:
-    """A JSON value as text."""
+    """Return a JSON value as text."""
     return msgspec.json.encode(value).decode()

@@ -1,5 +1,7 @@
-"""xAI's own requests: `GetCompletionsRequest`, in the JSON of its protocol buffers. They are
-stateless: nothing is left with the provider, and reasoning goes back encrypted."""
+"""Encodes requests of xAI's own API: `GetCompletionsRequest`, in the JSON of its protocol buffers.
+
+Requests are stateless: nothing is stored at the provider, and reasoning is sent back encrypted.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +55,8 @@ _STATUSES = {
 
 
 def encode_xai(request: Request) -> JSONObject:
-    """The message of `xai_api.Chat/GetCompletionChunk`. How many candidates there are is left
-    to the provider: one."""
+    """Encode the message of `xai_api.Chat/GetCompletionChunk`. The number of candidates is left to
+    the provider: one."""
     body: JSONObject = {
         "model": request.model,
         "messages": _encode_messages(request),
@@ -151,7 +153,7 @@ def _encode_answer(call_id: str, text: str) -> JSONObject:
 
 
 def _encode_result_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
-    """Images that tools made, as the user's: a tool's message takes only text."""
+    """Encode images of tools as a user message, because a tool message takes only text."""
     images = [image for result in results for image in find_images(result.content)]
     content = [_encode_content(image) for image in images]
     return [{"role": "ROLE_USER", "content": content}] if content else []
@@ -161,8 +163,8 @@ def _encode_result_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
 
 
 class _ReplyEncoder:
-    """One reply as messages, one for each output that it had: a step of the model with its
-    calls, and after it what the provider's own tools gave back. So does xAI's own client."""
+    """Encodes one reply as messages, one for each output: a step of the model with its calls, then
+    the results of the provider's own tools, as xAI's own client does."""
 
     def __init__(self, reply: AssistantEntry, is_ours: bool, ids: CallIds) -> None:
         self._is_ours = is_ours
@@ -173,15 +175,15 @@ class _ReplyEncoder:
         self._calls = {part.call_id: part for part in reply.parts if isinstance(part, CallPart)}
 
     def messages(self) -> list[JSONObject]:
-        """Output by output."""
+        """Return the messages, output by output."""
         messages: list[JSONObject] = []
         for parts in self._outputs.values():
-            messages += self._said(parts)
+            messages += self._encode_step(parts)
             if self._is_ours:
-                messages += self._given_back(parts)
+                messages += self._encode_results(parts)
         return messages
 
-    def _said(self, parts: list[Part]) -> list[JSONObject]:
+    def _encode_step(self, parts: list[Part]) -> list[JSONObject]:
         text = "".join(part.text for part in parts if isinstance(part, TextPart))
         calls = [self._call(part) for part in parts if self._is_sent(part)]
         sealed = _join_encrypted(parts) if self._is_ours else None
@@ -208,16 +210,16 @@ class _ReplyEncoder:
         }
         return call | ({"status": status} if status else {})
 
-    def _given_back(self, parts: list[Part]) -> list[JSONObject]:
-        """The results of the provider's tools: an item each, which may answer several calls.
-        One whose call was cut off answers nothing."""
+    def _encode_results(self, parts: list[Part]) -> list[JSONObject]:
+        """Encode the results of the provider's tools: one message per item, which may answer
+        several calls. A result whose call was cut off is dropped."""
         items: dict[int, list[OutputPart]] = {}
         for part in parts:
             if isinstance(part, OutputPart) and part.call_id in self._calls:
                 items.setdefault(part.item, []).append(part)
-        return [self._answered(outputs) for outputs in items.values()]
+        return [self._encode_provider_result(outputs) for outputs in items.values()]
 
-    def _answered(self, outputs: list[OutputPart]) -> JSONObject:
+    def _encode_provider_result(self, outputs: list[OutputPart]) -> JSONObject:
         message = _encode_answer(self._ids[outputs[0].call_id], to_text(outputs[0].content))
         calls = [self._calls[output.call_id] for output in outputs]
         message["tool_calls"] = [self._call(call, _find_status(call)) for call in calls]
@@ -226,7 +228,7 @@ class _ReplyEncoder:
 
 
 def _encode_type(call: CallPart) -> str | int:
-    """The enum's word; a tool that our table does not know has only its number."""
+    """Return the word of the enum; an unknown tool has only its number."""
     if call.executor == "client":
         return _CLIENT_SIDE
     told = str((call.provider_data or {}).get("type", ""))
@@ -239,8 +241,8 @@ def _find_status(call: CallPart) -> str | None:
 
 
 def _join_encrypted(parts: list[Part]) -> str | None:
-    """What xAI sealed of an output. The rest of a seal may have come after its finish, and
-    stands then on whichever part could take it."""
+    """Join the encrypted content of an output. The rest of it may have come after the finish, on
+    another part."""
     found = [part.data for part in parts if isinstance(part, RedactedPart)]
     for part in parts:
         found += [seal.value for seal in part.seals if seal.kind == "encrypted"]

@@ -1,6 +1,6 @@
-"""The vocabulary: every event of a turn, a run and the server, and the record.
+"""All events of a turn, a run and the server, and the record that carries them.
 
-The order in which events may come is in `docs/topics/events.md`.
+The order in which events may come is in `headrace.events.grammar`.
 """
 
 from headrace.events.record import (

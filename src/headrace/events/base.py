@@ -1,4 +1,4 @@
-"""What all events share."""
+"""The base class of all events."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ def _to_snake_case(name: str) -> str:
 
 
 class BaseEvent(msgspec.Struct, frozen=True, tag=_to_snake_case):
-    """A frozen value; its tag is the snake_case of its name."""
+    """A frozen event. Its JSON tag is its class name in snake_case."""

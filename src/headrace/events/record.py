@@ -1,6 +1,6 @@
-"""The record: an event with its place in a run, and both as JSON.
+"""The record, an event with its place in a run, and the JSON of events and records.
 
-Unknown tags in stored data become an `UnknownEvent`; that is the one fallback.
+Unknown tags in stored data become an `UnknownEvent`.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ _TAGS = frozenset(str(kind.__struct_config__.tag) for kind in EVENT_TYPES)
 
 
 def encode_event(event: Event | UnknownEvent) -> bytes:
-    """One event as JSON."""
+    """Encode one event as JSON."""
     return event.data if isinstance(event, UnknownEvent) else _encoder.encode(event)
 
 
 def decode_event(data: bytes) -> Event | UnknownEvent:
-    """One event from JSON. An unknown tag gives an `UnknownEvent`; a known tag with
-    fields of the wrong type raises `msgspec.ValidationError`."""
+    """Decode one event. An unknown tag gives an `UnknownEvent`; a known tag with fields of the
+    wrong type raises `msgspec.ValidationError`."""
     try:
         return _decode_event(data)
     except msgspec.ValidationError:
@@ -79,13 +79,13 @@ def decode_event(data: bytes) -> Event | UnknownEvent:
 
 
 def encode_record(record: Record) -> bytes:
-    """One record as one line of JSON, without the line end."""
+    """Encode one record as one line of JSON, without the line end."""
     event = msgspec.Raw(encode_event(record.event))
     return _encoder.encode(_StoredRecord(record.seq, record.at_ms, event, record.path, record.step))
 
 
 def decode_record(data: bytes) -> Record:
-    """One record from JSON; its event as by `decode_event`."""
+    """Decode one record; its event is decoded like by `decode_event`."""
     stored = _decode_stored(data)
     event = decode_event(bytes(stored.event))
     return Record(stored.seq, stored.at_ms, event, stored.path, stored.step)

@@ -1,4 +1,4 @@
-"""Events that Headrace itself adds: of a run, of the server, and the derived ones."""
+"""Events that Headrace itself adds: those of a run and of the server, and derived events."""
 
 from __future__ import annotations
 

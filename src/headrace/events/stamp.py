@@ -1,4 +1,4 @@
-"""Stamping: events become records, numbered and timed."""
+"""Turns events into numbered and timed records."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from headrace.events.record import Event, Record
 
 
 class Stamp:
-    """Makes the records of one run or one stream.
+    """Creates the records of one run or one stream.
 
-    `clock` tells milliseconds since the epoch; it is asked once per `feed`, and a clock
-    that goes back is held at the latest time it told.
+    `clock` returns milliseconds since the epoch. It is read once per `feed`; if it goes back, the
+    latest time is used.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -23,7 +23,7 @@ class Stamp:
     def feed(
         self, events: Iterable[Event], *, path: tuple[str, ...] = (), step: int = 0
     ) -> list[Record]:
-        """The records of these events, all of one moment."""
+        """Return the records of these events, all with the same time."""
         at_ms = int(self._clock())
         at_ms = max(at_ms, self._at_ms)
         self._at_ms = at_ms
@@ -36,19 +36,21 @@ class Stamp:
         return records
 
     def one(self, event: Event, step: int) -> Record:
-        """The record of a single event of the run itself: the short way for the commonest."""
+        """Return the record of a single event of the run itself. This is the fast path for the most
+        common case."""
         at_ms = int(self._clock())
         self._at_ms = max(self._at_ms, at_ms)
         self._seq = seq = self._seq + 1
         return Record(seq, self._at_ms, event, (), step)
 
     def take_back(self, count: int) -> None:
-        """The latest so many records were not kept: their numbers are free again."""
+        """Free the numbers of the latest records, because they were not kept."""
         self._seq -= count
 
 
 def create_wall_clock() -> Callable[[], float]:
-    """Milliseconds since the epoch that never go back: wall time now, monotonic from here."""
+    """Return a clock of milliseconds since the epoch that never goes back: wall time at first,
+    monotonic from then on."""
     # Whole numbers, and the function bound: it is asked for every read.
     now_ns, offset_ns = time.monotonic_ns, time.time_ns() - time.monotonic_ns()
     return lambda: (now_ns() + offset_ns) // 1_000_000

@@ -1,4 +1,4 @@
-"""Turn events: what a provider said. Only the ledger makes them."""
+"""Turn events: what a provider sent. Only the ledger creates them."""
 
 from __future__ import annotations
 

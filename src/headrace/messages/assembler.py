@@ -1,7 +1,6 @@
-"""The one assembler: records in, a message out, at any moment of a run.
+"""The assembler: folds records into a message, at any moment of a run.
 
-Folding is linear: a text is joined twice, in stretches and at the end. Nothing else in
-Headrace puts deltas together.
+Folding is linear: a text is joined twice, in stretches and at the end. No other code joins deltas.
 """
 
 from __future__ import annotations
@@ -35,18 +34,20 @@ from headrace.usage import Usage
 
 
 def fold(records: Iterable[Record], *, path: tuple[str, ...] = ()) -> Message:
-    """The assistant message that these records tell, finished or not.
+    """Fold records into the assistant message that they make, finished or not.
 
-    One run gives one message: its turns in order, tool results inside. Records of
-    other `path`s are passed over; so are events that we do not know.
+    One run gives one message: its turns in order, with tool results inside. Records with another
+    `path` and unknown events are skipped.
     """
-    return _folded(records, path).message()
+    return _assemble(records, path).message()
 
 
 def fold_candidates(records: Iterable[Record]) -> list[Message]:
-    """One message per output of a turn with several candidates, by output number; each
-    ends as its own output did. The usage is the whole turn's, on every one of them."""
-    whole = _folded(records, ()).message()
+    """Fold a turn with several candidates into one message per output, by output number.
+
+    Each message ends as its own output did. All of them have the usage of the whole turn.
+    """
+    whole = _assemble(records, ()).message()
     numbers = sorted({end.output for turn in whole.turns for end in turn.outputs})
     return [_candidate(whole, number) for number in numbers]
 
@@ -67,7 +68,7 @@ def _only_output(turn: Turn, number: int) -> Turn:
     )
 
 
-def _folded(records: Iterable[Record], path: tuple[str, ...]) -> Assembler:
+def _assemble(records: Iterable[Record], path: tuple[str, ...]) -> Assembler:
     builder = Assembler()
     for record in records:
         if record.path == path:
@@ -79,7 +80,7 @@ _MANY_PIECES = 16
 
 
 class _PartBuilder:
-    """A part that is still being told: the fields that stand, and what accumulates."""
+    """A part that is still growing: its fields so far, and what accumulates."""
 
     __slots__ = ("_joined", "activities", "citations", "fields", "kind", "seals", "text")
 
@@ -95,13 +96,12 @@ class _PartBuilder:
         self.activities: list[Activity] = []
 
     def join(self) -> None:
-        """Make one of many pieces: a small string takes four times its characters."""
+        """Join many pieces into one: a small string takes four times its characters."""
         self._joined.append("".join(self.text))
         self.text.clear()
 
     @property
     def whole(self) -> str:
-        """All of the text."""
         return "".join((*self._joined, *self.text))
 
     def part(self) -> Part:
@@ -128,12 +128,12 @@ class _TurnBuilder:
 
     def turn(self) -> Turn:
         if not self.is_settled:
-            return self._made()
+            return self._build()
         if self._settled is None:
-            self._settled = self._made()
+            self._settled = self._build()
         return self._settled
 
-    def _made(self) -> Turn:
+    def _build(self) -> Turn:
         parts = tuple(builder.part() for builder in self.parts)
         return Turn(
             **self.fields,
@@ -191,27 +191,27 @@ class Assembler:
             handler(self, event, record)
 
     def message(self) -> Message:
-        """The message as far as it is told."""
+        """Return the message so far."""
         return Message(**self.fields, turns=tuple(turn.turn() for turn in self.turns))
 
     # -- turns and outputs
 
-    def _turn_started(self, event: events.TurnStarted, record: Record) -> None:
+    def _start_turn(self, event: events.TurnStarted, record: Record) -> None:
         turn = _TurnBuilder(record.step)
         for name in ("provider", "dialect", "model", "response_id"):
             turn.fields[name] = getattr(event, name)
         self.turns.append(turn)
 
-    def _output_started(self, event: events.OutputStarted, record: Record) -> None:
+    def _start_output(self, event: events.OutputStarted, record: Record) -> None:
         self.turns[-1].outputs[event.output] = OutputEnd(event.output, event.role)
 
-    def _output_finished(self, event: events.OutputFinished, record: Record) -> None:
+    def _finish_output(self, event: events.OutputFinished, record: Record) -> None:
         outputs = self.turns[-1].outputs
         outputs[event.output] = msgspec.structs.replace(
             outputs[event.output], finish=event.reason, raw_reason=event.raw_reason
         )
 
-    def _turn_finished(self, event: events.TurnFinished, record: Record) -> None:
+    def _finish_turn(self, event: events.TurnFinished, record: Record) -> None:
         self.turns[-1].fields.update(
             finish=event.reason,
             usage=event.usage,
@@ -219,22 +219,20 @@ class Assembler:
             skipped_frames=event.skipped_frames,
             provider_data=event.provider_data,
         )
-        self._turn_ended(event.reason, None, event.usage)
+        self._end_turn(event.reason, None, event.usage)
 
-    def _turn_failed(self, event: events.TurnFailed, record: Record) -> None:
+    def _fail_turn(self, event: events.TurnFailed, record: Record) -> None:
         error = ErrorInfo(
             event.category, event.message, event.code, event.retryable, event.retry_after_s
         )
         self.turns[-1].fields.update(
             error=error, usage=event.usage, skipped_frames=event.skipped_frames
         )
-        self._turn_ended(None, error, event.usage)
+        self._end_turn(None, error, event.usage)
 
-    def _turn_ended(
-        self, finish: FinishReason | None, error: ErrorInfo | None, usage: Usage
-    ) -> None:
-        """Without a run around it the turn's end is the message's; the usage adds up
-        until the run's own total comes."""
+    def _end_turn(self, finish: FinishReason | None, error: ErrorInfo | None, usage: Usage) -> None:
+        """Set the end of the message, if there is no run around the turn. The usage adds up until
+        the total of the run comes."""
         self.usage = self.usage + usage
         self.fields["usage"] = self.usage
         if not self.is_run:
@@ -242,14 +240,14 @@ class Assembler:
 
     # -- parts
 
-    def _part_started(self, event: Any, record: Record) -> None:
+    def _start_part(self, event: Any, record: Record) -> None:
         builder = _PartBuilder(_STARTS[type(event)], event, record.at_ms)
         if isinstance(event, _ATOMIC):
             builder.fields["ended_ms"] = record.at_ms
         self.parts[event.part] = builder
         self.turns[-1].parts.append(builder)
 
-    def _part_finished(
+    def _finish_part(
         self, event: events.TextFinished | events.ReasoningFinished, record: Record
     ) -> None:
         builder = self.parts[event.part]
@@ -257,22 +255,22 @@ class Assembler:
         if isinstance(event, events.ReasoningFinished) and event.signature is not None:
             builder.seals.append(Seal("signature", event.signature))
 
-    def _call_finished(self, event: events.ToolCallFinished, record: Record) -> None:
+    def _finish_call(self, event: events.ToolCallFinished, record: Record) -> None:
         self.parts[event.part].fields.update(ended_ms=record.at_ms, raw=event.raw, args=event.args)
 
-    def _call_malformed(self, event: events.ToolCallMalformed, record: Record) -> None:
+    def _mark_malformed(self, event: events.ToolCallMalformed, record: Record) -> None:
         self.parts[event.part].fields.update(
             ended_ms=record.at_ms, raw=event.raw, error=event.error
         )
 
-    def _activity(self, event: events.ToolActivity, record: Record) -> None:
+    def _add_activity(self, event: events.ToolActivity, record: Record) -> None:
         activity = Activity(record.at_ms, event.status, event.detail)
         self.parts[event.part].activities.append(activity)
 
-    def _sealed(self, event: events.PartSealed, record: Record) -> None:
+    def _add_seal(self, event: events.PartSealed, record: Record) -> None:
         self.parts[event.part].seals.append(Seal(event.kind, event.value))
 
-    def _citation(self, event: events.CitationAdded, record: Record) -> None:
+    def _add_citation(self, event: events.CitationAdded, record: Record) -> None:
         fields = msgspec.structs.asdict(event)
         number = fields.pop("part")
         target = self.turns[-1] if number is None else self.parts[number]
@@ -280,14 +278,14 @@ class Assembler:
 
     # -- runs
 
-    def _run_started(self, event: events.RunStarted, record: Record) -> None:
+    def _start_run(self, event: events.RunStarted, record: Record) -> None:
         self.is_run = True
         self.fields.update(run_id=event.run_id, effort=event.effort)
 
-    def _tool_started(self, event: events.ToolStarted, record: Record) -> None:
+    def _start_tool(self, event: events.ToolStarted, record: Record) -> None:
         self.turns[-1].tool_starts[event.call_id] = record.at_ms
 
-    def _tool_result(self, event: events.ToolResult, record: Record) -> None:
+    def _add_result(self, event: events.ToolResult, record: Record) -> None:
         turn = self.turns[-1]
         turn.results[event.call_id] = CallResult(
             call_id=event.call_id,
@@ -298,43 +296,43 @@ class Assembler:
             ended_ms=record.at_ms,
         )
 
-    def _step_finished(self, event: events.StepFinished, record: Record) -> None:
+    def _finish_step(self, event: events.StepFinished, record: Record) -> None:
         if event.nudge is not None and self.turns and not self.turns[-1].is_settled:
             self.turns[-1].fields["nudge"] = event.nudge
         for turn in self.turns:
             turn.is_settled = True
 
-    def _step_discarded(self, event: events.StepDiscarded, record: Record) -> None:
+    def _discard_step(self, event: events.StepDiscarded, record: Record) -> None:
         self.turns = [turn for turn in self.turns if turn.fields["step"] != event.step]
 
-    def _run_finished(self, event: events.RunFinished, record: Record) -> None:
+    def _finish_run(self, event: events.RunFinished, record: Record) -> None:
         self.fields.update(finish=event.reason, usage=event.usage)
 
-    def _run_failed(self, event: events.RunFailed, record: Record) -> None:
+    def _fail_run(self, event: events.RunFailed, record: Record) -> None:
         self.fields.update(error=ErrorInfo(event.category, event.message), usage=event.usage)
 
 
 # One table for all: with methods bound to each, an assembler would be four times its size.
 # pyright: reportPrivateUsage=false
 _HANDLERS: dict[type, Callable[[Assembler, Any, Record], None]] = {
-    events.TurnStarted: Assembler._turn_started,
-    events.OutputStarted: Assembler._output_started,
-    events.OutputFinished: Assembler._output_finished,
-    events.ReasoningFinished: Assembler._part_finished,
-    events.TextFinished: Assembler._part_finished,
-    events.ToolCallFinished: Assembler._call_finished,
-    events.ToolCallMalformed: Assembler._call_malformed,
-    events.ToolActivity: Assembler._activity,
-    events.PartSealed: Assembler._sealed,
-    events.CitationAdded: Assembler._citation,
-    events.TurnFinished: Assembler._turn_finished,
-    events.TurnFailed: Assembler._turn_failed,
-    events.RunStarted: Assembler._run_started,
-    events.ToolStarted: Assembler._tool_started,
-    events.ToolResult: Assembler._tool_result,
-    events.StepFinished: Assembler._step_finished,
-    events.StepDiscarded: Assembler._step_discarded,
-    events.RunFinished: Assembler._run_finished,
-    events.RunFailed: Assembler._run_failed,
-    **dict.fromkeys(_STARTS, Assembler._part_started),
+    events.TurnStarted: Assembler._start_turn,
+    events.OutputStarted: Assembler._start_output,
+    events.OutputFinished: Assembler._finish_output,
+    events.ReasoningFinished: Assembler._finish_part,
+    events.TextFinished: Assembler._finish_part,
+    events.ToolCallFinished: Assembler._finish_call,
+    events.ToolCallMalformed: Assembler._mark_malformed,
+    events.ToolActivity: Assembler._add_activity,
+    events.PartSealed: Assembler._add_seal,
+    events.CitationAdded: Assembler._add_citation,
+    events.TurnFinished: Assembler._finish_turn,
+    events.TurnFailed: Assembler._fail_turn,
+    events.RunStarted: Assembler._start_run,
+    events.ToolStarted: Assembler._start_tool,
+    events.ToolResult: Assembler._add_result,
+    events.StepFinished: Assembler._finish_step,
+    events.StepDiscarded: Assembler._discard_step,
+    events.RunFinished: Assembler._finish_run,
+    events.RunFailed: Assembler._fail_run,
+    **dict.fromkeys(_STARTS, Assembler._start_part),
 }

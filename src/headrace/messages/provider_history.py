@@ -1,9 +1,8 @@
-"""What of a conversation a provider is sent again.
+"""Selects the parts of a conversation that are sent to a provider again.
 
-`history` splits messages into prompts, replies and results such that any provider can
-take them: every call of ours is answered, in order, and nothing partial is replayed.
-What one dialect, provider or model family demands beyond that is the business of its
-request encoder.
+`history` splits messages into prompts, replies and results that any provider accepts: every client
+call has a result, in order, and nothing partial is sent. What one dialect, provider or model needs
+beyond that is up to its request encoder.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ HistoryEntry: TypeAlias = PromptEntry | AssistantEntry | ToolResultsEntry
 
 
 def history(messages: Iterable[Message]) -> list[HistoryEntry]:
-    """The conversation as alternating prompts, replies and results."""
+    """Return the conversation as alternating prompts, replies and results."""
     return [entry for message in messages for entry in _split_message(message)]
 
 
@@ -98,7 +97,6 @@ def _select_parts(turn: Turn) -> tuple[Part, ...]:
 
 
 def _is_cut(turn: Turn) -> bool:
-    """Whether the turn ended before the model was done saying what it began."""
     return turn.finish is None or turn.finish.word in _CUT_SHORT
 
 
@@ -134,5 +132,5 @@ def _create_missing_result(call: CallPart) -> CallResult:
 
 
 def explain_not_run(call: CallPart) -> str:
-    """What the model is told of a call that nothing has run."""
+    """Return what the model is told about a call that was not run."""
     return NOT_RUN if call.error is None else f"The arguments are malformed: {call.error}"

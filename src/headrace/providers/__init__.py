@@ -1,4 +1,4 @@
-"""Providers: the catalog, and from `provider:model` to an address with a key."""
+"""Providers: the catalog, and how `provider:model` becomes an address with a key."""
 
 from headrace.providers.catalog import CATALOG
 from headrace.providers.endpoint import Endpoint, find_key, resolve

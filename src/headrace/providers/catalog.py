@@ -1,5 +1,7 @@
-"""The catalog: one row a provider. Adding one that speaks a known grammar is a row here
-and a recorded stream."""
+"""The catalog: one row per provider.
+
+A provider that uses a known dialect needs only a row here and a recorded stream.
+"""
 
 from __future__ import annotations
 

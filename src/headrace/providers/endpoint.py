@@ -1,4 +1,4 @@
-"""From a model string to an endpoint: provider, model, address and key.
+"""Resolves a model string into an endpoint: provider, model, address and key.
 
 A model string is `provider:model`, such as `anthropic:claude-sonnet-4-5`.
 """
@@ -20,7 +20,7 @@ from headrace.providers.provider import Provider
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """Where a request goes. The headers hold the key: they are never shown."""
+    """Where a request is sent. The headers hold the key, so they are never shown."""
 
     provider: Provider
     model: str
@@ -31,7 +31,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         return f"Endpoint({self.provider.name}:{self.model})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """What rich prints of it in a traceback with locals; msgspec's own gives all fields."""
+        """Hide the headers in tracebacks that rich prints with local variables."""
         return [("model", f"{self.provider.name}:{self.model}")]
 
 
@@ -42,8 +42,8 @@ def resolve(
     api_key: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Endpoint:
-    """The endpoint of a model string. Raises `UsageError`, which says what to do, for an
-    unknown provider, a missing key or a missing address."""
+    """Resolve a model string. Raises `UsageError`, which says what to do, for an unknown provider,
+    a missing key or a missing address."""
     environ = os.environ if environ is None else environ
     provider, name = _parse_model_string(model)
     base = base_url or _get_base_url(provider, environ) or provider.base_url
@@ -59,7 +59,7 @@ def resolve(
 
 
 def _join_url(address: str, path: str) -> str:
-    """An address may have been given with the path, or with its version, already."""
+    """Join an address, which may already have the path or its version, with the path."""
     version = f"/{path.split('/')[1]}"
     if version == "/v1":
         address = address.removesuffix(path).removesuffix(version)
@@ -67,7 +67,7 @@ def _join_url(address: str, path: str) -> str:
 
 
 def find_key(provider: Provider, environ: Mapping[str, str]) -> str | None:
-    """The first key that the environment has for a provider."""
+    """Return the first key that the environment has for a provider, or None."""
     found = (environ.get(name) for name in provider.key_variables)
     return next((key for key in found if key), None)
 
@@ -88,7 +88,7 @@ def _get_base_url(provider: Provider, environ: Mapping[str, str]) -> str | None:
 
 
 def _add_scheme(base: str, provider: Provider) -> str:
-    """Without a scheme a key goes out over TLS; only this machine is spoken to in clear."""
+    """Add a scheme: a key is sent over TLS, except to this machine."""
     if "://" in base:
         return base
     host = base.partition("/")[0]

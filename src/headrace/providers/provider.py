@@ -1,4 +1,4 @@
-"""One row of the catalog: all that is known about a provider, as data."""
+"""The row type of the catalog: everything that is known about a provider, as data."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_rehearsal(self) -> bool:
-        """Whether it is the stand-in, which is said wherever it shows."""
+        """Whether it is the rehearsal stand-in, which the UI must show."""
         return self.transport == "rehearsal"

@@ -1,4 +1,4 @@
-"""The arguments of a tool call: when they are whole, and what they say."""
+"""The arguments of tool calls: when they are complete, and how they are parsed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _MARKS = re.compile(r'\\.?|["{}\[\]]', re.DOTALL)
 
 
 class MalformedArguments(ValueError):
-    """The text is no JSON, or deeper than we read. The message is for the model."""
+    """The text is not valid JSON, or nested too deeply. The message is worded for the model."""
 
 
 def parse_arguments(raw: str, max_depth: int) -> Any:
-    """The value. Nothing, blanks and `null` are `{}`."""
+    """Return the value of the arguments. Empty text and `null` become `{}`."""
     try:
         value = parse(_encode(raw), max_depth) if raw.strip() else None
     except LimitExceeded as error:
@@ -34,8 +34,8 @@ def _encode(raw: str) -> bytes:
 
 
 class JSONExtent:
-    """Follows a JSON text, fragment by fragment, to the bracket or quote that closes it,
-    so that nobody has to parse again and again to know whether it is whole."""
+    """Follows a JSON text fragment by fragment up to the bracket or quote that closes it, so that
+    it need not be parsed again and again."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -44,13 +44,13 @@ class JSONExtent:
         self.is_closed = False
 
     def feed(self, text: str) -> None:
-        """More of the text."""
+        """Take more of the text."""
         start = 1 if self._is_escaped and text else 0
         self._is_escaped = self._is_escaped and not text
         for match in _MARKS.finditer(text, start):
-            self._mark(match[0])
+            self._take_mark(match[0])
 
-    def _mark(self, mark: str) -> None:
+    def _take_mark(self, mark: str) -> None:
         if mark[0] == "\\":
             self._is_escaped = len(mark) == 1
         elif mark == '"':

@@ -1,4 +1,4 @@
-"""The two skins of the decoder: reads in, records out, waiting or not."""
+"""Functions that decode the reads of one turn into records, synchronous and asynchronous."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def decode(
     clock: Callable[[], float] | None = None,
     **options: Any,
 ) -> Iterator[Record]:
-    """The records of one turn, read by read; the last one is terminal.
+    """Decode the reads of one turn and yield its records; the last one is terminal.
 
-    `reads` is anything that yields bytes, an open file included. `dialect` None is
-    detected; `options` are those of `Decoder`.
+    `reads` is any iterable of bytes, such as an open file. If `dialect` is None it is detected.
+    `clock` returns milliseconds since the epoch; `options` are those of `Decoder`.
     """
     decoder = Decoder(dialect, keeps_message=False, **options)
     stamp = Stamp(clock or create_wall_clock())
@@ -37,7 +37,7 @@ async def decode_async(
     clock: Callable[[], float] | None = None,
     **options: Any,
 ) -> AsyncIterator[Record]:
-    """`decode` for reads that are waited for."""
+    """Asynchronous version of `decode()`, for reads from an async iterable."""
     decoder = Decoder(dialect, keeps_message=False, **options)
     stamp = Stamp(clock or create_wall_clock())
     async for data in reads:

@@ -1,4 +1,4 @@
-"""The decoder: bytes of one turn in, turn events out."""
+"""The decoder: turns the bytes of one turn into turn events."""
 
 from __future__ import annotations
 
@@ -20,29 +20,26 @@ from headrace.wire.framing.splitter import CR, LF
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
-# A stream that has not said what it speaks by then is taken for the commonest grammar.
+# A stream whose dialect is not known by then is read as the most common one.
 _MAX_UNDECIDED_FRAMES = 16
 _FALLBACK_DIALECT = "chat"
-# Reads so small that framing each costs more than joining them first, and how much is
-# joined at most.
+# Smaller reads are joined first, because framing each of them costs more; and how much is joined.
 _TINY_BYTES = 64
 _MAX_JOINED_BYTES = 64 * 1024
 
 
 class Decoder:
-    """Framing, dialect and ledger of one turn.
+    """Decodes the bytes of one turn: framing, dialect and ledger together.
 
-    Feed it reads of any length and `close()` it when the bytes end: both return the
-    events that have become known. Nothing raises for what a peer sends: whatever breaks
-    ends the turn with one `TurnFailed`. Frames after the terminal event are counted in
-    `ignored_frames`, and nothing comes of them.
+    Call `feed()` with reads of any length, and `close()` when the bytes end; both return the events
+    that became known. Nothing that a peer sends raises: an error in the stream ends the turn with
+    one `TurnFailed`. Frames after the terminal event are only counted, in `ignored_frames`.
 
-    `dialect` None is detected from the first frames. `outputs` says what output numbers
-    mean, candidates or an agent's successive steps; None leaves it to the dialect.
-    `first_item` and `first_part` go on where the last turn of a run stopped (`next_item`,
-    `next_part`). `quirks` are for chat streams; xAI's heed `keeps_logprobs`. Without
-    `keeps_message` nothing is kept of the events that were handed over, and `message`
-    cannot be asked for.
+    If `dialect` is None, it is detected from the first frames. `outputs` says what output numbers
+    mean, candidates or the successive steps of an agent; None leaves it to the dialect.
+    `first_item` and `first_part` continue the numbers of the previous turn of a run (`next_item`,
+    `next_part`). `quirks` are for chat streams; xAI streams use only `keeps_logprobs`. With
+    `keeps_message=False` no events are kept, and `message` cannot be read.
     """
 
     def __init__(  # noqa: PLR0913 - each is one fact about the stream
@@ -77,27 +74,27 @@ class Decoder:
         self._room = wire_limits.max_total_bytes
         self._is_closed = False
         self._is_broken = False
-        self._made: list[TurnEvent] = []
+        self._new_events: list[TurnEvent] = []
         self._ledger: Ledger | None = None
-        self._take: Callable[[Frame], None] = self._read
+        self._take: Callable[[Frame], None] = self._feed_frame
         self._events: list[TurnEvent] | None = [] if keeps_message else None
         self.ignored_frames = 0
         dialect = dialect or dialect_of_framing(framing)
         if dialect is not None:
-            self._speak(dialect)
+            self._set_dialect(dialect)
 
     def feed(self, data: bytes) -> list[TurnEvent]:
-        """Take one read; return the events it made known."""
+        """Take one read and return the events that became known."""
         length = len(data)
         joined = self._joined
         if length < self._tiny_bytes and LF not in data and CR not in data:
-            # No line ends here, so nothing becomes known.
+            # No line ends here, so no event can become known.
             joined += data
             if len(joined) < _MAX_JOINED_BYTES:
                 return []
             data = b""
         if joined:
-            data = self._with_joined(data)
+            data = self._take_joined(data)
             length = len(data)
         self._room = room = self._room - length
         if room < 0:
@@ -106,82 +103,85 @@ class Decoder:
         try:
             for frame in self._frames(data):
                 if ledger is None or ledger.is_finished:
-                    self._read(frame)
+                    self._feed_frame(frame)
                     ledger = self._ledger
                 else:
                     self._take(frame)
         except WireError as error:
-            self._break(error)
-        made = self._made
-        if len(made) != 1 or (ledger is not None and ledger.surrogate_joiner is not None):
-            return self._taken() if made else []
-        # One event a read is the rule: the short way for it.
-        event = made.pop()
+            self._fail_protocol(error)
+        events = self._new_events
+        if len(events) != 1 or (ledger is not None and ledger.surrogate_joiner is not None):
+            return self._take_events() if events else []
+        # Fast path: most reads bring exactly one event.
+        event = events.pop()
         if self._events is not None:
             self._events.append(event)
         return [event]
 
-    def _with_joined(self, data: bytes) -> bytes:
+    def _take_joined(self, data: bytes) -> bytes:
         whole = bytes(self._joined) + data
         self._joined.clear()
         return whole
 
     def _feed_last(self, data: bytes) -> list[TurnEvent]:
-        """What still has room is read, so that a limit cuts where it is, not where a read
-        happens to end."""
+        """Read what still fits into the limit, so that it cuts at the same byte however the reads
+        are cut."""
         if self._is_broken:
             return []
         try:
             for frame in self._framing.feed(data[: self._room]):
-                self._read(frame)
-            # A failure that the framing holds back behind whole frames came first.
+                self._feed_frame(frame)
+            # An error that the framing holds back behind whole frames comes first.
             self._framing.feed(b"")
             raise LimitExceeded("max_total_bytes", self._limits.max_total_bytes)
         except WireError as error:
-            self._break(error)
-        return self._taken()
+            self._fail_protocol(error)
+        return self._take_events()
 
     def close(self) -> list[TurnEvent]:
-        """The bytes have ended: finished, or cut."""
+        """Take the end of the bytes and return the last events."""
         if self._is_closed or self._is_broken:
             return []
         self._is_closed = True
         self._tiny_bytes = 0
-        return self.feed(b"") + self._closed()
+        return self.feed(b"") + self._close_framing()
 
-    def _closed(self) -> list[TurnEvent]:
+    def _close_framing(self) -> list[TurnEvent]:
         if self._is_broken:
             return []
         try:
             for frame in self._framing.close():
-                self._read(frame)
+                self._feed_frame(frame)
             unfinished = self._framing.unfinished
             if unfinished is not None and not self.is_finished:
-                self._read(unfinished)
-            self._spoken().close()
+                self._feed_frame(unfinished)
+            self._require_dialect().close()
         except WireError as error:
-            self._break(error)
-        return self._taken()
+            self._fail_protocol(error)
+        return self._take_events()
 
-    def fail(self, failure: ErrorInfo) -> list[TurnEvent]:
-        """The bytes broke off for a reason that they do not tell, such as the network:
-        close what is open and say it. Nothing, where the turn has ended already."""
+    def fail(self, error: ErrorInfo) -> list[TurnEvent]:
+        """End the turn with an error that is not in the bytes, such as a network error.
+
+        Closes what is open and returns the last events; returns nothing if the turn has already
+        ended.
+        """
         if self._is_closed or self._is_broken:
             return []
         self._is_closed = True
-        self._give_up(failure)
-        return self._taken()
+        self._give_up(error)
+        return self._take_events()
 
-    def _taken(self) -> list[TurnEvent]:
+    def _take_events(self) -> list[TurnEvent]:
         events = [] if self._ledger is None else self._ledger.take()
         if self._events is not None:
             self._events += events
         return events
 
-    def _read(self, frame: Frame) -> None:
+    def _feed_frame(self, frame: Frame) -> None:
         dialect = self._dialect
         if dialect is None:
-            self._decide(frame)
+            self._detect(frame)
         elif dialect.ledger.is_finished:
             self.ignored_frames += 1
         else:
@@ -189,8 +189,7 @@ class Decoder:
 
     # -- the dialect
 
-    def _decide(self, frame: Frame) -> None:
-        """Hold frames back until one of them tells the dialect."""
+    def _detect(self, frame: Frame) -> None:
         self._undecided.append(frame)
         self._undecided_bytes += len(frame.data)
         name = detect(frame, self._limits.max_depth)
@@ -201,15 +200,15 @@ class Decoder:
         if name is None and is_late:
             name = _FALLBACK_DIALECT
         if name is not None:
-            self._speak(name)
+            self._set_dialect(name)
 
-    def _spoken(self) -> JSONDialect[Any]:
+    def _require_dialect(self) -> JSONDialect[Any]:
         if self._dialect is None:
-            self._speak(_FALLBACK_DIALECT)
+            self._set_dialect(_FALLBACK_DIALECT)
         assert self._dialect is not None
         return self._dialect
 
-    def _speak(self, name: str) -> None:
+    def _set_dialect(self, name: str) -> None:
         dialect_class = load_dialect(name)
         ledger = Ledger(
             name,
@@ -221,29 +220,28 @@ class Decoder:
         )
         options = {option: self._options[option] for option in dialect_class.decoder_options}
         self._dialect = dialect_class(ledger, limits=self._limits, **options)
-        self._made, self._ledger, self._take = ledger.events, ledger, self._dialect.feed
-        waiting, self._undecided = self._undecided, []
-        for frame in waiting:
-            self._read(frame)
+        self._new_events, self._ledger, self._take = ledger.events, ledger, self._dialect.feed
+        frames, self._undecided = self._undecided, []
+        for frame in frames:
+            self._feed_frame(frame)
 
-    def _break(self, error: WireError) -> None:
-        """The bytes break the format: one terminal event says so."""
+    def _fail_protocol(self, error: WireError) -> None:
         self._is_broken = True
         self._room = -1
         self._give_up(ErrorInfo("protocol", str(error)))
 
-    def _give_up(self, failure: ErrorInfo) -> None:
+    def _give_up(self, error: ErrorInfo) -> None:
         try:
-            self._spoken().fail(failure)
+            self._require_dialect().fail(error)
         except WireError:
-            # What was held back breaks it too; the first failure is the one to tell.
-            self._spoken().ledger.fail(failure)
+            # What was held back is broken too; report the first error.
+            self._require_dialect().ledger.fail(error)
 
-    # -- what is known, at any time
+    # -- state
 
     @property
     def dialect(self) -> str | None:
-        """The name of the dialect, once it is known."""
+        """Name of the dialect, or None while it is not known."""
         return None if self._dialect is None else self._dialect.name
 
     @property
@@ -253,8 +251,8 @@ class Decoder:
 
     @property
     def is_end_known(self) -> bool:
-        """Whether the provider has said how the turn ends: if the bytes break off now,
-        nothing is missing."""
+        """Whether the provider has said how the turn ends: if the bytes break off now, nothing is
+        missing."""
         return self._ledger is not None and self._ledger.is_end_known()
 
     @property
@@ -264,36 +262,36 @@ class Decoder:
 
     @property
     def finish(self) -> FinishReason | None:
-        """How the turn finished; None while it goes on, and where it failed."""
+        """Why the turn finished, or None while it is open and if it failed."""
         return None if self._dialect is None else self._dialect.ledger.finish_reason
 
     @property
     def error(self) -> ErrorInfo | None:
-        """What broke the turn, if something did."""
+        """What failed, or None."""
         return None if self._dialect is None else self._dialect.ledger.error
 
     @property
     def skipped_frames(self) -> int:
-        """Frames that could not be read."""
+        """Number of frames that could not be read."""
         return 0 if self._dialect is None else self._dialect.ledger.skipped_frames
 
     @property
     def message(self) -> Message:
-        """The message as far as it is told; times are 0, since a decoder has no clock."""
+        """The message so far. Times are 0, because a decoder has no clock."""
         if self._events is None:
             raise UsageError("this decoder was made with keeps_message=False")
         return fold(Record(seq, 0, event) for seq, event in enumerate(self._events, 1))
 
     @property
     def next_item(self) -> int:
-        """The number that the next turn's first item gets."""
+        """The first item number of the next turn."""
         return (
             self._numbers[0] if self._dialect is None else self._dialect.ledger.counters.next_item
         )
 
     @property
     def next_part(self) -> int:
-        """The number that the next turn's first part gets."""
+        """The first part number of the next turn."""
         return (
             self._numbers[1] if self._dialect is None else self._dialect.ledger.counters.next_part
         )

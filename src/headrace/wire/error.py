@@ -1,5 +1,4 @@
-"""Error objects off the wire as a `ErrorInfo`: category from code, type and status, and a
-message that is scrubbed of secrets and capped."""
+"""Parses error objects of providers into an `ErrorInfo`, and decides their category."""
 
 from __future__ import annotations
 
@@ -86,7 +85,8 @@ _OVERFLOW = re.compile(
 def categorize(
     *, code: str | None = None, kind: str | None = None, status: int | None = None
 ) -> ErrorCategory:
-    """By whole words, the code's first; then by the HTTP status; never by a substring."""
+    """Return the category of an error: by its code, then its type, then the HTTP status. Words are
+    compared as a whole."""
     for word in (code, kind):
         if word and word.lower() in _BY_WORD:
             return _BY_WORD[word.lower()]
@@ -100,8 +100,10 @@ def categorize(
 
 
 def parse_error(error: Any, *, status: int | None = None) -> ErrorInfo:
-    """A provider's error, in any of its shapes: an object, an object in an `error`
-    field, or just a text."""
+    """Parse a provider's error: an object, an object in an `error` field, or a text.
+
+    The message is scrubbed of secrets and cut to a maximum length.
+    """
     outer = as_object(error)
     inner = as_object(outer.get("error")) or as_object(outer.get("base_resp"))
     # What stands beside the error counts where the error itself is silent.
@@ -126,6 +128,5 @@ def _find_text(told: dict[str, Any], *names: str) -> str | None:
 
 
 def _to_text(value: object) -> str | None:
-    """Codes come as numbers too."""
     number = as_int(value)
     return as_text(value) if number is None else str(number)

@@ -1,4 +1,4 @@
-"""The named limits that bound memory and time, whatever a peer sends."""
+"""Named limits that bound the memory and time spent on a stream."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import msgspec
 
 
 class WireLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Past one of these the stream ends with a failure that names the limit.
+    """Limits on a stream. If one is exceeded, the turn fails with an error that names it.
 
-    The defaults are wide enough for a generated image in base64 on one line, and
-    narrow enough that a hostile peer cannot fill a server's memory.
+    The defaults are large enough for a generated image in base64 on one line, and small enough that
+    a hostile peer cannot fill the memory of a server.
     """
 
     max_line_bytes: int = 16 * 1024 * 1024

@@ -1,9 +1,9 @@
-"""Protocol buffers off the wire, by a table of fields: bytes, or their JSON, in; structs out.
+"""Protocol buffers: reads bytes, or their JSON, into structs by a table of fields.
 
-The core needs msgspec alone, so the wire format is read here. It is a small one:
+The core depends on msgspec alone, so the wire format is read here. It is small:
 https://protobuf.dev/programming-guides/encoding and, for the JSON,
-https://protobuf.dev/programming-guides/json. A reader goes only where its table goes, so
-nothing that a peer sends makes it go deeper.
+https://protobuf.dev/programming-guides/json. A reader descends only where its table does, so no
+peer can make it recurse deeper.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ _DIGITS = re.compile(r"-?[0-9]{1,20}")
 
 
 class NotProtobuf(ValueError):
-    """The bytes are no message. Stays inside `wire/`: a skipped frame."""
+    """The bytes are not a message. Used only inside `wire/`: the frame is skipped."""
 
 
 class Scalar(NamedTuple):
-    """A kind of number, or text: how it lies on the wire, what the bits mean, and what of
-    its JSON."""
+    """A type of number, or text: its wire type, and how its bits and its JSON are read."""
 
     wire: int
     read: Callable[[Any], Any]
@@ -43,26 +42,26 @@ class Scalar(NamedTuple):
 
 
 class Enum:
-    """Words by number. In a struct stands the word; a number without one as digits, since
-    peers are newer than tables."""
+    """Words by number. The struct holds the word, or the digits of a number that the table does not
+    know."""
 
     def __init__(self, *words: str, **numbered: int) -> None:
         self.words = dict(enumerate(words)) | {n: word for word, n in numbered.items()}
 
     def read(self, bits: int) -> str:
-        """The word of a varint."""
+        """Return the word of a varint."""
         word = self.words.get(bits)
         return str(_read_int32(bits)) if word is None else word
 
     def read_json(self, value: Any) -> str | None:
-        """The word of a word or a number."""
+        """Return the word of a JSON word or number."""
         if isinstance(value, int) and not isinstance(value, bool):
             return self.read(value & 0xFFFF_FFFF_FFFF_FFFF)
         return value if isinstance(value, str) and value else None
 
 
 class Field(NamedTuple):
-    """One row of a table: the attribute, what is in it, and whether it repeats."""
+    """One row of a table: the attribute, its type, and whether it repeats."""
 
     name: str
     kind: Scalar | Enum | Message[Any]
@@ -70,7 +69,7 @@ class Field(NamedTuple):
 
 
 class Message(Generic[T]):
-    """The table of one kind of message: field numbers to fields, and the struct to fill."""
+    """The table of one type of message: field numbers to fields, and the struct to fill."""
 
     def __init__(self, struct_type: type[T], fields: Mapping[int, Field]) -> None:
         self.new = struct_type
@@ -93,7 +92,7 @@ _Step: TypeAlias = tuple[int, str, Any, int]
 
 
 def _list_steps(field: Field) -> list[tuple[int, _Step]]:
-    """The steps of a field, by wire type. Any other type is none of this field: skipped."""
+    """Return the steps of a field by wire type. A field with any other wire type is skipped."""
     name, kind, is_list = field
     if isinstance(kind, Message):
         return [(_SIZED, (_MESSAGES if is_list else _MESSAGE, name, kind, _SIZED))]
@@ -117,16 +116,16 @@ def _to_camel_case(name: str) -> str:
 
 
 class ProtobufReader:
-    """Reads messages, of which each may hold at most `max_entries` list entries: two bytes
-    are enough for an empty one, which is a hundred in memory."""
+    """Reads messages with at most `max_entries` list entries each: an empty entry takes two bytes
+    on the wire, but a hundred in memory."""
 
     def __init__(self, max_entries: int) -> None:
         self._max_entries = max_entries
         self._left = max_entries
 
     def read(self, data: bytes, message: Message[T]) -> T:
-        """The message. Raises `NotProtobuf`, or `LimitExceeded("max_parts")` for more entries
-        than may be."""
+        """Read a message. Raises `NotProtobuf`, or `LimitExceeded("max_parts")` for too many
+        entries."""
         self._left = self._max_entries
         target = message.new()
         try:
@@ -231,7 +230,7 @@ class ProtobufReader:
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins here, and where the next thing does."""
+    """Return the number at this position, and the position after it."""
     bits = shift = 0
     for _ in range(_MAX_VARINT_BYTES):
         byte = data[at]
@@ -251,7 +250,7 @@ def _read_fixed(data: bytes, at: int, size: int) -> tuple[bytes, int]:
 
 
 def _read_text(data: bytes) -> str:
-    """As everywhere in `wire/`, a bad byte costs itself and not the message."""
+    """Decode text. A bad byte is replaced, as everywhere in `wire/`."""
     return data.decode("utf-8", "replace")
 
 
@@ -273,8 +272,8 @@ def _read_float(bits: bytes) -> float:
 
 
 def read_json(value: dict[str, Any], message: Message[T]) -> T:
-    """The same message from its JSON: names in either spelling, enums as words or numbers,
-    large numbers as text. A field of the wrong type is left out."""
+    """Read a message from its JSON: names in either spelling, enums as words or numbers, large
+    numbers as text. A field of the wrong type is dropped."""
     target = message.new()
     for name, told in value.items():
         field = message.json_names.get(name)

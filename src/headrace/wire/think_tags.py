@@ -1,4 +1,4 @@
-"""Reasoning that a model writes into its text, between tags that may be cut anywhere."""
+"""Splits reasoning from text that encloses it in tags, which may be cut anywhere."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ _MAX_BLANKS = 256
 class ThinkTags:
     """Splits the text of one output into reasoning and text.
 
-    A block counts only where the output's text begins with it: further on, a tag is
-    something that the model talks about. `pairs` are the tags that models use; with
-    `is_inside` the first pair is open already. `is_done` tells that the rest is plain text
-    and need not be fed any more.
+    A block counts only at the beginning of the text; later on, a tag is something the model writes
+    about. `pairs` are the tags that models use; with `is_inside` the first pair is open already.
+    Once `is_done` is true, the rest is plain text and need not be fed.
     """
 
     def __init__(self, pairs: Sequence[tuple[str, str]], *, is_inside: bool = False) -> None:
@@ -32,31 +31,30 @@ class ThinkTags:
         self.is_done = False
 
     def feed(self, text: str) -> list[tuple[bool, str]]:
-        """Pieces of (is it reasoning, text), in order; none is empty."""
-        return [piece for piece in self._pieces(self._held + text) if piece[1]]
+        """Return pieces of (whether it is reasoning, text) in order; none is empty."""
+        return [piece for piece in self._split(self._held + text) if piece[1]]
 
     def close(self) -> list[tuple[bool, str]]:
-        """What was held back because it might have been a tag."""
+        """Return what was held back because it might have been a tag."""
         held, self._held = self._held, ""
         return [(self._is_inside, held)] if held else []
 
-    def _pieces(self, text: str) -> Iterator[tuple[bool, str]]:
+    def _split(self, text: str) -> Iterator[tuple[bool, str]]:
         self._held = ""
         if self.is_done:
             yield False, text
         elif self._is_inside:
-            yield from self._inside(text)
+            yield from self._split_inside(text)
         else:
-            yield from self._before(text)
+            yield from self._split_before(text)
 
-    def _before(self, text: str) -> Iterator[tuple[bool, str]]:
-        """Nothing but blanks so far: the opening tag may come, or may have begun."""
+    def _split_before(self, text: str) -> Iterator[tuple[bool, str]]:
         visible = text.lstrip()
         for opening, closing in self._pairs:
             if visible.startswith(opening):
                 self._is_inside, self._closing = True, closing
                 blanks = text[: len(text) - len(visible)]
-                yield from self._inside(blanks + visible[len(opening) :])
+                yield from self._split_inside(blanks + visible[len(opening) :])
                 return
         may_begin = any(opening.startswith(visible) for opening, _ in self._pairs)
         if may_begin and len(text) <= _MAX_BLANKS:
@@ -65,7 +63,7 @@ class ThinkTags:
             self.is_done = True
             yield False, text
 
-    def _inside(self, text: str) -> Iterator[tuple[bool, str]]:
+    def _split_inside(self, text: str) -> Iterator[tuple[bool, str]]:
         thought, tag, rest = text.partition(self._closing)
         if tag:
             self._is_inside = False
@@ -79,6 +77,6 @@ class ThinkTags:
 
 
 def _count_overlap(text: str, tag: str) -> int:
-    """How many characters at the end of `text` may be the beginning of `tag`."""
+    """Return how many characters at the end of `text` may be the beginning of `tag`."""
     longest = min(len(text), len(tag) - 1)
     return next((n for n in range(longest, 0, -1) if tag.startswith(text[-n:])), 0)

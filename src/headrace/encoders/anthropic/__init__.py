@@ -1,1 +1,1 @@
-"""Anthropic Messages requests."""
+"""The request encoder of the Anthropic dialect."""

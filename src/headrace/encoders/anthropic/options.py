@@ -1,4 +1,4 @@
-"""The options of Anthropic Messages requests, which differ by the model's generation."""
+"""Encodes the options of Anthropic requests, which differ by the model's generation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MIN_BUDGET = 1_024
 
 
 def encode_options(request: Request) -> JSONObject:
-    """Every field of the body that is no message, tool or system prompt."""
+    """Return every field of the body that is no message, tool or instruction."""
     options = request.options
     reject_options(options, "Anthropic", "seed")
     if _is_claude_since(request.model, _NO_SAMPLING_SINCE):
@@ -93,8 +93,8 @@ def _map_effort(effort: Effort, model: str) -> str:
 
 
 def _encode_thinking(request: Request) -> JSONObject:
-    """The effort turns thinking on; how much is the model's own business since 4.6, and a
-    budget before. Its words are asked for, since newer models leave them out."""
+    """Encode the effort. Since 4.6 the model decides how much to think; before, there is a budget.
+    The text is asked for explicitly, because newer models leave it out."""
     effort = request.options.effort
     if effort is None:
         return {}
@@ -106,14 +106,14 @@ def _encode_thinking(request: Request) -> JSONObject:
 
 
 def _encode_no_thinking(model: str) -> JSONObject:
-    """Where thinking is off until it is asked for, some models refuse the word."""
+    """Switch thinking off; models on which it is off by default may reject the field."""
     if parse_family(model) == "claude" and not is_generation_at_least(model, _THINKS_SINCE):
         return {}
     return {"thinking": {"type": "disabled"}}
 
 
 def _encode_budget(effort: Effort, max_tokens: int | None) -> JSONObject:
-    """The effort as a budget of thinking tokens, which must leave room for the answer."""
+    """Encode the effort as a budget of thinking tokens that leaves room for the answer."""
     budget = _BUDGETS[effort]
     if max_tokens is None:
         room = {"max_tokens": budget + DEFAULT_MAX_TOKENS}

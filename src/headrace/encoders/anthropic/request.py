@@ -1,4 +1,4 @@
-"""Anthropic Messages requests."""
+"""Encodes Anthropic Messages requests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _REASONING = ("thinking", "redacted_thinking")
 
 
 def encode_anthropic(request: Request) -> JSONObject:
-    """The body of `POST /messages`."""
+    """Encode the body of `POST /messages`."""
     body: JSONObject = {
         "model": request.model,
         "messages": _encode_messages(request),
@@ -53,7 +53,7 @@ def encode_anthropic(request: Request) -> JSONObject:
 
 
 def _join_instructions(request: Request) -> str:
-    """Everything that is said above the conversation, which here is one field."""
+    """Return all instructions as one text; Anthropic has one field for them."""
     said = [request.instructions or ""]
     said += [to_text(m.content) for m in request.messages if m.role in ("system", "developer")]
     return "\n\n".join(text for text in said if text.strip())
@@ -96,7 +96,8 @@ def _encode_messages(request: Request) -> list[JSONObject]:
 
 
 def _append_content(messages: list[JSONObject], role: str, content: list[JSONObject]) -> None:
-    """Roles take turns: what the same side says next belongs to its message."""
+    """Append content; consecutive content of one role shares a message, because roles must
+    alternate."""
     if not content:
         return
     if messages and messages[-1]["role"] == role:
@@ -123,7 +124,7 @@ def _encode_source(entry: ImageContent | FileContent) -> JSONObject:
 
 
 def _encode_document(file: FileContent) -> JSONObject:
-    """Text goes as text; what is neither that nor a PDF cannot be read there."""
+    """Encode a file: text as text, or a PDF. Raises `UsageError` for any other type."""
     words = decode_text_file(file)
     if words is not None:
         return {"type": "text", "media_type": "text/plain", "data": words}
@@ -136,8 +137,8 @@ def _encode_document(file: FileContent) -> JSONObject:
 
 
 def _encode_reply(reply: AssistantEntry, is_ours: bool, ids: CallIds) -> list[Any]:
-    """Block by block, exactly where each stood; another's seals and tools are left out,
-    and so is reasoning that nothing follows."""
+    """Encode block by block, in the original order. Seals and tools of other models are left out,
+    and so is trailing reasoning."""
     made = [_encode_block(item, is_ours, ids) for item in group_by_item(reply.parts)]
     blocks = [block for block in made if block is not None]
     while blocks and isinstance(blocks[-1], dict) and blocks[-1]["type"] in _REASONING:

@@ -1,1 +1,1 @@
-"""Chat Completions requests."""
+"""The request encoder of the chat dialect."""

@@ -1,7 +1,7 @@
-"""What differs between providers inside one request grammar, as data.
+"""Differences between providers in chat requests, as data.
 
-The defaults are right for OpenAI. A rule is here because a provider refuses, or forgets,
-without it.
+The defaults are right for OpenAI. A quirk is listed because a provider rejects the request, or
+loses something, without it.
 """
 
 from __future__ import annotations

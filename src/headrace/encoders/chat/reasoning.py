@@ -1,4 +1,4 @@
-"""Reasoning in the messages of chat requests: every provider has its own place for it."""
+"""Encodes reasoning in the messages of chat requests: every provider has its own field for it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from headrace.messages import AssistantEntry, Part, ReasoningPart, RedactedPart,
 
 
 def encode_reasoning(reply: AssistantEntry, is_ours: bool, rules: ChatRequestQuirks) -> JSONObject:
-    """The fields that hold the reply's reasoning; another's is left out, and where a
-    provider refuses a call without any, a blank stands for it."""
+    """Return the fields that hold the reasoning of a reply. Reasoning of another model is left out;
+    if the provider rejects a call without any, a placeholder is sent."""
     fields = _encode_own_reasoning(reply, rules) if is_ours else {}
     if fields or rules.blank_reasoning is None or rules.replays is None:
         return fields
@@ -40,7 +40,7 @@ def _encode_own_reasoning(reply: AssistantEntry, rules: ChatRequestQuirks) -> JS
 
 
 def _encode_content_entries(part: Part) -> list[JSONObject]:
-    """A part as entries of a content array, in which thoughts stand where they stood."""
+    """Encode a part as entries of a content array, with reasoning in its place."""
     match part:
         case ReasoningPart(text=str(text)) if text:
             return [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]
@@ -51,7 +51,6 @@ def _encode_content_entries(part: Part) -> list[JSONObject]:
 
 
 def _encode_details(reply: AssistantEntry, words: str) -> JSONObject:
-    """The details where they came as such, in their order; else the plain words."""
     if any(_is_detail(part) for part in reply.parts):
         details = [
             _encode_detail(p) for p in reply.parts if isinstance(p, ReasoningPart | RedactedPart)
@@ -67,7 +66,7 @@ def _is_detail(part: Part) -> bool:
 
 
 def _encode_detail(part: ReasoningPart | RedactedPart) -> JSONObject:
-    """The entry of `reasoning_details` that a part came from."""
+    """Return the entry of `reasoning_details` that a part came from."""
     if isinstance(part, RedactedPart):
         entry: JSONObject = {"type": "reasoning.encrypted", "data": part.data}
     elif part.kind == "summary":

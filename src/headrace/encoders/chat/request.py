@@ -1,4 +1,4 @@
-"""Chat Completions requests."""
+"""Encodes Chat Completions requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio
 
 
 def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_REQUEST_QUIRKS) -> JSONObject:
-    """The body of `POST /chat/completions`."""
+    """Encode the body of `POST /chat/completions`."""
     body: JSONObject = {
         "model": request.model,
         "messages": _encode_messages(request, rules),
@@ -83,8 +83,8 @@ def _encode_tool_choice(choice: str) -> Any:
 
 
 def _encode_effort(effort: Effort, rules: ChatRequestQuirks) -> JSONObject:
-    """The provider's own knob. Where it only turns thinking on and off, any effort turns
-    it on."""
+    """Encode the effort in the provider's own field. If that only switches thinking on and off, any
+    effort switches it on."""
     thinks = effort != "none"
     switch = {"type": "enabled" if thinks else "disabled"}
     match rules.effort:
@@ -106,7 +106,7 @@ def _encode_effort(effort: Effort, rules: ChatRequestQuirks) -> JSONObject:
 
 
 def _map_effort(effort: Effort, rules: ChatRequestQuirks) -> str:
-    """The effort, or the next lower one that the provider knows."""
+    """Return the effort, or the next lower one that the provider knows."""
     if effort in rules.efforts:
         return effort
     if effort == "none":
@@ -150,7 +150,8 @@ def _encode_messages(request: Request, rules: ChatRequestQuirks) -> list[JSONObj
 
 
 def _encode_prompt(prompt: PromptEntry) -> list[JSONObject]:
-    """`system` is understood by all; `developer` by OpenAI alone, which takes both."""
+    """Encode a prompt. All providers understand `system`; only OpenAI knows `developer`, and takes
+    both."""
     content = drop_empty_texts(prompt.content)
     if not content:
         return []
@@ -208,7 +209,7 @@ def _encode_result(result: CallResult, ids: CallIds) -> JSONObject:
 
 
 def _encode_result_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
-    """Images that tools made, as the user's: a tool's message takes only text."""
+    """Encode images of tools as a user message, because a tool message takes only text."""
     images = [image for result in results for image in find_images(result.content)]
     if not images:
         return []

@@ -1,1 +1,1 @@
-"""OpenAI Responses requests."""
+"""The request encoder of the Responses dialect."""

@@ -1,4 +1,4 @@
-"""Calls that are ours to run, and their answers, as items of Responses requests."""
+"""Encodes client calls and their results as items of Responses requests."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _BLANK = (
 
 
 def choose_item_type(call: CallPart, is_ours: bool) -> str:
-    """The kind of item that the call goes back as. From elsewhere, and where it is
-    malformed, it is a function call."""
+    """Return the item type of a call. Calls of other models, and malformed calls, become function
+    calls."""
     kind = str((call.provider_data or {}).get("type", _FUNCTION))
     return kind if is_ours and kind in _FIELDS and call.error is None else _FUNCTION
 
 
 def encode_call(call: CallPart, is_ours: bool, keeps_id: bool, ids: CallIds) -> JSONObject:
-    """The call as an item."""
+    """Encode the call as an item."""
     kind = choose_item_type(call, is_ours)
     facts = (call.provider_data or {}) if is_ours else {}
     item: JSONObject = dict(facts) if facts.get("type", _FUNCTION) == kind else {}
@@ -58,8 +58,8 @@ def encode_call(call: CallPart, is_ours: bool, keeps_id: bool, ids: CallIds) -> 
 
 
 class ResultEncoder:
-    """The calls of a reply, to be answered each in its kind and to its caller: a program
-    that made a call goes on only where the answer names it."""
+    """Encodes the results of the calls of one reply, each with the item type of its call. A program
+    that made a call continues only if the result names it as the caller."""
 
     def __init__(self, reply: AssistantEntry | None = None, is_ours: bool = False) -> None:
         calls = () if reply is None else tuple(iterate_client_calls(reply))
@@ -68,7 +68,7 @@ class ResultEncoder:
         self._callers = {name: told["caller"] for name, told in facts.items() if "caller" in told}
 
     def item(self, result: CallResult, ids: CallIds) -> JSONObject:
-        """The item that answers a call."""
+        """Return the item with the result of a call."""
         kind = self._kinds.get(result.call_id, _FUNCTION)
         item = _encode_answer(result, kind, ids[result.call_id])
         caller = self._callers.get(result.call_id)
@@ -106,7 +106,7 @@ def _encode_output(result: CallResult, kind: str) -> Any:
 
 
 def _encode_shell_output(result: CallResult) -> list[Any]:
-    """What a tool gave as such a list, or its words as one command's output."""
+    """Return the list that a tool returned, or its text as the output of one command."""
     words = to_text(result.content)
     stdout, stderr = ("", words) if result.is_error else (words, "")
     outcome = {"type": "exit", "exit_code": 1 if result.is_error else 0}
@@ -114,13 +114,12 @@ def _encode_shell_output(result: CallResult) -> list[Any]:
 
 
 def _find_list(result: CallResult) -> list[Any]:
-    """The list that a tool gave as JSON."""
     lists = (as_list(entry.value) for entry in result.content if isinstance(entry, JSONContent))
     return next(filter(None, lists), as_list(None))
 
 
 def encode_content(entry: Content) -> JSONObject:
-    """Content as the user's, or as a tool's."""
+    """Encode content of the user or of a tool."""
     match entry:
         case ImageContent():
             return {"type": "input_image", "image_url": data_url(entry), "detail": "auto"}

@@ -1,5 +1,7 @@
-"""OpenAI Responses requests. They are stateless: nothing is left with the provider, and
-reasoning goes back encrypted."""
+"""Encodes OpenAI Responses requests.
+
+Requests are stateless: nothing is stored at the provider, and reasoning is sent back encrypted.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ _DO_NOT_REASON = ("gpt-3", "gpt-4", "chatgpt-4")
 
 
 def encode_responses(request: Request) -> JSONObject:
-    """The body of `POST /responses`."""
+    """Encode the body of `POST /responses`."""
     body: JSONObject = {
         "model": request.model,
         "input": _encode_input(request),
@@ -116,23 +118,23 @@ def _encode_prompt(prompt: PromptEntry) -> list[JSONObject]:
 
 
 class _ReplyEncoder:
-    """One reply as items. An item with an id is refused without the reasoning that went
-    before it under its own: ids go back only where all reasoning does."""
+    """Encodes one reply as items. An item with an id is rejected without the reasoning before it,
+    so ids are sent only if all reasoning is."""
 
     def __init__(self, reply: AssistantEntry, is_ours: bool, ids: CallIds) -> None:
         self._groups = group_by_item(reply.parts)
         self._is_ours = is_ours
         self._ids = ids
         thoughts = [group for group in self._groups if isinstance(group[0], ReasoningPart)]
-        self._is_intact = is_ours and all(_seal(group) for group in thoughts)
-        self._outputs = Counter(map(_key, filter(None, map(_provider_item, self._groups))))
+        self._is_intact = is_ours and all(_find_seal(group) for group in thoughts)
+        self._outputs = Counter(map(_get_key, filter(None, map(_find_provider_item, self._groups))))
 
     def items(self) -> list[Any]:
-        """Item by item. Reasoning stands only before the item that followed it."""
+        """Return the items. Reasoning is sent only before the item that followed it."""
         items: list[Any] = []
         pending: list[Any] = []
         for group in self._groups:
-            made = self._item(group)
+            made = self._encode_group(group)
             if isinstance(group[0], ReasoningPart):
                 pending += [made] if made is not None else []
                 continue
@@ -141,23 +143,23 @@ class _ReplyEncoder:
             pending = []
         return items
 
-    def _item(self, group: list[Part]) -> Any:
+    def _encode_group(self, group: list[Part]) -> Any:
         match group[0]:
             case TextPart():
-                return _message(group, self._is_ours, self._is_intact)
+                return _encode_message(group, self._is_ours, self._is_intact)
             case CallPart(executor="client") as call:
                 return encode_call(call, self._is_ours, self._is_intact, self._ids)
             case _ if not self._is_intact:
                 return None
             case ReasoningPart():
-                return _thought(group)
+                return _encode_reasoning(group)
             case OpaquePart() as odd:
                 return to_raw_json(odd)
             case _:
-                return self._answered(_provider_item(group))
+                return self._drop_if_unanswered(_find_provider_item(group))
 
-    def _answered(self, item: JSONObject | None) -> JSONObject | None:
-        """What the provider ran and answers in an item of its own goes back only with it."""
+    def _drop_if_unanswered(self, item: JSONObject | None) -> JSONObject | None:
+        """Drop a call of the provider whose result, an item of its own, is missing."""
         answer = _ANSWERED_BY.get("" if item is None else item["type"])
         if item is None or answer is None:
             return item
@@ -166,11 +168,11 @@ class _ReplyEncoder:
         return item if self._outputs[key] >= 0 else None
 
 
-def _key(item: JSONObject) -> tuple[Any, Any]:
+def _get_key(item: JSONObject) -> tuple[Any, Any]:
     return item.get("type"), item.get("call_id")
 
 
-def _message(group: list[Part], is_ours: bool, is_intact: bool) -> JSONObject | None:
+def _encode_message(group: list[Part], is_ours: bool, is_intact: bool) -> JSONObject | None:
     parts = [part for part in group if isinstance(part, TextPart) and part.text]
     if not parts:
         return None
@@ -179,23 +181,23 @@ def _message(group: list[Part], is_ours: bool, is_intact: bool) -> JSONObject | 
         message["phase"] = parts[0].channel
     if not (is_intact and parts[0].item_id):
         return message | {"content": "".join(part.text for part in parts)}
-    content = [_spoken(part) for part in parts]
+    content = [_encode_text(part) for part in parts]
     return message | {"id": parts[0].item_id, "status": "completed", "content": content}
 
 
-def _spoken(part: TextPart) -> JSONObject:
+def _encode_text(part: TextPart) -> JSONObject:
     if part.is_refusal:
         return {"type": "refusal", "refusal": part.text}
     return {"type": "output_text", "text": part.text, "annotations": []}
 
 
-def _seal(group: list[Part]) -> str | None:
+def _find_seal(group: list[Part]) -> str | None:
     seals = [seal for part in group for seal in part.seals if seal.kind == "encrypted"]
     return seals[-1].value if seals else None
 
 
-def _thought(group: list[Part]) -> JSONObject:
-    """A reasoning item, whole and sealed; without its seal nobody could read it again."""
+def _encode_reasoning(group: list[Part]) -> JSONObject:
+    """Encode a reasoning item with its seal."""
     parts = [part for part in group if isinstance(part, ReasoningPart) and part.text]
     item: JSONObject = {
         "type": "reasoning",
@@ -203,16 +205,16 @@ def _thought(group: list[Part]) -> JSONObject:
         "summary": [
             {"type": "summary_text", "text": part.text} for part in parts if part.kind == "summary"
         ],
-        "encrypted_content": _seal(group),
+        "encrypted_content": _find_seal(group),
     }
     raw = [{"type": "reasoning_text", "text": part.text} for part in parts if part.kind == "raw"]
     return item | ({"content": raw} if raw else {})
 
 
-def _provider_item(group: list[Part]) -> JSONObject | None:
-    """A call that the provider ran: the item as it was when it was done, with the picture
-    that is kept only once."""
-    item = next(filter(None, map(_finished_item, group)), None)
+def _find_provider_item(group: list[Part]) -> JSONObject | None:
+    """Return a call that the provider ran, as its finished item. The image of it is stored only
+    once."""
+    item = next(filter(None, map(_find_finished_item, group)), None)
     if item is None:
         return None
     pictures = [part.data for part in group if isinstance(part, MediaPart)]
@@ -221,7 +223,7 @@ def _provider_item(group: list[Part]) -> JSONObject | None:
     return item | ({"result": pictures[0]} if pictures else {})
 
 
-def _finished_item(part: Part) -> JSONObject | None:
+def _find_finished_item(part: Part) -> JSONObject | None:
     if not isinstance(part, OutputPart):
         return None
     return dict(as_object((part.provider_data or {}).get("item"))) or None

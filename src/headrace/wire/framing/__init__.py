@@ -1,7 +1,7 @@
-"""Framings: bytes in, frames out, however the bytes are cut.
+"""Framings: cut a byte stream into frames, however the reads are cut.
 
-A framing knows where a payload begins and ends and nothing of what is in it. Each is a
-class with `feed`, `close` and `unfinished` (see `frame.Framing`) that takes `WireLimits`.
+A framing knows where a payload begins and ends, but nothing about its content. Each is a class with
+`feed`, `close` and `unfinished` (see `frame.Framing`) that takes `WireLimits`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ _WITH_FIELDS = ("sse", "squeezed-sse", "lines")
 
 
 def create_framing(name: str, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> Framing:
-    """A framing as streams of models need it. Raises `UsageError` for an unknown name."""
+    """Create a framing with the settings that streams of models need. Raises `UsageError` for an
+    unknown name."""
     if name not in FRAMINGS:
         raise UsageError(f"no framing {name!r}: there are {', '.join(FRAMINGS)}")
     if name in _WITH_FIELDS:

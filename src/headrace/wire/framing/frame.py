@@ -1,4 +1,4 @@
-"""The frame: one payload cut out of a byte stream, and the seam of all framings."""
+"""The frame, one payload cut out of a byte stream, and the interface of all framings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import msgspec
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """One payload. `data` stays bytes: JSON decoders read bytes, and text that is no
-    valid UTF-8 is replaced only where somebody needs it as text (see `text`)."""
+    """One payload. `data` stays bytes, which JSON decoders read; `text` replaces invalid UTF-8."""
 
     data: bytes
     event: str = ""
@@ -21,27 +20,26 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """The payload as text, invalid UTF-8 as U+FFFD."""
+        """The payload as text, with invalid UTF-8 replaced by U+FFFD."""
         return self.data.decode("utf-8", "replace")
 
 
 class Framing(Protocol):
-    """Bytes in, frames out. After `close()`, `unfinished` is the frame that the end
-    of the bytes cut off, if there is one: the format discards it, a dialect may
-    still make sense of it."""
+    """Turns bytes into frames. After `close()`, `unfinished` is the frame that the end of the bytes
+    cut off, if there is one: the format discards it, but a dialect may still use it."""
 
     unfinished: Frame | None
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take one read of any length; return the frames it completed.
+        """Take one read of any length and return the frames it completed.
 
-        Raises `LimitExceeded` when the stream passes a named limit and `WireError`
-        when it breaks the format. Frames of the same read that were whole before are
-        returned first and the next call raises, be it `feed` or `close`: no cut decides
-        what is seen before a failure. After it the framing is not to be fed again.
+        Raises `LimitExceeded` if the stream exceeds a named limit, and `WireError` if it breaks the
+        format. Complete frames of the same read are returned first, and the next call of `feed` or
+        `close` raises, so that the result does not depend on how reads are cut. After an error the
+        framing must not be fed again.
         """
         ...
 
     def close(self) -> list[Frame]:
-        """The bytes have ended; return what was still to come. Raises as `feed` does."""
+        """Take the end of the bytes and return the remaining frames. Raises like `feed`."""
         ...

@@ -1,5 +1,7 @@
-"""gRPC messages, each behind its prefix of five bytes: a flag and the length.
-https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md"""
+"""The gRPC framing: messages with a prefix of five bytes, a flag and the length.
+
+https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,15 @@ PREFIX_BYTES = 5
 
 
 def add_prefix(message: bytes) -> bytes:
-    """A message as it lies on the wire, uncompressed."""
+    """Return an uncompressed message as it is sent on the wire."""
     return b"\0" + len(message).to_bytes(4, "big") + message
 
 
 class GRPCFraming:
-    """One frame per message, as soon as its last byte is there.
+    """One frame per message, as soon as its last byte has come.
 
-    A message that the end of the bytes cut off is in `unfinished`, if anything of it had
-    come behind the prefix. Compressed messages are refused: nobody asked for them.
+    A message that the end of the bytes cut off is in `unfinished`, if anything came after its
+    prefix. Compressed messages raise `WireError`, because Headrace never asks for compression.
     """
 
     def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
@@ -32,9 +34,9 @@ class GRPCFraming:
         self._error: WireError | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take one read; return the messages it completed.
+        """Take one read and return the messages it completed.
 
-        Raises `LimitExceeded` for `max_frame_bytes`, as soon as a prefix claims more, and
+        Raises `LimitExceeded` for `max_frame_bytes` as soon as a prefix announces more, and
         `WireError` for a flag other than 0.
         """
         # The hot path: a transport hands over whole messages, one at a time.
@@ -49,7 +51,7 @@ class GRPCFraming:
         return self._take() if len(self._tail) >= self._wanted_bytes else []
 
     def close(self) -> list[Frame]:
-        """The bytes have ended."""
+        """Take the end of the bytes."""
         if self._error is not None:
             raise self._error
         if len(self._tail) > PREFIX_BYTES:
@@ -61,23 +63,22 @@ class GRPCFraming:
         tail, start = self._tail, 0
         try:
             while len(tail) - start >= PREFIX_BYTES:
-                size = self._size(start)
+                size = self._read_size(start)
                 self._wanted_bytes = PREFIX_BYTES + size
                 end = start + self._wanted_bytes
                 if end > len(tail):
                     break
                 frames.append(Frame(bytes(tail[start + PREFIX_BYTES : end])))
                 start, self._wanted_bytes = end, PREFIX_BYTES
-        except WireError as failure:
+        except WireError as error:
             # What was whole before it is handed over first: no cut decides what is seen.
             if not frames:
                 raise
-            self._error = failure
+            self._error = error
         del tail[:start]
         return frames
 
-    def _size(self, start: int) -> int:
-        """The length that the prefix tells."""
+    def _read_size(self, start: int) -> int:
         flag = self._tail[start]
         if flag:
             raise WireError(f"expected an uncompressed gRPC message (flag 0), got flag {flag}")

@@ -1,5 +1,7 @@
-"""A JSON array that grows as it is sent, as Gemini streams without `alt=sse`: each element
-is a frame. Finds where elements end; whether they are JSON is for their reader to say."""
+"""The framing of a JSON array that grows as it is sent, as Gemini streams without `alt=sse`.
+
+It finds where elements end; whether they are valid JSON is for their reader to say.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +38,10 @@ _STARTS: dict[_Place, bytes] = {
 
 
 class JSONArrayFraming:
-    """One frame per element of the top-level array, as soon as its last byte is there.
+    """One frame per element of the top-level array, as soon as its last byte has come.
 
-    A top-level object instead of an array (an error body) is one frame. Anything else
-    raises `WireError`; frames that came before it are returned first, and the next call
-    raises.
+    A top-level object instead of an array (an error body) is one frame. Anything else raises
+    `WireError`; frames before it are returned first, and the next call raises.
     """
 
     def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
@@ -58,24 +59,24 @@ class JSONArrayFraming:
         self._error: WireError | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take one read; return the elements it completed.
+        """Take one read and return the elements it completed.
 
-        Raises `LimitExceeded` for `max_frame_bytes` and `max_depth`, which counts the
-        nesting inside an element, and `WireError` where the bytes are no array.
+        Raises `LimitExceeded` for `max_frame_bytes` and `max_depth`, which counts the nesting
+        inside an element, and `WireError` if the bytes are not an array.
         """
         if self._error is not None:
             raise self._error
         frames: list[Frame] = []
         try:
             self._take(data, frames)
-        except WireError as failure:
+        except WireError as error:
             if not frames:
                 raise
-            self._error = failure
+            self._error = error
         return frames
 
     def close(self) -> list[Frame]:
-        """The bytes have ended; an element that was cut is in `unfinished`."""
+        """Take the end of the bytes; an element that was cut off is in `unfinished`."""
         if self._error is not None:
             raise self._error
         if self._element:
@@ -98,7 +99,7 @@ class JSONArrayFraming:
                 position = self._take_element(data, position, scan_from, frames)
 
     def _begin(self, byte: bytes) -> int:
-        """Begin an element; return how many of its bytes that told."""
+        """Begin an element; return how many of its bytes were consumed."""
         if byte not in _STARTS.get(self._place, b""):
             raise WireError(f"expected a JSON array of values, got {byte!r} ({self._place})")
         self._place_after = "end" if self._place == "top" else "between"
@@ -127,7 +128,7 @@ class JSONArrayFraming:
         return stop
 
     def _scan(self, data: bytes, position: int) -> int | None:
-        """Return where the element ends, None where the data ends first."""
+        """Return where the element ends, or None if the data ends first."""
         if self._is_scalar:
             position = _match_end(_TO_SCALAR_END, data, position)
             return position if position < len(data) else None

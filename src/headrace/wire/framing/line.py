@@ -1,5 +1,7 @@
-"""One payload a line, what is left when a recorder threw the SSE framing away, whole or
-in part. For live NDJSON there is `ndjson`, which takes every line as it is."""
+"""The framing of one payload per line, for recordings that lost some or all of their SSE framing.
+
+For live NDJSON use `ndjson`, which takes every line as it is.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
 class LineFraming(SqueezedSSEFraming):
-    """Squeezed SSE in which a line without a field name is a payload too."""
+    """Squeezed SSE in which a line without a field name is also a payload."""
 
     def __init__(
         self, limits: WireLimits = DEFAULT_WIRE_LIMITS, *, extra_fields: Iterable[str] = ()

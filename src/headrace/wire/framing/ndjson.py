@@ -1,4 +1,4 @@
-"""Newline-delimited JSON: one payload a line, nothing else on it."""
+"""The framing of newline-delimited JSON: one payload per line, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _BRACE = ord("{")
 
 
 class NDJSONFraming:
-    """One frame per line that is not blank; the line may end in LF, CRLF or CR.
+    """One frame per line that is not blank; a line may end in LF, CRLF or CR.
 
-    A last line without an end may be cut or whole, which only its reader can tell:
-    it is in `unfinished` after `close()`.
+    A last line without an end may be cut off or complete, which only its reader can tell: it is in
+    `unfinished` after `close()`.
     """
 
     def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
@@ -25,7 +25,7 @@ class NDJSONFraming:
         self._max_whole_bytes = min(limits.max_line_bytes, limits.max_frame_bytes)
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take one read; return a frame for each line it completed.
+        """Take one read and return a frame for each line it completed.
 
         Raises `LimitExceeded` for `max_line_bytes` and `max_frame_bytes`.
         """
@@ -47,7 +47,7 @@ class NDJSONFraming:
         return frames
 
     def close(self) -> list[Frame]:
-        """The bytes have ended; what had no line end is in `unfinished`."""
+        """Take the end of the bytes; a line without an end is in `unfinished`."""
         rest = self._lines.close()
         if len(rest) > self._max_frame_bytes:
             raise LimitExceeded("max_frame_bytes", self._max_frame_bytes)

@@ -1,5 +1,4 @@
-"""Bytes to lines, however they are cut: the ground under every framing of lines.
-Knows line ends, the byte order mark and the length of a line; no field, no payload."""
+"""Splits bytes into lines, however the reads are cut. All framings of lines use it."""
 
 from __future__ import annotations
 
@@ -14,10 +13,10 @@ CR = 13
 
 
 class LineSplitter:
-    """Lines without their ends, which are LF, CR or CRLF, also mixed.
+    """Yields lines without their ends, which are LF, CR or CRLF, also mixed.
 
-    A failure behind lines that are whole is held back: the lines are returned and the
-    next call raises, so that no cut of the bytes decides what is seen before it.
+    An error after complete lines is held back: the lines are returned and the next call raises, so
+    that the result does not depend on how reads are cut.
     """
 
     def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
@@ -33,16 +32,16 @@ class LineSplitter:
 
     @property
     def is_empty(self) -> bool:
-        """True where the next byte begins a line and nothing needs to be remembered."""
+        """Whether the next byte begins a line and nothing needs to be remembered."""
         return not self._tail and not self._is_special
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the lines that this read completed.
 
-        Raises `LimitExceeded("max_line_bytes")` for a line that is, or is growing, longer.
+        Raises `LimitExceeded("max_line_bytes")` for a line that is longer, or is growing longer.
         """
         if self._is_special:
-            data = self._plain(data)
+            data = self._strip_marks(data)
         if LF in data or CR in data:
             return self._split(data)
         tail = self._tail
@@ -52,19 +51,19 @@ class LineSplitter:
         return []
 
     def close(self) -> bytes:
-        """The bytes have ended; return the line that has no end, empty if there is none."""
+        """Take the end of the bytes and return the line without an end, which may be empty."""
         self.raise_held()
         rest = bytes(self._tail)
         self._tail.clear()
         return rest
 
-    def hold(self, failure: WireError) -> None:
-        """Raise this at the next call: what came before it is returned first."""
-        self._error = failure
+    def hold(self, error: WireError) -> None:
+        """Raise this error at the next call, after what came before it is returned."""
+        self._error = error
         self._is_special = True
 
     def raise_held(self) -> None:
-        """Raise the failure that is held back, if there is one."""
+        """Raise the error that is held back, if there is one."""
         if self._error is not None:
             raise self._error
 
@@ -77,18 +76,18 @@ class LineSplitter:
             lines[0] = bytes(tail)
             tail.clear()
         tail += lines.pop()
-        return lines if is_safe else self._within_limit(lines)
+        return lines if is_safe else self._check_limit(lines)
 
-    def _within_limit(self, lines: list[bytes]) -> list[bytes]:
+    def _check_limit(self, lines: list[bytes]) -> list[bytes]:
         lengths = [*map(len, lines), len(self._tail)]
         if max(lengths) <= self._max_bytes:
             return lines
-        failure = LimitExceeded("max_line_bytes", self._max_bytes)
+        error = LimitExceeded("max_line_bytes", self._max_bytes)
         whole = next(n for n, length in enumerate(lengths) if length > self._max_bytes)
         if not whole:
-            raise failure
+            raise error
         self._tail.clear()
-        self.hold(failure)
+        self.hold(error)
         return lines[:whole]
 
     def _split_at_cr(self, data: bytes) -> list[bytes]:
@@ -100,19 +99,19 @@ class LineSplitter:
         self._is_after_cr = self._is_special = data.endswith(b"\r")
         return lines
 
-    def _plain(self, data: bytes) -> bytes:
-        """The same read without what belongs to no line: the byte order mark, and the LF
-        of a CRLF whose CR came with the read before."""
+    def _strip_marks(self, data: bytes) -> bytes:
+        """Remove what belongs to no line: the byte order mark, and the LF of a CRLF whose CR came
+        with the read before."""
         self.raise_held()
         if self._is_start:
-            data = self._without_mark(data)
+            data = self._strip_byte_order_mark(data)
         if self._is_after_cr and data:
             data = data.removeprefix(b"\n")
             self._is_after_cr = False
         self._is_special = self._is_start or self._is_after_cr
         return data
 
-    def _without_mark(self, data: bytes) -> bytes:
+    def _strip_byte_order_mark(self, data: bytes) -> bytes:
         data = bytes(self._tail) + data
         self._tail.clear()
         if len(data) < len(_BYTE_ORDER_MARK) and _BYTE_ORDER_MARK.startswith(data):

@@ -1,5 +1,7 @@
-"""SSE whose blank lines were lost, as in some recordings. Never guessed for live bytes:
-there a second `data:` line goes on with the same event."""
+"""The framing of SSE that lost its blank lines, as in some recordings.
+
+It is never guessed for live bytes, where a second `data:` line continues the same event.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,13 @@ from headrace.wire.framing.sse import SSEFraming
 
 
 class SqueezedSSEFraming(SSEFraming):
-    """Server-sent events in which every `data:` line ends its frame; an `event:` line
-    before it names it, and blank lines that are still there do no harm."""
+    """Server-sent events in which every `data:` line ends its frame. An `event:` line before it
+    names it; remaining blank lines are harmless."""
 
     def _take(self, lines: list[bytes]) -> list[Frame]:
-        spread: list[bytes] = []
+        lines_with_ends: list[bytes] = []
         for line in lines:
-            spread.append(line)
+            lines_with_ends.append(line)
             if line.partition(b":")[0] == b"data":
-                spread.append(b"")
-        return super()._take(spread)
+                lines_with_ends.append(b"")
+        return super()._take(lines_with_ends)

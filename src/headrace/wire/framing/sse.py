@@ -1,5 +1,7 @@
-"""Server-sent events, as the WHATWG standard has them: bytes to frames.
-https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"""
+"""The framing of server-sent events, as the WHATWG standard defines them.
+
+https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,11 @@ _PIECE_BYTES = 64 * 1024
 
 
 class SSEFraming:
-    """One frame per dispatched event. `extra_fields` names fields outside the standard
-    whose line is a frame of its own, at once (llama.cpp sends `error: {…}`); other
-    unknown fields are ignored, as the standard wants.
+    """One frame per dispatched event.
 
-    `last_event_id` and `retry_ms` are what a client that reconnects needs.
+    `extra_fields` names fields outside the standard whose line is a frame of its own, at once
+    (llama.cpp sends `error: {…}`); other unknown fields are ignored, as the standard demands.
+    `last_event_id` and `retry_ms` are what a client needs to reconnect.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class SSEFraming:
         self._frame_retry_ms: int | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take one read; return the frames it completed.
+        """Take one read and return the frames it completed.
 
         Raises `LimitExceeded` for `max_line_bytes` and `max_frame_bytes`.
         """
@@ -74,8 +76,8 @@ class SSEFraming:
         return self._take(lines) if lines else []
 
     def close(self) -> list[Frame]:
-        """The bytes have ended. The standard discards an event without its blank line:
-        it is in `unfinished`, if it had data."""
+        """Take the end of the bytes. The standard discards an event without its blank line; if it
+        had data, it is in `unfinished`."""
         self._take_rest(self._lines.close())
         return []
 
@@ -84,8 +86,8 @@ class SSEFraming:
         try:
             for start in range(0, len(data), _PIECE_BYTES):
                 frames += self.feed(data[start : start + _PIECE_BYTES])
-        except LimitExceeded as failure:
-            self._lines.hold(failure)
+        except LimitExceeded as error:
+            self._lines.hold(error)
         if not frames:
             self._lines.raise_held()
         return frames
@@ -105,8 +107,8 @@ class SSEFraming:
                     self._remember_head(line)
                 else:
                     self._take_field(line, frames)
-        except LimitExceeded as failure:
-            self._lines.hold(failure)
+        except LimitExceeded as error:
+            self._lines.hold(error)
         if not frames:
             self._lines.raise_held()
         self._is_between_events = not lines[-1] and self._lines.is_empty
@@ -120,13 +122,13 @@ class SSEFraming:
     def _dispatch(self, frames: list[Frame]) -> None:
         data = self._data
         if data is not None:
-            frames.append(self._frame(data if type(data) is bytes else bytes(data)))
+            frames.append(self._create_frame(data if type(data) is bytes else bytes(data)))
             self._data = None
         self.last_event_id = self._id
         self._event = ""
         self._frame_retry_ms = None
 
-    def _frame(self, data: bytes) -> Frame:
+    def _create_frame(self, data: bytes) -> Frame:
         return Frame(data, self._event, "data", self._id, self._frame_retry_ms)
 
     def _add_data(self, value: bytes) -> None:
@@ -147,16 +149,16 @@ class SSEFraming:
         if name == b"data":
             self._add_data(value)
         elif name == b"event":
-            self._event = self._remembered(line, value.decode("utf-8", "replace"))
+            self._event = self._cache_event(line, value.decode("utf-8", "replace"))
         elif name == b"id":
             if b"\0" not in value:
                 self._id = value.decode("utf-8", "replace")
         elif name == b"retry":
             self._take_retry(value)
         elif name in self._extra_fields:
-            frames.append(self._extra_frame(name, value))
+            frames.append(self._create_extra_frame(name, value))
 
-    def _remembered(self, line: bytes, event: str) -> str:
+    def _cache_event(self, line: bytes, event: str) -> str:
         if len(self._events) < _MAX_CACHED_EVENTS and len(line) <= _MAX_CACHED_LINE_BYTES:
             self._events[line] = event
         return event
@@ -165,22 +167,22 @@ class SSEFraming:
         if value.isdigit() and len(value.lstrip(b"0")) <= _MAX_RETRY_DIGITS:
             self.retry_ms = self._frame_retry_ms = int(value.lstrip(b"0") or b"0")
 
-    def _extra_frame(self, name: bytes, value: bytes) -> Frame:
+    def _create_extra_frame(self, name: bytes, value: bytes) -> Frame:
         if len(value) > self._max_frame_bytes:
             raise LimitExceeded("max_frame_bytes", self._max_frame_bytes)
         return Frame(value, self._event, self._extra_fields[name], self._id)
 
     def _take_rest(self, line: bytes) -> None:
-        """The line that has no end counts only where it carries a payload: half a number,
-        a name or an id would be a wrong one."""
+        """Take the line without an end only if it carries a payload: half of a number, name or id
+        would be wrong."""
         name, value = _split_field(line)
         if name in self._extra_fields:
-            self.unfinished = self._extra_frame(name, value)
+            self.unfinished = self._create_extra_frame(name, value)
             return
         if line.startswith(b"data:"):
             self._add_data(value)
         if self._data:
-            self.unfinished = self._frame(bytes(self._data))
+            self.unfinished = self._create_frame(bytes(self._data))
 
 
 def _split_field(line: bytes) -> tuple[bytes, bytes]:

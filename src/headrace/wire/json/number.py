@@ -1,4 +1,4 @@
-"""Counts off the wire: providers write numbers as integers, floats and strings."""
+"""Reads counts of providers, which write them as integers, floats and strings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MAX_COUNT = 2**53
 
 
 def parse_count(value: Any) -> int | None:
-    """A count, or None where it is none."""
+    """Return a count, or None if the value is none."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -20,13 +20,13 @@ def parse_count(value: Any) -> int | None:
 
 
 def parse_amount(value: Any) -> float | None:
-    """A sum of money, or None."""
+    """Return an amount of money, or None if the value is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value <= _MAX_COUNT else None
 
 
 def parse_first_count(*values: Any) -> int | None:
-    """The first that is a count and not 0; else 0 if one of them was; else None."""
+    """Return the first count that is not 0; else 0 if one of the values was 0; else None."""
     counts = [number for number in map(parse_count, values) if number is not None]
     return next((number for number in counts if number), counts[0] if counts else None)

@@ -1,8 +1,8 @@
-"""JSON off the wire: bounded in depth, and lenient in fields, never in syntax.
+"""JSON decoding for provider payloads: bounded in depth, lenient about fields, strict about syntax.
 
-The fast way is msgspec into a private struct. What msgspec refuses but JSON allows
-(numbers past a double, half surrogate pairs, bytes that are no UTF-8) takes the
-standard library's way; a field of the wrong type is left out and the rest stays.
+The fast path is msgspec into a private struct. What msgspec rejects but JSON allows (numbers beyond
+a double, halves of surrogate pairs, invalid UTF-8) goes through the standard library. A field of
+the wrong type is dropped and the rest is kept.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class NotJSON(ValueError):
-    """The bytes are no JSON. Stays inside `wire/`: a skipped frame, a malformed call."""
+    """The bytes are not JSON. Used only inside `wire/`: the frame is skipped, or the call is
+    malformed."""
 
 
 def check_depth(data: bytes, max_depth: int) -> None:
     """Raise `LimitExceeded` for JSON nested deeper than `max_depth`.
 
-    Counting brackets is nearly free and settles almost every payload; only one with
-    many brackets is scanned.
+    Counting brackets is nearly free and settles almost every payload; only a payload with many
+    brackets is scanned.
     """
     if len(data) <= max_depth or data.count(b"{") + data.count(b"[") <= max_depth:
         return
@@ -53,7 +54,7 @@ def check_depth(data: bytes, max_depth: int) -> None:
 
 
 def parse(data: bytes, max_depth: int) -> Any:
-    """Any JSON value. Raises `NotJSON`, or `LimitExceeded` for the depth."""
+    """Parse any JSON value. Raises `NotJSON`, or `LimitExceeded` for the depth."""
     check_depth(data, max_depth)
     try:
         return msgspec.json.decode(data)
@@ -62,7 +63,7 @@ def parse(data: bytes, max_depth: int) -> Any:
 
 
 def encode_json(value: Any) -> str:
-    """The JSON of a value that came off the wire, halves of pairs mended."""
+    """Encode a value that came from a provider, with halves of surrogate pairs replaced."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
@@ -70,15 +71,15 @@ def encode_json(value: Any) -> str:
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with its surrogate pairs as characters. Half a pair cannot be written as
-    UTF-8 again: U+FFFD, like bad bytes."""
+    """Return the text with surrogate pairs as characters. A half cannot be written as UTF-8 and
+    becomes U+FFFD, like invalid bytes."""
     if _HALF.search(text) is None:
         return text
     return _HALF.sub("\ufffd", _PAIR.sub(_join_pair, text))
 
 
 def ends_with_high_surrogate(text: str) -> bool:
-    """Whether the text ends with the first half of a pair."""
+    """Return whether the text ends with the first half of a pair."""
     return "\ud800" <= text[-1:] <= "\udbff"
 
 
@@ -103,8 +104,9 @@ def _reject_constant(constant: str) -> NoReturn:
 
 
 class _SurrogateReplacer:
-    """Mends all texts of a value, but for halves at the edges of the fields `deltas`, whose
-    other half may be in another payload: `has_halves` tells whether there were any."""
+    """Replaces surrogates in all texts of a value, except for halves at the edges of the fields
+    `deltas`, whose other half may be in another payload. `has_halves` tells whether there were any.
+    """
 
     def __init__(self, deltas: frozenset[str] = frozenset()) -> None:
         self._deltas = deltas
@@ -117,11 +119,12 @@ class _SurrogateReplacer:
             return [self.value(entry) for entry in entries]
         if fields := as_object(value):
             return {
-                replace_surrogates(name): self._field(name, entry) for name, entry in fields.items()
+                replace_surrogates(name): self._replace_in_field(name, entry)
+                for name, entry in fields.items()
             }
         return value
 
-    def _field(self, name: str, value: Any) -> Any:
+    def _replace_in_field(self, name: str, value: Any) -> Any:
         text = as_text(value) if name in self._deltas else None
         if text is None or _HALF.search(text) is None:
             return self.value(value)
@@ -134,9 +137,9 @@ class _SurrogateReplacer:
 class PayloadDecoder(Generic[T]):
     """Decodes one kind of payload object into its wire struct.
 
-    Where every call counts, a payload of at most `shallow_bytes` goes to `decode_shallow`
-    first, and to `decode` only where that raises `REFUSED`. The fields `deltas` may begin or
-    end with half a surrogate pair; `on_halves` is called when one does.
+    For speed, a payload of at most `shallow_bytes` can go to `decode_shallow` first, and to
+    `decode` only if that raises `REFUSED`. The fields `deltas` may begin or end with half a
+    surrogate pair; then `on_halves` is called.
     """
 
     def __init__(
@@ -156,7 +159,7 @@ class PayloadDecoder(Generic[T]):
         self.decode_shallow: Callable[[bytes], T] = msgspec.json.Decoder(kind).decode
 
     def decode(self, data: bytes) -> T:
-        """The struct. Raises `NotJSON` where the bytes are no JSON object, and
+        """Return the struct. Raises `NotJSON` if the bytes are not a JSON object, and
         `LimitExceeded` for the depth; a wrong field raises nothing."""
         if len(data) > self.shallow_bytes:
             check_depth(data, self._max_depth)
@@ -183,7 +186,7 @@ class PayloadDecoder(Generic[T]):
 
 
 def convert_leniently(value: dict[str, Any], kind: type[T]) -> T:
-    """`value` as a `kind`, without the fields that do not fit."""
+    """Convert an object to a struct, without the fields that do not fit."""
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         if value.get(field.encode_name) is not None:

@@ -1,4 +1,5 @@
-"""The calls of one output: the open one, those held back behind it, and provider-run ones."""
+"""The tool calls of one output: the open one, those held back behind it, and those the provider
+runs."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ _MAX_FRAGMENTS = 1_024
 
 
 class Call:
-    """One call as far as it is told. A dialect may still fill in `name` and `call_id`
-    (through `CallQueue.tell`) while the call waits."""
+    """State of one call. `CallQueue.fill_in` may still set `name` and `call_id` while the call
+    waits."""
 
     __slots__ = (
         "_extent",
@@ -93,7 +94,8 @@ class Call:
             self._join()
 
     def _join(self) -> None:
-        """A small string weighs ten times its text: many of them become one."""
+        """Join many small fragments into one: a small string takes ten times the memory of its
+        text."""
         if self._followed > self._joined:
             self._follow()
         whole = "".join(self._fragments[self._joined :])
@@ -104,7 +106,7 @@ class Call:
 
     @property
     def raw(self) -> str:
-        """What came so far, joined; the join is kept, so that asking again is cheap."""
+        """The arguments so far. The joined text is kept, so that asking again is cheap."""
         if len(self._fragments) > 1:
             self._follow()
             self._fragments = ["".join(self._fragments)]
@@ -113,12 +115,12 @@ class Call:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can start: its name is told, and its id has come or will not."""
+        """Whether the call can start: its name is known, and its id has come or will not come."""
         return self.name is not None and bool(self.call_id or self._fragments or self.is_ended)
 
     def is_whole(self, max_depth: int) -> bool:
-        """Whether the arguments are whole. They are parsed once, when their last bracket
-        has come; a yes keeps the parsed value."""
+        """Return whether the arguments are complete. They are parsed once, when the last bracket
+        has come; if they are valid, the parsed value is kept."""
         self._follow()
         if self.is_parsed or self._extent is None or not self._extent.is_closed:
             return self.is_parsed
@@ -162,7 +164,7 @@ class CallQueue:
         self.has_provider_calls = False
 
     def begin(self, call: Call) -> Call:
-        """A call has appeared."""
+        """Add a new call, and start it if it may start."""
         self._counters.count_call()
         if call.executor == "provider":
             self.has_provider_calls = True
@@ -177,7 +179,7 @@ class CallQueue:
         return call
 
     def fill_in(self, call: Call, *, name: str | None = None, call_id: str | None = None) -> None:
-        """What the provider forgot to say at once. A started call keeps what it has."""
+        """Set a name or id that came late. A call that has started keeps what it has."""
         call.wire_id = call.wire_id or call_id or None
         if call.state != "waiting":
             return
@@ -186,7 +188,7 @@ class CallQueue:
         self._start_ready(call)
 
     def add_args(self, call: Call, text: str) -> None:
-        """More of a call's arguments; empty text is nothing."""
+        """Append to the arguments of a call."""
         if not text:
             return
         if call.size + len(text) > self._max_chars:
@@ -200,14 +202,14 @@ class CallQueue:
             raise WireError(f"arguments came for the call {call.call_id}, which had ended")
 
     def end(self, call: Call) -> None:
-        """The provider said that the call's arguments are whole."""
+        """Take the notice of the provider that the arguments are complete."""
         call.is_ended = True
         if call.state == "open":
             self._close(call)
         self._start_ready(call)
 
     def add_activity(self, call: Call, status: str, detail: Any = None) -> None:
-        """A provider-run call says what it is doing."""
+        """Report the status of a call that the provider runs."""
         if call.state == "waiting":
             self._start(call)
         self._events.append(
@@ -215,21 +217,22 @@ class CallQueue:
         )
 
     def seal(self, call: Call, kind: SealKind, value: str) -> None:
-        """Replay material of a call, which may not have started yet."""
+        """Attach a seal to a call, which may not have started yet."""
         if call.state == "waiting":
             call.seals.append((kind, value))
         else:
             self._events.append(PartSealed(call.part, kind, value))
 
     def close_if_whole(self) -> None:
-        """Something else begins: the open call ends here if it can."""
+        """Close the open call if it is complete, because something else begins."""
         call = self._open
         if call is not None and call.is_whole(self._limits.max_depth):
             self._close(call)
             self._start_ready(call)
 
     def close_all(self, *, is_cut: bool) -> None:
-        """The output has ended; `is_cut` where the model was not done."""
+        """Close all calls, because the output has ended. `is_cut` tells whether the model was
+        interrupted."""
         if self._open is not None:
             self._close(self._open, is_cut=is_cut)
         while self._waiting:
@@ -253,7 +256,7 @@ class CallQueue:
         self._start_ready(call)
 
     def _start_ready(self, touched: Call) -> None:
-        """Start what may start now."""
+        """Start the calls that may start now."""
         if touched.executor == "provider":
             if touched.state == "waiting" and touched.is_ready:
                 self._start(touched)
@@ -316,7 +319,7 @@ class CallQueue:
 
 
 def _find_problem(call: Call, *, is_cut: bool) -> str | None:
-    """What is wrong with a call before its arguments are even read."""
+    """Return what is wrong with a call before its arguments are read, or None."""
     if call.name is None:
         return "the call has no name"
     if is_cut and not call.is_ended and (call.input == "text" or not call.raw.strip()):

@@ -1,4 +1,4 @@
-"""Item and part numbers, counted through a whole run, and the limits on how many."""
+"""Item and part numbers, counted through a whole run, and the limits on how many there are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace.wire.limits import WireLimits
 
 
 class Counters:
-    """Hands out numbers. Items with a key are looked up, others are new each time."""
+    """Assigns item and part numbers. Items with a key are looked up; others are new each time."""
 
     def __init__(self, limits: WireLimits, first_item: int, first_part: int) -> None:
         self._limits = limits
@@ -24,7 +24,7 @@ class Counters:
         self.is_limited = True
 
     def take_part(self) -> int:
-        """The number of a new part."""
+        """Return the number of a new part."""
         number = self.next_part
         if self.is_limited and number - self._first_part >= self._limits.max_parts:
             raise LimitExceeded("max_parts", self._limits.max_parts)
@@ -32,26 +32,26 @@ class Counters:
         return number
 
     def get_item(self, key: Hashable | None) -> int:
-        """The number of the item with this key; None is a new item."""
+        """Return the number of the item with this key; None stands for a new item."""
         number = self.next_item if key is None else self._items.setdefault(key, self.next_item)
         if number == self.next_item:
             self.next_item += 1
         return number
 
     def count_call(self) -> None:
-        """One more call in this turn, started or held back."""
+        """Count one more call of this turn, started or held back."""
         self._calls += 1
         if self._calls > self._limits.max_calls:
             raise LimitExceeded("max_calls", self._limits.max_calls)
 
     def count_citation(self) -> None:
-        """One more source in this turn."""
+        """Count one more source of this turn."""
         self._citations += 1
         if self.is_limited and self._citations > self._limits.max_citations:
             raise LimitExceeded("max_citations", self._limits.max_citations)
 
     def make_call_id(self, given: str | None, part: int) -> str:
-        """An id that no other call of the turn has: a result must find its call."""
+        """Return an id that no other call of the turn has, so that results find their calls."""
         wanted = unique = given or f"call_{part}"
         copy = self._copies.get(wanted, 1)
         while unique in self._call_ids:

@@ -27,7 +27,7 @@ _MAX_PROVIDER_DATA = 64
 
 
 class Ledger:
-    """Takes facts from a dialect; `events` are those that they made and nobody took yet."""
+    """Takes facts from a dialect. `events` holds the resulting events that were not taken yet."""
 
     def __init__(
         self,
@@ -58,13 +58,13 @@ class Ledger:
         self.surrogate_joiner: SurrogateJoiner | None = None
 
     def take(self) -> list[TurnEvent]:
-        """The events since the last call."""
+        """Return the events since the last call."""
         events = self.events[:]
         self.events.clear()
         return events if self.surrogate_joiner is None else self.surrogate_joiner.feed(events)
 
     def join_surrogates(self) -> None:
-        """The texts may have half a surrogate pair from now on; `take` joins them."""
+        """Expect halves of surrogate pairs in the texts from now on; `take` joins them."""
         if self.surrogate_joiner is None:
             self.surrogate_joiner = SurrogateJoiner()
 
@@ -78,8 +78,8 @@ class Ledger:
         provider: str | None = None,
         outputs: OutputsKind | None = None,
     ) -> None:
-        """The turn begins; only the first call counts. `outputs` is for a grammar that sees
-        only then which kind they are."""
+        """Start the turn; only the first call counts. `outputs` is for a dialect that learns only
+        then which kind they are."""
         if self.is_started:
             return
         self.is_started = True
@@ -95,7 +95,7 @@ class Ledger:
         )
 
     def output(self, number: int, role: str = "assistant") -> Output:
-        """The output with this number; it starts when it is first asked for."""
+        """Return the output with this number, and start it if it is new."""
         output = self._outputs.get(number)
         if output is None:
             output = self._start_output(number, role)
@@ -119,15 +119,16 @@ class Ledger:
         return self._usage
 
     def report(self, usage: Usage) -> None:
-        """A usage report, running or final."""
+        """Take a usage report, running or final."""
         self._usage = self.usage.merge(usage)
 
     def report_later(self, source: Callable[[], Usage]) -> None:
-        """A report that comes with every chunk: it is counted up when somebody asks."""
+        """Take a source of usage that is called when the usage is read: for reports that come with
+        every chunk."""
         self._usage_source = source
 
     def cite(self, citation: CitationAdded) -> None:
-        """A source of the whole response; after the end it is nothing."""
+        """Add a source of the whole response. Ignored after the end."""
         if self.is_finished:
             return
         self.counters.count_citation()
@@ -135,12 +136,12 @@ class Ledger:
         self.events.append(citation)
 
     def note(self, name: str, value: Any) -> None:
-        """Keep what the provider told beside the turn, for `provider_data`."""
+        """Keep a fact about the response for `provider_data`."""
         if name in self._provider_data or len(self._provider_data) < _MAX_PROVIDER_DATA:
             self._provider_data[name] = value
 
     def skip_frame(self) -> None:
-        """A frame could not be read; the stream goes on."""
+        """Count a frame that could not be read."""
         self.skipped_frames += 1
         if self.skipped_frames > self._limits.max_skipped_frames:
             raise LimitExceeded("max_skipped_frames", self._limits.max_skipped_frames)
@@ -148,7 +149,7 @@ class Ledger:
     # -- the one end
 
     def end(self, *, has_terminator: bool) -> None:
-        """The provider's terminator came, or the bytes ended: judge which end it is."""
+        """End the turn, because the terminator came or the bytes ended; decide which end it is."""
         if self.is_finished:
             return
         if self.is_end_known(has_terminator=has_terminator):
@@ -172,8 +173,8 @@ class Ledger:
         else:
             self._finish(None)
 
-    def fail(self, failure: ErrorInfo) -> None:
-        """The turn broke: close everything, and say so."""
+    def fail(self, error: ErrorInfo) -> None:
+        """End the turn with an error, and close everything."""
         if self.is_finished:
             return
         self.start()
@@ -181,24 +182,23 @@ class Ledger:
         for output in self._outputs.values():
             output.close(is_cut=True)
         self.is_finished = True
-        self.error = failure
+        self.error = error
         self.events.append(
             TurnFailed(
-                category=failure.category,
-                message=failure.message,
-                code=failure.code,
-                retryable=failure.retryable,
-                retry_after_s=failure.retry_after_s,
+                category=error.category,
+                message=error.message,
+                code=error.code,
+                retryable=error.retryable,
+                retry_after_s=error.retry_after_s,
                 usage=self.usage,
                 skipped_frames=self.skipped_frames,
             )
         )
 
     def is_end_known(self, *, has_terminator: bool = False) -> bool:
-        """Whether the provider said how it ended. With a terminator one told output is
-        enough; without one every candidate must have told, or the last step of an agent,
-        and that an end: what a tool gave back is none, and neither is a call of the
-        provider's own tool."""
+        """Return whether the provider said how the turn ends. With a terminator, one finished
+        output is enough. Without one, every candidate must have a finish reason, or the last step
+        of an agent must have one that ends the turn."""
         outputs = list(self._outputs.values())
         told = [output.reason is not None for output in outputs]
         if has_terminator:
@@ -209,7 +209,7 @@ class Ledger:
         return bool(told) and all(told)
 
     def _find_last_finished(self) -> Output | None:
-        """The turn ends as its last assistant output did."""
+        """Return the output whose end is that of the turn: the last finished assistant output."""
         told = [output for output in self._outputs.values() if output.reason is not None]
         said = [output for output in told if output.role == "assistant"]
         return (said or told)[-1]

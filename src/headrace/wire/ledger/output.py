@@ -38,11 +38,11 @@ _CUT_SHORT = frozenset({"max_tokens", "context_full", "content_filter", "time_li
 
 
 class Output:
-    """Facts about one output in, events out.
+    """Takes the facts about one output, and appends events.
 
-    `key` tells one block of text or reasoning from the next; what comes under the key
-    of the open part goes on there, anything else closes it and opens a new one.
-    `item_key` names the provider's item: parts that share it share their item number.
+    `key` tells one block of text or reasoning from the next: text with the key of the open part is
+    appended to it, any other key closes that part and opens a new one. `item_key` identifies the
+    provider's item; parts that share it share their item number.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Output:
         is_refusal: bool = False,
         item_id: str | None = None,
     ) -> None:
-        """More text; empty text is nothing."""
+        """Append text; empty text is ignored."""
         if not text:
             return
         if self._text_key is not key and self._text_key != key:
@@ -106,7 +106,7 @@ class Output:
         item_id: str | None = None,
         provider_data: JSONObject | None = None,
     ) -> None:
-        """More reasoning; empty text is nothing."""
+        """Append reasoning; empty text is ignored."""
         if not text:
             return
         if self._thought_key is not key and self._thought_key != key:
@@ -127,7 +127,7 @@ class Output:
         self._open_prose(key, item_key, is_reasoning=False)
         self.last_text_part = self._part
         self.has_refusal = self.has_refusal or is_refusal
-        place = self._place(self._part, item_key, item_id)
+        place = self._assign_numbers(self._part, item_key, item_id)
         self._append(TextStarted(**place, channel=channel, is_refusal=is_refusal))
 
     def open_reasoning(
@@ -139,12 +139,12 @@ class Output:
         item_id: str | None = None,
         provider_data: JSONObject | None = None,
     ) -> None:
-        """Open a reasoning part that may stay without text: it has an id or a seal."""
+        """Open a reasoning part that may stay empty because it has an id or a seal."""
         self._open_prose(key, item_key, is_reasoning=True)
         self.last_reasoning_part = self._part
         self._append(
             ReasoningStarted(
-                **self._place(self._part, item_key, item_id),
+                **self._assign_numbers(self._part, item_key, item_id),
                 kind=kind,
                 summary_index=summary_index,
                 provider_data=provider_data,
@@ -161,7 +161,7 @@ class Output:
         self._room = self._max_chars
 
     def add_signed_text(self, text: str, signature: str) -> None:
-        """A text that is sealed on its own: it merges with neither neighbour."""
+        """Add a text with its own signature, separate from its neighbors."""
         self._open_text(None, None, None, False, None)
         part = self._part
         self.add_text(text)
@@ -169,14 +169,14 @@ class Output:
         self.seal(part, "signature", signature)
 
     def add_signed_reasoning(self, text: str, signature: str, kind: ReasoningKind) -> None:
-        """A thought that is sealed on its own."""
+        """Add reasoning with its own signature, separate from its neighbors."""
         self.open_reasoning(None, None, kind)
         self.add_reasoning(text)
         self._signature = signature
         self.close_prose()
 
     def close_prose(self) -> None:
-        """The open text or reasoning part ends, if there is one."""
+        """Close the open text or reasoning part, if there is one."""
         if self._part < 0:
             return
         if self._thought_key is not _NONE:
@@ -188,20 +188,20 @@ class Output:
         self._signature = None
 
     def end_prose(self, key: Hashable) -> None:
-        """The provider said that this block has ended; another's part stays open."""
+        """Close the open part if it has this key."""
         if key in (self._text_key, self._thought_key):
             self.close_prose()
 
     def close_item(self, item_key: Hashable) -> None:
-        """The provider said that this item has ended; another's part stays open."""
+        """Close the open part if it belongs to this item."""
         if self._part >= 0 and self._item_key == item_key:
             self.close_prose()
 
     # -- seals and citations
 
     def sign(self, signature: str, key: Hashable, item_key: Hashable) -> None:
-        """The signature of a reasoning item: with the end of its part while that is
-        open, as a late seal afterwards, on an empty part where there was none."""
+        """Sign a reasoning item: at the end of its part if that is open, by a late seal if it is
+        closed, on an empty part if there was none."""
         part = self._part_of_item.get(item_key)
         if self._thought_key is not _NONE and part == self._part:
             self._signature = signature
@@ -212,34 +212,34 @@ class Output:
             self._signature = signature
 
     def seal(self, part: int, kind: SealKind, value: str) -> None:
-        """Replay material for a part, open or closed."""
+        """Seal a part, open or closed."""
         self._append(PartSealed(part, kind, value))
 
     def find_part(self, item_key: Hashable) -> int | None:
-        """The latest part of an item."""
+        """Return the latest part of an item."""
         return self._part_of_item.get(item_key)
 
     def count_citation(self) -> None:
-        """A source that is held back counts already."""
+        """Count a source that is held back."""
         self._counters.count_citation()
 
     def cite(self, citation: CitationAdded) -> None:
-        """A source for a part of this output."""
+        """Add a source for a part of this output."""
         self._counters.count_citation()
         self._append(citation)
 
     # -- parts that come whole
 
     def check_size(self, chars: int) -> None:
-        """What a dialect gathers of a part before it says it is bounded like a part."""
+        """Raise `LimitExceeded` if text that a dialect collects is larger than a part may be."""
         if chars > self._max_chars:
             raise LimitExceeded("max_part_chars", self._max_chars)
 
     def add_redacted(
         self, data: str, *, item_id: str | None = None, provider_data: JSONObject | None = None
     ) -> None:
-        """One opaque block of reasoning."""
-        place = self._whole_part(None, item_id)
+        """Add a block of encrypted reasoning."""
+        place = self._start_whole_part(None, item_id)
         self._append(ReasoningRedacted(**place, data=data, provider_data=provider_data))
 
     def add_tool_output(
@@ -252,10 +252,10 @@ class Output:
         item_id: str | None = None,
         provider_data: JSONObject | None = None,
     ) -> None:
-        """The result of a provider-run tool."""
+        """Add the result of a tool that the provider ran."""
         self._append(
             ToolOutput(
-                **self._whole_part(item_key, item_id),
+                **self._start_whole_part(item_key, item_id),
                 call_id=call_id,
                 content=content,
                 is_error=is_error,
@@ -272,23 +272,22 @@ class Output:
         item_key: Hashable = None,
         item_id: str | None = None,
     ) -> None:
-        """An image, sound or film."""
-        place = self._whole_part(item_key, item_id)
+        """Add an image, audio or video."""
+        place = self._start_whole_part(item_key, item_id)
         self._append(MediaProduced(**place, media_type=media_type, data=data, url=url))
 
     def add_opaque(self, kind: str, data: str, *, item_id: str | None = None) -> None:
-        """An item that we do not interpret; `data` is its JSON as written."""
-        self._append(OpaqueItem(**self._whole_part(None, item_id), kind=kind, data=data))
+        """Add an item that is not interpreted; `data` is its JSON as it came."""
+        self._append(OpaqueItem(**self._start_whole_part(None, item_id), kind=kind, data=data))
 
-    def _whole_part(self, item_key: Hashable, item_id: str | None) -> JSONObject:
-        """The numbers of a part that begins and ends here."""
+    def _start_whole_part(self, item_key: Hashable, item_id: str | None) -> JSONObject:
         self._begin_part()
-        return self._place(self._counters.take_part(), item_key, item_id)
+        return self._assign_numbers(self._counters.take_part(), item_key, item_id)
 
-    def _place(self, part: int, item_key: Hashable, item_id: str | None) -> JSONObject:
+    def _assign_numbers(self, part: int, item_key: Hashable, item_id: str | None) -> JSONObject:
         if item_key is not None:
             self._part_of_item[item_key] = part
-        item = self._counters.get_item(self._global(item_key))
+        item = self._counters.get_item(self._make_item_key(item_key))
         return {"part": part, "output": self.number, "item": item, "item_id": item_id}
 
     # -- calls
@@ -304,7 +303,7 @@ class Output:
         item_id: str | None = None,
         provider_data: JSONObject | None = None,
     ) -> Call:
-        """A call has appeared; it starts now, or when those before it have ended."""
+        """Add a call. It starts now, or when the calls before it have ended."""
         self.raise_if_finished()
         return self._calls.begin(
             Call(
@@ -312,7 +311,7 @@ class Output:
                 name=name,
                 executor=executor,
                 input=input,
-                item_key=self._global(item_key),
+                item_key=self._make_item_key(item_key),
                 item_id=item_id,
                 provider_data=provider_data,
             )
@@ -321,20 +320,20 @@ class Output:
     def fill_in_call(
         self, call: Call, *, name: str | None = None, call_id: str | None = None
     ) -> None:
-        """A name or an id that comes late."""
+        """Set a name or an id that came late."""
         self._calls.fill_in(call, name=name, call_id=call_id)
 
     def end_call(self, call: Call) -> None:
-        """The provider said that the call is whole."""
+        """End a call whose arguments are complete."""
         if not call.is_ended:
             self._calls.end(call)
 
     def seal_call(self, call: Call, kind: SealKind, value: str) -> None:
-        """Replay material of a call."""
+        """Seal a call."""
         self._calls.seal(call, kind, value)
 
     def add_activity(self, call: Call, status: str, detail: Any = None) -> None:
-        """A provider-run call says what it is doing."""
+        """Report the status of a call that the provider runs."""
         self._calls.add_activity(call, status, detail)
 
     # -- the end
@@ -342,34 +341,32 @@ class Output:
     def finish(
         self, reason: FinishReason | None, raw_reason: str | None, *, replaces: bool = False
     ) -> None:
-        """Keep why the output ended. The first real reason wins, unless the grammar is one
-        in which the last counts."""
+        """Set why the output ended. The first reason counts, unless this one `replaces` it."""
         if reason is not None and (replaces or self.reason is None):
             self.reason = reason
             self.raw_reason = raw_reason
 
     @property
     def ends_turn(self) -> bool:
-        """Whether its reason can be the end of the turn: after calls that only the provider
-        runs, another output goes on."""
+        """Whether the reason ends the turn. After calls that only the provider runs, another output
+        follows."""
         calls = self._calls
         goes_on = calls.has_provider_calls and not calls.has_client_calls
         return self.reason is not None and not (self.reason == TOOL_USE and goes_on)
 
     def close(self, *, is_cut: bool) -> None:
-        """Close every part, then the output itself. `is_cut` where the stream broke."""
+        """Close every part, then the output. `is_cut` tells whether the stream broke off."""
         if self.is_finished:
             return
         is_short = self.reason is not None and self.reason.word in _CUT_SHORT
         self.close_prose()
         self._calls.close_all(is_cut=is_cut or is_short)
         if self.reason == END_TURN:
-            self.reason = self._real_reason()
+            self.reason = self._find_real_reason()
         self.is_finished = True
         self._append(OutputFinished(self.number, self.reason, self.raw_reason))
 
-    def _real_reason(self) -> FinishReason:
-        """Calls and refusals decide what an end is, not the word that the provider has."""
+    def _find_real_reason(self) -> FinishReason:
         if self._calls.has_client_calls:
             return TOOL_USE
         return CONTENT_FILTER if self.has_refusal else END_TURN
@@ -379,9 +376,9 @@ class Output:
         self.close_prose()
 
     def raise_if_finished(self) -> None:
-        """Raise `WireError` where the output has ended: nothing new may come for it."""
+        """Raise `WireError` if the output has ended."""
         if self.is_finished:
             raise WireError(f"output {self.number} went on after its end")
 
-    def _global(self, item_key: Hashable) -> Hashable:
+    def _make_item_key(self, item_key: Hashable) -> Hashable:
         return None if item_key is None else (self.number, item_key)

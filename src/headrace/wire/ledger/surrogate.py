@@ -1,4 +1,4 @@
-"""Surrogate pairs that a provider cuts between two deltas: told whole, with the second."""
+"""Joins surrogate pairs that a provider has split between two deltas."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ _ENDS = (TextFinished, ReasoningFinished, ToolCallFinished, ToolCallMalformed)
 
 
 class SurrogateJoiner:
-    """Holds back the first half of a pair until its part goes on or ends. Nobody needs it
-    but a stream that has had a half: see `Ledger.join_halves`."""
+    """Holds back the first half of a pair until its part continues or ends. Only streams that
+    contained a half need it: see `Ledger.join_surrogates`."""
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[type[DeltaEvent], str]] = {}
 
     def feed(self, events: Iterable[TurnEvent]) -> list[TurnEvent]:
-        """The events as they are told: none has half a pair."""
-        return [told for event in events for told in self._told(event)]
+        """Return the events with all pairs joined."""
+        return [told for event in events for told in self._join_event(event)]
 
-    def _told(self, event: TurnEvent) -> list[TurnEvent]:
+    def _join_event(self, event: TurnEvent) -> list[TurnEvent]:
         if isinstance(event, DeltaEvent):
-            return self._delta(event)
+            return self._join_delta(event)
         if not isinstance(event, _ENDS) or event.part not in self._held:
             return [_repair_event(event)]
         delta, first = self._held.pop(event.part)
         return [delta(event.part, replace_surrogates(first)), _repair_event(event)]
 
-    def _delta(self, event: DeltaEvent) -> list[TurnEvent]:
+    def _join_delta(self, event: DeltaEvent) -> list[TurnEvent]:
         _, first = self._held.pop(event.part, (None, ""))
         text = first + event.text
         if ends_with_high_surrogate(text):

@@ -1,4 +1,4 @@
-"""Anthropic Messages, also as its clouds and imitators speak it."""
+"""The Anthropic Messages dialect, also as cloud providers and compatible servers send it."""
 
 from headrace.wire.dialects.anthropic.dialect import AnthropicDialect
 

@@ -1,4 +1,4 @@
-"""One content block, from its start to its stop."""
+"""One content block of an Anthropic stream, from its start to its stop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMED_OF_RESULT = frozenset({"tool_use_id", "content", "is_error"})
 
 
 class Block:
-    """A block states its facts to the output; it is its own key there."""
+    """States the facts of one block to the output. The block itself is the key there."""
 
     def __init__(self, output: Output, block: dict[str, Any], as_written: str) -> None:
         self._output = output
@@ -48,12 +48,13 @@ class Block:
             case kind if kind.endswith("tool_use"):
                 self._start_call()
             case kind if kind.endswith("tool_result"):
-                self._result()
+                self._add_result()
             case _:
                 self._is_opaque = True
 
     def _start_call(self) -> None:
-        """`tool_use` is ours to run; `server_tool_use`, `mcp_tool_use` … are not."""
+        """Start a call: `tool_use` is for the client, `server_tool_use`, `mcp_tool_use` and so on
+        are not."""
         is_ours = self._kind == "tool_use"
         call_id = as_text(self._block.get("id"))
         self._call = self._output.add_call(
@@ -62,10 +63,10 @@ class Block:
             executor="client" if is_ours else "provider",
             item_key=self,
             item_id=call_id,
-            provider_data=self._beside(_NAMED_OF_CALL, {"type": "tool_use"}),
+            provider_data=self._collect_extra(_NAMED_OF_CALL, {"type": "tool_use"}),
         )
 
-    def _result(self) -> None:
+    def _add_result(self) -> None:
         content = self._block.get("content")
         kind = as_text(as_object(content).get("type")) or ""
         is_error = self._block.get("is_error") is True or kind.endswith("_error")
@@ -73,28 +74,28 @@ class Block:
             as_text(self._block.get("tool_use_id")) or "",
             (JSONContent(content),),
             is_error=is_error,
-            provider_data=self._beside(_NAMED_OF_RESULT, {}),
+            provider_data=self._collect_extra(_NAMED_OF_RESULT, {}),
         )
 
-    def _beside(self, named: frozenset[str], usual: dict[str, Any]) -> dict[str, Any] | None:
-        """What a replay needs of the block beyond the fields that events name."""
+    def _collect_extra(self, named: frozenset[str], usual: dict[str, Any]) -> dict[str, Any] | None:
+        """Return what must be sent back with the block beyond the fields of the events."""
         extra = {key: value for key, value in self._block.items() if key not in named}
         return extra if extra != usual else None
 
     # -- deltas
 
     def feed(self, delta: WireDelta) -> bool:
-        """One delta. False where the delta is one that we do not know: `merge` it then,
+        """Take one delta. Returns False for an unknown delta, which must then be given to `merge`
         with all its fields."""
         match delta.type:
             case "text_delta":
                 self._output.add_text(delta.text or "", self, self)
                 if self._early_citations:
-                    self._cite_late()
+                    self._cite_early_citations()
             case "thinking_delta":
                 self._output.add_reasoning(delta.thinking or "", self, self)
             case "input_json_delta":
-                self._args(delta.partial_json or "")
+                self._add_args(delta.partial_json or "")
             case "signature_delta":
                 self._sign(delta.signature)
             case "citations_delta" if delta.citation is not None:
@@ -106,7 +107,7 @@ class Block:
                 return False
         return True
 
-    def _args(self, text: str) -> None:
+    def _add_args(self, text: str) -> None:
         if not text:
             return
         self._has_args = True
@@ -119,7 +120,7 @@ class Block:
             self._output.sign(signature, self, self)
 
     def _cite(self, citation: dict[str, Any]) -> None:
-        """A source of this block's text; it may come before the text does."""
+        """Add a source of the text of this block; it may come before the text does."""
         part = self._output.find_part(self)
         if part is None:
             self._output.count_citation()
@@ -128,15 +129,15 @@ class Block:
         # Its character indexes are places in the source, so they stay in `raw`.
         self._output.cite(_create_citation(part, citation))
 
-    def _cite_late(self) -> None:
+    def _cite_early_citations(self) -> None:
         early, self._early_citations = self._early_citations, []
         for citation in early:
             self._cite(citation)
 
     def merge(self, delta: dict[str, Any], size: int) -> None:
-        """A block that we do not know grows as all known ones do: strings and lists go
-        on, anything else is replaced. `size` is that of the delta's frame. In a block that
-        we know, an unknown delta is kept as an item of its own."""
+        """Merge an unknown delta. An unknown block grows like the known ones: strings and lists are
+        appended, anything else is replaced. In a known block, the delta is kept as an item of its
+        own. `size` is that of the frame."""
         if not self._is_opaque:
             kind = as_text(delta.get("type")) or "unknown"
             self._output.add_opaque(kind, encode_json(delta))
@@ -160,7 +161,7 @@ class Block:
     # -- stop
 
     def stop(self) -> None:
-        """The block has ended; called once, by its stop or by the end of the stream."""
+        """End the block; called once, at its stop or at the end of the stream."""
         if self._call is not None:
             self._stop_call(self._call)
         elif self._is_opaque:
@@ -179,8 +180,8 @@ class Block:
         self._output.end_call(call)
 
     def abandon(self) -> None:
-        """The stream ends without the block's stop: an item is not lost, but a call's
-        arguments are not called whole."""
+        """End the block without its stop: its content is kept, but the arguments of a call do not
+        count as complete."""
         if self._is_opaque:
             self.stop()
         elif self._call is not None and not self._has_args and self._block.get("input"):

@@ -1,4 +1,4 @@
-"""Anthropic Messages: content blocks from `message_start` to `message_stop`."""
+"""The Anthropic Messages dialect: content blocks from `message_start` to `message_stop`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
 
     @staticmethod
     def recognizes(payload: dict[str, Any]) -> bool:
-        """Whether a payload can only be an event of this grammar; a ping is anybody's."""
+        """Return whether a payload can only be an event of this dialect; a ping is not."""
         kind = payload.get("type")
         if kind == "error":
             return "error" in payload
@@ -88,20 +88,19 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         if kind == "content_block_delta":
             delta = event.delta
             if delta is not None:
-                block = self._blocks.get(event.index) or self._implied(event.index)
+                block = self._blocks.get(event.index) or self._add_missing_block(event.index)
                 if not block.feed(delta):
-                    block.merge(self._field(frame, "delta"), len(frame.data))
+                    block.merge(self._decode_field(frame, "delta"), len(frame.data))
         elif kind == "content_block_start":
             self._start_block(frame, event)
         elif kind == "content_block_stop":
             self._stop_block(event.index)
         else:
-            self._about_message(kind, frame, event)
+            self._handle_message(kind, frame, event)
 
     # -- blocks
 
-    def _implied(self, index: int) -> Block:
-        """A block whose start never came."""
+    def _add_missing_block(self, index: int) -> Block:
         block = self._blocks[index] = Block(self._output(), {"type": "text"}, "{}")
         return block
 
@@ -127,7 +126,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
 
     # -- the message
 
-    def _about_message(self, kind: str, frame: Frame, event: WireEvent) -> None:
+    def _handle_message(self, kind: str, frame: Frame, event: WireEvent) -> None:
         match kind:
             case "message_start":
                 self._start_message(event.message or {})
@@ -142,7 +141,8 @@ class AnthropicDialect(JSONDialect[WireEvent]):
                 pass
 
     def _start_message(self, message: dict[str, Any]) -> None:
-        """A second start is a stream spliced in: its blocks count from 0 again."""
+        """Start the message. A second start is another stream spliced in: its blocks count from 0
+        again."""
         for index in list(self._blocks):
             self._stop_block(index)
         self.ledger.start(
@@ -173,7 +173,6 @@ class AnthropicDialect(JSONDialect[WireEvent]):
             self.ledger.service_tier = self._usage.service_tier
 
     def _release(self) -> None:
-        """Say what is held back of blocks that never got their stop."""
         for block in self._blocks.values():
             block.abandon()
         self._blocks.clear()
@@ -187,5 +186,5 @@ class AnthropicDialect(JSONDialect[WireEvent]):
             if key not in without and value not in (None, {}, []):
                 self.ledger.note(key, value)
 
-    def _field(self, frame: Frame, name: str) -> dict[str, Any]:
+    def _decode_field(self, frame: Frame, name: str) -> dict[str, Any]:
         return as_object(self._decode_all_fields(frame).get(name))

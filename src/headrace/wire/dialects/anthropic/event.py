@@ -1,4 +1,4 @@
-"""The events as they lie on the wire: every field optional, only what we use."""
+"""Structs of Anthropic events: every field is optional, and only used fields are listed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _decode_input = msgspec.json.Decoder(_RawInput).decode
 
 
 def extract_block_json(data: bytes, block: JSONObject) -> str:
-    """The JSON of a frame's content block, byte for byte where the bytes allow it."""
+    """Return the JSON of the content block of a frame, byte for byte if the bytes are valid."""
     try:
         return bytes(_decode_block(data).content_block).decode()
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -55,5 +55,5 @@ def extract_block_json(data: bytes, block: JSONObject) -> str:
 
 
 def extract_input_json(block: str) -> str:
-    """The JSON of a call block's `input`."""
+    """Return the JSON of the `input` of a call block."""
     return bytes(_decode_input(block).input).decode()

@@ -1,4 +1,4 @@
-"""Anthropic's usage: cache counters stand beside the input, ours stand inside it."""
+"""Usage of Anthropic streams: cache counts are separate there, and included in the input here."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AnthropicUsage:
         self._merged: dict[str, Any] = {}
 
     def feed(self, report: dict[str, Any]) -> Usage:
-        """Take a report; return the running total."""
+        """Take a report and return the running total."""
         self._merged.update(
             (name, value)
             for name, value in report.items()
@@ -40,12 +40,12 @@ class AnthropicUsage:
         return self._total()
 
     def extras(self) -> dict[str, Any]:
-        """What is told beside the counters."""
+        """Return what is reported besides the counts."""
         return {name: value for name, value in self._merged.items() if name in _EXTRAS and value}
 
     @property
     def service_tier(self) -> str | None:
-        """Told inside the usage, of all places."""
+        """The service tier, which is reported inside the usage."""
         return as_text(self._merged.get("service_tier"))
 
     def _total(self) -> Usage:

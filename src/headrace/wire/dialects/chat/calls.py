@@ -1,7 +1,7 @@
-"""Which call an entry of `tool_calls` belongs to.
+"""Finds the call that an entry of `tool_calls` belongs to.
 
-OpenAI gives every call an index, and its id and name once. Others leave out the index
-or the id, send every call under index 0, or repeat id and name with every piece.
+OpenAI gives every call an index, and its id and name once. Others leave out the index or the id,
+send every call under index 0, or repeat id and name with every piece.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ChatCalls:
         self._legacy: Call | None = None
 
     def feed(self, entry: WireCall) -> None:
-        """One entry of `tool_calls`."""
+        """Take one entry of `tool_calls`."""
         if entry.id is None and entry.index is not None and entry.function is not None:
             # As OpenAI does it: nothing but more arguments, and the index says whose.
             call, more = self._by_index.get(entry.index), entry.function
@@ -38,16 +38,16 @@ class ChatCalls:
                 self._last = call
                 self._args(call, more.arguments)
                 return
-        self._begin_or_go_on(entry)
+        self._begin_or_continue(entry)
 
-    def _begin_or_go_on(self, entry: WireCall) -> None:
+    def _begin_or_continue(self, entry: WireCall) -> None:
         if entry.type in _RUN_BY_PROVIDER:
             theirs = self._output.add_call(call_id=entry.id, name=entry.type, executor="provider")
             self._output.end_call(theirs)
             return
         said = entry.function or entry.custom or WireFunction()
         written = _to_json_text(said)
-        call = self._known(entry, said.name, written)
+        call = self._find_call(entry, said.name, written)
         if call is None:
             is_custom = entry.custom is not None or entry.type == "custom"
             call = self._begin(entry, said.name, "text" if is_custom else "json")
@@ -60,14 +60,13 @@ class ChatCalls:
         self._output.add_args(call, written)
 
     def _seal(self, call: Call, entry: WireCall) -> None:
-        """A signature that comes after the call began."""
         google: object = (entry.extra_content or {}).get("google")
         signature = as_text(as_object(google).get("thought_signature"))
         if signature:
             self._output.seal_call(call, "signature", signature)
 
     def feed_legacy(self, said: WireFunction) -> None:
-        """A `function_call`: the one call of an older grammar, without an id."""
+        """Take a `function_call`: the one call of an older version of the format, without an id."""
         if self._legacy is None:
             self._legacy = self._begin(_LEGACY, said.name, "json")
         else:
@@ -86,8 +85,7 @@ class ChatCalls:
             self._by_index[entry.index] = call
         return call
 
-    def _known(self, entry: WireCall, name: str | None, written: str) -> Call | None:
-        """The call that goes on with this entry; None begins a new one."""
+    def _find_call(self, entry: WireCall, name: str | None, written: str) -> Call | None:
         if entry.index is None:
             if entry.id:
                 return self._by_id.get(entry.id)
@@ -99,7 +97,7 @@ class ChatCalls:
         return None if self._is_another(candidate, entry.id, name, written) else candidate
 
     def _is_another(self, call: Call, id: str | None, name: str, written: str) -> bool:
-        """Whether an entry with a name, at the place of a known call, is a new call."""
+        """Return whether an entry with a name, at the place of a known call, is a new call."""
         if id and call.wire_id:
             return id != call.wire_id
         if call.name is None:
@@ -110,7 +108,7 @@ class ChatCalls:
 
 
 def _to_json_text(said: WireFunction) -> str:
-    """The arguments as text; some servers send the value itself."""
+    """Return the arguments as text; some servers send the value itself."""
     if said.arguments is None or isinstance(said.arguments, str):
         return said.arguments or said.input or ""
     return encode_json(said.arguments)

@@ -1,4 +1,4 @@
-"""One choice of a chat stream: what its deltas say, in order."""
+"""One choice of a chat stream: states the facts of its deltas in order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Choice:
         self._audio_chars = 0
 
     def feed_plain(self, delta: PlainDelta) -> None:
-        """A delta of words or calls and nothing else."""
+        """Take a delta that has only text, reasoning or calls."""
         self._has_deltas = True
         if delta.reasoning_content:
             if self._tags is not None:
@@ -47,12 +47,12 @@ class Choice:
             if self._tags is None:
                 self.output.add_text(delta.content)
             else:
-                self._text(delta.content, None)
+                self._add_text(delta.content, None)
         if delta.tool_calls:
-            self._call(delta.tool_calls)
+            self._feed_calls(delta.tool_calls)
 
     def feed(self, choice: WireChoice) -> None:
-        """Reasoning, then text, then calls."""
+        """Take a delta: reasoning, then text, then calls."""
         delta = choice.delta
         if delta is None and not self._has_deltas:
             # Beside or after deltas, a message is a copy of them.
@@ -68,7 +68,7 @@ class Choice:
                 or delta.thinking_blocks
                 or delta.extra_content
             ):
-                self._think(delta)
+                self._add_reasoning(delta)
             elif thought:
                 if self._tags is not None:
                     self._release()
@@ -77,13 +77,13 @@ class Choice:
             if content:
                 channel = delta.channel
                 if self._tags is not None or not isinstance(content, str):
-                    self._content(content, channel)
+                    self._add_content(content, channel)
                 elif channel is None:
                     self.output.add_text(content)
                 else:
                     self.output.add_text(content, channel, None, channel)
             if delta.tool_calls:
-                self._call(delta.tool_calls)
+                self._feed_calls(delta.tool_calls)
             if (
                 delta.refusal
                 or delta.function_call
@@ -95,10 +95,11 @@ class Choice:
                 self._handle_rare(delta)
         elif choice.text:
             # A legacy text completion; beside a delta it is a copy.
-            self._content(choice.text, None)
+            self._add_content(choice.text, None)
 
     def end(self, reason: object) -> ErrorInfo | None:
-        """The finish reason, a word or an object with one; a failure where it is one."""
+        """Take the finish reason, a word or an object with one. Returns an error if the word means
+        one."""
         word = as_text(reason) or as_text(as_object(reason).get("type"))
         if word is None or word == "null":
             return None
@@ -110,13 +111,13 @@ class Choice:
         return None
 
     def close(self) -> None:
-        """The stream ends: what was held back is said."""
+        """State what was held back, because the stream ends."""
         self._release()
         if any(self._audio):
             self.output.add_media("audio", data=_join_base64(self._audio))
             self._audio.clear()
 
-    def _think(self, delta: WireDelta) -> None:
+    def _add_reasoning(self, delta: WireDelta) -> None:
         self._release()
         feed_reasoning(self.output, delta)
         told = as_object((delta.extra_content or {}).get("google"))
@@ -125,57 +126,56 @@ class Choice:
             self.output.add_reasoning(delta.content, _MARKED, None, "summary")
             delta.content = None
 
-    def _content(self, content: str | list[Any], channel: str | None) -> None:
+    def _add_content(self, content: str | list[Any], channel: str | None) -> None:
         if isinstance(content, str):
-            self._text(content, channel)
+            self._add_text(content, channel)
             return
         for part in content:
             if isinstance(part, str):
-                self._text(part, channel)
+                self._add_text(part, channel)
             elif as_object(part):
-                self._entry(as_object(part))
+                self._add_entry(as_object(part))
 
-    def _call(self, entries: list[WireCall] | WireCall) -> None:
+    def _feed_calls(self, entries: list[WireCall] | WireCall) -> None:
         if self._tags is not None:
             self._release()
         for entry in [entries] if isinstance(entries, WireCall) else entries:
             self._calls.feed(entry)
 
-    def _text(self, text: str, channel: str | None) -> None:
+    def _add_text(self, text: str, channel: str | None) -> None:
         if self._tags is None:
             self.output.add_text(text, channel, None, channel)
             return
-        self._tagged(self._tags.feed(text), channel)
+        self._add_pieces(self._tags.feed(text), channel)
         if self._tags.is_done:
             self._tags = None
 
     def _release(self) -> None:
-        """Something else than text comes: what looked like a tag was none."""
+        """Treat what looked like a tag as text, because something other than text comes."""
         if self._tags is not None:
-            self._tagged(self._tags.close())
+            self._add_pieces(self._tags.close())
             self._tags = None
 
-    def _tagged(self, pieces: list[tuple[bool, str]], channel: str | None = None) -> None:
+    def _add_pieces(self, pieces: list[tuple[bool, str]], channel: str | None = None) -> None:
         for is_reasoning, text in pieces:
             if is_reasoning:
                 self.output.add_reasoning(text)
             else:
                 self.output.add_text(text, channel, None, channel)
 
-    def _entry(self, entry: dict[str, Any]) -> None:
-        """One entry of a content array."""
+    def _add_entry(self, entry: dict[str, Any]) -> None:
         match entry.get("type"):
             case "text" | "output_text":
                 text = entry.get("text")
-                self._text(as_text(text) or as_text(as_object(text).get("value")) or "", None)
+                self._add_text(as_text(text) or as_text(as_object(text).get("value")) or "", None)
             case "thinking":
                 self._release()
                 self.output.add_reasoning(_join_texts(entry.get("thinking")))
             case "reasoning":
                 self._release()
-                self._summaries(entry)
+                self._add_summaries(entry)
             case "image_url":
-                self._image(entry)
+                self._add_image(entry)
             case "reference":
                 for ref in as_list(entry.get("reference_ids")):
                     self._cite(CitationAdded(source="reference", ref=str(ref), raw=entry))
@@ -184,8 +184,7 @@ class Choice:
             case _:
                 pass
 
-    def _summaries(self, entry: dict[str, Any]) -> None:
-        """Reasoning as an entry of the content, each with its seal."""
+    def _add_summaries(self, entry: dict[str, Any]) -> None:
         for part in as_objects(entry.get("summary")) or [entry]:
             key = ("entry", part.get("type"))
             words = as_text(part.get("text")) or as_text(part.get("reasoning")) or ""
@@ -197,20 +196,21 @@ class Choice:
     def _handle_rare(self, delta: WireDelta) -> None:
         self._release()
         for tool in as_objects(delta.executed_tools):
-            self._execute(tool)
+            self._add_executed_tool(tool)
         if delta.refusal:
             self.output.add_text(delta.refusal, _REFUSAL, None, None, True)
         if delta.function_call:
             self._calls.feed_legacy(delta.function_call)
         for annotation in as_objects(delta.annotations):
-            self._annotation(annotation)
+            self._add_annotation(annotation)
         for image in as_objects(delta.images):
-            self._image(image)
+            self._add_image(image)
         if delta.audio:
-            self._hear(delta.audio)
+            self._add_audio(delta.audio)
 
-    def _execute(self, tool: dict[str, Any]) -> None:
-        """A tool that the provider ran, told once or twice: begun, and with its output."""
+    def _add_executed_tool(self, tool: dict[str, Any]) -> None:
+        """Report a tool that the provider ran. It comes once or twice: when it begins, and with its
+        output."""
         index = as_int(tool.get("index")) or 0
         call = self._executed.get(index)
         if call is None:
@@ -228,7 +228,7 @@ class Choice:
                 call.call_id or "", (content,), provider_data={"executed_tool": tool}
             )
 
-    def _annotation(self, annotation: dict[str, Any]) -> None:
+    def _add_annotation(self, annotation: dict[str, Any]) -> None:
         kind = as_text(annotation.get("type")) or "unknown"
         cited = as_object(annotation.get(kind)) or annotation
         self._cite(
@@ -246,7 +246,7 @@ class Choice:
     def _cite(self, citation: CitationAdded) -> None:
         self.output.cite(msgspec.structs.replace(citation, part=self.output.last_text_part))
 
-    def _image(self, entry: dict[str, Any]) -> None:
+    def _add_image(self, entry: dict[str, Any]) -> None:
         given = entry.get("image_url")
         url = as_text(given) or as_text(as_object(given).get("url")) or ""
         if as_text(entry.get("b64_json")):
@@ -257,8 +257,8 @@ class Choice:
         elif url:
             self.output.add_media("image", url=url)
 
-    def _hear(self, audio: dict[str, Any]) -> None:
-        """Spoken answers: the transcript is text, the sound is one medium at the end."""
+    def _add_audio(self, audio: dict[str, Any]) -> None:
+        """Take spoken answers: the transcript is text, the sound becomes one medium at the end."""
         self.output.add_text(as_text(audio.get("transcript")) or "", "audio", None, "audio")
         sound = as_text(audio.get("data")) or ""
         self._audio_chars += len(sound)
@@ -273,13 +273,12 @@ def _create_think_tags(quirks: ChatQuirks) -> ThinkTags | None:
 
 
 def _join_texts(thought: object) -> str:
-    """A thought is a text, or a list of texts."""
     texts = (as_text(entry.get("text")) or "" for entry in as_objects(thought))
     return as_text(thought) or "".join(texts)
 
 
 def _join_base64(pieces: list[str]) -> str:
-    """Each piece may have its own padding, so they are joined as bytes."""
+    """Join as bytes, because each piece may have its own padding."""
     try:
         whole = b"".join(base64.b64decode(piece, validate=True) for piece in pieces)
     except ValueError:

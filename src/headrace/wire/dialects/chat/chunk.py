@@ -1,4 +1,4 @@
-"""The chunk as it lies on the wire: every field optional, only what we use."""
+"""Structs of a chat chunk: every field is optional, and only fields that are used are listed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class WireDetail(msgspec.Struct, gc=False):
 
 
 class WireThinkingBlock(msgspec.Struct, gc=False):
-    """One entry of `thinking_blocks`: a gateway's copy of a signed block."""
+    """One entry of `thinking_blocks`: a copy of a signed block, made by a gateway."""
 
     type: str | None = None
     thinking: str | None = None
@@ -87,8 +87,8 @@ class WireChunk(msgspec.Struct, gc=False):
 
 
 class PlainDelta(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A delta of words or calls and nothing else, as nearly all are: what may stand there
-    only as null is typed so, and whatever else makes it another kind of delta."""
+    """A delta that has only text, reasoning or calls, like nearly all. Fields that may only be null
+    are typed so; any other field makes it another kind of delta."""
 
     role: str | None = None
     content: str | None = None
@@ -107,7 +107,7 @@ class PlainChoice(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class PlainChunk(msgspec.Struct, gc=False):
-    """A chunk with nothing beside its words: it is asked for nothing else."""
+    """A chunk with nothing besides its deltas."""
 
     choices: list[PlainChoice]
     usage: None = None
@@ -118,7 +118,7 @@ class PlainChunk(msgspec.Struct, gc=False):
 
 
 class WireHead(msgspec.Struct, gc=False):
-    """What every chunk repeats, and is read only until the turn has started."""
+    """What every chunk repeats. It is read only until the turn has started."""
 
     id: str | None = None
     model: str | None = None

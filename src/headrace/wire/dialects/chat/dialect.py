@@ -1,4 +1,4 @@
-"""Chat Completions: `choices[].delta`, ended by `[DONE]`."""
+"""The Chat Completions dialect: `choices[].delta`, ended by `[DONE]`."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     @staticmethod
     def recognizes(payload: dict[str, Any]) -> bool:
-        """Whether a payload can only be a chat chunk."""
+        """Return whether a payload can only be a chat chunk."""
         return isinstance(payload.get("choices"), list) or str(
             payload.get("object", "")
         ).startswith("chat.completion")
 
     def feed(self, frame: Frame) -> None:
-        """Read one chunk, the terminator, or whatever else a server sends."""
+        """Read one chunk, the terminator, or anything else a server sends."""
         if self._plain_tries and len(frame.data) <= self._shallow_bytes:
             try:
                 plain = self._decode_plain(frame.data).choices
@@ -107,9 +107,9 @@ class ChatDialect(JSONDialect[WireChunk]):
                     if choice is not None:
                         choice.feed_plain(plain[0].delta)
                         return
-        self._feed_any(frame)
+        self._feed_slow(frame)
 
-    def _feed_any(self, frame: Frame) -> None:
+    def _feed_slow(self, frame: Frame) -> None:
         chunk = self._decode_payload(frame)
         if chunk is None:
             return
@@ -128,9 +128,9 @@ class ChatDialect(JSONDialect[WireChunk]):
                     if wire.finish_reason:
                         ended.add(wire.index)
             if ended:
-                self._note_ended(self._decode_all_fields(frame), ended)
+                self._note_end(self._decode_all_fields(frame), ended)
         else:
-            self._aside(frame, chunk)
+            self._handle_no_choices(frame, chunk)
         if (
             chunk.usage
             or chunk.citations
@@ -143,7 +143,6 @@ class ChatDialect(JSONDialect[WireChunk]):
             self.fail(self._error)
 
     def _release(self) -> None:
-        """Say what is held back, the start of the turn included."""
         self._introduce(WireHead(), is_telling=True)
         for choice in self._choices.values():
             choice.close()
@@ -151,8 +150,8 @@ class ChatDialect(JSONDialect[WireChunk]):
             self.ledger.note("logprobs", self._logprobs)
 
     def _introduce(self, head: WireHead, *, is_telling: bool) -> None:
-        """The turn starts with the first chunk that has something to say; the empty one
-        that some servers send before it may hold the model's name, or not."""
+        """Start the turn with the first chunk that has content. An empty chunk before it may name
+        the model."""
         self._model = self._model or head.model
         self._response_id = self._response_id or head.id
         self._provider = self._provider or head.provider
@@ -173,8 +172,7 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     # -- what comes beside the choices
 
-    def _aside(self, frame: Frame, chunk: WireChunk) -> None:
-        """A payload without choices: usage, a ping, filter results, an error."""
+    def _handle_no_choices(self, frame: Frame, chunk: WireChunk) -> None:
         payload = self._decode_all_fields(frame)
         if not chunk.error and (
             "error" in (frame.event, frame.field, payload.get("object")) or _is_error(payload)
@@ -182,7 +180,7 @@ class ChatDialect(JSONDialect[WireChunk]):
             self._error = parse_error(payload)
             return
         self._note(payload)
-        self._groq(as_object(payload.get("x_groq")))
+        self._handle_groq(as_object(payload.get("x_groq")))
 
     def _handle_rare(self, frame: Frame, chunk: WireChunk) -> None:
         if chunk.usage:
@@ -192,14 +190,14 @@ class ChatDialect(JSONDialect[WireChunk]):
         if chunk.error:
             self._error = parse_error(self._decode_all_fields(frame))
 
-    def _groq(self, extra: dict[str, Any]) -> None:
+    def _handle_groq(self, extra: dict[str, Any]) -> None:
         if as_object(extra.get("usage")):
             self.ledger.report(parse_chat_usage(as_object(extra.get("usage"))))
         if extra.get("error") and self._error is None:
             self._error = parse_error(extra["error"])
 
     def _cite(self, results: list[Any], urls: list[Any] | None) -> None:
-        """Response-wide sources, which some providers repeat with every chunk."""
+        """Add sources of the whole response, which some providers repeat with every chunk."""
         if self._last_citations == (results, urls):
             return
         self._last_citations = (results, urls)
@@ -212,22 +210,20 @@ class ChatDialect(JSONDialect[WireChunk]):
                 self.ledger.cite(CitationAdded(source="url", ref=url, title=title, raw=entry))
 
     def _note_choice(self, wire: WireChoice, choice: Choice) -> None:
-        """What seldom stands in a choice: usage, log-probabilities, and whatever a
-        server puts beside the finish reason."""
+        """Take the rare fields of a choice: usage, log probabilities, and errors."""
         if wire.usage:
             self.ledger.report(parse_chat_usage(wire.usage))
         if wire.logprobs and self._quirks.keeps_logprobs:
             self._logprobs.setdefault(str(wire.index), []).append(wire.logprobs)
-        # A failure is told when all that came with it is.
-        failure = choice.end(wire.finish_reason)
+        # A error is told when all that came with it is.
+        error = choice.end(wire.finish_reason)
         if wire.error:
-            failure = parse_error(wire.error)
-        self._error = failure or self._error
+            error = parse_error(wire.error)
+        self._error = error or self._error
 
-    def _note_ended(self, payload: dict[str, Any], ended: set[int]) -> None:
-        """What stands beside the finish reasons, once for all choices of a chunk."""
+    def _note_end(self, payload: dict[str, Any], ended: set[int]) -> None:
         self._note(payload)
-        self._groq(as_object(payload.get("x_groq")))
+        self._handle_groq(as_object(payload.get("x_groq")))
         for told in as_objects(payload.get("choices")):
             index = as_int(told.get("index", 0))
             if index in ended:
@@ -250,8 +246,7 @@ class ChatDialect(JSONDialect[WireChunk]):
 
 
 def _is_error(payload: dict[str, Any]) -> bool:
-    """Whether a payload without choices is an error that nobody called one: a status, or
-    nothing but a message."""
+    """Return whether a payload without choices is an error that is not marked as one."""
     if payload.get("type") == "error":
         return True
     if as_object(payload.get("base_resp")).get("status_code") not in (None, 0):

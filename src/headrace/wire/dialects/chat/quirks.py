@@ -1,8 +1,8 @@
-"""What differs between providers inside the chat grammar, as data.
+"""Differences between providers in chat streams, as data.
 
-Everything that a stream tells by itself is read without being told: all spellings of
-reasoning, all places of usage, calls with and without ids. Here stands only what a
-stream cannot tell. The defaults are right for OpenAI.
+Whatever a stream shows by itself is read without a setting: all spellings of reasoning, all places
+of usage, calls with and without ids. Only what a stream cannot show is here. The defaults are right
+for OpenAI.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The reasoning of one chat delta, in whatever spellings it comes, once."""
+"""States the reasoning of one chat delta once, whichever fields it comes in."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _BLOCK = ("thinking_block",)
 
 
 def feed_reasoning(output: Output, delta: WireDelta) -> None:
-    """State all reasoning of a delta. Providers mirror the same words in several fields:
-    what the detailed form says is not said again by a plain one."""
+    """State all reasoning of a delta. Providers repeat the same words in several fields: what the
+    detailed form says is not repeated by a plain one."""
     said = False
     if delta.reasoning_details:
         for detail in delta.reasoning_details:
@@ -25,7 +25,6 @@ def feed_reasoning(output: Output, delta: WireDelta) -> None:
 
 
 def _feed_plain(output: Output, *spellings: str | None) -> None:
-    """The plain spellings; a mirror counts once."""
     spoken: str | None = None
     for text in spellings:
         if text and text != spoken:
@@ -34,7 +33,7 @@ def _feed_plain(output: Output, *spellings: str | None) -> None:
 
 
 def _feed_detail(output: Output, detail: WireDetail) -> bool:
-    """One entry of `reasoning_details`; tells whether it had words."""
+    """State one entry of `reasoning_details`; return whether it had text."""
     place = detail.index if detail.index is not None else detail.id
     key = ("detail", place, detail.type)
     facts = {
@@ -62,7 +61,7 @@ def _feed_detail(output: Output, detail: WireDetail) -> bool:
 
 
 def _feed_opaque(output: Output, value: str) -> None:
-    """A seal of all reasoning so far, which may have ended long ago."""
+    """Seal all reasoning so far, which may have ended long ago."""
     if output.last_reasoning_part is None:
         output.open_reasoning(_BLOCK)
     if output.last_reasoning_part is not None:
@@ -70,7 +69,7 @@ def _feed_opaque(output: Output, value: str) -> None:
 
 
 def _feed_block(output: Output, block: WireThinkingBlock) -> None:
-    """The words of a block come in `reasoning_content` too; its seals come only here."""
+    """Take the seals of a block. Its text also comes in `reasoning_content`."""
     if block.data:
         output.add_redacted(block.data)
     elif block.signature:

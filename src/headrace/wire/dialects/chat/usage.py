@@ -1,4 +1,4 @@
-"""Usage objects of chat streams, in all their spellings."""
+"""Parses usage objects of chat streams, in all their spellings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.wire.json.value import as_object
 
 
 def parse_chat_usage(report: dict[str, Any]) -> Usage:
-    """One report, running or final."""
+    """Parse one report, running or final."""
     prompt = as_object(report.get("prompt_tokens_details") or report.get("input_tokens_details"))
     answer = as_object(
         report.get("completion_tokens_details") or report.get("output_tokens_details")
@@ -46,8 +46,7 @@ def parse_chat_usage(report: dict[str, Any]) -> Usage:
 def _add_reasoning(
     input_tokens: int | None, output_tokens: int | None, reasoning: int | None, total: int | None
 ) -> int | None:
-    """Some providers leave reasoning out of the completion tokens; their own total
-    gives them away."""
+    """Add reasoning to the output tokens, if the total shows that the provider left it out."""
     if not reasoning or input_tokens is None or output_tokens is None or total is None:
         return output_tokens
     is_outside = input_tokens + output_tokens + reasoning == total

@@ -1,4 +1,4 @@
-"""Gemini's `streamGenerateContent`, from Google AI and from Vertex, as SSE or as an array."""
+"""The Gemini dialect: `streamGenerateContent` of Google AI and Vertex, as SSE or as an array."""
 
 from headrace.wire.dialects.gemini.dialect import GeminiDialect
 

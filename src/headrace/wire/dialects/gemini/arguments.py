@@ -1,4 +1,4 @@
-"""Arguments that come piece by piece, each with the path to where it belongs."""
+"""Arguments that come piece by piece, each with the path where it belongs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class _GrowingText:
 
 
 class PartialArguments:
-    """The object that the pieces build. Strings grow; anything else is set. `size` is how
-    much has come."""
+    """The object that the pieces build. Strings grow; anything else is set. `size` counts what has
+    come."""
 
     def __init__(self) -> None:
         self._root: dict[str, Any] = {}
@@ -34,15 +34,15 @@ class PartialArguments:
 
     @property
     def value(self) -> dict[str, Any]:
-        """The object as far as it is told."""
+        """The object so far."""
         return as_object(_read(self._root))
 
     def set_all(self, whole: dict[str, Any]) -> None:
-        """Arguments that came whole."""
+        """Take arguments that came complete."""
         self._root.update(whole)
 
     def feed(self, pieces: Any) -> None:
-        """The `partialArgs` of one chunk."""
+        """Take the `partialArgs` of one chunk."""
         for piece in as_objects(pieces):
             name = next((name for name in _VALUES if name in piece), None)
             steps = _parse_path(as_text(piece.get("jsonPath")) or "")
@@ -82,7 +82,7 @@ def _get(place: Any, step: str | int) -> Any:
 
 
 def _set(place: Any, step: str | int, value: Any) -> None:
-    """Set or lengthen; a place that a list does not reach yet is its next one."""
+    """Set or extend a value; an index beyond the end of a list appends to it."""
     known = _get(place, step)
     if isinstance(known, _GrowingText) and isinstance(value, str):
         known.pieces.append(value)

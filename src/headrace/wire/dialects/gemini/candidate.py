@@ -1,4 +1,4 @@
-"""One candidate: its parts in order, its sources, and why it ended."""
+"""One candidate of a Gemini stream: its parts in order, its sources, and why it ended."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ class Candidate:
         self._cited: set[str] = set()
 
     def feed(self, candidate: WireCandidate, frame: Frame) -> None:
-        """One chunk of it."""
+        """Take one chunk of the candidate."""
         content = candidate.content
         if content is not None and content.parts:
             raw: list[dict[str, Any]] | None = None
             for at, part in enumerate(content.parts):
                 if part.text:
-                    self._text(part)
+                    self._add_text(part)
                 elif part.is_other:
-                    self._other(part)
+                    self._add_other(part)
                 elif part.text is not None:
-                    self._text(part)
+                    self._add_text(part)
                 else:
                     raw = self._raw_parts(frame, candidate.index) if raw is None else raw
-                    self._unknown(raw[at] if at < len(raw) else {}, part.thought_signature)
+                    self._add_unknown(raw[at] if at < len(raw) else {}, part.thought_signature)
         if candidate.grounding_metadata:
-            self._ground(candidate.grounding_metadata)
+            self._add_grounding(candidate.grounding_metadata)
         if candidate.citation_metadata:
             self._cite_all(candidate.citation_metadata)
         word = candidate.finish_reason
@@ -64,7 +64,8 @@ class Candidate:
             self.output.finish(parse_finish_reason(word), str(word), replaces=True)
 
     def close(self) -> None:
-        """The stream ends: a call whose pieces stopped coming is not called whole."""
+        """Take the end of the stream: a call whose pieces stopped coming does not count as
+        complete."""
         if self._partial is not None:
             call, arguments = self._partial
             self._partial = None
@@ -72,7 +73,7 @@ class Candidate:
 
     # -- parts
 
-    def _text(self, part: WirePart) -> None:
+    def _add_text(self, part: WirePart) -> None:
         text = part.text or ""
         signature = part.thought_signature
         if signature:
@@ -85,30 +86,30 @@ class Candidate:
         else:
             self.output.add_text(text)
 
-    def _other(self, part: WirePart) -> None:
+    def _add_other(self, part: WirePart) -> None:
         if part.function_call is not None:
-            self._function_call(part.function_call, part.thought_signature)
+            self._add_function_call(part.function_call, part.thought_signature)
         elif part.executable_code is not None:
-            self._code(part.executable_code, part.thought_signature)
+            self._add_code(part.executable_code, part.thought_signature)
         elif part.code_execution_result is not None:
-            self._code_result(part.code_execution_result, part.thought_signature)
+            self._add_code_result(part.code_execution_result, part.thought_signature)
         elif part.tool_call is not None:
-            self._tool_call(part.tool_call, part.thought_signature)
+            self._add_tool_call(part.tool_call, part.thought_signature)
         elif part.tool_response is not None:
-            self._tool_response(part.tool_response, part.thought_signature)
+            self._add_tool_response(part.tool_response, part.thought_signature)
         else:
-            self._media(part)
+            self._add_media(part)
 
-    def _unknown(self, part: dict[str, Any], signature: str | None) -> None:
-        """A part of a kind that we do not know; a signature alone is a part too."""
+    def _add_unknown(self, part: dict[str, Any], signature: str | None) -> None:
+        """Keep a part of an unknown kind. A signature alone is a part too."""
         kind = next((name for name in part if name not in ("thought", "thoughtSignature")), None)
         if kind is not None:
             self.output.add_opaque(kind, encode_json(part))
         elif signature:
             self.output.add_signed_text("", signature)
 
-    def _function_call(self, said: dict[str, Any], signature: str | None) -> None:
-        """Whole in one part, or begun, continued and ended over several."""
+    def _add_function_call(self, said: dict[str, Any], signature: str | None) -> None:
+        """Take a call that is complete in one part, or spread over several."""
         if said.get("name"):
             # Another call begins; the one before never got its end.
             self.close()
@@ -129,7 +130,7 @@ class Candidate:
             self.output.add_args(call, written or encode_json(arguments.value))
             self.output.end_call(call)
 
-    def _provider_call(
+    def _add_provider_call(
         self, call_id: str | None, name: str, args: Any, signature: str | None
     ) -> str:
         call = self.output.add_call(call_id=call_id, name=name, executor="provider")
@@ -139,12 +140,12 @@ class Candidate:
         self.output.end_call(call)
         return call.call_id or ""
 
-    def _code(self, code: dict[str, Any], signature: str | None) -> None:
+    def _add_code(self, code: dict[str, Any], signature: str | None) -> None:
         args = {name: code[name] for name in ("language", "code") if name in code}
         call_id = as_text(code.get("id"))
-        self._code_call_id = self._provider_call(call_id, "code_execution", args, signature)
+        self._code_call_id = self._add_provider_call(call_id, "code_execution", args, signature)
 
-    def _code_result(self, result: dict[str, Any], signature: str | None) -> None:
+    def _add_code_result(self, result: dict[str, Any], signature: str | None) -> None:
         key = object()
         outcome = as_text(result.get("outcome")) or ""
         self.output.add_tool_output(
@@ -156,11 +157,11 @@ class Candidate:
         )
         self._seal(key, signature)
 
-    def _tool_call(self, said: dict[str, Any], signature: str | None) -> None:
+    def _add_tool_call(self, said: dict[str, Any], signature: str | None) -> None:
         name = as_text(said.get("toolType")) or as_text(said.get("name")) or "tool"
-        self._provider_call(as_text(said.get("id")), name, said.get("args"), signature)
+        self._add_provider_call(as_text(said.get("id")), name, said.get("args"), signature)
 
-    def _tool_response(self, said: dict[str, Any], signature: str | None) -> None:
+    def _add_tool_response(self, said: dict[str, Any], signature: str | None) -> None:
         key = object()
         self.output.add_tool_output(
             as_text(said.get("id")) or "",
@@ -170,7 +171,7 @@ class Candidate:
         )
         self._seal(key, signature)
 
-    def _media(self, part: WirePart) -> None:
+    def _add_media(self, part: WirePart) -> None:
         inline, file = part.inline_data or {}, part.file_data or {}
         if part.thought:
             # A sketch made while thinking is no part of the answer.
@@ -192,8 +193,8 @@ class Candidate:
 
     # -- sources
 
-    def _ground(self, grounding: dict[str, Any]) -> None:
-        """Pages that an answer rests on, and which words rest on which of them."""
+    def _add_grounding(self, grounding: dict[str, Any]) -> None:
+        """Add the pages that an answer rests on, and which words rest on which page."""
         chunks = [
             as_object(chunk.get("web") or chunk.get("retrievedContext") or chunk.get("maps"))
             or chunk
@@ -213,7 +214,7 @@ class Candidate:
             self._cite("citation", source, None, source)
 
     def _cite(self, kind: str, page: dict[str, Any], quote: str | None, raw: Any) -> None:
-        """Google counts bytes, so its places stay in `raw`."""
+        """Add a source. Google counts bytes, so its positions stay in `raw`."""
         ref = as_text(page.get("uri")) or as_text(page.get("url"))
         mark = encode_json([kind, ref, quote, raw])
         if mark in self._cited:
@@ -232,7 +233,7 @@ class Candidate:
 
 
 def parse_finish_reason(word: str | int | None) -> FinishReason | None:
-    """A reason as a word or as the enum's number; None while there is none."""
+    """Parse a reason, given as a word or as the number of the enum; None while there is none."""
     if isinstance(word, int):
         word = _NUMBERS[word] if 0 <= word < len(_NUMBERS) else str(word)
     if not word or word == "FINISH_REASON_UNSPECIFIED":

@@ -1,4 +1,4 @@
-"""Gemini: whole responses, one after the other, each with a piece of every candidate."""
+"""The Gemini dialect: whole responses one after the other, each with a piece of every candidate."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 
 class GeminiDialect(JSONDialect[WireResponse]):
-    """Reads the chunks of a Gemini stream. It has no terminator: a finish reason, and
-    the end of the bytes, are the end."""
+    """Reads the chunks of a Gemini stream. It has no terminator: a finish reason and the end of the
+    bytes end it."""
 
     name = "gemini"
     deltas = frozenset({"text", "stringValue"})
@@ -31,7 +31,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
 
     @staticmethod
     def recognizes(payload: dict[str, Any]) -> bool:
-        """Whether a payload can only be a chunk of this grammar."""
+        """Return whether a payload can only be a chunk of this dialect."""
         return (
             isinstance(payload.get("candidates"), list)
             or "promptFeedback" in payload
@@ -60,7 +60,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
             self._usage.feed(response.usage_metadata)
             self.ledger.report_later(self._usage.total)
         if response.prompt_feedback:
-            self._blocked(response.prompt_feedback)
+            self._handle_blocked_prompt(response.prompt_feedback)
         if response.error:
             self.fail(parse_error(response.error))
 
@@ -72,19 +72,19 @@ class GeminiDialect(JSONDialect[WireResponse]):
             candidate.close()
 
     def _begin(self, index: int) -> Candidate:
-        candidate = Candidate(self.ledger.output(index), self._raw_parts)
+        candidate = Candidate(self.ledger.output(index), self._decode_raw_parts)
         self._candidates[index] = candidate
         return candidate
 
-    def _blocked(self, feedback: dict[str, Any]) -> None:
-        """The prompt itself was refused: there will be no candidate."""
+    def _handle_blocked_prompt(self, feedback: dict[str, Any]) -> None:
+        """End the turn, because the prompt was rejected and no candidate will come."""
         why = as_text(feedback.get("blockReason"))
         if why:
             self.ledger.note("promptFeedback", feedback)
             self.ledger.output(0).finish(CONTENT_FILTER, why)
 
-    def _raw_parts(self, frame: Frame, index: int) -> list[dict[str, Any]]:
-        """No part is dropped: those of a candidate as they lie on the wire."""
+    def _decode_raw_parts(self, frame: Frame, index: int) -> list[dict[str, Any]]:
+        """Return all parts of a candidate as they came, so that none is lost."""
         for told in as_objects(self._decode_all_fields(frame).get("candidates")):
             if (told.get("index") or 0) == index:
                 return as_objects(as_object(told.get("content")).get("parts"))

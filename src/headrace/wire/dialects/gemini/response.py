@@ -1,4 +1,4 @@
-"""A response chunk as it lies on the wire: every field optional, only what we use."""
+"""Structs of a Gemini chunk: every field is optional, and only fields that are used are listed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WirePart(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def is_other(self) -> bool:
-        """Whether it has something beside, or instead of, text."""
+        """Whether it has anything other than text."""
         return not (
             self.function_call is None
             and self.executable_code is None

@@ -1,4 +1,4 @@
-"""Gemini's usage: thoughts stand beside the answer's tokens, ours stand inside them."""
+"""Usage of Gemini streams: reasoning is not part of the answer tokens there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GeminiUsage:
             setattr(self._merged, name, getattr(report, name) or getattr(self._merged, name))
 
     def total(self) -> Usage:
-        """The running total."""
+        """Return the running total."""
         told = self._merged
         thoughts, answer = (
             parse_count(told.thoughts_token_count),
@@ -60,7 +60,7 @@ class GeminiUsage:
         return as_text(self._merged.service_tier)
 
     def extras(self) -> dict[str, Any]:
-        """What is told beside the counters that we name."""
+        """Return what is reported besides the counts."""
         told = {
             "toolUsePromptTokenCount": parse_count(self._merged.tool_use_prompt_token_count),
             "trafficType": as_text(self._merged.traffic_type),

@@ -1,4 +1,4 @@
-"""Ollama's own chat grammar, one JSON object a line."""
+"""Ollama's own chat dialect, one JSON object per line."""
 
 from headrace.wire.dialects.ollama.dialect import OllamaDialect
 

@@ -1,4 +1,4 @@
-"""Ollama chat: messages that grow, until one says that it is done."""
+"""The Ollama chat dialect: pieces of a message, until one says that it is done."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PlainMessage(msgspec.Struct, gc=False):
 
 
 class PlainLine(msgspec.Struct, gc=False):
-    """A line with nothing beside its words, as nearly all are: it is asked for nothing else."""
+    """A line with nothing besides text, like nearly all."""
 
     message: PlainMessage
     done: bool = False
@@ -65,7 +65,7 @@ class PlainLine(msgspec.Struct, gc=False):
 
 
 class OllamaDialect(JSONDialect[WireLine]):
-    """Reads the lines of an Ollama chat. Calls come whole, as objects, often without ids."""
+    """Reads the lines of an Ollama chat. Calls come complete, as objects, often without ids."""
 
     name = "ollama"
     deltas = frozenset({"content", "thinking"})
@@ -78,22 +78,22 @@ class OllamaDialect(JSONDialect[WireLine]):
 
     @staticmethod
     def recognizes(payload: dict[str, Any]) -> bool:
-        """Whether a payload can only be a line of this grammar."""
+        """Return whether a payload can only be a line of this dialect."""
         return isinstance(payload.get("done"), bool) and isinstance(payload.get("message"), dict)
 
     def feed(self, frame: Frame) -> None:
         """Read one line."""
         output, data = self._message, frame.data
         if output is None or self._tags is not None or len(data) > self._shallow_bytes:
-            self._read(frame)
+            self._feed_slow(frame)
             return
         try:
             line = self._decode_plain(data)
         except REFUSED:
-            self._read(frame)
+            self._feed_slow(frame)
             return
         if line.done:
-            self._read(frame)
+            self._feed_slow(frame)
             return
         message = line.message
         if message.thinking:
@@ -101,31 +101,31 @@ class OllamaDialect(JSONDialect[WireLine]):
         if message.content:
             output.add_text(message.content)
 
-    def _read(self, frame: Frame) -> None:
-        """A line that may say anything."""
+    def _feed_slow(self, frame: Frame) -> None:
+        """Read a line that may hold anything."""
         line = self._decode_payload(frame)
         if line is None:
             return
         output = self._message or self._begin(line)
         if line.message is not None:
-            self._say(output, line.message)
+            self._add_message(output, line.message)
         if line.error:
             self.fail(parse_error(line.error))
         elif line.done:
-            self._done(output, line, frame)
+            self._finish(output, line, frame)
 
-    def _say(self, output: Output, message: WireMessage) -> None:
+    def _add_message(self, output: Output, message: WireMessage) -> None:
         if message.thinking:
             self._release()
             output.add_reasoning(message.thinking)
         if message.content:
-            self._text(output, message.content)
+            self._add_text(output, message.content)
         if message.images or message.tool_calls:
             self._release()
         for image in message.images or ():
             output.add_media("image", data=image)
         for call in message.tool_calls or ():
-            self._call(output, call)
+            self._add_call(output, call)
 
     def _begin(self, line: WireLine) -> Output:
         self.ledger.start(model=line.model)
@@ -133,8 +133,8 @@ class OllamaDialect(JSONDialect[WireLine]):
         self._message = self.ledger.output(0, role or "assistant")
         return self._message
 
-    def _text(self, output: Output, text: str) -> None:
-        """Older servers leave the tags of reasoning in the text."""
+    def _add_text(self, output: Output, text: str) -> None:
+        """Add text. Older servers leave the tags of reasoning in it."""
         if self._tags is None:
             output.add_text(text)
             return
@@ -150,7 +150,7 @@ class OllamaDialect(JSONDialect[WireLine]):
                 output.add_reasoning(piece) if is_reasoning else output.add_text(piece)
             self._tags = None
 
-    def _call(self, output: Output, entry: WireCall) -> None:
+    def _add_call(self, output: Output, entry: WireCall) -> None:
         said = entry.function or WireFunction()
         call = output.add_call(call_id=entry.id, name=said.name)
         if said.arguments is None or isinstance(said.arguments, str):
@@ -159,7 +159,7 @@ class OllamaDialect(JSONDialect[WireLine]):
             output.add_args(call, encode_json(said.arguments))
         output.end_call(call)
 
-    def _done(self, output: Output, line: WireLine, frame: Frame) -> None:
+    def _finish(self, output: Output, line: WireLine, frame: Frame) -> None:
         self.ledger.report(
             Usage(
                 input_tokens=parse_count(line.prompt_eval_count),

@@ -1,4 +1,4 @@
-"""OpenAI Responses, also as Azure, xAI, Copilot and the Open Responses servers speak it."""
+"""The OpenAI Responses dialect, also as Azure, xAI, Copilot and Open Responses servers send it."""
 
 from headrace.wire.dialects.responses.dialect import ResponsesDialect
 

@@ -1,4 +1,4 @@
-"""Items that are calls: of our tools, and of tools that the provider runs itself."""
+"""Items that are calls: of client tools, and of tools that the provider runs itself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ARGUMENTS = (
 
 
 class CallItem(Item):
-    """A call. `field` is where the finished item has its arguments: a text as the model
+    """A call. `field` is the field of the finished item with the arguments: a text as the model
     wrote it, or an object."""
 
     executor: Executor = "client"
@@ -39,7 +39,7 @@ class CallItem(Item):
 
     def _begin(self, item: dict[str, Any]) -> Call:
         input: CallInput = "text" if self._field in _TEXT_FIELDS else "json"
-        name = as_text(item.get("name")) or self._fixed_name()
+        name = as_text(item.get("name")) or self._get_fixed_name()
         return self.output.add_call(
             call_id=as_text(item.get("call_id")) or (self.item_id if name else None),
             name=name,
@@ -47,15 +47,15 @@ class CallItem(Item):
             input=input,
             item_key=self,
             item_id=self.item_id,
-            provider_data=self._beside(item),
+            provider_data=self._collect_extra(item),
         )
 
-    def _fixed_name(self) -> str | None:
-        """Tools with a kind of their own are called by it; ours have names."""
+    def _get_fixed_name(self) -> str | None:
+        """Return the name of a tool that has an item type of its own; client tools have names."""
         return None if self.kind in _STREAMED else self.kind.removesuffix("_call")
 
-    def _beside(self, item: dict[str, Any]) -> dict[str, Any] | None:
-        """What the item must be sent back with, beyond what a call names."""
+    def _collect_extra(self, item: dict[str, Any]) -> dict[str, Any] | None:
+        """Return what the item must be sent back with, beyond the fields of a call."""
         extra = {
             name: value
             for name, value in item.items()
@@ -87,18 +87,18 @@ class CallItem(Item):
             self._call = self._begin(item)
         call_id = as_text(item.get("call_id")) or as_text(item.get("id"))
         self.output.fill_in_call(self._call, name=as_text(item.get("name")), call_id=call_id)
-        self._write_once(self._written(item.get(self._field) or item.get(f"{self._field}s")))
+        self._write_once(self._to_json_text(item.get(self._field) or item.get(f"{self._field}s")))
         self.output.end_call(self.call)
 
     def abandon(self) -> None:
-        """A kind that comes whole did not come: it is a call without arguments."""
+        """Keep an item that should have come complete but did not, as a call without arguments."""
         if self._call is None:
             self._call = self._begin(self._added)
             told = self._added.get(self._field) or self._added.get(f"{self._field}s")
             # Arguments that never came are no empty ones.
-            self.output.add_args(self._call, self._written(told) or "{")
+            self.output.add_args(self._call, self._to_json_text(told) or "{")
 
-    def _written(self, value: Any) -> str | None:
+    def _to_json_text(self, value: Any) -> str | None:
         if value is None or isinstance(value, str):
             return value
         return encode_json(value)
@@ -109,8 +109,8 @@ class CallItem(Item):
 
 
 class ProviderCallItem(CallItem):
-    """A call that the provider runs: what it is doing comes in events of its own, and
-    its result with the finished item."""
+    """A call that the provider runs: its status comes in events of its own, and its result with the
+    finished item."""
 
     executor: Executor = "provider"
 
@@ -118,7 +118,7 @@ class ProviderCallItem(CallItem):
         super().__init__(output, item, field)
         self._call = self._call or self._begin(item)
 
-    def _beside(self, item: dict[str, Any]) -> dict[str, Any] | None:
+    def _collect_extra(self, item: dict[str, Any]) -> dict[str, Any] | None:
         return {"type": self.kind}
 
     def feed(self, event: WireEvent) -> bool:
@@ -145,14 +145,13 @@ class ProviderCallItem(CallItem):
             provider_data={"item": kept},
         )
 
-    def _written(self, value: Any) -> str | None:
+    def _to_json_text(self, value: Any) -> str | None:
         if self._field == "queries":
             value = {"queries": value}
-        return super()._written(value)
+        return super()._to_json_text(value)
 
 
 def _extract_content(item: dict[str, Any]) -> tuple[Content, ...]:
-    """What the tool gave back, as far as the item tells it."""
     error = item.get("error")
     if error:
         message = as_text(error) or as_text(as_object(error).get("message"))

@@ -1,4 +1,4 @@
-"""OpenAI Responses: items that are added, grow and are done."""
+"""The OpenAI Responses dialect: items that are added, grow and are done."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
 
     @staticmethod
     def recognizes(payload: dict[str, Any]) -> bool:
-        """Whether a payload can only be an event of this grammar."""
+        """Return whether a payload can only be an event of this dialect."""
         kind = as_text(payload.get("type")) or ""
         is_flat_error = kind == "error" and "message" in payload and "error" not in payload
         return kind.startswith("response.") or is_flat_error
@@ -71,7 +71,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         elif event.item is not None or event.response is not None or item is None:
             self._handle_rare(kind, frame, event)
         elif not item.feed(event):
-            self._orphan(kind, event)
+            self._handle_orphan(kind, event)
 
     def _handle_rare(self, kind: str, frame: Frame, event: WireEvent) -> None:
         match kind:
@@ -80,14 +80,14 @@ class ResponsesDialect(JSONDialect[WireEvent]):
             case "response.output_item.done" if event.item:
                 self._finish_item(event.output_index, event.item, frame.data)
             case _ if event.response is not None:
-                self._about_response(kind, event.response)
+                self._handle_response(kind, event.response)
             case _:
-                self._orphan(kind, event)
+                self._handle_orphan(kind, event)
 
     # -- items
 
     def _add(self, index: int | None, item: dict[str, Any]) -> Item:
-        """A new item; one whose number is taken again stands in its place."""
+        """Add a new item. It replaces an item with the same number."""
         if len(self._items) + len(self._strays) >= self._max_items:
             raise LimitExceeded("max_parts", self._max_items)
         index = self._last_index + 1 if index is None else index
@@ -95,12 +95,12 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         replaced = self._undone.pop(index, None)
         if replaced is not None:
             replaced.abandon()
-        self._know(item)
+        self._remember_id(item)
         self._undone[index] = self._items[index] = made = _create_item(self._output(), item)
         return made
 
-    def _know(self, item: dict[str, Any]) -> bool:
-        """Remember an item by its id; tells whether it was unheard of."""
+    def _remember_id(self, item: dict[str, Any]) -> bool:
+        """Remember the id of an item; return whether it is new."""
         id = as_text(item.get("id"))
         is_new = id is not None and id not in self._ids
         if id is not None:
@@ -109,7 +109,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
 
     def _finish_item(self, index: int | None, item: dict[str, Any], data: bytes) -> None:
         known = self._last_index if index is None else index
-        is_new = self._know(item)
+        is_new = self._remember_id(item)
         if known not in self._items or (is_new and known not in self._undone):
             self._add(index, item)
             known = self._last_index
@@ -117,9 +117,9 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         if undone is not None:
             undone.finish(item, extract_item_json(data, item))
 
-    def _orphan(self, kind: str, event: WireEvent) -> None:
-        """Words for an item that was never added, or that is of another kind: the event
-        itself tells what they are."""
+    def _handle_orphan(self, kind: str, event: WireEvent) -> None:
+        """Take a delta for an item that was never added, or is of another kind: the event shows
+        which kind is meant."""
         noun = kind.removeprefix("response.").partition(".")[0]
         made = _FROM_EVENT.get(noun)
         if made is None:
@@ -136,8 +136,9 @@ class ResponsesDialect(JSONDialect[WireEvent]):
             self._strays[place] = _create_item(self._output(), made)
         self._strays[place].feed(event)
 
-    def _settle(self, output: list[dict[str, Any]]) -> None:
-        """Finish what the stream left open, and add what it left out, from the snapshot."""
+    def _finish_from_snapshot(self, output: list[dict[str, Any]]) -> None:
+        """Finish the items that the stream left open, and add those it left out, from the final
+        snapshot."""
         for index, item in enumerate(output):
             is_known = as_text(item.get("id")) in self._ids
             if index in self._undone or (index not in self._items and not is_known):
@@ -155,7 +156,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
 
     # -- the response
 
-    def _about_response(self, kind: str, response: dict[str, Any]) -> None:
+    def _handle_response(self, kind: str, response: dict[str, Any]) -> None:
         self.ledger.start(
             model=as_text(response.get("model")), response_id=as_text(response.get("id"))
         )
@@ -171,7 +172,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
                 pass
 
     def _finish(self, response: dict[str, Any], status: str) -> None:
-        self._settle(as_objects(response.get("output")))
+        self._finish_from_snapshot(as_objects(response.get("output")))
         self.ledger.service_tier = as_text(response.get("service_tier"))
         for name, value in response.items():
             if name in _KEPT and value not in (None, {}, []):
@@ -190,7 +191,8 @@ def _find_reason(response: dict[str, Any], status: str) -> tuple[FinishReason, s
 
 
 def _create_item(output: Output, item: dict[str, Any]) -> Item:
-    """The kind of item; what is neither known nor shaped like a call is opaque."""
+    """Create the item of the right kind; anything that is neither known nor a call is kept as it
+    is."""
     kind = as_text(item.get("type")) or ""
     make = _ITEMS.get(kind)
     if make is not None:
@@ -202,7 +204,7 @@ def _create_item(output: Output, item: dict[str, Any]) -> Item:
 
 
 def _is_client_call(kind: str, item: dict[str, Any]) -> bool:
-    """Whether we are to run the call. Some kinds can be either's."""
+    """Return whether the client runs the call. Some kinds can be either."""
     match kind:
         case "function_call" | "apply_patch_call" | "local_shell_call" | "computer_call":
             return True

@@ -1,4 +1,4 @@
-"""The events as they lie on the wire: every field optional, only what we use."""
+"""Structs of Responses events: every field is optional, and only used fields are listed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WireEvent(msgspec.Struct, gc=False):
     partial_image_index: int | None = None
 
     def preview(self) -> JSONObject | None:
-        """A first picture, where the event brings one."""
+        """Return the preview of an image, if the event has one."""
         if self.partial_image_b64 is None:
             return None
         return {"index": self.partial_image_index, "data": self.partial_image_b64}
@@ -46,7 +46,7 @@ _decode_item = msgspec.json.Decoder(_RawItem).decode
 
 
 def extract_item_json(data: bytes, item: JSONObject) -> str:
-    """The JSON of a frame's item, byte for byte where the bytes allow it."""
+    """Return the JSON of the item of a frame, byte for byte if the bytes are valid."""
     try:
         return bytes(_decode_item(data).item).decode() or encode_json(item)
     except (msgspec.DecodeError, UnicodeDecodeError):

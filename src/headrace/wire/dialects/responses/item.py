@@ -1,7 +1,7 @@
-"""One output item, from `output_item.added` to `output_item.done`.
+"""One output item of a Responses stream, from `output_item.added` to `output_item.done`.
 
-Deltas are the truth; a `.done` event, the finished item and the final snapshot repeat
-everything, so they count only for what no delta has told.
+Deltas are the source of truth. A `.done` event, the finished item and the final snapshot repeat
+everything, so only what no delta has brought is taken from them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from headrace.wire.ledger import Output
 
 
 class Item:
-    """What all items share: their output, their place and the provider's id. The item is
-    its own key in the ledger, since ids may change between two events."""
+    """Base class of all items. The item itself is its key in the ledger, because ids may change
+    between two events."""
 
     def __init__(self, output: Output, item: dict[str, Any]) -> None:
         self.output = output
@@ -26,19 +26,19 @@ class Item:
         self._added = item
 
     def feed(self, event: WireEvent) -> bool:
-        """One event at the item's place; False where it is about something else."""
+        """Take one event at the place of the item; returns False if it is about something else."""
         return False
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
-        """The item as it has become; called once."""
+        """Take the finished item; called once."""
 
     def abandon(self) -> None:
-        """The stream ends, and the item was never done. What has its own parts by now
-        keeps them as they are."""
+        """Take the end of the stream if the item was never done. Parts that exist already stay as
+        they are."""
 
 
 class MessageItem(Item):
-    """Text and refusals, by content index; a message's phase is its channel."""
+    """Text and refusals, by content index. The phase of a message is its channel."""
 
     def __init__(self, output: Output, item: dict[str, Any]) -> None:
         super().__init__(output, item)
@@ -49,18 +49,18 @@ class MessageItem(Item):
     def feed(self, event: WireEvent) -> bool:
         match event.type:
             case "response.output_text.delta":
-                self._say(event.content_index, as_text(event.delta))
+                self._add_text(event.content_index, as_text(event.delta))
             case "response.refusal.delta":
-                self._say(event.content_index, as_text(event.delta), is_refusal=True)
+                self._add_text(event.content_index, as_text(event.delta), is_refusal=True)
             case "response.output_text.done":
-                self._say_once(event.content_index, event.text)
+                self._add_text_once(event.content_index, event.text)
             case "response.refusal.done":
-                self._say_once(event.content_index, event.refusal, is_refusal=True)
+                self._add_text_once(event.content_index, event.refusal, is_refusal=True)
             case "response.output_text.annotation.added" | "response.output_text_annotation.added":
                 self._cited.add(event.content_index)
                 self._cite(event.content_index, event.annotation or {})
             case "response.content_part.done":
-                self._whole(event.content_index, event.part or {})
+                self._add_whole(event.content_index, event.part or {})
                 self.output.end_prose((self, event.content_index, False))
             case "response.content_part.added" | "response.reasoning_summary_part.added":
                 pass
@@ -74,26 +74,25 @@ class MessageItem(Item):
         # What was told stays: some servers count the finished content from another number.
         if not self._told:
             for index, part in enumerate(content):
-                self._whole(index, part)
+                self._add_whole(index, part)
         elif not self._cited:
             for index, part in enumerate(content):
-                self._whole(index, {"annotations": part.get("annotations")})
+                self._add_whole(index, {"annotations": part.get("annotations")})
         self.output.close_item(self)
 
-    def _say(self, index: int, text: str | None, *, is_refusal: bool = False) -> None:
+    def _add_text(self, index: int, text: str | None, *, is_refusal: bool = False) -> None:
         if text:
             self._told.add((index, is_refusal))
             key = (self, index, is_refusal)
             self.output.add_text(text, key, self, self._channel, is_refusal, self.item_id)
 
-    def _say_once(self, index: int, text: str | None, *, is_refusal: bool = False) -> None:
+    def _add_text_once(self, index: int, text: str | None, *, is_refusal: bool = False) -> None:
         if (index, is_refusal) not in self._told:
-            self._say(index, text, is_refusal=is_refusal)
+            self._add_text(index, text, is_refusal=is_refusal)
 
-    def _whole(self, index: int, part: dict[str, Any]) -> None:
-        """A content part with all that is in it."""
-        self._say_once(index, as_text(part.get("text")))
-        self._say_once(index, as_text(part.get("refusal")), is_refusal=True)
+    def _add_whole(self, index: int, part: dict[str, Any]) -> None:
+        self._add_text_once(index, as_text(part.get("text")))
+        self._add_text_once(index, as_text(part.get("refusal")), is_refusal=True)
         if index not in self._cited:
             self._cited.update([index] if part.get("annotations") else [])
             for annotation in as_objects(part.get("annotations")):
@@ -115,7 +114,7 @@ class MessageItem(Item):
 
 
 class ReasoningItem(Item):
-    """Summaries and raw reasoning, each part on its own, and the seal of the whole."""
+    """Summaries and raw reasoning, each part on its own, and the seal of all of them."""
 
     def __init__(self, output: Output, item: dict[str, Any]) -> None:
         super().__init__(output, item)
@@ -124,23 +123,25 @@ class ReasoningItem(Item):
     def feed(self, event: WireEvent) -> bool:
         match event.type:
             case "response.reasoning_summary_text.delta" | "response.reasoning_summary.delta":
-                self._think(True, event.summary_index, as_text(event.delta))
+                self._add_reasoning(True, event.summary_index, as_text(event.delta))
             case (
                 "response.reasoning_text.delta"
                 | "response.reasoning.delta"
                 | "response.reasoning_content.delta"
             ):
-                self._think(False, event.content_index, as_text(event.delta))
+                self._add_reasoning(False, event.content_index, as_text(event.delta))
             case "response.reasoning_summary_text.done":
-                self._think_once(True, event.summary_index, event.text)
+                self._add_reasoning_once(True, event.summary_index, event.text)
             case "response.reasoning_summary_part.done":
-                self._think_once(True, event.summary_index, as_text((event.part or {}).get("text")))
+                self._add_reasoning_once(
+                    True, event.summary_index, as_text((event.part or {}).get("text"))
+                )
                 self.output.end_prose((self, True, event.summary_index))
             case "response.reasoning_text.done" | "response.reasoning.done":
-                self._think_once(False, event.content_index, event.text)
+                self._add_reasoning_once(False, event.content_index, event.text)
             case "response.content_part.done" | "response.reasoning_part.done":
                 words = as_text((event.part or {}).get("text"))
-                self._think_once(False, event.content_index, words)
+                self._add_reasoning_once(False, event.content_index, words)
             case "response.content_part.added" | "response.reasoning_summary_part.added":
                 pass
             case _:
@@ -150,13 +151,13 @@ class ReasoningItem(Item):
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         self.item_id = self.item_id or as_text(item.get("id"))
         for index, part in enumerate(as_objects(item.get("summary"))):
-            self._think_once(True, index, as_text(part.get("text")))
+            self._add_reasoning_once(True, index, as_text(part.get("text")))
         for index, part in enumerate(as_objects(item.get("content"))):
-            self._think_once(False, index, as_text(part.get("text")))
+            self._add_reasoning_once(False, index, as_text(part.get("text")))
         self._seal(as_text(item.get("encrypted_content")))
         self.output.close_item(self)
 
-    def _think(self, is_summary: bool, index: int, text: str | None) -> None:
+    def _add_reasoning(self, is_summary: bool, index: int, text: str | None) -> None:
         if not text:
             return
         self._told.add((is_summary, index))
@@ -169,12 +170,12 @@ class ReasoningItem(Item):
             self.item_id,
         )
 
-    def _think_once(self, is_summary: bool, index: int, text: str | None) -> None:
+    def _add_reasoning_once(self, is_summary: bool, index: int, text: str | None) -> None:
         if (is_summary, index) not in self._told:
-            self._think(is_summary, index, text)
+            self._add_reasoning(is_summary, index, text)
 
     def _seal(self, encrypted: str | None) -> None:
-        """An item without words is a part too: it must be sent back."""
+        """Seal the item. An item without text is a part too, because it must be sent back."""
         if self.output.find_part(self) is None:
             self.output.open_reasoning((self, False, 0), self, "raw", None, self.item_id)
         part = self.output.find_part(self)
@@ -183,7 +184,7 @@ class ReasoningItem(Item):
 
 
 class UnknownItem(Item):
-    """An item that nobody has told us about: kept as it is, when it is whole."""
+    """An item of an unknown kind: kept as it is, once it is complete."""
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         kind = as_text(item.get("type")) or "unknown"
@@ -194,7 +195,7 @@ class UnknownItem(Item):
 
 
 class ResultItem(Item):
-    """The output of a tool that the provider ran, where it is an item of its own."""
+    """The output of a tool that the provider ran, if it is an item of its own."""
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         content = item.get("output", item.get("result", item.get("tools")))

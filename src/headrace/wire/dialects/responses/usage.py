@@ -1,4 +1,4 @@
-"""Usage of a response."""
+"""Parses the usage of a response."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.wire.json.value import as_object
 
 
 def parse_responses_usage(report: dict[str, Any]) -> Usage:
-    """The one report, in the final snapshot."""
+    """Parse the one report, which is in the final snapshot."""
     given = as_object(report.get("input_tokens_details"))
     made = as_object(report.get("output_tokens_details"))
     return Usage(

@@ -1,4 +1,4 @@
-"""xAI's own grammar: the chunks of its gRPC service."""
+"""xAI's own dialect: the chunks of its gRPC service."""
 
 from headrace.wire.dialects.xai.dialect import XAIDialect
 

@@ -1,5 +1,7 @@
-"""The calls of a turn, known by their ids through all its outputs: xAI tells of one in the
-output that makes it, and again in the one that has its result."""
+"""The calls of an xAI turn, known by their ids across all its outputs.
+
+xAI reports a call in the output that makes it, and again in the output that has its result.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ _ENDS = {
 
 
 def get_end_status(entry: WireCall) -> str | None:
-    """How a provider-run call ended; None while it runs. One that tells an error has failed,
-    whatever else it says."""
+    """Return how a call that the provider runs ended, or None while it runs. A call with an error
+    message has failed."""
     return _ENDS.get(entry.status or "") or ("failed" if entry.error_message else None)
 
 
@@ -36,8 +38,8 @@ class _KnownCall:
 
 
 class XAICalls:
-    """States what the entries of `tool_calls` say. `is_shared` where the outputs are steps
-    of one turn; the calls of a candidate are its own."""
+    """States what the entries of `tool_calls` say. With `is_shared`, the outputs are steps of one
+    turn; otherwise each candidate has its own calls."""
 
     def __init__(self, max_depth: int) -> None:
         self.is_shared = True
@@ -46,8 +48,8 @@ class XAICalls:
         self._last: dict[int, _KnownCall] = {}
 
     def feed(self, output: Output, entry: WireCall) -> str | None:
-        """One entry; returns the id under which the call goes in this turn. None where it
-        names no call: beside a result that is no call of its own."""
+        """Take one entry; return the id of the call in this turn, or None if the entry names no
+        call."""
         said = entry.function
         name = said.name if said is not None else None
         known = self._find(output, entry.id, name)
@@ -59,18 +61,18 @@ class XAICalls:
             known = self._begin(output, entry, name)
         self._last[output.number] = known
         if said is not None and said.arguments:
-            self._args(known, said.arguments)
+            self._add_args(known, said.arguments)
         if known.call.executor == "provider":
             self._end(known, entry)
         return known.call.call_id or ""
 
     def _find(self, output: Output, call_id: str | None, name: str | None) -> _KnownCall | None:
         if call_id:
-            return self._known.get(self._key(output, call_id))
+            return self._known.get(self._make_key(output, call_id))
         # Without an id a name begins a call, and anything else goes on with the last one.
         return None if name else self._last.get(output.number)
 
-    def _key(self, output: Output, call_id: str) -> Hashable:
+    def _make_key(self, output: Output, call_id: str) -> Hashable:
         return call_id if self.is_shared else (output.number, call_id)
 
     def _begin(self, output: Output, entry: WireCall, name: str | None) -> _KnownCall:
@@ -79,32 +81,32 @@ class XAICalls:
         call = output.add_call(call_id=entry.id, name=name, executor=executor, provider_data=told)
         known = _KnownCall(call, output)
         if entry.id:
-            self._known[self._key(output, entry.id)] = known
+            self._known[self._make_key(output, entry.id)] = known
         return known
 
-    def _args(self, known: _KnownCall, written: str) -> None:
-        """More arguments, or all of them once more: a snapshot begins with what is there.
-        It is only looked at where it is long enough, so that pieces cost what they weigh."""
+    def _add_args(self, known: _KnownCall, written: str) -> None:
+        """Append arguments, or recognize a snapshot that repeats all of them. A snapshot is
+        compared only if it is long enough, so that pieces stay cheap."""
         call = known.call
         if call.executor == "provider" and (call.is_ended or call.state == "closed"):
             # Told once more beside the result: nothing but the status is news.
             return
         is_snapshot = len(written) >= call.size and written.startswith(call.raw)
-        if (call.state == "closed" or not is_snapshot) and self._repeats(call, written):
+        if (call.state == "closed" or not is_snapshot) and self._is_repeated(call, written):
             return
         known.output.add_args(call, written[call.size :] if is_snapshot else written)
 
-    def _repeats(self, call: Call, written: str) -> bool:
-        """Whether this is what was said, in other words: a shorter snapshot of a call that has
-        ended, or whole arguments that another hand has spaced."""
+    def _is_repeated(self, call: Call, written: str) -> bool:
+        """Return whether this repeats what came before: a shorter snapshot of a finished call, or
+        complete arguments with other spacing."""
         is_whole = call.is_whole(self._max_depth)
         if call.executor == "provider":
             return is_whole
         if call.state == "closed" and call.raw.startswith(written):
             return True
-        return (is_whole or call.state == "closed") and self._says(written, call.args)
+        return (is_whole or call.state == "closed") and self._is_equal(written, call.args)
 
-    def _says(self, written: str, args: Any) -> bool:
+    def _is_equal(self, written: str, args: Any) -> bool:
         try:
             return _is_same_json(parse_arguments(written, self._max_depth), args)
         except MalformedArguments:
@@ -120,7 +122,7 @@ class XAICalls:
 
 
 def _is_same_json(one: object, other: object) -> bool:
-    """Whether two values are the same JSON: for Python `1`, `1.0` and `True` are equal."""
+    """Return whether two values are the same JSON; in Python `1`, `1.0` and `True` are equal."""
     kind = type(one)
     if kind is not type(other):
         return False
@@ -136,5 +138,5 @@ def _is_same_json(one: object, other: object) -> bool:
 
 
 def _parse_tool_type(word: str) -> str:
-    """`x_search` of `TOOL_CALL_TYPE_X_SEARCH_TOOL`."""
+    """Return `x_search` for `TOOL_CALL_TYPE_X_SEARCH_TOOL`."""
     return word.removeprefix("TOOL_CALL_TYPE_").removesuffix("_TOOL").lower()

@@ -1,5 +1,5 @@
-"""The chunk as it lies on the wire: every field optional, only what we use. Enums are
-words. Which number is which field is told in `schema`."""
+"""Structs of an xAI chunk: every field is optional, and only fields that are used are listed. Enums
+are words; `schema` has the field numbers."""
 
 from __future__ import annotations
 

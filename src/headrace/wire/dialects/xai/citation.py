@@ -1,4 +1,4 @@
-"""The sources of a turn: those of the whole response, and those inside the text."""
+"""The sources of an xAI turn: those of the whole response, and those inside the text."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class TextPlaces:
         self._starts: list[int] = []
 
     def add(self, part: int | None, start: int) -> None:
-        """Text for a part; one that is known begins where it began."""
+        """Record where a part begins; a known part is ignored."""
         if part is not None and (not self._parts or self._parts[-1] != part):
             self._parts.append(part)
             self._starts.append(start)
 
     def at(self, place: int) -> tuple[int | None, int]:
-        """The part that a place lies in, and where that begins; no part without text."""
+        """Return the part at a position, and where it begins; (None, 0) if there is no text."""
         if not self._parts:
             return None, 0
         number = max(bisect_right(self._starts, place) - 1, 0)
@@ -34,7 +34,7 @@ class TextPlaces:
 
 
 class XAISources:
-    """Each source once. The list of the whole response repeats what the text has cited."""
+    """States each source once. The list of the whole response repeats what the text has cited."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -42,14 +42,14 @@ class XAISources:
         self._told: set[Hashable] = set()
 
     def feed(self, urls: list[str]) -> None:
-        """The list of the whole response, which may come with every chunk."""
+        """Take the list of the whole response, which may come with every chunk."""
         for url in urls:
             if url and url not in self._cited:
                 self._cited.add(url)
                 self._ledger.cite(CitationAdded(source="url", ref=url, raw=url))
 
     def cite(self, output: Output, citation: WireCitation, places: TextPlaces) -> None:
-        """A source inside the text. xAI's places are those of the output's whole text."""
+        """Add a source inside the text. xAI counts through the whole text of the output."""
         source, ref, quote = told = _parse_source(citation)
         key = (output.number, citation.id, citation.start_index, citation.end_index, told)
         if key in self._told:
@@ -76,7 +76,7 @@ def _shift_position(place: int | None, begin: int) -> int | None:
 
 
 def _parse_source(citation: WireCitation) -> tuple[str, str | None, str | None]:
-    """The kind of source, where it is, and what it says."""
+    """Return the kind of source, its address, and its text."""
     if citation.web_citation is not None:
         return "url", citation.web_citation.url or None, None
     if citation.x_citation is not None:

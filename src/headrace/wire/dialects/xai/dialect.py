@@ -1,4 +1,4 @@
-"""xAI over gRPC: `GetChatCompletionChunk`, as protocol buffers or as their JSON."""
+"""The xAI dialect: `GetChatCompletionChunk`, as protocol buffers or as their JSON."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class XAIDialect(JSONDialect[WireChunk]):
 
     @staticmethod
     def recognizes(payload: dict[str, Any]) -> bool:
-        """Whether a payload can only be a chunk of this grammar."""
+        """Return whether a payload can only be a chunk of this dialect."""
         if "choices" in payload or "type" in payload:
             return False
         return any(
@@ -101,8 +101,8 @@ class XAIDialect(JSONDialect[WireChunk]):
         self._feed_chunk(chunk)
 
     def _feed_other(self, frame: Frame) -> None:
-        """What is no chunk: its JSON behind blanks, the terminator of a recording, or
-        something that is skipped."""
+        """Take a frame that is no chunk: JSON after blanks, the terminator of a recording, or
+        garbage."""
         if frame.data.lstrip()[:1] == b"{":
             self._feed_json(frame)
         else:
@@ -119,7 +119,7 @@ class XAIDialect(JSONDialect[WireChunk]):
             self.fail(parse_error(payload))
 
     def _feed_chunk(self, chunk: WireChunk) -> None:
-        # Before the outputs, since one of them may end the turn with a failure.
+        # Before the outputs, since one of them may end the turn with a error.
         if chunk.usage is not None:
             self._usage.feed(chunk.usage)
             self.ledger.report_later(self._usage.total)
@@ -140,15 +140,14 @@ class XAIDialect(JSONDialect[WireChunk]):
                 if wire.finish_reason is not None:
                     output.end(wire.finish_reason)
                 if wire.logprobs is not None:
-                    self._keep(wire)
+                    self._keep_logprobs(wire)
         if chunk.citations or chunk.output_files or chunk.service_tier or chunk.system_fingerprint:
             self._handle_rare(chunk)
 
     # -- the turn and its outputs
 
     def _introduce(self, chunk: WireChunk) -> None:
-        """The turn starts with the first output. What the chunks repeat is asked for until it
-        is told; a chunk may come without."""
+        """Start the turn with the first output. What chunks repeat is read until it is known."""
         head = self._head
         head.id = head.id or chunk.id
         head.model = head.model or chunk.model
@@ -170,8 +169,8 @@ class XAIDialect(JSONDialect[WireChunk]):
         self._calls.is_shared = self.ledger.outputs_kind == "successive"
 
     def _begin(self, wire: WireOutput) -> XAIOutput | None:
-        """An output begins when it says something. Until then its role may still be told;
-        None while it is not. Each begins before those that appeared after it."""
+        """Begin an output when it has content; until then its role may still come, and None is
+        returned. Outputs begin in the order in which they appeared."""
         number = wire.index or 0
         if _is_silent(wire) and len(self._silent) < self._max_outputs:
             self._silent.setdefault(number)
@@ -194,10 +193,10 @@ class XAIDialect(JSONDialect[WireChunk]):
         self._outputs[number] = output
         return output
 
-    def fail(self, failure: ErrorInfo) -> None:
-        """The turn breaks."""
+    def fail(self, error: ErrorInfo) -> None:
+        """End the turn with an error, after stating what was held back."""
         self._is_failing = True
-        super().fail(failure)
+        super().fail(error)
 
     def _release(self) -> None:
         self.ledger.start(model=self._head.model, response_id=self._head.id)
@@ -224,21 +223,20 @@ class XAIDialect(JSONDialect[WireChunk]):
         if chunk.service_tier and chunk.service_tier != _NO_TIER:
             self.ledger.service_tier = chunk.service_tier.removeprefix("SERVICE_TIER_").lower()
 
-    def _keep(self, wire: WireOutput) -> None:
-        """Log-probabilities, where they are wanted: else they are not even read."""
+    def _keep_logprobs(self, wire: WireOutput) -> None:
         self._logprobs.setdefault(str(wire.index or 0), []).append(
             msgspec.to_builtins(wire.logprobs)
         )
 
 
 def _parse_role(wire: WireOutput) -> str:
-    """Who speaks; a role that is not told is the model's."""
+    """Return the role of an output; without one it is the assistant."""
     told = wire.delta.role if wire.delta is not None else None
     return _ROLES.get(told or "", "assistant")
 
 
 def _is_silent(wire: WireOutput) -> bool:
-    """Whether an output tells neither who speaks nor anything else."""
+    """Return whether an output has neither a role nor content."""
     delta = wire.delta
     if wire.finish_reason not in (None, NO_REASON) or wire.logprobs is not None:
         return False
@@ -253,5 +251,5 @@ def _is_silent(wire: WireOutput) -> bool:
 
 
 def _is_status(payload: dict[str, Any]) -> bool:
-    """Whether a payload is a gRPC status, as gateways write one, and no chunk."""
+    """Return whether a payload is a gRPC status, as gateways send it, and no chunk."""
     return "outputs" not in payload and "code" in payload and bool(as_text(payload.get("message")))

@@ -1,4 +1,4 @@
-"""One output of an xAI stream: a step of the agent, what a tool gave back, or a candidate."""
+"""One output of an xAI stream: a step of the agent, the result of a tool, or a candidate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_REASON = "REASON_INVALID"
 
 
 class XAIOutput:
-    """States the facts of one output. The finish reason is its end, there and then."""
+    """States the facts of one output. The finish reason ends it at once."""
 
     def __init__(self, output: Output, calls: XAICalls, sources: XAISources) -> None:
         self.output = output
@@ -44,16 +44,16 @@ class XAIOutput:
         self._chars = 0
 
     def feed(self, delta: WireDelta) -> None:
-        """Reasoning, then text, then calls, then sources."""
+        """Take a delta: reasoning, then text, then calls, then sources."""
         if delta.reasoning_content:
             self.output.add_reasoning(delta.reasoning_content)
         if delta.content:
-            self._content(delta.content)
+            self._add_content(delta.content)
         if delta.tool_calls or delta.citations or delta.encrypted_content:
             self._handle_rare(delta)
 
     def end(self, word: str) -> None:
-        """The finish reason; the first one ends the output."""
+        """Take the finish reason; the first one ends the output."""
         if word == NO_REASON or self.output.is_finished:
             return
         self.release(is_cut=False)
@@ -61,11 +61,12 @@ class XAIOutput:
         self.output.close(is_cut=False)
 
     def pause(self) -> None:
-        """A later step begins."""
+        """Take the notice that a later step begins."""
 
     def release(self, *, is_cut: bool) -> None:
-        """The output ends: say what was held back. A seal that may be half of one is none;
-        what comes of it after the finish is another, and the two go back joined."""
+        """State what was held back, because the output ends. A seal that may be incomplete is
+        dropped; a piece that comes after the finish is a second seal, and the two are sent back
+        joined."""
         sealed, self._encrypted = "".join(self._encrypted), []
         if self._sealed and sealed.startswith(self._sealed):
             # All of it once more, not the rest.
@@ -82,7 +83,7 @@ class XAIOutput:
         else:
             self.output.seal(part, "encrypted", sealed)
 
-    def _content(self, text: str) -> None:
+    def _add_content(self, text: str) -> None:
         output = self.output
         output.add_text(text)
         self._places.add(output.last_text_part, self._chars)
@@ -90,24 +91,24 @@ class XAIOutput:
 
     def _handle_rare(self, delta: WireDelta) -> None:
         for entry in delta.tool_calls or ():
-            self._call(entry)
+            self._feed_call(entry)
         for citation in delta.citations or ():
             self._sources.cite(self.output, citation, self._places)
         if delta.encrypted_content:
-            self._encrypt(delta.encrypted_content)
+            self._add_encrypted(delta.encrypted_content)
 
-    def _call(self, entry: WireCall) -> None:
+    def _feed_call(self, entry: WireCall) -> None:
         self._calls.feed(self.output, entry)
 
-    def _encrypt(self, piece: str) -> None:
+    def _add_encrypted(self, piece: str) -> None:
         self._encrypted_chars += len(piece)
         self.output.check_size(self._encrypted_chars)
         self._encrypted.append(piece)
 
 
 class XAIToolOutput(XAIOutput):
-    """An output in the role of a tool: its content is that tool's result, said when it is
-    whole."""
+    """An output with the role of a tool: its content is the result of that tool, stated once it is
+    complete."""
 
     def __init__(self, output: Output, calls: XAICalls, sources: XAISources) -> None:
         super().__init__(output, calls, sources)
@@ -117,11 +118,11 @@ class XAIToolOutput(XAIOutput):
         self._is_error = False
 
     def pause(self) -> None:
-        """A later step begins, so this result is whole."""
+        """State the result, which is complete because a later step begins."""
         self.release(is_cut=False)
 
     def release(self, *, is_cut: bool) -> None:
-        """State the result: one for each call that it answers, the content in the first."""
+        """State the result: one for each call that it answers, with the content in the first."""
         answered, self._answered = self._answered, []
         words, self._pieces = "".join(self._pieces), []
         sealed, self._encrypted = "".join(self._encrypted), []
@@ -136,17 +137,17 @@ class XAIToolOutput(XAIOutput):
             )
             content, data = (), None
 
-    def _content(self, text: str) -> None:
+    def _add_content(self, text: str) -> None:
         self.output.raise_if_finished()
         self._chars += len(text)
         self.output.check_size(self._chars)
         self._pieces.append(text)
 
-    def _encrypt(self, piece: str) -> None:
+    def _add_encrypted(self, piece: str) -> None:
         self.output.raise_if_finished()
-        super()._encrypt(piece)
+        super()._add_encrypted(piece)
 
-    def _call(self, entry: WireCall) -> None:
+    def _feed_call(self, entry: WireCall) -> None:
         call_id = self._calls.feed(self.output, entry)
         end = get_end_status(entry)
         self._is_error = self._is_error or end == "failed"

@@ -1,4 +1,4 @@
-"""xAI's usage: running reports, in which reasoning stands beside the answer's tokens."""
+"""Usage of xAI streams: running reports, in which reasoning is not part of the answer tokens."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class XAIUsage:
             setattr(self._merged, name, getattr(report, name) or getattr(self._merged, name))
 
     def total(self) -> Usage:
-        """The running total. Where anything was told, what was not is zero: a zero takes no
-        bytes."""
+        """Return the running total. If anything was reported, missing counts are zero, because a
+        zero takes no bytes."""
         told = self._merged
         prompt, answer = (
             parse_count(told.prompt_tokens) or 0,
@@ -68,7 +68,7 @@ class XAIUsage:
         )
 
     def extras(self) -> dict[str, Any]:
-        """What is told beside the counters that we name."""
+        """Return what is reported besides the counts."""
         told = self._merged
         kept = {
             "prompt_image_tokens": parse_count(told.prompt_image_tokens),
