@@ -9,13 +9,14 @@ import sys
 import termios
 from typing import Any, NoReturn
 
-from headrace.cli.commands.chat import command, plain_display, terminal_display
+from headrace.cli.commands.chat import command
+from headrace.cli.commands.chat.display import plain, terminal
 from headrace.cli.main import main
 from headrace.client import http, in_process
 from headrace.server import app
 from tests.chat import stage
 
-IMPORTED = (app, in_process, command, http, plain_display, stage, terminal_display)
+IMPORTED = (app, in_process, command, http, plain, stage, terminal)
 """What every chat would import by itself."""
 
 

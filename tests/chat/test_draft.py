@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.cli.commands.chat.answer_state import (
-    Cue,
-    Draft,
+    AnswerState,
+    DisplayEvent,
     Ended,
     Folded,
     Made,
@@ -26,8 +26,8 @@ from headrace.projections.ux.segment import (
 )
 
 
-def _fed(*frames: UXFrame) -> tuple[Draft, list[Cue]]:
-    draft = Draft()
+def _fed(*frames: UXFrame) -> tuple[AnswerState, list[DisplayEvent]]:
+    draft = AnswerState()
     return draft, [cue for frame in frames for cue in draft.feed(frame)]
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.commands.chat.markdown import Prose
-from headrace.cli.commands.chat.markdown_splitter import Splitter
+from headrace.cli.commands.chat.display.markdown import MarkdownRows
+from headrace.cli.commands.chat.display.markdown_splitter import Splitter
 from headrace.cli.terminal.row import Painter
 from headrace.cli.terminal.safe_text import one_line, safe
 from tests.chat.conftest import STAGE, Theatre
@@ -92,7 +92,7 @@ _DEEP = [
 @pytest.mark.parametrize("text", _DEEP)
 @pytest.mark.parametrize("columns", [1, 8, 39, 79])
 def test_markdown_of_any_shape_is_drawn_within_the_columns(text: str, columns: int) -> None:
-    splitter, prose = Splitter(), Prose(Painter(has_colour=True))
+    splitter, prose = Splitter(), MarkdownRows(Painter(has_colour=True))
     blocks = [*splitter.feed(safe(text)), *splitter.close()]
     rows = [row for block in blocks for row in prose.rows(block, columns)]
     assert all(row.cells <= max(columns, 8) for row in rows)
@@ -101,7 +101,7 @@ def test_markdown_of_any_shape_is_drawn_within_the_columns(text: str, columns: i
 
 
 def test_html_is_shown_as_it_is_written_and_links_tell_where_they_lead() -> None:
-    prose = Prose(Painter(has_colour=False))
+    prose = MarkdownRows(Painter(has_colour=False))
 
     def drawn(text: str) -> str:
         splitter = Splitter()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.commands.chat.markdown_splitter import Block, Splitter
+from headrace.cli.commands.chat.display.markdown_splitter import Block, Splitter
 from tests.chat.stage import ANSWER
 
 _PIECES = st.sampled_from(

@@ -18,8 +18,14 @@ from headrace.cli.commands.chat.slash_command import (
     order_from,
 )
 from headrace.cli.commands.chat.step import Step, Thought, Tool
-from headrace.cli.commands.chat.transcript import listed
-from headrace.cli.commands.chat.wording import count, duration, elapsed, shown_briefly, summary
+from headrace.cli.commands.chat.transcript import format_list
+from headrace.cli.commands.chat.wording import (
+    count,
+    duration,
+    format_brief,
+    format_elapsed,
+    summary,
+)
 from headrace.encoders.chat.quirks import EFFORTS as KNOWN_EFFORTS
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.projections.ux import MessageEvent
@@ -70,7 +76,12 @@ def test_durations_read_as_they_do_on_the_page(ms: int, words: str) -> None:
 
 
 def test_seconds_that_count_up_never_run_ahead() -> None:
-    assert [elapsed(ms) for ms in (0, 999, 1_999, 61_900)] == ["0 s", "0 s", "1 s", "1 min 1 s"]
+    assert [format_elapsed(ms) for ms in (0, 999, 1_999, 61_900)] == [
+        "0 s",
+        "0 s",
+        "1 s",
+        "1 min 1 s",
+    ]
 
 
 def test_steps_are_told_in_a_line() -> None:
@@ -83,10 +94,10 @@ def test_steps_are_told_in_a_line() -> None:
 
 
 def test_values_are_told_briefly() -> None:
-    assert shown_briefly({"a": "x", "b": [1, 2]}) == "x, [1,2]"
-    assert shown_briefly("a\n  b") == "a b"
-    assert shown_briefly(None) == ""
-    assert shown_briefly("x" * 100) == "x" * 59 + "…"
+    assert format_brief({"a": "x", "b": [1, 2]}) == "x, [1,2]"
+    assert format_brief("a\n  b") == "a b"
+    assert format_brief(None) == ""
+    assert format_brief("x" * 100) == "x" * 59 + "…"
 
 
 def test_ctrl_c_leaves_when_it_comes_twice_and_not_otherwise() -> None:
@@ -126,10 +137,10 @@ def test_a_list_tells_how_to_see_what_is_older() -> None:
         Conversation(id=f"c{at}", title=f"title {at}", created_ms=0, updated_ms=0)
         for at in range(1, 43)
     ]
-    first = listed(found[:21], 1, "c2")
+    first = format_list(found[:21], 1, "c2")
     assert len(first) == 21
     assert first[0].endswith("title 1")
     assert first[1].startswith("*  2")
     assert first[-1].strip() == "older: /list 21"
-    last = listed(found, 41, None)
+    last = format_list(found, 41, None)
     assert [row.split("  ")[-1] for row in last] == ["title 41", "title 42"]

@@ -86,7 +86,7 @@ _DATA = "the server's data folder (default: the user's own)"
 
 def add_replay(commands: Any) -> None:
     """`headrace replay`."""
-    replay = _added(
+    replay = _add_command(
         commands,
         "replay",
         "play a recorded stream or a stored run again",
@@ -119,7 +119,7 @@ def add_replay(commands: Any) -> None:
 
 def add_record(commands: Any) -> None:
     """`headrace record`."""
-    record = _added(
+    record = _add_command(
         commands,
         "record",
         "record what a provider answers, without the keys",
@@ -139,7 +139,7 @@ def add_record(commands: Any) -> None:
 
 def add_inspect(commands: Any) -> None:
     """`headrace inspect`."""
-    inspect = _added(
+    inspect = _add_command(
         commands,
         "inspect",
         "show where the time of a run or a stream went",
@@ -159,7 +159,7 @@ def add_inspect(commands: Any) -> None:
 
 def add_doctor(commands: Any) -> None:
     """`headrace doctor`."""
-    doctor = _added(
+    doctor = _add_command(
         commands, "doctor", "say what is wrong here, and how to mend it", _DOCTOR, _DOCTOR_EXAMPLES
     )
     doctor.add_argument("--data", metavar="DIR", help=_DATA)
@@ -170,7 +170,7 @@ def add_doctor(commands: Any) -> None:
     add_color(doctor, "in the findings")
 
 
-def _added(commands: Any, name: str, words: str, about: str, examples: str) -> Any:
+def _add_command(commands: Any, name: str, words: str, about: str, examples: str) -> Any:
     return commands.add_parser(
         name,
         help=words,

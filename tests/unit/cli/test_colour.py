@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from headrace.cli.terminal.color import Paint, Style, wants_colour
+from headrace.cli.terminal.color import Paint, Style, wants_color
 
 
 class _Terminal(io.StringIO):
@@ -21,8 +21,8 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_auto_means_on_a_terminal() -> None:
-    assert wants_colour("auto", _Terminal())
-    assert not wants_colour("auto", io.StringIO())
+    assert wants_color("auto", _Terminal())
+    assert not wants_color("auto", io.StringIO())
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
@@ -30,13 +30,13 @@ def test_the_environment_may_forbid_them(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
-    assert not wants_colour("auto", _Terminal())
+    assert not wants_color("auto", _Terminal())
 
 
 def test_what_is_said_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    assert wants_colour("always", io.StringIO())
-    assert not wants_colour("never", _Terminal())
+    assert wants_color("always", io.StringIO())
+    assert not wants_color("never", _Terminal())
 
 
 def test_paint_is_put_on_or_left_off() -> None:

@@ -1,4 +1,4 @@
-"""Framings of recorded files: by name, then by the first bytes."""
+"""Framings of recorded_reads files: by name, then by the first bytes."""
 
 from __future__ import annotations
 

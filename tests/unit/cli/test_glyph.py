@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.terminal.fitted_text import fitted, padded, visible, wrapped
+from headrace.cli.terminal.fitted_text import fit, pad, visible, wrap_text
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_controls_are_shown_and_letters_stay(text: str, shown: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=[])), st.integers(2, 40))
 def test_nothing_steers_the_terminal(text: str, columns: int) -> None:
-    for shown in (visible(text), fitted(text, columns)):
+    for shown in (visible(text), fit(text, columns)):
         assert not [
             char for char in shown if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp")
         ]
@@ -48,18 +48,18 @@ def test_nothing_steers_the_terminal(text: str, columns: int) -> None:
     ],
 )
 def test_text_is_cut_to_the_columns_it_takes(text: str, shown: str) -> None:
-    assert fitted(text, 5) == shown
+    assert fit(text, 5) == shown
 
 
 def test_a_letter_with_a_million_marks_is_cut_too() -> None:
-    assert len(fitted("e" + "\u0301" * 1_000_000, 5)) < 50
+    assert len(fit("e" + "\u0301" * 1_000_000, 5)) < 50
 
 
 @pytest.mark.parametrize(
     ("text", "shown"), [("ab", "ab   "), ("世界", "世界 "), ("123456", "1234…")]
 )
 def test_text_is_filled_to_the_columns_it_should_take(text: str, shown: str) -> None:
-    assert padded(text, 5) == shown
+    assert pad(text, 5) == shown
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_text_is_filled_to_the_columns_it_should_take(text: str, shown: str) -> 
     ],
 )
 def test_long_text_is_broken_at_blanks_into_few_lines(text: str, lines: list[str]) -> None:
-    assert wrapped(text, 5, 3) == lines
+    assert wrap_text(text, 5, 3) == lines

@@ -8,7 +8,7 @@ import pytest
 
 from headrace import events
 from headrace.cli.terminal.color import Style
-from headrace.cli.terminal.event_text import preview, usage_words
+from headrace.cli.terminal.event_text import describe_event, usage_words
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
 from headrace.outcome import END_TURN, other_reason
 from headrace.usage import Usage
@@ -102,7 +102,7 @@ ROWS: list[tuple[events.Event, str]] = [
 
 @pytest.mark.parametrize(("event", "words"), ROWS)
 def test_an_event_in_words(event: events.Event, words: str) -> None:
-    assert preview(event)[1] == words
+    assert describe_event(event)[1] == words
 
 
 def test_the_first_count_says_what_is_counted() -> None:
@@ -117,7 +117,7 @@ def test_every_event_of_a_turn_has_its_words() -> None:
 
 
 def test_an_event_from_the_future_shows_its_json() -> None:
-    assert preview(events.UnknownEvent("new", b'{"type":"new"}')) == (
+    assert describe_event(events.UnknownEvent("new", b'{"type":"new"}')) == (
         Style.PLAIN,
         '{"type":"new"}',
     )
@@ -133,4 +133,4 @@ def test_an_event_from_the_future_shows_its_json() -> None:
     ],
 )
 def test_the_style_tells_the_kind(event: events.Event, style: Style) -> None:
-    assert preview(event)[0] is style
+    assert describe_event(event)[0] is style

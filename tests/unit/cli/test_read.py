@@ -9,8 +9,8 @@ from headrace.cli.sources.reads import (
     ReadClock,
     arriving,
     chunks_of,
-    paced,
-    recorded,
+    pace_reads,
+    recorded_reads,
 )
 from headrace.recording.file import Recording
 
@@ -23,7 +23,7 @@ def test_a_large_file_comes_in_pieces() -> None:
 
 def test_without_recorded_times_each_event_is_a_read() -> None:
     chunks = [b"event: a\r\ndata: 1\r\n\r\ndata: 2\n\nda", b"ta: 3\n\n"]
-    assert list(paced(chunks, "sse", 50)) == [
+    assert list(pace_reads(chunks, "sse", 50)) == [
         Read(0, b"event: a\r\ndata: 1\r\n\r\n"),
         Read(20, b"data: 2\n\n"),
         Read(40, b"da"),
@@ -32,7 +32,7 @@ def test_without_recorded_times_each_event_is_a_read() -> None:
 
 
 def test_elsewhere_each_line_is_a_read() -> None:
-    assert list(paced([b"{}\n{}\n{}"], "lines", 10)) == [
+    assert list(pace_reads([b"{}\n{}\n{}"], "lines", 10)) == [
         Read(0, b"{}\n"),
         Read(100, b"{}\n"),
         Read(200, b"{}"),
@@ -41,7 +41,7 @@ def test_elsewhere_each_line_is_a_read() -> None:
 
 def test_recorded_pauses_add_up_from_zero_at_the_first_read() -> None:
     recording = Recording([2, 3, 1], [7, 10, 5])
-    assert list(recorded([b"aabb", b"bc"], recording, 50)) == [
+    assert list(recorded_reads([b"aabb", b"bc"], recording, 50)) == [
         Read(0, b"aa"),
         Read(10, b"bb"),
         Read(10, b"b"),
@@ -50,12 +50,12 @@ def test_recorded_pauses_add_up_from_zero_at_the_first_read() -> None:
 
 
 def test_recorded_reads_without_times_take_the_rate() -> None:
-    assert list(recorded([b"abc"], Recording([1, 2]), 50)) == [Read(0, b"a"), Read(20, b"bc")]
+    assert list(recorded_reads([b"abc"], Recording([1, 2]), 50)) == [Read(0, b"a"), Read(20, b"bc")]
 
 
 def test_empty_reads_and_bytes_past_the_recording_are_taken() -> None:
     recording = Recording([1, 0, 1], [0, 5, 5])
-    assert list(recorded([b"abcd"], recording, 50)) == [
+    assert list(recorded_reads([b"abcd"], recording, 50)) == [
         Read(0, b"a"),
         Read(10, b"b"),
         Read(10, b"cd"),
@@ -63,7 +63,7 @@ def test_empty_reads_and_bytes_past_the_recording_are_taken() -> None:
 
 
 def test_a_length_larger_than_memory_sizes_nothing() -> None:
-    assert list(recorded([b"ab"], Recording([10**18]), 50)) == [Read(0, b"ab")]
+    assert list(recorded_reads([b"ab"], Recording([10**18]), 50)) == [Read(0, b"ab")]
 
 
 def test_arriving_reads_are_timed_from_zero() -> None:

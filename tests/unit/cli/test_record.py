@@ -1,4 +1,4 @@
-"""`headrace record`: recorded by one command, decoded and played by the others."""
+"""`headrace record`: recorded_reads by one command, decoded and played by the others."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ Capture = pytest.CaptureFixture[str]
 HEADRACE = (sys.executable, "-m", "headrace")
 
 
-def recorded(folder: Path, data: bytes, cuts: int, pause_ms: float) -> Path:
+def recorded_reads(folder: Path, data: bytes, cuts: int, pause_ms: float) -> Path:
     """A stream in so many reads, with a pause before each; its time begins with the first."""
     file = folder / "a.sse"
     size = -(-len(data) // cuts)
@@ -89,7 +89,7 @@ def test_it_takes_its_recorded_time_or_a_share_of_it(
 ) -> None:
     time = VirtualTime()
     monkeypatch.setattr("headrace.cli.commands.replay.command.time", time)
-    file = recorded(tmp_path, HELLO, cuts=4, pause_ms=100)
+    file = recorded_reads(tmp_path, HELLO, cuts=4, pause_ms=100)
     assert main(["replay", "--speed", speed, str(file)]) == 0
     assert capsys.readouterr().out == "Hello\n"
     assert time.now_s - 100 == pytest.approx(seconds)
@@ -132,7 +132,7 @@ def test_a_speed_is_a_number_or_max(speed: str, capsys: Capture) -> None:
 
 
 def test_ctrl_c_stops_it_and_keeps_what_was_shown(tmp_path: Path) -> None:
-    file = recorded(tmp_path, HELLO, cuts=2, pause_ms=20_000)
+    file = recorded_reads(tmp_path, HELLO, cuts=2, pause_ms=20_000)
     command = [*HEADRACE, "replay", str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -320,7 +320,7 @@ def test_a_port_that_is_taken_is_said(capsys: Capture, tmp_path: Path) -> None:
     assert "cannot listen on" in capsys.readouterr().err
 
 
-# --- recorded streams ------------------------------------------------------------------
+# --- recorded_reads streams ------------------------------------------------------------------
 
 
 @pytest.mark.shared("corpus/streams")

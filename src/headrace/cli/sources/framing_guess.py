@@ -70,10 +70,10 @@ def framing_by_start(chunks: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:
         start = (start + chunk).removeprefix(_BOM).lstrip()
         if len(start) >= _ENOUGH_BYTES or b"\n" in start:
             break
-    return _guessed(start), chain(held, chunks)
+    return _guess(start), chain(held, chunks)
 
 
-def _guessed(start: bytes) -> str:
+def _guess(start: bytes) -> str:
     if not start:
         raise InputError("the stream is empty")
     if start.startswith(_SSE_STARTS):

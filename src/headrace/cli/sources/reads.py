@@ -40,7 +40,7 @@ def arriving(chunks: Iterable[bytes]) -> Iterator[Read]:
         yield Read((now_s - start_s) * 1000, chunk)
 
 
-def paced(chunks: Iterable[bytes], framing: str, rate: float) -> Iterator[Read]:
+def pace_reads(chunks: Iterable[bytes], framing: str, rate: float) -> Iterator[Read]:
     """Reads at `rate` per second, one for each event: to the blank line in SSE, to the end of
     the message in gRPC, elsewhere to the line's end."""
     if framing == "grpc":
@@ -75,7 +75,7 @@ def _paced_messages(chunks: Iterable[bytes], rate: float) -> Iterator[Read]:
         yield Read(1000 * ended / rate, bytes(held))
 
 
-def recorded(chunks: Iterable[bytes], recording: Recording, rate: float) -> Iterator[Read]:
+def recorded_reads(chunks: Iterable[bytes], recording: Recording, rate: float) -> Iterator[Read]:
     """The reads of a recording; one that is larger than a chunk comes in pieces of the same
     time."""
     moments = _moments(recording, rate)

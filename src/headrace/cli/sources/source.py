@@ -18,7 +18,7 @@ from headrace.cli.sources.framing_guess import (
     framing_by_start,
     is_stream_name,
 )
-from headrace.cli.sources.reads import Read, arriving, chunks_of, paced, recorded
+from headrace.cli.sources.reads import Read, arriving, chunks_of, pace_reads, recorded_reads
 from headrace.errors import InputError, UsageError
 from headrace.recording.file import Recording, load_recording
 
@@ -46,19 +46,19 @@ class Stream(NamedTuple):
 def find_sources(names: Iterable[str]) -> list[str]:
     """The names as given, and for a folder those of the streams below it, joined with it.
     What is wrong with a name shows when it is opened."""
-    return [found for name in names for found in _expanded(name)]
+    return [found for name in names for found in _expand(name)]
 
 
-def _expanded(name: str) -> list[str]:
+def _expand(name: str) -> list[str]:
     if name == STDIN or not Path(name).is_dir():
         return [name]
     # A folder without streams stays in the list, as does one that cannot be listed.
     unlisted: list[str] = []
-    found = sorted(_walked(name, unlisted))
+    found = sorted(_walk(name, unlisted))
     return [*found, *unlisted] or [name]
 
 
-def _walked(folder: str, unlisted: list[str]) -> Iterator[str]:
+def _walk(folder: str, unlisted: list[str]) -> Iterator[str]:
     for path, folders, files in os.walk(folder, onerror=lambda e: unlisted.append(e.filename)):
         folders[:] = [entry for entry in folders if not entry.startswith(".")]
         yield from (os.path.join(path, entry) for entry in files if is_stream_name(entry))
@@ -72,19 +72,19 @@ def open_source(name: str, wanted: Wanted) -> Generator[Stream]:
     while the reads are taken.
     """
     framing = wanted.framing or (None if name == STDIN else framing_by_name(name))
-    with _opened(name) as file:
+    with _open_file(name) as file:
         chunks = chunks_of(file)
         if framing is None:
             framing, chunks = framing_by_start(chunks)
         is_live = name == STDIN or not Path(name).is_file()
-        reads = _timed(name, chunks, framing, wanted.rate, is_live)
+        reads = _time_reads(name, chunks, framing, wanted.rate, is_live)
         dialect = wanted.dialect
         if dialect is None:
             dialect, reads = recognise(reads, framing)
         yield Stream(framing, dialect, reads, is_live)
 
 
-def _opened(name: str) -> AbstractContextManager[BinaryIO]:
+def _open_file(name: str) -> AbstractContextManager[BinaryIO]:
     if name == STDIN:
         return nullcontext(sys.stdin.buffer)
     path = Path(name)
@@ -95,7 +95,7 @@ def _opened(name: str) -> AbstractContextManager[BinaryIO]:
     return path.open("rb")
 
 
-def _timed(
+def _time_reads(
     name: str, chunks: Iterator[bytes], framing: str, rate: float | None, is_live: bool
 ) -> Iterator[Read]:
     if is_live and rate is None:
@@ -103,8 +103,8 @@ def _timed(
     rate = rate or DEFAULT_RATE
     recording = None if is_live else _recording(name)
     if recording is None:
-        return paced(chunks, framing, rate)
-    return recorded(chunks, recording, rate)
+        return pace_reads(chunks, framing, rate)
+    return recorded_reads(chunks, recording, rate)
 
 
 def _recording(name: str) -> Recording | None:

@@ -1,4 +1,4 @@
-"""An answer as it streams: text on stdout, thoughts and a status line on stderr."""
+"""Prints a streaming answer: text on stdout, reasoning and a status line on stderr."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TextIO
 from msgspec.structs import replace
 
 from headrace import events as ev
-from headrace.cli.terminal.color import Paint, Style, is_terminal, wants_colour
+from headrace.cli.terminal.color import Paint, Style, is_terminal, wants_color
 from headrace.cli.terminal.event_text import usage_words
-from headrace.cli.terminal.fitted_text import fitted, visible
+from headrace.cli.terminal.fitted_text import fit, visible
 from headrace.cli.terminal.soft_wrap import SoftWrap
 from headrace.cli.terminal.width import terminal_columns
 from headrace.usage import Usage
@@ -21,10 +21,10 @@ _PAUSE_S = 0.1
 
 
 class AnswerPrinter:
-    """Prints the events of one turn for a person, or for the next program in a pipe."""
+    """Prints the events of one turn, for a person or for the next program in a pipe."""
 
     def __init__(self, color: str, *, shows_reasoning: bool) -> None:
-        self._paint = Paint(wants_colour(color, sys.stderr))
+        self._paint = Paint(wants_color(color, sys.stderr))
         self._shows_reasoning = shows_reasoning
         self._is_watched = is_terminal(sys.stderr)
         self._shares_screen = self._is_watched and is_terminal(sys.stdout)
@@ -40,7 +40,7 @@ class AnswerPrinter:
         self._chars = 0
 
     def feed(self, event: ev.TurnEvent) -> None:
-        """One event."""
+        """Print one event."""
         match event:
             case ev.TextDelta(text=text):
                 self._say(text)
@@ -59,18 +59,18 @@ class AnswerPrinter:
         self.tick()
 
     def tick(self) -> None:
-        """Keep the status line alive: seconds, and how much has come."""
+        """Update the status line: seconds, and how much has arrived."""
         now_s = time.monotonic()
         if not self._wants_status() or now_s - self._drawn_s < _PAUSE_S:
             return
         self._drawn_s, self._is_drawn = now_s, True
         verb = "answering" if self._has_text else "thinking"
         line = f"{verb} {now_s - self._started_s:.0f} s · {self._chars:,} characters"
-        shown = self._paint(fitted(line, _room(sys.stderr)), Style.DIM)
+        shown = self._paint(fit(line, _room(sys.stderr)), Style.DIM)
         print(_ERASE + shown, end="", file=sys.stderr, flush=True)
 
     def close(self, usage: Usage) -> None:
-        """The turn has ended: finish the line, and say what it took."""
+        """End the turn: finish the line and print what it took."""
         self._clear()
         self._end_thought()
         self._end_text()
@@ -82,7 +82,7 @@ class AnswerPrinter:
         print(gap + self._paint(line, Style.DIM), file=sys.stderr, flush=True)
 
     def complain(self, message: str) -> None:
-        """Something went wrong: a line of its own on stderr."""
+        """Print an error on a line of its own on stderr."""
         self._print_line(f"headrace: {message}", Style.RED)
 
     def _say(self, text: str) -> None:
@@ -97,7 +97,7 @@ class AnswerPrinter:
         sys.stdout.flush()
 
     def _end_text(self) -> None:
-        """What comes next begins on a line of its own."""
+        """Make sure that what follows starts on a line of its own."""
         is_inside_line = self._text.is_inside_line
         self._write(self._text.close())
         if is_inside_line:
@@ -107,7 +107,7 @@ class AnswerPrinter:
         self._chars += len(text)
         if not self._shows_reasoning:
             return
-        # The lines that end a thought are ours, so that there is always one blank line.
+        # Line breaks at the end of a thought are dropped, so that there is always one blank line.
         whole = self._gap + _safe(text if self._is_thinking else text.lstrip("\n"))
         shown = whole.rstrip("\n")
         self._gap = whole[len(shown) :]
@@ -143,7 +143,7 @@ class AnswerPrinter:
         print(self._paint(line, style), file=sys.stderr, flush=True)
 
     def _wants_status(self) -> bool:
-        """Only where nothing else is being written to the same screen."""
+        """Return whether nothing else is written to the same screen."""
         is_busy = self._is_thinking or (self._shares_screen and self._has_text)
         return self._is_watched and not is_busy
 
@@ -154,17 +154,19 @@ class AnswerPrinter:
 
 
 def closing_line(took: str, usage: Usage, columns: int) -> str:
-    """What an answer took, as much of it as fits: parts of counts are left out first, then the
-    cost, then what went in."""
+    """Format what an answer took, as much as fits.
+
+    Details of counts are left out first, then the cost, then the input.
+    """
     plain = replace(usage, cached_input_tokens=None, reasoning_tokens=None)
     free = replace(plain, cost=None)
     told = (usage, plain, free, replace(free, input_tokens=None), Usage())
     lines = [" · ".join(filter(None, (took, usage_words(one)))) for one in told]
-    return next((line for line in lines if len(line) <= columns), fitted(took, columns))
+    return next((line for line in lines if len(line) <= columns), fit(took, columns))
 
 
 def _room(out: TextIO) -> int:
-    """A full line would wrap in some terminals and not in others."""
+    """Return the usable width. A full line wraps in some terminals and not in others."""
     return max(terminal_columns(out) - 1, 1)
 
 
@@ -173,5 +175,5 @@ def _wrap_for(out: TextIO) -> SoftWrap:
 
 
 def _safe(text: str) -> str:
-    """Lines and tabs stay; nothing else may steer the terminal."""
+    """Remove everything that could control the terminal, except line breaks and tabs."""
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))

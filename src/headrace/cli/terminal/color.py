@@ -1,4 +1,4 @@
-"""Colours of the terminal, and whether to use them."""
+"""Terminal colors, and whether to use them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TextIO
 
 
 class Style(Enum):
-    """How a text looks; the value is its SGR code."""
+    """A text style; the value is its SGR code."""
 
     PLAIN = ""
     BOLD = "1"
@@ -21,7 +21,7 @@ class Style(Enum):
 
 
 class Paint:
-    """Paints text, or leaves it as it is."""
+    """Styles text, or leaves it as it is."""
 
     def __init__(self, is_on: bool) -> None:
         self._is_on = is_on
@@ -32,14 +32,17 @@ class Paint:
         return f"\x1b[{style.value}m{text}\x1b[0m"
 
 
-def wants_colour(choice: str, out: TextIO) -> bool:
-    """Whether to paint what goes to `out`: as said, else on a terminal, unless `NO_COLOR`
-    (https://no-color.org) is set."""
+def wants_color(choice: str, out: TextIO) -> bool:
+    """Return whether to use color on `out`.
+
+    An explicit choice wins; otherwise color is used on a terminal unless `NO_COLOR`
+    (https://no-color.org) is set.
+    """
     if choice != "auto":
         return choice == "always"
     return is_terminal(out) and not os.environ.get("NO_COLOR")
 
 
 def is_terminal(out: TextIO) -> bool:
-    """Whether somebody looks at `out`, on something that knows escape codes."""
+    """Return whether `out` is a terminal that understands escape codes."""
     return out.isatty() and os.environ.get("TERM") != "dumb"

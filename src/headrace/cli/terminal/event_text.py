@@ -1,5 +1,7 @@
-"""What an event says, in words for one row of the table. Foreign text stays raw here; the
-table makes it visible and cuts it."""
+"""Describes an event in one row of text.
+
+Foreign text stays raw here; the table makes it safe and cuts it.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,13 @@ from headrace.usage import Usage
 _SHORT_CHARS = 24
 
 
-def preview(event: events.Event | events.UnknownEvent) -> tuple[Style, str]:
-    """The style of the event's row and its words."""
+def describe_event(event: events.Event | events.UnknownEvent) -> tuple[Style, str]:
+    """Return the style and the text of an event's row."""
     style, words = _ROWS.get(type(event), (Style.PLAIN, _as_json))
     return style, words(event)
 
 
-def _listed(*facts: object) -> str:
+def _join(*facts: object) -> str:
     return " · ".join(str(fact) for fact in facts if fact is not None and fact != "")
 
 
@@ -45,15 +47,15 @@ def _as_json(event: Any) -> str:
 
 
 def _turn_started(event: events.TurnStarted) -> str:
-    return _listed(event.dialect, event.provider, event.model, event.response_id)
+    return _join(event.dialect, event.provider, event.model, event.response_id)
 
 
 def _output_started(event: events.OutputStarted) -> str:
-    return _listed(f"output {event.output}", event.role)
+    return _join(f"output {event.output}", event.role)
 
 
 def _output_finished(event: events.OutputFinished) -> str:
-    return _listed(f"output {event.output}", _reason(event.reason, event.raw_reason))
+    return _join(f"output {event.output}", _reason(event.reason, event.raw_reason))
 
 
 def _reason(reason: FinishReason | None, raw: str | None) -> str:
@@ -64,20 +66,20 @@ def _reason(reason: FinishReason | None, raw: str | None) -> str:
 
 
 def _turn_finished(event: events.TurnFinished) -> str:
-    return _listed(
+    return _join(
         str(event.reason),
         usage_words(event.usage),
-        _skipped(event.skipped_frames),
+        _skipped_note(event.skipped_frames),
     )
 
 
 def _turn_failed(event: events.TurnFailed) -> str:
     code = f"({event.code})" if event.code else ""
-    return _listed(
+    return _join(
         " ".join(filter(None, (f"{event.category}: {event.message}", code))),
         _retry(event),
         usage_words(event.usage),
-        _skipped(event.skipped_frames),
+        _skipped_note(event.skipped_frames),
     )
 
 
@@ -88,21 +90,20 @@ def _retry(event: events.TurnFailed) -> str:
     return f"may be tried again{wait}"
 
 
-def _skipped(frames: int) -> str:
+def _skipped_note(frames: int) -> str:
     return f"{frames} unreadable frame{'s' * (frames != 1)} skipped" if frames else ""
 
 
 def usage_words(usage: Usage) -> str:
-    """The counts that are known: `120 tokens in (64 cached) · 45 out (20 reasoning)`; the
-    first of them says what is counted."""
-    into = _counted(usage.input_tokens, "token in", usage.cached_input_tokens, "cached")
+    """Format the known counts: `120 tokens in (64 cached) · 45 out (20 reasoning)`."""
+    into = _format_count(usage.input_tokens, "token in", usage.cached_input_tokens, "cached")
     unit = "out" if into else "token out"
-    out = _counted(usage.output_tokens, unit, usage.reasoning_tokens, "reasoning")
+    out = _format_count(usage.output_tokens, unit, usage.reasoning_tokens, "reasoning")
     cost = "" if usage.cost is None else f"cost {usage.cost:g}"
-    return _listed(into, out, cost)
+    return _join(into, out, cost)
 
 
-def _counted(number: int | None, unit: str, part: int | None, part_unit: str) -> str:
+def _format_count(number: int | None, unit: str, part: int | None, part_unit: str) -> str:
     if number is None:
         return ""
     counted = unit if number == 1 else unit.replace("token", "tokens")
@@ -113,8 +114,8 @@ def _counted(number: int | None, unit: str, part: int | None, part_unit: str) ->
 
 
 def _place(event: Any) -> str:
-    """The output, where it is not the only one there usually is; and the provider's id."""
-    return _listed(f"output {event.output}" if event.output else "", event.item_id)
+    """Return the output if there is more than one, and the provider's id."""
+    return _join(f"output {event.output}" if event.output else "", event.item_id)
 
 
 def _text(event: events.TextDelta | events.ReasoningDelta | events.ToolCallArgsDelta) -> str:
@@ -123,7 +124,7 @@ def _text(event: events.TextDelta | events.ReasoningDelta | events.ToolCallArgsD
 
 def _reasoning_started(event: events.ReasoningStarted) -> str:
     number = "" if event.summary_index is None else f" {event.summary_index}"
-    return _listed(f"summary{number}" if event.kind == "summary" else "", _place(event))
+    return _join(f"summary{number}" if event.kind == "summary" else "", _place(event))
 
 
 def _reasoning_finished(event: events.ReasoningFinished) -> str:
@@ -131,11 +132,11 @@ def _reasoning_finished(event: events.ReasoningFinished) -> str:
 
 
 def _reasoning_redacted(event: events.ReasoningRedacted) -> str:
-    return _listed(f"{len(event.data):,} characters for the provider alone", _place(event))
+    return _join(f"{len(event.data):,} characters for the provider alone", _place(event))
 
 
 def _text_started(event: events.TextStarted) -> str:
-    return _listed("refusal" if event.is_refusal else "", event.channel, _place(event))
+    return _join("refusal" if event.is_refusal else "", event.channel, _place(event))
 
 
 def _text_finished(event: events.TextFinished) -> str:
@@ -145,7 +146,7 @@ def _text_finished(event: events.TextFinished) -> str:
 def _call_started(event: events.ToolCallStarted) -> str:
     who = "run by the provider" if event.executor == "provider" else ""
     place = f"output {event.output}" if event.output else ""
-    return _listed(event.name, who, place, event.call_id)
+    return _join(event.name, who, place, event.call_id)
 
 
 def _call_finished(event: events.ToolCallFinished) -> str:
@@ -157,11 +158,11 @@ def _call_malformed(event: events.ToolCallMalformed) -> str:
 
 
 def _activity(event: events.ToolActivity) -> str:
-    return _listed(event.status, None if event.detail is None else _json(event.detail))
+    return _join(event.status, None if event.detail is None else _json(event.detail))
 
 
 def _output(event: events.ToolOutput) -> str:
-    words = _listed(*(_content(entry) for entry in event.content)) or "nothing"
+    words = _join(*(_content(entry) for entry in event.content)) or "nothing"
     return f"error: {words}" if event.is_error else words
 
 
@@ -174,11 +175,11 @@ def _content(content: Content) -> str:
         case ImageContent():
             return _media(content.media_type, content.data, content.url)
         case FileContent():
-            return _listed(content.name, _media(content.media_type, content.data, content.url))
+            return _join(content.name, _media(content.media_type, content.data, content.url))
 
 
 def _media(media_type: str, data: str | None, url: str | None) -> str:
-    return _listed(media_type, url, f"{len(data):,} characters of base64" if data else "")
+    return _join(media_type, url, f"{len(data):,} characters of base64" if data else "")
 
 
 def _media_produced(event: events.MediaProduced) -> str:
@@ -189,13 +190,13 @@ def _opaque(event: events.OpaqueItem) -> str:
     return f"{event.kind} {event.data}"
 
 
-def _sealed(event: events.PartSealed) -> str:
+def _seal(event: events.PartSealed) -> str:
     return f"{event.kind} {_short(event.value)}"
 
 
 def _citation(event: events.CitationAdded) -> str:
     quote = f"“{event.quote}”" if event.quote else ""
-    return _listed(event.title, event.ref or event.source, quote)
+    return _join(event.title, event.ref or event.source, quote)
 
 
 _Row = tuple[Style, Callable[[Any], str]]
@@ -218,7 +219,7 @@ _ROWS: dict[type, _Row] = {
     events.ToolOutput: (Style.BOLD, _output),
     events.MediaProduced: (Style.PLAIN, _media_produced),
     events.OpaqueItem: (Style.PLAIN, _opaque),
-    events.PartSealed: (Style.DIM, _sealed),
+    events.PartSealed: (Style.DIM, _seal),
     events.CitationAdded: (Style.CYAN, _citation),
     events.TurnFinished: (Style.GREEN, _turn_finished),
     events.TurnFailed: (Style.RED, _turn_failed),

@@ -1,7 +1,7 @@
-"""Text that a terminal may be given: one line, nothing that steers it, cut to a width.
+"""Makes text safe for one line of a terminal and cuts it to a width.
 
-What a model or a file name says is foreign. Raw, it could move the cursor, rename the window,
-write to the clipboard or turn the reading direction of the rest of the line.
+Text of a model or a file name could otherwise move the cursor, rename the window, write to the
+clipboard or change the reading direction.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _NEWLINE = "⏎"
 _TAB = "⇥"
 _CONTROL_PICTURES = 0x2400
 _DELETE_PICTURE = "␡"
-# No more than this many marks per column are looked at: a letter may carry thousands.
+# Limit of combining marks per column, since a letter may carry thousands.
 _MAX_CHARS_PER_COLUMN = 8
 
-# Beside the controls proper: line separators, and marks that turn the reading direction.
+# Line separators and direction marks, in addition to control characters.
 _STEERING = (0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 
 
@@ -32,13 +32,13 @@ _VISIBLE = _table()
 
 
 def visible(text: str) -> str:
-    """The text with every control shown as a symbol; half surrogate pairs are replaced."""
+    """Return the text with control characters shown as symbols."""
     shown = text.replace("\r\n", "\n").translate(_VISIBLE)
     return shown if shown.isascii() else shown.encode("utf-8", "replace").decode()
 
 
-def fitted(text: str, columns: int) -> str:
-    """The text made visible, and cut with an ellipsis where it is wider than `columns`."""
+def fit(text: str, columns: int) -> str:
+    """Return safe text, cut with an ellipsis if it is wider than `columns`."""
     start = text[: columns * _MAX_CHARS_PER_COLUMN]
     shown = visible(start)
     if len(start) == len(text) and _columns_end(shown, columns) == len(shown):
@@ -46,20 +46,19 @@ def fitted(text: str, columns: int) -> str:
     return shown[: _columns_end(shown, columns - 1)] + _ELLIPSIS
 
 
-def padded(text: str, columns: int) -> str:
-    """The text as `fitted`, filled with blanks to exactly so many columns."""
-    shown = fitted(text, columns)
+def pad(text: str, columns: int) -> str:
+    """Return safe text of exactly `columns` columns, cut or filled with spaces."""
+    shown = fit(text, columns)
     return shown + " " * (columns - columns_of(shown))
 
 
 def columns_of(text: str) -> int:
-    """How many columns it takes."""
+    """Return how many columns a text takes."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
-def wrapped(text: str, columns: int, lines: int) -> list[str]:
-    """The text made visible, in at most so many lines, broken at blanks where there are any;
-    the last is cut."""
+def wrap_text(text: str, columns: int, lines: int) -> list[str]:
+    """Return safe text in at most `lines` lines, broken at spaces; the last line is cut."""
     rest = visible(text[: columns * lines * _MAX_CHARS_PER_COLUMN]).strip()
     made: list[str] = []
     while len(made) < lines - 1 and (end := _columns_end(rest, columns)) < len(rest):
@@ -67,11 +66,11 @@ def wrapped(text: str, columns: int, lines: int) -> list[str]:
         cut = blank if blank > 0 else max(end, 1)
         made.append(rest[:cut].rstrip())
         rest = rest[cut:].lstrip()
-    return [*made, fitted(rest, columns)] if rest else made
+    return [*made, fit(rest, columns)] if rest else made
 
 
 def _columns_end(text: str, columns: int) -> int:
-    """How many characters fit into the columns."""
+    """Return how many characters fit into the columns."""
     if text.isascii():
         return min(len(text), columns)
     used = 0

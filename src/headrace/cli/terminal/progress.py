@@ -1,4 +1,4 @@
-"""The progress bar: on stderr, for people who wait for many files."""
+"""A progress bar on stderr for many files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import time
 
 from headrace.cli.terminal.color import is_terminal
-from headrace.cli.terminal.fitted_text import fitted, visible
+from headrace.cli.terminal.fitted_text import fit, visible
 from headrace.cli.terminal.width import terminal_columns
 
 _MIN_FILES = 20
@@ -16,10 +16,9 @@ _ERASE = "\r\x1b[2K"
 
 
 class Progress:
-    """Shows how many of `total` files are done, and carries messages past the bar.
+    """Shows how many of `total` files are done, and prints messages past the bar.
 
-    There is no bar for a few files, nor where stderr is no terminal, nor where stdout is
-    one: there the rows show how far it is.
+    There is no bar for a few files, if stderr is not a terminal, or if stdout is one.
     """
 
     def __init__(self, total: int) -> None:
@@ -30,7 +29,7 @@ class Progress:
         self._drawn_s = float("-inf")
 
     def show(self, done: int, file: str) -> None:
-        """`file` is being decoded, and `done` before it are through."""
+        """Show that `file` is being processed and `done` files are finished."""
         now_s = time.monotonic()
         if not self._is_shown or now_s - self._drawn_s < _PAUSE_S:
             return
@@ -39,7 +38,7 @@ class Progress:
         bar = "━" * filled + "─" * (_BAR_COLUMNS - filled)
         line = f"decoding {bar} {done}/{self._total} {file}"
         columns = terminal_columns(sys.stderr) - 1
-        print(_ERASE + fitted(line, columns), end="", file=sys.stderr, flush=True)
+        print(_ERASE + fit(line, columns), end="", file=sys.stderr, flush=True)
 
     def tell(self, message: str) -> None:
         """Print a message on a line of its own."""
@@ -47,7 +46,7 @@ class Progress:
         print(visible(message), file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._is_shown and self._drawn_s > float("-inf"):
             self._drawn_s = float("-inf")
             print(_ERASE, end="", file=sys.stderr, flush=True)

@@ -1,5 +1,7 @@
-"""The live region: the last rows of the terminal, drawn again in place. What is printed above it
-is never touched again."""
+"""The live region: the last rows of the terminal, redrawn in place.
+
+What is printed above it is never touched again.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,17 @@ from typing import TextIO
 from headrace.cli.terminal.row import Row
 
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
-# Terminals that know it show the whole change at once, the others pass over it
+# Terminals that support synchronized output show the whole change at once; others ignore it
 # (https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036).
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
 
 
 class Region:
-    """Draws at most so many rows as the screen has. `reflows` tells whether the terminal breaks
-    long rows anew when it becomes narrower; where that is not known for certain, too few rows
-    are taken back rather than one too many."""
+    """Draws at most as many rows as the screen has.
+
+    `reflows` says whether the terminal wraps long rows again when it becomes narrower. If that is
+    unknown, too few rows are erased rather than too many.
+    """
 
     def __init__(self, out: TextIO, *, reflows: bool) -> None:
         self._out = out
@@ -32,7 +36,7 @@ class Region:
         return not self._rows
 
     def size(self) -> os.terminal_size:
-        """Of the terminal, now."""
+        """Return the current size of the terminal."""
         try:
             found = os.get_terminal_size(self._out.fileno())
         except OSError:
@@ -40,7 +44,7 @@ class Region:
         return os.terminal_size((found.columns or 80, found.lines or 24))
 
     def draw(self, above: Sequence[Row], rows: Sequence[Row]) -> None:
-        """Print what is above for good, and the region below it."""
+        """Print `above` for good, and the region below it."""
         columns, lines = self.size()
         kept = list(rows)[-(lines - 1) :] if lines > 1 else []
         if not above and kept == self._rows and columns == self._columns:
@@ -56,12 +60,12 @@ class Region:
         self._rows, self._columns = kept, columns
 
     def clear(self) -> None:
-        """Nothing of the region is left."""
+        """Erase the region."""
         if self._rows:
             self.draw((), ())
 
     def _back(self, columns: int, lines: int) -> str:
-        """To the first cell of the region, wherever a resize has put it."""
+        """Move to the first cell of the region, wherever a resize has put it."""
         if not self._rows:
             return ""
         taken = len(self._rows)
@@ -72,7 +76,8 @@ class Region:
 
 
 def reflows(environment: Mapping[str, str]) -> bool:
-    """Whether the terminal breaks rows anew when it becomes narrower: all do but these."""
+    """Return whether the terminal wraps rows again when it becomes narrower; all do except a
+    few."""
     old = ("rxvt", "linux", "screen", "vt")
     is_xterm = "XTERM_VERSION" in environment
     return not is_xterm and not environment.get("TERM", "").startswith(old)

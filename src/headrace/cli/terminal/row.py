@@ -1,4 +1,4 @@
-"""Rows: what stands in one line of the terminal, and how wide it is."""
+"""Rows: styled lines of the terminal and their width."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rich.console import Console, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-# Narrower is not drawn: it wraps then, and stays readable.
+# Narrower terminals wrap instead, which stays readable.
 _LEAST_COLUMNS = 8
 
 
 class Row(NamedTuple):
-    """One line, with its colours, without its end."""
+    """One line with its styles, without a line break."""
 
     text: str
     cells: int
@@ -28,8 +28,7 @@ Styled: TypeAlias = tuple[str, str]
 
 
 class Painter:
-    """Draws things as rows. Sixteen colours, those that the user has chosen for the terminal; or
-    none."""
+    """Renders content as rows, in the sixteen colors of the user's terminal or without color."""
 
     def __init__(self, *, has_colour: bool) -> None:
         self._colours = ColorSystem.STANDARD if has_colour else None
@@ -44,31 +43,31 @@ class Painter:
         )
 
     def rows(self, thing: RenderableType, columns: int) -> list[Row]:
-        """The thing in rows of at most so many columns."""
+        """Render content in rows of at most `columns` columns."""
         options = self._console.options.update(width=max(columns, _LEAST_COLUMNS), height=None)
         lines = self._console.render_lines(thing, options, pad=False)
         return [self._row(line) for line in lines]
 
     def line(self, *parts: Styled | Text, columns: int) -> Row:
-        """One row of these, cut with an ellipsis where it is wider."""
+        """Render one row, cut with an ellipsis if it is too wide."""
         text = Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
         text.truncate(max(columns, 1), overflow="ellipsis")
         rows = self.rows(text, columns)
         return rows[0] if rows else BLANK
 
     def _row(self, line: Iterable[Segment]) -> Row:
-        shown = _stripped([one for one in line if not one.control])
-        text = "".join(self._painted(one) for one in shown)
+        shown = _strip([one for one in line if not one.control])
+        text = "".join(self._paint(one) for one in shown)
         return Row(text, Segment.get_line_length(shown))
 
-    def _painted(self, segment: Segment) -> str:
+    def _paint(self, segment: Segment) -> str:
         if segment.style is None or self._colours is None:
             return segment.text
         return segment.style.render(segment.text, color_system=self._colours)
 
 
-def _stripped(line: list[Segment]) -> list[Segment]:
-    """Without blanks at the end, which a narrower terminal would wrap."""
+def _strip(line: list[Segment]) -> list[Segment]:
+    """Remove spaces at the end, which a narrower terminal would wrap."""
     while line and not line[-1].text.strip() and _is_bare(line[-1]):
         line.pop()
     if line and _is_bare(line[-1]):

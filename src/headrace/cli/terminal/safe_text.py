@@ -1,14 +1,15 @@
-"""Text that a terminal may be given. What a model, a tool or a server says is foreign: raw, it
-could move the cursor, rename the window, write to the clipboard or turn the reading direction.
+"""Removes everything from text that could control a terminal.
 
-Lines and tabs stay, and letters that join; everything else that steers is taken out."""
+Text of a model, tool or server could otherwise move the cursor, rename the window, write to the
+clipboard or change the reading direction. Line breaks, tabs and joined letters stay.
+"""
 
 from __future__ import annotations
 
 import re
 
-# Sequences that are whole go as a whole, so that nothing of them is left to be read; of one that
-# is cut, the control character goes, and what is left steers nothing.
+# Complete sequences are removed as a whole. Of an incomplete one the control character is removed,
+# and the rest has no effect.
 _SEQUENCE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI
     r"|\x9b[0-?]*[ -/]*[@-~]"
@@ -25,7 +26,7 @@ _BREAKS = str.maketrans({"\u2028": "\n", "\u2029": "\n", "\x85": "\n"})
 
 
 def safe(text: str) -> str:
-    """The text without anything that steers a terminal."""
+    """Return the text without anything that controls a terminal."""
     if text.isascii() and text.isprintable():
         return text
     bare = _SEQUENCE.sub("", text).translate(_BREAKS)
@@ -34,5 +35,5 @@ def safe(text: str) -> str:
 
 
 def one_line(text: str, limit: int = 2_000) -> str:
-    """The same in one line, and not endless."""
+    """Return safe text in one line of limited length."""
     return " ".join(safe(text[:limit]).split())

@@ -1,5 +1,5 @@
-"""Prose in a terminal, as it streams: broken between words, where a terminal would break
-inside them. Code and tables are left to the terminal, so that they can be copied."""
+"""Wraps streaming text between words. Code and tables are left to the terminal, so that they can be
+copied."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ _TAB_COLUMNS = 8
 
 
 class SoftWrap:
-    """`columns` tells how wide the terminal is; without it nothing is broken. The word that is
-    still being written is held back, but no more of it than fits into a line."""
+    """Wraps text at the terminal's width.
+
+    `columns` returns the width; without it nothing is wrapped. The last word is held back until it
+    is complete, but no more than fits into a line.
+    """
 
     def __init__(self, columns: Callable[[], int] | None) -> None:
         self._columns = columns
@@ -30,18 +33,18 @@ class SoftWrap:
 
     @property
     def is_inside_line(self) -> bool:
-        """Whether something stands in the line that is being written."""
+        """Whether the current line has any text."""
         return bool(self._used or self._word or self._blank)
 
     def feed(self, text: str) -> str:
-        """What can be shown of it now."""
+        """Return the text that can be shown now."""
         if self._columns is None:
             self._used = len(text) - text.rfind("\n") - 1 + (0 if "\n" in text else self._used)
             return text
         return "".join(map(self._part, _PARTS.findall(text)))
 
     def close(self) -> str:
-        """The word that was held back."""
+        """Return the word that was held back."""
         return self._end_word()
 
     def _part(self, part: str) -> str:
@@ -55,7 +58,8 @@ class SoftWrap:
         return shown
 
     def _char(self, char: str) -> str:
-        """Scripts without blanks are broken anywhere; their signs are the wide ones."""
+        """Add a character. Scripts without spaces, recognized by wide characters, break
+        anywhere."""
         if columns_of(char) < 2:
             return self._add(char)
         before = self._end_word()
@@ -67,7 +71,7 @@ class SoftWrap:
         self._word += part
         if columns_of(self._word) < self._columns():
             return ""
-        # A word that no line can hold, such as an address, stays whole for the terminal.
+        # A word longer than a line, such as a URL, is left to the terminal.
         shown = self._end_word()
         self._is_inside_word = True
         return shown
@@ -93,7 +97,7 @@ class SoftWrap:
         if not self._is_new_line:
             return
         self._is_new_line = False
-        # Three marks and more open a block; where there are others behind them, it is inline.
+        # Three or more backticks open a code block, unless more follow on the line.
         is_fence = word.startswith(_FENCES) and word[0] not in word.lstrip(word[0])
         is_code = blank.startswith((_CODE_INDENT, "\t")) or word.startswith("|")
         self._is_verbatim = is_fence or is_code or self._is_fenced

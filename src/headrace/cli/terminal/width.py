@@ -1,4 +1,4 @@
-"""How wide what we print may be."""
+"""The width of the output."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ PIPE_COLUMNS = 80
 
 
 def terminal_columns(out: TextIO, in_a_pipe: int = PIPE_COLUMNS) -> int:
-    """The width that the variable COLUMNS says, else that of the terminal itself."""
+    """Return the width from the variable COLUMNS, or else of the terminal."""
     try:
         told = int(os.environ.get("COLUMNS", ""))
     except ValueError:
         told = 0
     if told > 0:
         return told
-    return _measured(out) if out.isatty() else in_a_pipe
+    return _measure(out) if out.isatty() else in_a_pipe
 
 
-def _measured(out: TextIO) -> int:
+def _measure(out: TextIO) -> int:
     try:
         return os.get_terminal_size(out.fileno()).columns or PIPE_COLUMNS
     except OSError:

@@ -116,10 +116,10 @@ def runs(spans: Sequence[Span], scale: Scale, *, least: int = 1) -> list[Run]:
         for cell in range(start, end):
             looks[cell] = max(looks[cell] or look, look)
         begun.setdefault(start, []).append(span)
-    return list(_joined(looks, begun))
+    return list(_join_runs(looks, begun))
 
 
-def _joined(
+def _join_runs(
     looks: list[tuple[int, SpanKind, bool] | None], begun: dict[int, list[Span]]
 ) -> Iterator[Run]:
     start = 0

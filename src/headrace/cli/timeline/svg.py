@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from html import escape
 from itertools import accumulate
 
-from headrace.cli.terminal.fitted_text import fitted, visible, wrapped
+from headrace.cli.terminal.fitted_text import fit, visible, wrap_text
 from headrace.cli.timeline.layout import (
     Fact,
     Run,
@@ -43,7 +43,7 @@ _LANE, _BAR, _HEADING, _LINE = 30, 18, 24, 20
 _TICKS, _HOUR_TICKS, _HOUR_MS = 7, 5, 3_600_000
 _FACT_LINES = 3
 _MAX_CHARS = 400
-# Names are monospaced: 0.6 em a column. Prose has less on average, but not if it shouts.
+# Names are monospaced: 0.6 em a column. MarkdownRows has less on average, but not if it shouts.
 _NAME_COLUMN, _WORD_COLUMN = 7.5, 7.2
 _SIZE, _TITLE_SIZE = 12.5, 15.0
 _NARROW, _BROAD = frozenset(" .,:;'|!iljftI()[]/·-"), frozenset("mwMW@%…—")
@@ -121,7 +121,7 @@ class _Picture:
         head = _HEAD.format(
             width=WIDTH,
             height=self._y,
-            title=_safe(f"Timeline of {fitted(title(self._timeline), 200)}"),
+            title=_safe(f"Timeline of {fit(title(self._timeline), 200)}"),
             about=_safe(_about(self._timeline)),
             style=_STYLE,
         )
@@ -164,7 +164,7 @@ class _Picture:
         top = self._y + (_LANE - _BAR) // 2
         base = top + _BAR - 5
         room = int((_PLOT_X - _EDGE - 8) / _NAME_COLUMN)
-        yield _text(_EDGE, base, fitted(lane.label or lane.kind, room), _label_class(lane))
+        yield _text(_EDGE, base, fit(lane.label or lane.kind, room), _label_class(lane))
         rates = None if lane.pulse is None else _rates(lane.pulse, self._scale)
         for run in _bounded_runs(lane, self._scale):
             yield _bar(lane, run, top)
@@ -185,7 +185,7 @@ class _Picture:
     def _fact(self, fact: Fact) -> Iterator[str]:
         room = WIDTH - _EDGE - _PLOT_X
         yield _text(_EDGE, self._y + _LINE, fact.label, "soft")
-        for line in wrapped(fact.words, int(room / _WORD_COLUMN), _FACT_LINES):
+        for line in wrap_text(fact.words, int(room / _WORD_COLUMN), _FACT_LINES):
             self._y += _LINE
             yield _text(_PLOT_X, self._y, _cut(line, room), "error" if fact.is_bad else "")
 
@@ -215,7 +215,7 @@ def _bar(lane: Lane, run: Run, top: int) -> str:
 
 def _bar_words(lane: Lane, run: Run) -> str:
     sums = total(run.spans)
-    name = fitted(lane.label, 40)
+    name = fit(lane.label, 40)
     verb = {"call": "arguments", "tool": "running"}.get(run.kind, "")
     many = f"{sums.spans} times" if sums.spans > 1 else ""
     deltas = f" in {sums.deltas:,} deltas" if sums.deltas else ""
@@ -252,7 +252,7 @@ def _rates(pulse: Pulse, scale: Scale) -> list[float]:
 
 
 def _about(timeline: Timeline) -> str:
-    told = [f"{fact.label}: {fitted(fact.words, 200)}" for fact in facts(timeline)]
+    told = [f"{fact.label}: {fit(fact.words, 200)}" for fact in facts(timeline)]
     return (
         f"What came over {duration_words(timeline.duration_ms)}. Bars are phases in time; the"
         f" height inside them is how fast it came. {'; '.join(told)}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.cli.terminal.color import Paint, Style
-from headrace.cli.terminal.fitted_text import fitted, padded, wrapped
+from headrace.cli.terminal.fitted_text import fit, pad, wrap_text
 from headrace.cli.timeline.layout import (
     Fact,
     Run,
@@ -68,8 +68,8 @@ class _Drawing:
         took = duration_words(self._timeline.duration_ms)
         room = self._columns - len(took) - 2
         if room < 1:
-            return [fitted(took, self._columns), "", *self._axis()]
-        name = self._paint(padded(title(self._timeline), room), Style.BOLD)
+            return [fit(took, self._columns), "", *self._axis()]
+        name = self._paint(pad(title(self._timeline), room), Style.BOLD)
         return [f"{name}  {took}", "", *self._axis()]
 
     def _axis(self) -> list[str]:
@@ -93,12 +93,12 @@ class _Drawing:
         rows: list[str] = []
         for lane, heading in zip(self._lanes, headings(self._lanes), strict=True):
             if heading is not None:
-                rows.append(self._paint(fitted(heading, self._columns), Style.DIM))
+                rows.append(self._paint(fit(heading, self._columns), Style.DIM))
             rows.append(self._row(lane))
         return rows
 
     def _row(self, lane: Lane) -> str:
-        label = padded(lane.label or lane.kind, self._label)
+        label = pad(lane.label or lane.kind, self._label)
         shown = lane_numbers(lane)[: self._numbers]
         numbers = "".join(f"{text:>{_NUMBER_COLUMNS}}" for text in shown)
         return f"{label}  {self._bar(lane)}{self._paint(numbers.rstrip(), Style.DIM)}"
@@ -117,8 +117,8 @@ class _Drawing:
 
     def _fact(self, fact: Fact) -> list[str]:
         width = self._columns - self._label - 2
-        first, *more = wrapped(fact.words, width, _FACT_LINES)
-        label = self._paint(padded(fact.label, self._label), Style.DIM)
+        first, *more = wrap_text(fact.words, width, _FACT_LINES)
+        label = self._paint(pad(fact.label, self._label), Style.DIM)
         style = Style.RED if fact.is_bad else Style.PLAIN
         blank = " " * self._label
         return [

@@ -1,4 +1,4 @@
-"""`headrace chat`: a conversation in the terminal."""
+"""The `headrace chat` command: a conversation in the terminal."""
 
 from headrace.cli.commands.chat.command import run
 

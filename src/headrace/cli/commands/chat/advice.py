@@ -1,5 +1,7 @@
-"""What happened to an answer that did not end by itself, in a sentence, and what to do: the
-words of the page (`web/src/core/advice.ts`; a test compares)."""
+"""Explains why an answer did not end normally, and what to do.
+
+The texts equal those of the web UI (`web/src/core/advice.ts`); a test compares them.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ ABORTS: Final[dict[str, tuple[str, str]]] = {
 }
 _BROKE = ("The answer broke off.", "Try again.")
 _UNSAVED = ("The answer could not be saved.", "Copy it before you go on.")
-# What the page has buttons for, the terminal has commands for.
+# The terminal has commands where the web UI has buttons.
 _COMMANDS = {
     "Try again": "/retry",
     "try again": "/retry",
@@ -83,12 +85,12 @@ class Advice(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command that does what is to be done, if there is one."""
+        """The chat command that does it, if there is one."""
         return next((name for words, name in _COMMANDS.items() if words in self.todo), "")
 
 
 def advice_of(event: MessageEvent, *, is_unsaved: bool) -> Advice | None:
-    """None for an answer that ended by itself."""
+    """Return the advice for an answer, or None if it ended normally."""
     error, finish = event.error, event.finish
     if error is not None:
         said = FAILURES.get(error.category, _BROKE)

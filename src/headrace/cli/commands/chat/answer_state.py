@@ -1,4 +1,4 @@
-"""An answer as it grows: frames in, cues out for whoever shows it."""
+"""The state of a growing answer: turns ux frames into display events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOOL_FRAME = re.compile(r"(\w+)_started")
 
 
 class Thinks(NamedTuple):
-    """More of the reasoning."""
+    """More reasoning text."""
 
     text: str
 
@@ -27,44 +27,47 @@ class Used(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """The steps are over: content follows, or nothing does."""
+    """The steps are over; content or nothing follows."""
 
     steps: list[Step]
 
 
 class Says(NamedTuple):
-    """More of the text."""
+    """More text."""
 
     text: str
 
 
 class Paused(NamedTuple):
-    """The text is over: steps follow, or another text."""
+    """The text is over; steps or another text follow."""
 
 
 class Made(NamedTuple):
-    """Something came whole: a picture, a sound."""
+    """Something arrived whole, such as an image."""
 
     words: str
 
 
 class TakenBack(NamedTuple):
-    """A step is tried again; what was said of it is void."""
+    """A step is discarded and tried again."""
 
     has_text: bool
 
 
 class Ended(NamedTuple):
-    """The last of all."""
+    """The last display event."""
 
     frame: fr.EndFrame
 
 
-Cue: TypeAlias = Thinks | Used | Folded | Says | Paused | Made | TakenBack | Ended
+DisplayEvent: TypeAlias = Thinks | Used | Folded | Says | Paused | Made | TakenBack | Ended
 
 
-class Draft:
-    """Feed it every frame. `steps` are those that no content follows yet."""
+class AnswerState:
+    """Turns frames into display events. Feed every frame.
+
+    `steps` are those that no content has followed yet.
+    """
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -73,8 +76,8 @@ class Draft:
         self._text_id = ""
         self._texts: dict[int, str] = {}
 
-    def feed(self, frame: UXFrame) -> list[Cue]:
-        """What this frame changes. One about something unknown changes nothing."""
+    def feed(self, frame: UXFrame) -> list[DisplayEvent]:
+        """Return the display events of a frame. Frames about unknown segments change nothing."""
         match frame:
             case fr.TextPiece():
                 return self._text(frame)
@@ -91,7 +94,7 @@ class Draft:
             case _:
                 return self._handle_rare(frame)
 
-    def _handle_rare(self, frame: UXFrame) -> list[Cue]:
+    def _handle_rare(self, frame: UXFrame) -> list[DisplayEvent]:
         match frame:
             case fr.ReasoningPartStarted():
                 return self._thought(frame)
@@ -101,7 +104,7 @@ class Draft:
             case fr.Status():
                 self.status = one_line(frame.text)
             case fr.SegmentAdded():
-                return self._added(frame)
+                return self._add_segment(frame)
             case fr.StepDiscardedFrame():
                 return self._discard(frame)
             case _:
@@ -110,15 +113,15 @@ class Draft:
 
     # -- text
 
-    def _text(self, frame: fr.TextPiece) -> list[Cue]:
-        cues: list[Cue] = self._fold()
+    def _text(self, frame: fr.TextPiece) -> list[DisplayEvent]:
+        cues: list[DisplayEvent] = self._fold()
         text_id = self._texts.get(frame.output_index, "text")
         if self._text_id and self._text_id != text_id:
             cues.append(Paused())
         self._text_id = text_id
         return [*cues, Says(safe(frame.text_delta))]
 
-    def _added(self, frame: fr.SegmentAdded) -> list[Cue]:
+    def _add_segment(self, frame: fr.SegmentAdded) -> list[DisplayEvent]:
         segment = frame.segment
         if isinstance(segment, OpaqueSegment):
             return self._begin(Other(segment.id, one_line(segment.kind)))
@@ -129,20 +132,20 @@ class Draft:
         self._texts[segment.output_index] = segment.id
         return []
 
-    def _over(self) -> list[Cue]:
-        """What is open comes to its end."""
-        paused: list[Cue] = [Paused()] if self._text_id else []
+    def _over(self) -> list[DisplayEvent]:
+        """End whatever is open."""
+        paused: list[DisplayEvent] = [Paused()] if self._text_id else []
         self._text_id = ""
         return [*paused, *self._fold()]
 
-    def _fold(self) -> list[Cue]:
+    def _fold(self) -> list[DisplayEvent]:
         steps, self.steps = self.steps, []
         return [Folded(steps)] if steps else []
 
     # -- steps
 
-    def _begin(self, step: Step) -> list[Cue]:
-        paused: list[Cue] = [Paused()] if self._text_id else []
+    def _begin(self, step: Step) -> list[DisplayEvent]:
+        paused: list[DisplayEvent] = [Paused()] if self._text_id else []
         self._text_id = ""
         self.steps.append(step)
         return paused
@@ -152,28 +155,28 @@ class Draft:
         step = next(found, None)
         return step if isinstance(step, Thought) else None
 
-    def _thought(self, frame: fr.ReasoningPartStarted) -> list[Cue]:
-        thought, cues = self._find(frame.segment_id), list[Cue]()
+    def _thought(self, frame: fr.ReasoningPartStarted) -> list[DisplayEvent]:
+        thought, cues = self._find(frame.segment_id), list[DisplayEvent]()
         if thought is None:
             thought = Thought(frame.segment_id)
             cues = self._begin(thought)
         thought.begin(frame.summary_index, is_redacted=frame.part_type == "redacted")
         return cues
 
-    def _thought_delta(self, frame: fr.ReasoningPartDelta) -> list[Cue]:
+    def _thought_delta(self, frame: fr.ReasoningPartDelta) -> list[DisplayEvent]:
         thought, text = self._find(frame.segment_id), safe(frame.text_delta)
         if thought is None:
             return []
         thought.add(frame.summary_index, text)
         return [Thinks(text)]
 
-    def _call(self, frame: fr.ToolCallStarted) -> list[Cue]:
+    def _call(self, frame: fr.ToolCallStarted) -> list[DisplayEvent]:
         kind = _TOOL_FRAME.sub(r"\1", frame_type(frame))
         tool = Tool(frame.segment_id, tool_name(kind, one_line(frame.name)))
         self._calls[frame.call_id] = tool
         return self._begin(tool)
 
-    def _update(self, frame: fr.ToolCallUpdate) -> list[Cue]:
+    def _update(self, frame: fr.ToolCallUpdate) -> list[DisplayEvent]:
         tool = self._calls.get(frame.call_id)
         if tool is None:
             return []
@@ -184,7 +187,7 @@ class Draft:
         tool.progress = frame.progress if frame.progress is not None else tool.progress
         return []
 
-    def _result(self, frame: fr.ToolResultFrame) -> list[Cue]:
+    def _result(self, frame: fr.ToolResultFrame) -> list[DisplayEvent]:
         tool = self._calls.get(frame.call_id)
         if tool is None:
             return []
@@ -192,7 +195,7 @@ class Draft:
         tool.state = "completed" if frame.error is None else "failed"
         return [Used(tool)]
 
-    def _discard(self, frame: fr.StepDiscardedFrame) -> list[Cue]:
+    def _discard(self, frame: fr.StepDiscardedFrame) -> list[DisplayEvent]:
         gone = set(frame.segment_ids)
         self.steps = [step for step in self.steps if step.id not in gone]
         for tool in self._calls.values():

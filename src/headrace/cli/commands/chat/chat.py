@@ -1,5 +1,7 @@
-"""A chat: reads, asks, shows, and does what commands say. It knows neither the terminal nor
-where the answers come from."""
+"""The chat loop: reads input, asks, shows answers and runs slash commands.
+
+It does not depend on the terminal or on where answers come from.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,11 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from headrace.cli.commands.chat.advice import advice_of
-from headrace.cli.commands.chat.display import Face
+from headrace.cli.commands.chat.display.display import Display
 from headrace.cli.commands.chat.interrupt import Interrupts
 from headrace.cli.commands.chat.slash_command import EFFORTS, Order, help_rows, order_from
 from headrace.cli.commands.chat.step import Thought, Tool, stored_steps
-from headrace.cli.commands.chat.transcript import LISTED_AT_ONCE, listed, markdown, sources
+from headrace.cli.commands.chat.transcript import LISTED_AT_ONCE, format_list, markdown, sources
 from headrace.cli.commands.chat.watcher import LEFT, Leave, Watcher
 from headrace.cli.commands.chat.wording import count, duration
 from headrace.cli.terminal.safe_text import one_line, safe
@@ -27,10 +29,10 @@ from headrace.server.storage.store import Conversation
 
 
 class Models(Protocol):
-    """Who answers, where a chat answers by itself."""
+    """The model that answers if the chat is not connected to a server."""
 
     def choose(self, name: str) -> None:
-        """Another one. Raises `UsageError` where there is none of that name."""
+        """Switch to another model. Raises `UsageError` if there is none of that name."""
         ...
 
 
@@ -40,13 +42,13 @@ class Chat:
     def __init__(
         self,
         client: AsyncClient,
-        face: Face,
+        display: Display,
         models: Models,
         interrupts: Interrupts,
         watcher: Watcher,
     ) -> None:
         self._client = client
-        self._face = face
+        self._display = display
         self._models = models
         self._interrupts = interrupts
         self._watcher = watcher
@@ -62,7 +64,7 @@ class Chat:
     # -- reading
 
     async def talk(self) -> int:
-        """Until somebody leaves, or the input ends."""
+        """Read and answer until the user quits or the input ends."""
         try:
             while True:
                 await self.take(await self._read())
@@ -74,18 +76,18 @@ class Chat:
     async def _read(self) -> str:
         while True:
             try:
-                text = await self._face.read()
+                text = await self._display.read()
             except KeyboardInterrupt:
                 if self._interrupts.press(is_idle=True):
                     raise Leave(LEFT) from None
-                self._face.note("Ctrl-C again leaves; so does /quit.")
+                self._display.note("Ctrl-C again leaves; so does /quit.")
                 continue
             self._interrupts.reset()
             if text.strip():
                 return text
 
     async def take(self, text: str) -> None:
-        """A message, or a command. What cannot be done is said, and the chat goes on."""
+        """Handle a message or a slash command. Errors are shown, and the chat goes on."""
         order = order_from(text)
         try:
             if order is None:
@@ -94,7 +96,7 @@ class Chat:
                 await self._obey(order)
         except (HeadraceError, OSError) as error:
             self.has_failed = True
-            self._face.complain(error_text(error))
+            self._display.complain(error_text(error))
 
     # -- asking
 
@@ -112,7 +114,7 @@ class Chat:
 
     async def _retry(self, argument: str) -> None:
         if self._question_id is None:
-            self._face.note("There is nothing to answer again yet.")
+            self._display.note("There is nothing to answer again yet.")
             return
         await self._answer(
             self._client.ask(
@@ -121,9 +123,9 @@ class Chat:
         )
 
     async def _answer(self, asked: AbstractAsyncContextManager[AsyncAnswer]) -> None:
-        end = await self._watcher.watch(asked, self._face.answer(), self._begin)
+        end = await self._watcher.watch(asked, self._display.answer(), self._begin)
         if end is None:
-            self._face.note("Stopped before it was asked.")
+            self._display.note("Stopped before it was asked.")
         else:
             self._tell_end(end)
 
@@ -139,14 +141,14 @@ class Chat:
             self._leaf_id = self._question_id
         advice = advice_of(event, is_unsaved=is_unsaved)
         if not event.segments and advice is None:
-            self._face.note("The model answered with nothing.")
+            self._display.note("The model answered with nothing.")
         if found := sources(event):
-            self._face.note("\n".join(found))
+            self._display.note("\n".join(found))
         if advice is not None:
             self.has_failed = self.has_failed or advice.is_error
-            self._face.advise(advice)
+            self._display.advise(advice)
         elif cost := _cost(event):
-            self._face.foot(cost)
+            self._display.foot(cost)
 
     # -- commands
 
@@ -167,12 +169,12 @@ class Chat:
         }
         act = acts.get(order.name)
         if act is None:
-            self._face.complain(f"There is no /{order.name}. /help lists what there is.")
+            self._display.complain(f"There is no /{order.name}. /help lists what there is.")
             return
         await act(order.argument)
 
     async def _help(self, argument: str) -> None:
-        self._face.table(help_rows())
+        self._display.table(help_rows())
 
     async def _quit(self, argument: str) -> None:
         raise Leave(0)
@@ -182,11 +184,10 @@ class Chat:
             await self.choose(argument)
         models = await self._client.models()
         current = self.current(models)
-        self._face.show([model_line(one, is_current=one is current) for one in models])
+        self._display.show([model_line(one, is_current=one is current) for one in models])
 
     async def choose(self, name: str) -> None:
-        """Let another one answer: by its name where a server has several, else by
-        provider:model, where the answers are made here."""
+        """Switch the model: by name if a server offers several, else by provider:model."""
         models = await self._client.models()
         if self._client.address:
             found = [one for one in models if name in (one.name, one.model)]
@@ -199,58 +200,59 @@ class Chat:
             self._models.choose(name)
 
     def current(self, models: Sequence[ModelInfo]) -> ModelInfo:
-        """Who answers."""
+        """Name of the model that answers."""
         return next((one for one in models if one.name == self._model), models[0])
 
     async def _think(self, argument: str) -> None:
         if argument and argument not in ("auto", *EFFORTS):
-            self._face.complain(f"There is no effort {argument}: {', '.join(EFFORTS)}, or auto.")
+            self._display.complain(f"There is no effort {argument}: {', '.join(EFFORTS)}, or auto.")
             return
         if argument:
             self.effort = None if argument == "auto" else cast("Effort", argument)
-        self._face.note(f"Effort: {self.effort or 'as the model has it'}.")
+        self._display.note(f"Effort: {self.effort or 'as the model has it'}.")
 
     async def _reasoning(self, argument: str) -> None:
         if argument in ("on", "off"):
-            self._face.shows_reasoning = argument == "on"
-            self._face.note(f"Reasoning is {'shown' if argument == 'on' else 'not shown'} live.")
+            self._display.shows_reasoning = argument == "on"
+            self._display.note(f"Reasoning is {'shown' if argument == 'on' else 'not shown'} live.")
             return
         steps = [] if self._event is None else stored_steps(self._event.segments)
         thoughts = [step for step in steps if not isinstance(step, Tool)]
         if not any(isinstance(step, Thought) and step.text for step in thoughts):
-            self._face.note("There is no reasoning to show.")
+            self._display.note("There is no reasoning to show.")
             return
-        self._face.steps(thoughts)
+        self._display.steps(thoughts)
 
     async def _tools(self, argument: str) -> None:
         models = await self._client.models()
         names = self.current(models).tools
         told = f"The model may use {', '.join(names)}." if names else "The model has no tools."
-        self._face.note(told)
+        self._display.note(told)
         steps = [] if self._event is None else stored_steps(self._event.segments)
-        self._face.steps([step for step in steps if isinstance(step, Tool)])
+        self._display.steps([step for step in steps if isinstance(step, Tool)])
 
     # -- conversations
 
     async def _new(self, argument: str) -> None:
         self._conversation_id = self._leaf_id = self._question_id = self._event = None
-        self._face.note("A new conversation.")
+        self._display.note("A new conversation.")
 
     async def _list(self, argument: str) -> None:
         first = _number(argument or "1")
         if first is None:
-            self._face.complain(f"{argument} is no number: /list 21 begins at the 21st.")
+            self._display.complain(f"{argument} is no number: /list 21 begins at the 21st.")
             return
-        # One more tells whether there are more.
+        # One more than shown tells whether there are more.
         found = await self._client.conversations(first + LISTED_AT_ONCE)
         if self._has(found, first):
-            self._face.show(listed(found, first, self._conversation_id))
+            self._display.show(format_list(found, first, self._conversation_id))
 
     async def _open(self, argument: str) -> None:
         await self.open(argument)
 
     async def open(self, wanted: str) -> None:
-        """Go on with a conversation: a number of the list, an id, or empty for the newest."""
+        """Continue a conversation, given by its number in the list, its id, or "" for the
+        newest."""
         number = _number(wanted or "1")
         if number is None:
             await self._show(wanted)
@@ -261,9 +263,9 @@ class Chat:
 
     def _has(self, found: Sequence[Conversation], number: int) -> bool:
         if not found:
-            self._face.note("There are no conversations yet.")
+            self._display.note("There are no conversations yet.")
         elif not 0 < number <= len(found):
-            self._face.complain(f"There is no number {number}: /list shows what there is.")
+            self._display.complain(f"There is no number {number}: /list shows what there is.")
         return 0 < number <= len(found)
 
     async def _show(self, conversation_id: str) -> None:
@@ -275,37 +277,37 @@ class Chat:
         self._question_id = questions[-1].id if questions else None
         self._leaf_id = branch[-1].id if branch else None
         self._event = answer.event if answer is not None else None
-        self._face.note(f"{safe(whole.conversation.title)} · {count(len(branch), 'message')}")
-        self._face.remember([one.text for one in questions])
+        self._display.note(f"{safe(whole.conversation.title)} · {count(len(branch), 'message')}")
+        self._display.remember([one.text for one in questions])
         if questions:
-            self._face.past(questions[-1].text, self._event)
+            self._display.past(questions[-1].text, self._event)
         live = [one for one in whole.live if one.parent_id == self._leaf_id]
         if live:
             await self._answer(self._client.watch(live[-1].event_id))
 
     async def _save(self, argument: str) -> None:
         if not argument:
-            self._face.complain("Where to? /save FILE")
+            self._display.complain("Where to? /save FILE")
         elif self._conversation_id is None:
-            self._face.note("There is nothing to save yet.")
+            self._display.note("There is nothing to save yet.")
         else:
             whole = await self._client.conversation(self._conversation_id)
             path = Path(argument).expanduser()
-            # What is there already is somebody's.
+            # An existing file is never overwritten.
             with path.open("x", encoding="utf-8") as file:
                 file.write(markdown(whole))
-            self._face.note(f"Saved to {path}.")
+            self._display.note(f"Saved to {path}.")
 
 
 def model_line(model: ModelInfo, *, is_current: bool) -> str:
-    """`* rehearsal:demo`, and that it is a stand-in where it is one."""
+    """Format a model for the list: `* rehearsal:demo`, with a note if it is a stand-in."""
     name = model.model if model.name == "default" else f"{model.name}: {model.model}"
     stand_in = " · a stand-in, no language model" if model.is_rehearsal else ""
     return f"{'*' if is_current else ' '} {one_line(name)}{stand_in}"
 
 
 def _number(text: str) -> int | None:
-    """A number of the list; None where it is something else, such as an id."""
+    """Parse a number of the list; None for anything else, such as an id."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 

@@ -1,4 +1,4 @@
-"""`headrace chat` itself: what it is given, and what it ends with."""
+"""Runs `headrace chat`: sets up model, client and display."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.commands.chat.chat import Chat, error_text, model_line
-from headrace.cli.commands.chat.display import Face
-from headrace.cli.commands.chat.input_lines import InputLines
+from headrace.cli.commands.chat.display.display import Display
+from headrace.cli.commands.chat.display.input_lines import InputLines
 from headrace.cli.commands.chat.interrupt import Interrupts
 from headrace.cli.commands.chat.slash_command import completions
 from headrace.cli.commands.chat.watcher import Watcher
@@ -33,7 +33,7 @@ _EXTRAS = ("rich", "prompt_toolkit", "starlette", "aiohttp")
 
 
 def run(options: Namespace) -> int:
-    """Talk; the exit code tells whether everything was answered."""
+    """Run the chat; the exit code says whether everything was answered."""
     try:
         return asyncio.run(_talk(options))
     except (HeadraceError, OSError) as error:
@@ -49,18 +49,18 @@ def run(options: Namespace) -> int:
 
 
 class _Complaint(logging.Handler):
-    """What the server's own code has to say, where no screen is spoiled by it."""
+    """Prints log messages of the server code where they do not disturb the screen."""
 
-    def __init__(self, face: Face) -> None:
+    def __init__(self, display: Display) -> None:
         super().__init__(logging.WARNING)
-        self._face = face
+        self._display = display
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._face.complain(record.getMessage())
+        self._display.complain(record.getMessage())
 
 
 class Choice:
-    """The agent that answers where no server does: made when it is first needed."""
+    """The agent that answers if no server does. It is created when it is first needed."""
 
     def __init__(self, where: str | None, model: str | None) -> None:
         self._where = where
@@ -68,25 +68,25 @@ class Choice:
         self._agent: Agent | None = None
 
     def agent(self) -> Agent:
-        """The agent. Raises `UsageError` where it cannot be made."""
+        """Return the agent. Raises `UsageError` if it cannot be created."""
         if self._agent is None:
-            self._agent = self._made(self.model)
+            self._agent = self._make_agent(self.model)
         return self._agent
 
     def choose(self, name: str) -> None:
-        """Another model for the same agent."""
-        self._agent = self._made(name)
+        """Use another model for the same agent."""
+        self._agent = self._make_agent(name)
 
-    def _made(self, model: str | None) -> Agent:
+    def _make_agent(self, model: str | None) -> Agent:
         from headrace.server.agent_config import load_agent
 
-        # The agent may be a module of the user's own folder.
+        # The agent may be in a module of the current folder.
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
         is_module = self._where is not None and not self._where.endswith(".toml")
         is_default = model is not None and model == os.environ.get("HEADRACE_MODEL")
         agent = load_agent(self._where, None if is_module and is_default else model)
-        # What can never be asked, such as a model without a key, is said before anything is.
+        # Errors such as a missing key are reported before the first question.
         agent.check()
         return agent
 
@@ -95,10 +95,10 @@ async def _talk(options: Namespace) -> int:
     is_piped = not sys.stdin.isatty()
     is_alive = not options.plain and not is_piped and is_terminal(sys.stdout)
     choice = Choice(options.agent, options.model or os.environ.get("HEADRACE_MODEL"))
-    face, interrupt = _face(options, is_alive=is_alive)
+    display, interrupt = _make_display(options, is_alive=is_alive)
     silence: Callable[[], AbstractContextManager[None]] = nullcontext
     if is_alive:
-        from headrace.cli.commands.chat.terminal_display import silent_keyboard
+        from headrace.cli.commands.chat.display.terminal import silent_keyboard
 
         silence = silent_keyboard
     interrupts = Interrupts(time.monotonic)
@@ -109,12 +109,12 @@ async def _talk(options: Namespace) -> int:
         access_token=_access_token(options.token_file),
         on_wait=watcher.waits,
     )
-    chat = Chat(client, face, choice, interrupts, watcher)
+    chat = Chat(client, display, choice, interrupts, watcher)
     _listen(watcher, interrupt)
-    logging.getLogger("headrace").addHandler(_Complaint(face))
+    logging.getLogger("headrace").addHandler(_Complaint(display))
     try:
-        code = await _begun(chat, client, face, options, is_quiet=is_piped)
-        # Who looks at a terminal has seen what failed; a script has not.
+        code = await _begin(chat, client, display, options, is_quiet=is_piped)
+        # At a terminal the user has seen the error; a script needs the exit code.
         return 1 if is_piped and chat.has_failed and not code else code
     except asyncio.CancelledError:
         return _TERMINATED
@@ -127,17 +127,17 @@ def _access_token(file: str | None) -> str | None:
     return os.environ.get("HEADRACE_TOKEN") or None
 
 
-def _face(options: Namespace, *, is_alive: bool) -> tuple[Face, Callable[[], None]]:
-    """The face, and how it is told of Ctrl-C while it reads."""
+def _make_display(options: Namespace, *, is_alive: bool) -> tuple[Display, Callable[[], None]]:
+    """Return the display, and how to tell it about Ctrl-C while it reads."""
     if is_alive:
-        from headrace.cli.commands.chat.terminal_display import TerminalFace
+        from headrace.cli.commands.chat.display.terminal import TerminalDisplay
 
         shows = options.reasoning is not False
-        return TerminalFace(_completes, shows_reasoning=shows), lambda: None
-    from headrace.cli.commands.chat.plain_display import PlainFace
+        return TerminalDisplay(_completes, shows_reasoning=shows), lambda: None
+    from headrace.cli.commands.chat.display.plain import PlainDisplay
 
     lines = InputLines(is_whole=options.once)
-    return PlainFace(lines, shows_reasoning=options.reasoning is True), lines.interrupt
+    return PlainDisplay(lines, shows_reasoning=options.reasoning is True), lines.interrupt
 
 
 def _completes(line: str) -> list[tuple[str, str]]:
@@ -150,17 +150,17 @@ def _listen(watcher: Watcher, interrupt: Callable[[], None]) -> None:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
 
-    def pressed() -> None:
+    def on_interrupt() -> None:
         watcher.interrupt()
         interrupt()
 
-    loop.add_signal_handler(signal.SIGINT, pressed)
+    loop.add_signal_handler(signal.SIGINT, on_interrupt)
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
 
 
-async def _begun(
-    chat: Chat, client: AsyncClient, face: Face, options: Namespace, *, is_quiet: bool
+async def _begin(
+    chat: Chat, client: AsyncClient, display: Display, options: Namespace, *, is_quiet: bool
 ) -> int:
     models = await client.models()
     if client.address and (options.agent or options.model):
@@ -173,14 +173,14 @@ async def _begun(
             if client.address
             else ""
         )
-        face.note(f"Headrace · {told}{where}\n/help lists the commands · {face.hint}")
+        display.note(f"Headrace · {told}{where}\n/help lists the commands · {display.hint}")
     if options.resume or options.conversation:
         await chat.open(options.conversation or "")
     return await chat.talk()
 
 
 async def _chosen(chat: Chat, client: AsyncClient, options: Namespace) -> None:
-    """A server answers with what it has."""
+    """Choose the model to ask for; a server answers with what it has."""
     if options.agent:
         told = f"{client.address} has the folder, and answers with its own agent"
         raise UsageError(f"{told}: leave --agent out, or choose another folder with --data")

@@ -1,4 +1,4 @@
-"""Ctrl-C: once stops an answer, twice leaves."""
+"""Ctrl-C in the chat: the first stops an answer, the second quits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _AGAIN_S = 2.0
 
 
 class Interrupts:
-    """Counts them. `clock` gives seconds."""
+    """Counts presses of Ctrl-C. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -16,7 +16,7 @@ class Interrupts:
         self._was_idle = False
 
     def press(self, *, is_idle: bool) -> bool:
-        """Whether to leave: it is the second within two seconds, or at an empty prompt."""
+        """Return whether to quit: at the second press within two seconds, or at an empty prompt."""
         now_s, last_s = self._clock(), self._last_s
         was_idle, self._was_idle, self._last_s = self._was_idle, is_idle, now_s
         if last_s is None:
@@ -24,5 +24,5 @@ class Interrupts:
         return now_s - last_s <= _AGAIN_S or (is_idle and was_idle)
 
     def reset(self) -> None:
-        """Something else was done meanwhile."""
+        """Forget earlier presses."""
         self._last_s, self._was_idle = None, False

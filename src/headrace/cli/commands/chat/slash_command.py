@@ -1,4 +1,4 @@
-"""The commands of a chat, their words and what completes them."""
+"""The slash commands of a chat, with their help and completions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 class Slash(NamedTuple):
-    """One command."""
+    """One slash command."""
 
     name: str
     takes: str
@@ -41,25 +41,25 @@ _WORDS = {"effort": ("auto", *EFFORTS), "reasoning": ("on", "off")}
 
 
 class Order(NamedTuple):
-    """A command that was given."""
+    """A slash command as entered."""
 
     name: str
     argument: str
 
 
 def order_from(text: str) -> Order | None:
-    """The command of a line; None where it is something to ask, such as a path."""
+    """Parse a slash command; None if the line is a message, such as a path."""
     found = _SLASH.fullmatch(text.strip())
     return None if found is None else Order(found[1], (found[2] or "").strip())
 
 
 def help_rows() -> list[tuple[str, str]]:
-    """All of them, and the keys."""
+    """Return the help for all commands and keys."""
     return [*((f"/{one.name} {one.takes}".strip(), one.meaning) for one in SLASHES), *_KEYS]
 
 
 def completions(line: str, models: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """What may stand for the last word of the line."""
+    """Return the completions of the last word of the line."""
     name, blank, rest = line.partition(" ")
     if not blank:
         for one in SLASHES:

@@ -1,4 +1,4 @@
-"""Steps: what a model does before it answers, as they grow."""
+"""Steps: what a model does before it answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEPT_TO_ITSELF = "The provider keeps this part of the reasoning to itself."
 
 
 class Thought:
-    """A segment of reasoning."""
+    """A reasoning segment."""
 
     def __init__(self, segment_id: str) -> None:
         self.id = segment_id
@@ -38,12 +38,12 @@ class Thought:
 
     @property
     def text(self) -> str:
-        """All parts, with an empty line between."""
+        """All parts, separated by blank lines."""
         texts = ("".join(pieces).strip("\n") for pieces in self._parts.values())
         return "\n\n".join(text for text in texts if text)
 
     def tail(self, chars: int) -> str:
-        """The end of it, without joining the rest."""
+        """Return the end of the text without joining all of it."""
         found: list[str] = []
         for pieces in reversed(self._parts.values()):
             for piece in reversed(pieces):
@@ -56,7 +56,7 @@ class Thought:
 
 
 class Tool:
-    """A tool that is called."""
+    """A tool call."""
 
     def __init__(self, segment_id: str, name: str) -> None:
         self.id = segment_id
@@ -73,7 +73,7 @@ class Tool:
 
 
 class Other:
-    """An item that nobody has told us about."""
+    """An item that Headrace does not interpret."""
 
     def __init__(self, segment_id: str, kind: str) -> None:
         self.id = segment_id
@@ -84,16 +84,16 @@ Step: TypeAlias = Thought | Tool | Other
 
 
 def tool_name(kind: str, name: str) -> str:
-    """The name of a tool as people know it; `kind` is the type of its segment."""
+    """Return the display name of a tool; `kind` is the type of its segment."""
     return _NAMES.get(kind, name)
 
 
 def stored_steps(segments: tuple[Segment, ...]) -> list[Step]:
-    """The steps of an answer that is stored."""
-    return [step for segment in segments if (step := _stored(segment)) is not None]
+    """Return the steps of a stored answer."""
+    return [step for segment in segments if (step := _stored_step(segment)) is not None]
 
 
-def _stored(segment: Segment) -> Step | None:
+def _stored_step(segment: Segment) -> Step | None:
     match segment:
         case ReasoningSegment():
             thought = Thought(segment.id)

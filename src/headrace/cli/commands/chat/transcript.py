@@ -1,4 +1,4 @@
-"""Conversations as text: a list of them, one of them in Markdown, the sources of an answer."""
+"""Conversations as text: the list, one conversation in Markdown, and the sources of an answer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ LISTED_AT_ONCE = 20
 _MAX_SOURCES = 10
 
 
-def listed(conversations: Sequence[Conversation], first: int, current_id: str | None) -> list[str]:
-    """`1  2026-11-15 13:05  What is 12 * 34?`, the newest first, from the number `first` on; then
-    how to see those that are older, where there are some."""
+def format_list(
+    conversations: Sequence[Conversation], first: int, current_id: str | None
+) -> list[str]:
+    """Format the list of conversations, newest first, from number `first` on.
+
+    Each line looks like `1 2026-11-15 13:05 What is 12 * 34?`. A last line says how to see older
+    ones.
+    """
     shown = conversations[first - 1 : first - 1 + LISTED_AT_ONCE]
     rows = [
         f"{'*' if one.id == current_id else ' '}{number:>3}  {_when(one.updated_ms)}"
@@ -29,16 +34,16 @@ def listed(conversations: Sequence[Conversation], first: int, current_id: str | 
 
 
 def markdown(whole: ConversationDetail) -> str:
-    """The branch that is shown, to read."""
+    """Return the visible branch of a conversation as Markdown."""
     parts = [f"# {one_line(whole.conversation.title) or 'Conversation'}"]
     for message in whole.branch:
         who = "Assistant" if message.role == "assistant" else "User"
-        parts.append(f"## {who}\n\n{_said(message).strip()}")
+        parts.append(f"## {who}\n\n{_message_text(message).strip()}")
     return "\n\n".join(parts) + "\n"
 
 
 def sources(event: MessageEvent) -> list[str]:
-    """Where an answer has it from, each source once."""
+    """Return the sources of an answer, each once."""
     texts = [one for one in event.segments if isinstance(one, TextSegment)]
     cited = [*event.citations, *(one for text in texts for one in text.citations)]
     told = (" ".join(filter(None, (one.title, one.ref or one.source))) for one in cited)
@@ -47,7 +52,7 @@ def sources(event: MessageEvent) -> list[str]:
     return ["Sources", *numbered] if numbered else []
 
 
-def _said(message: MessageView) -> str:
+def _message_text(message: MessageView) -> str:
     if message.event is None:
         return safe(message.text)
     texts = [one.text for one in message.event.segments if isinstance(one, TextSegment)]

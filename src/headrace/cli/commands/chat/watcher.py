@@ -1,4 +1,4 @@
-"""The watcher: shows an answer while it comes, stops it at Ctrl-C, and leaves at the second."""
+"""Shows an answer while it arrives; the first Ctrl-C stops it, the second quits."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from contextlib import (
     asynccontextmanager,
 )
 
-from headrace.cli.commands.chat.display import REFRESH_S, AnswerView
+from headrace.cli.commands.chat.display.display import REFRESH_S, AnswerView
 from headrace.cli.commands.chat.interrupt import Interrupts
 from headrace.client import AsyncAnswer
 from headrace.client.answer import END_FRAMES
 from headrace.projections.ux.frame import EndFrame
 
 LEFT = 130
-"""The exit code after Ctrl-C."""
+"""Exit code after Ctrl-C."""
 _STOPPING = "Stopping"
 
 
 class Leave(Exception):
-    """The person has had enough; `code` is what the program ends with."""
+    """Raised when the user quits; `code` is the exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -30,7 +30,7 @@ class Leave(Exception):
 
 
 class Watcher:
-    """Watches one answer at a time. `silence` keeps the keyboard quiet meanwhile."""
+    """Watches one answer at a time. `silence` suppresses keyboard echo meanwhile."""
 
     def __init__(
         self, interrupts: Interrupts, silence: Callable[[], AbstractContextManager[None]]
@@ -40,12 +40,12 @@ class Watcher:
         self._watch: _Watch | None = None
 
     def interrupt(self) -> None:
-        """Ctrl-C came."""
+        """Handle Ctrl-C."""
         if self._watch is not None:
             self._watch.stop(is_final=self._interrupts.press(is_idle=False))
 
     def waits(self, told: str) -> None:
-        """Something keeps the answer from beginning."""
+        """Show why the answer cannot begin yet."""
         if self._watch is not None:
             self._watch.wait(told)
 
@@ -55,9 +55,11 @@ class Watcher:
         view: AnswerView,
         begun: Callable[[AsyncAnswer], None],
     ) -> EndFrame | None:
-        """The last frame; None where it was stopped before it was asked. The first Ctrl-C asks
-        the answer to stop: what had come is kept, and its last frame tells so. Raises `Leave`
-        at the second."""
+        """Return the last frame, or None if it was stopped before it was asked.
+
+        The first Ctrl-C asks the server to stop the answer; what has arrived is kept, and the last
+        frame says so. Raises `Leave` at the second.
+        """
         watch = self._watch = _Watch(asked, view, begun)
         try:
             with self._silence():
@@ -71,12 +73,12 @@ class Watcher:
             return None
         finally:
             self._watch = None
-            await _cancelled(watch.task)
+            await _cancel(watch.task)
             view.close()
 
 
 class _Watch:
-    """One answer that is watched."""
+    """One answer that is being watched."""
 
     def __init__(
         self,
@@ -89,7 +91,7 @@ class _Watch:
         self._stop = asyncio.Event()
         self._is_waiting = False
         self.is_left = False
-        self.task = asyncio.create_task(self._shown(asked), name="answer")
+        self.task = asyncio.create_task(self._show(asked), name="answer")
 
     @property
     def is_stopped(self) -> bool:
@@ -99,7 +101,7 @@ class _Watch:
         self.is_left = is_final
         self._stop.set()
         self._view.say(_STOPPING)
-        # What is on its way is stopped when it has begun; it could not be stopped otherwise.
+        # A request that is being sent can only be cancelled after it has begun.
         if is_final or self._is_waiting:
             self.task.cancel()
 
@@ -107,13 +109,13 @@ class _Watch:
         self._is_waiting = True
         self._view.say(told)
 
-    async def _shown(self, asked: AbstractAsyncContextManager[AsyncAnswer]) -> EndFrame:
+    async def _show(self, asked: AbstractAsyncContextManager[AsyncAnswer]) -> EndFrame:
         async with asked as answer:
             self._is_waiting = False
             self._begun(answer)
             if not self.is_stopped:
                 self._view.say("")
-            stopping = asyncio.create_task(self._stopped(answer), name="stop")
+            stopping = asyncio.create_task(self._cancel_answer(answer), name="stop")
             try:
                 async for frames in answer.batches():
                     self._view.feed(frames)
@@ -121,22 +123,22 @@ class _Watch:
                     if isinstance(last, END_FRAMES):
                         return last
             finally:
-                await _cancelled(stopping)
+                await _cancel(stopping)
         raise AssertionError("a stream ends with a last frame, or raises")
 
-    async def _stopped(self, answer: AsyncAnswer) -> None:
+    async def _cancel_answer(self, answer: AsyncAnswer) -> None:
         await self._stop.wait()
         await answer.cancel()
 
 
 @asynccontextmanager
 async def _ticking(view: AnswerView) -> AsyncGenerator[None, None]:
-    """Draws again and again, while an answer comes."""
+    """Redraw repeatedly while an answer arrives."""
     task = asyncio.create_task(_tick(view), name="tick")
     try:
         yield
     finally:
-        await _cancelled(task)
+        await _cancel(task)
 
 
 async def _tick(view: AnswerView) -> None:
@@ -145,6 +147,6 @@ async def _tick(view: AnswerView) -> None:
         await asyncio.sleep(REFRESH_S)
 
 
-async def _cancelled(task: asyncio.Task[object]) -> None:
+async def _cancel(task: asyncio.Task[object]) -> None:
     task.cancel()
     await asyncio.wait({task})

@@ -1,4 +1,4 @@
-"""Numbers, values and ends as people read them: the words of the page."""
+"""Numbers, values and durations as people read them, in the same words as the web UI."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _BRIEF_CHARS = 60
 
 
 def duration(ms: float) -> str:
-    """`40 ms`, `0.3 s`, `12 s`, `3 min 5 s`, `2 h 4 min`."""
+    """Format a duration: `40 ms`, `0.3 s`, `12 s`, `3 min 5 s`, `2 h 4 min`."""
     if ms < 100:
-        return f"{_rounded(ms)} ms"
+        return f"{_round_half_up(ms)} ms"
     if ms < 950:
-        return f"{_rounded(ms / 100) / 10:g} s"
-    seconds = _rounded(ms / 1_000)
+        return f"{_round_half_up(ms / 100) / 10:g} s"
+    seconds = _round_half_up(ms / 1_000)
     if seconds < 60:
         return f"{seconds} s"
     minutes = seconds // 60
@@ -30,18 +30,18 @@ def duration(ms: float) -> str:
     )
 
 
-def elapsed(ms: float) -> str:
-    """Seconds that count up: they never run ahead of the clock."""
+def format_elapsed(ms: float) -> str:
+    """Format a running time in seconds, rounded down."""
     return "0 s" if ms < 1_000 else duration(int(ms // 1_000) * 1_000)
 
 
 def count(number: int, noun: str) -> str:
-    """`1 tool`, `1,200 tokens`."""
+    """Format a count: `1 tool`, `1,200 tokens`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def shown_value(value: Any) -> str:
-    """A value of a tool: text as it is, anything else as JSON."""
+def format_value(value: Any) -> str:
+    """Format the value of a tool: text as it is, anything else as JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -49,8 +49,8 @@ def shown_value(value: Any) -> str:
     return safe(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def shown_briefly(value: Any, limit: int = _BRIEF_CHARS) -> str:
-    """The same in one line, short."""
+def format_brief(value: Any, limit: int = _BRIEF_CHARS) -> str:
+    """Format the value of a tool in one short line."""
     line = one_line(_brief(value))
     return f"{line[: limit - 1]}…" if len(line) > limit else line
 
@@ -72,7 +72,7 @@ def _plain(value: Any) -> str:
 
 
 def summary(steps: Sequence[Step]) -> str:
-    """`Thought for 12 s · 2 tools`: what the steps were, in a line."""
+    """Summarize the steps in a line: `Thought for 12 s · 2 tools`."""
     times = [step.duration_ms for step in steps if isinstance(step, Thought)]
     ms = sum(one for one in times if one is not None)
     tools = sum(isinstance(step, Tool) for step in steps)
@@ -80,6 +80,6 @@ def summary(steps: Sequence[Step]) -> str:
     return " · ".join([*told, count(tools, "tool")] if tools else told)
 
 
-def _rounded(number: float) -> int:
-    """Halves up, as the page does it."""
+def _round_half_up(number: float) -> int:
+    """Round half up, as the web UI does."""
     return int(number + 0.5)

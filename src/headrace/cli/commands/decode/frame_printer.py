@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.cli.commands.decode.protocol import FrameStyle, frame_style
 from headrace.cli.terminal.color import Paint, Style
-from headrace.cli.terminal.fitted_text import fitted
+from headrace.cli.terminal.fitted_text import fit
 from headrace.events import Record
 from headrace.projections.registry import PROTOCOLS, Projection
 
@@ -75,7 +75,7 @@ class FrameRows:
         self._files += 1
         if not self._is_several:
             return [header]
-        heading = fitted(f"── {file} ({framing})", self._columns)
+        heading = fit(f"── {file} ({framing})", self._columns)
         return [*gap, self._paint(heading, Style.BOLD), header]
 
     def line(self, frame: Any, at_ms: int, file: str) -> str:
@@ -83,7 +83,7 @@ class FrameRows:
         kind = self._frame_type(frame)
         name = f"{kind:<{style.name_columns}}"
         width = max(self._columns - _TIME_COLUMNS - len(name) - 2, _MIN_COLUMNS)
-        words = fitted(_words(frame, style), width)
+        words = fit(_words(frame, style), width)
         left = self._paint(f"{at_ms / 1000:8.3f}", Style.DIM)
         said = f"{name}  {words}".rstrip()
         return f"{left}  {self._paint(said, style.styles.get(kind, Style.PLAIN))}"

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from headrace.cli.commands.decode.result import result_row
-from headrace.cli.terminal.color import Paint, wants_colour
+from headrace.cli.terminal.color import Paint, wants_color
 from headrace.cli.terminal.record_table import Table
 from headrace.cli.terminal.width import terminal_columns
 from headrace.events import Record, encode_record
@@ -110,7 +110,7 @@ def printer_for(form: str, color: str, *, is_several: bool, svg: str | None = No
     write = sys.stdout.buffer.write
     match form:
         case "table":
-            paint = Paint(wants_colour(color, sys.stdout))
+            paint = Paint(wants_color(color, sys.stdout))
             return TablePrinter(
                 write,
                 Table(terminal_columns(sys.stdout, _PIPE_COLUMNS), paint),
@@ -135,7 +135,7 @@ def frame_printer(name: str, form: str, color: str, *, is_several: bool) -> Prin
     if form == "events":
         lines = FrameLines(package.encode_frame, is_several=is_several)
         return FramePrinter(package.create_projection, lines)
-    paint = Paint(wants_colour(color, sys.stdout))
+    paint = Paint(wants_color(color, sys.stdout))
     columns = terminal_columns(sys.stdout, _PIPE_COLUMNS)
     rows = FrameRows(name, columns, paint, is_several=is_several)
     return FramePrinter(package.create_projection, rows)
@@ -146,7 +146,7 @@ def _timeline_printer(color: str, *, is_several: bool, svg: str | None) -> Print
 
     if svg is not None:
         return PicturePrinter(svg)
-    paint = Paint(wants_colour(color, sys.stdout))
+    paint = Paint(wants_color(color, sys.stdout))
     columns = terminal_columns(sys.stdout)
     return TimelinePrinter(sys.stdout, columns, paint, is_several=is_several)
 

@@ -13,8 +13,8 @@ from headrace.cli.commands.doctor.machine import machine_findings
 from headrace.cli.commands.doctor.package import package_findings
 from headrace.cli.commands.doctor.port import port_finding
 from headrace.cli.data_folder import data_folder
-from headrace.cli.terminal.color import Paint, Style, wants_colour
-from headrace.cli.terminal.fitted_text import wrapped
+from headrace.cli.terminal.color import Paint, Style, wants_color
+from headrace.cli.terminal.fitted_text import wrap_text
 from headrace.cli.terminal.lines import print_lines
 from headrace.cli.terminal.width import terminal_columns
 
@@ -37,7 +37,7 @@ def run(options: Namespace) -> int:
         written = msgspec.json.format(msgspec.json.encode(findings), indent=2)
         sys.stdout.buffer.write(written + b"\n")
     else:
-        _print(findings, Paint(wants_colour(options.color, sys.stdout)))
+        _print(findings, Paint(wants_color(options.color, sys.stdout)))
     return 1 if any(finding.state == "broken" for finding in findings) else 0
 
 
@@ -52,17 +52,17 @@ def _findings(options: Namespace) -> Iterator[Finding]:
 def _print(findings: list[Finding], paint: Paint) -> None:
     columns = max(terminal_columns(sys.stdout), 2 * _LABEL_COLUMNS)
     lines = [line for finding in findings for line in _lines(finding, columns, paint)]
-    print_lines(*lines, "", *wrapped(_summary(findings), columns, 3))
+    print_lines(*lines, "", *wrap_text(_summary(findings), columns, 3))
 
 
 def _lines(finding: Finding, columns: int, paint: Paint) -> Iterator[str]:
     mark, style = _MARKS[finding.state]
     room = columns - _MARK_COLUMNS - _LABEL_COLUMNS
-    first, *more = wrapped(finding.told, room, _MAX_LINES) or [""]
+    first, *more = wrap_text(finding.told, room, _MAX_LINES) or [""]
     blank = " " * (_MARK_COLUMNS + _LABEL_COLUMNS)
     yield f"{paint(f'{mark:<{_MARK_COLUMNS}}', style)}{finding.name:<{_LABEL_COLUMNS}}{first}"
     yield from (blank + line for line in more)
-    yield from (blank + paint(line, style) for line in wrapped(finding.mend, room, _MAX_LINES))
+    yield from (blank + paint(line, style) for line in wrap_text(finding.mend, room, _MAX_LINES))
 
 
 def _summary(findings: list[Finding]) -> str:

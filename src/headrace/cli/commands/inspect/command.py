@@ -9,8 +9,8 @@ from pathlib import Path
 
 from headrace.cli.sources.playback import Recital, open_recital
 from headrace.cli.sources.source import STDIN, Wanted
-from headrace.cli.terminal.color import Paint, Style, wants_colour
-from headrace.cli.terminal.fitted_text import fitted, visible, wrapped
+from headrace.cli.terminal.color import Paint, Style, wants_color
+from headrace.cli.terminal.fitted_text import fit, visible, wrap_text
 from headrace.cli.terminal.lines import print_lines
 from headrace.cli.terminal.width import terminal_columns
 from headrace.cli.timeline.layout import duration_words
@@ -50,7 +50,7 @@ def _show(recital: Recital, options: Namespace) -> None:
     elif options.svg is not None:
         write_picture(told, options.svg)
     else:
-        paint = Paint(wants_colour(options.color, sys.stdout))
+        paint = Paint(wants_color(options.color, sys.stdout))
         columns = terminal_columns(sys.stdout)
         about = _about_file(recital.name, paint)
         if recital.run is not None:
@@ -84,10 +84,10 @@ def _about_file(name: str, paint: Paint) -> list[str]:
 def _about_run(run: StoredRun, columns: int, paint: Paint) -> list[str]:
     """Which run it is, for somebody with many of them."""
     began = datetime.fromtimestamp(run.created_ms / 1000).astimezone()
-    lines = [paint(fitted(run.id, columns), Style.DIM)]
-    lines.append(paint(fitted(f"{began:%Y-%m-%d %H:%M:%S %Z}", columns), Style.DIM))
+    lines = [paint(fit(run.id, columns), Style.DIM)]
+    lines.append(paint(fit(f"{began:%Y-%m-%d %H:%M:%S %Z}", columns), Style.DIM))
     if run.question:
-        lines += wrapped(f"“{run.question}”", columns, _QUESTION_LINES)
+        lines += wrap_text(f"“{run.question}”", columns, _QUESTION_LINES)
     return [*lines, *_remarks(run, columns, paint), ""]
 
 
@@ -97,7 +97,7 @@ def _remarks(run: StoredRun, columns: int, paint: Paint) -> list[str]:
         told.append("the run goes on: this is what its log has so far")
     elif not run.records:
         told.append("its records have expired: these are the times that its message keeps")
-    return [paint(line, Style.YELLOW) for words in told for line in wrapped(words, columns, 3)]
+    return [paint(line, Style.YELLOW) for words in told for line in wrap_text(words, columns, 3)]
 
 
 def _print_json(recital: Recital, told: Timeline) -> None:

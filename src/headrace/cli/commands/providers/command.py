@@ -7,7 +7,7 @@ import os
 import sys
 from argparse import Namespace
 
-from headrace.cli.terminal.color import Paint, Style, wants_colour
+from headrace.cli.terminal.color import Paint, Style, wants_color
 from headrace.providers import CATALOG, Provider, find_key
 
 
@@ -17,7 +17,7 @@ def run(options: Namespace) -> int:
         for provider in CATALOG.values():
             print(json.dumps(_facts(provider)))
         return 0
-    _print_table(Paint(wants_colour(options.color, sys.stdout)))
+    _print_table(Paint(wants_color(options.color, sys.stdout)))
     return 0
 
 
@@ -57,5 +57,5 @@ def _key(provider: Provider) -> str:
 
 
 def _line(cells: tuple[str, ...], widths: list[int]) -> str:
-    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=False)]
-    return "  ".join([*padded, *cells[len(widths) :]])
+    pad = [cell.ljust(width) for cell, width in zip(cells, widths, strict=False)]
+    return "  ".join([*pad, *cells[len(widths) :]])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from headrace.cli.terminal.fitted_text import visible, wrapped
+from headrace.cli.terminal.fitted_text import visible, wrap_text
 from headrace.cli.terminal.lines import print_lines
 from headrace.cli.terminal.width import terminal_columns
 from headrace.errors import UsageError
@@ -132,11 +132,11 @@ def _tell(tape: ExchangeRecorder) -> None:
     if len(line) <= terminal_columns(sys.stdout):
         print_lines(line)
     else:
-        print_lines(name, *_indented(" · ".join(facts)))
+        print_lines(name, *_indent(" · ".join(facts)))
 
 
-def _indented(words: str) -> list[str]:
-    return [f"  {line}" for line in wrapped(words, max(terminal_columns(sys.stdout) - 2, 20), 8)]
+def _indent(words: str) -> list[str]:
+    return [f"  {line}" for line in wrap_text(words, max(terminal_columns(sys.stdout) - 2, 20), 8)]
 
 
 def _complain(message: str) -> None:

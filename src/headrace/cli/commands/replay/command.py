@@ -24,7 +24,7 @@ def run(options: Namespace) -> int:
     wanted = Wanted(options.framing, options.dialect, options.rate)
     try:
         with open_recital(options.what, options.data, wanted) as recital:
-            return _shown(recital, options)
+            return _show(recital, options)
     except InputError as problem:
         return _complain(f"{options.what}: {problem}")
     except BrokenPipeError:
@@ -38,7 +38,7 @@ def _complain(message: str) -> int:
     return 1
 
 
-def _shown(recital: Recital, options: Namespace) -> int:
+def _show(recital: Recital, options: Namespace) -> int:
     if recital.run is not None and not recital.run.records:
         raise InputError(
             "its records are no longer kept, so there is nothing to play;"
@@ -48,17 +48,17 @@ def _shown(recital: Recital, options: Namespace) -> int:
         from headrace.cli.commands.replay.ui import show_page
 
         return show_page(recital, options.speed, options.port)
-    return _played(recital, options)
+    return _play(recital, options)
 
 
-def _played(recital: Recital, options: Namespace) -> int:
+def _play(recital: Recital, options: Namespace) -> int:
     forgive(sys.stdout, sys.stderr)
     printer = ReplayPrinter(options.color, shows_reasoning=not options.hide_reasoning)
     speed = None if recital.is_live else options.speed
     try:
         # The times of a stream count from its first read, which may hold no whole event.
         first_ms = 0 if recital.run is None else None
-        for record in _paced(recital.records, first_ms, speed, printer):
+        for record in _pace(recital.records, first_ms, speed, printer):
             printer.play(record)
     except KeyboardInterrupt:
         printer.finish()
@@ -70,7 +70,7 @@ def _played(recital: Recital, options: Namespace) -> int:
     return 0
 
 
-def _paced(
+def _pace(
     records: Iterable[Record], first_ms: int | None, speed: float | None, printer: ReplayPrinter
 ) -> Iterator[Record]:
     """The records, each at its time; no waiting without a speed."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from headrace import events as ev
 from headrace.cli.terminal.answer import AnswerPrinter
-from headrace.cli.terminal.color import Paint, Style, wants_colour
-from headrace.cli.terminal.event_text import preview
-from headrace.cli.terminal.fitted_text import fitted
+from headrace.cli.terminal.color import Paint, Style, wants_color
+from headrace.cli.terminal.event_text import describe_event
+from headrace.cli.terminal.fitted_text import fit
 from headrace.cli.terminal.width import terminal_columns
 from headrace.events import Record
 from headrace.usage import Usage
@@ -22,7 +22,7 @@ class ReplayPrinter(AnswerPrinter):
 
     def __init__(self, color: str, *, shows_reasoning: bool) -> None:
         super().__init__(color, shows_reasoning=shows_reasoning)
-        self._look = Paint(wants_colour(color, sys.stderr))
+        self._look = Paint(wants_color(color, sys.stderr))
         self._names: dict[str, str] = {}
         self._is_run = False
         self._usage = Usage()
@@ -36,7 +36,7 @@ class ReplayPrinter(AnswerPrinter):
         match event:
             case ev.ToolCallFinished() | ev.ToolCallMalformed():
                 self._names[event.call_id] = event.name
-                self._line(f"the model calls {preview(event)[1]}", Style.BOLD)
+                self._line(f"the model calls {describe_event(event)[1]}", Style.BOLD)
             case ev.ToolResult() | ev.ToolOutput():
                 self._result(event)
             case ev.StepDiscarded(reason=reason):
@@ -61,7 +61,7 @@ class ReplayPrinter(AnswerPrinter):
 
     def _result(self, event: ev.ToolResult | ev.ToolOutput) -> None:
         name = self._names.get(event.call_id, "tool")
-        words = preview(ev.ToolOutput(**_OUTPUT, call_id="", content=event.content))[1]
+        words = describe_event(ev.ToolOutput(**_OUTPUT, call_id="", content=event.content))[1]
         if event.is_error:
             self._line(f"{name} failed: {words}", Style.RED)
         else:
@@ -73,7 +73,7 @@ class ReplayPrinter(AnswerPrinter):
         self._end_thought()
         if self._shares_screen:
             self._end_text()
-        shown = fitted(words, terminal_columns(sys.stderr))
+        shown = fit(words, terminal_columns(sys.stderr))
         print(self._look(shown, style), file=sys.stderr, flush=True)
 
     def _note_end(

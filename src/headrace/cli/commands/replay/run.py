@@ -120,7 +120,7 @@ class ReplayRun:
 
     async def _play_all(self) -> None:
         loop = asyncio.get_running_loop()
-        records = _moved(self._script, self._run_id, _now_ms())
+        records = _shift(self._script, self._run_id, _now_ms())
         started_s, first_ms = loop.time(), records[0].at_ms
         for at_ms, batch in groupby(records, attrgetter("at_ms")):
             if self._speed is not None:
@@ -130,9 +130,9 @@ class ReplayRun:
 
     async def _write(self, batch: list[Record]) -> None:
         # Shielded: what is half written when it is stopped is written all the same.
-        await asyncio.shield(self._kept(batch))
+        await asyncio.shield(self._append(batch))
 
-    async def _kept(self, batch: list[Record]) -> None:
+    async def _append(self, batch: list[Record]) -> None:
         if self._sink is not None:
             await self._sink.append(batch)
         self.records += batch
@@ -147,13 +147,13 @@ def whole_run(records: Sequence[Record]) -> list[Record]:
     adds is taken away, and one that goes on still has an end."""
     kept = [record for record in records if not isinstance(record.event, RunClosed)]
     if not kept:
-        return _numbered([(0, _CUT, (), 0)])
+        return _number([(0, _CUT, (), 0)])
     if not isinstance(kept[0].event, RunStarted):
-        return _numbered(_as_step(kept))
+        return _number(_as_step(kept))
     rows = [(record.at_ms, record.event, record.path, record.step) for record in kept]
     if not _is_over(kept):
         rows.append((kept[-1].at_ms, _CUT, (), kept[-1].step))
-    return _numbered(rows)
+    return _number(rows)
 
 
 def _is_over(records: Sequence[Record]) -> bool:
@@ -180,7 +180,7 @@ def _end_of(event: Any) -> Event:
             return RunFailed(category="incomplete", message=_CUT.message, usage=Usage())
 
 
-def _numbered(rows: Sequence[_Row]) -> list[Record]:
+def _number(rows: Sequence[_Row]) -> list[Record]:
     return [Record(seq, *row) for seq, row in enumerate(rows, 1)]
 
 
@@ -188,7 +188,7 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def _moved(records: Sequence[Record], run_id: str, now_ms: int) -> list[Record]:
+def _shift(records: Sequence[Record], run_id: str, now_ms: int) -> list[Record]:
     """The same run, now and under another id; how long everything took stays."""
     by_ms = now_ms - records[0].at_ms
     moved = [msgspec.structs.replace(record, at_ms=record.at_ms + by_ms) for record in records]

@@ -61,7 +61,7 @@ async def _serve(recital: Recital, speed: float | None, port: int, folder: Path)
     begun: list[asyncio.Task[None]] = []
 
     async def begin() -> None:
-        row = await _begun(service, agent, _messages(recital, title))
+        row = await _begin(service, agent, _messages(recital, title))
         print_lines(
             f"Headrace replays {visible(title)} when this page is opened:",
             f"{address}/#/c/{row.conversation_id}",
@@ -95,7 +95,7 @@ def _messages(recital: Recital, title: str) -> list[Message]:
     return [Message(role="user", content=(asked,))]
 
 
-async def _begun(service: Service, agent: Agent, messages: list[Message]) -> RunRow:
+async def _begin(service: Service, agent: Agent, messages: list[Message]) -> RunRow:
     """The conversation as it was, and the run of its last question, which is live."""
     conversation_id = f"conv_{uuid.uuid4().hex}"
     is_new = True

@@ -20,7 +20,7 @@ def run(options: Namespace) -> int:
     """Make, list or revoke tokens. A server that runs meanwhile sees it at once."""
     commands = {"create": _create, "list": _list, "revoke": _revoke}
     try:
-        with _opened(options) as tokens:
+        with _open_tokens(options) as tokens:
             commands[options.action](tokens, options)
     except (HeadraceError, OSError) as error:
         print(f"headrace token: {error}", file=sys.stderr)
@@ -48,7 +48,7 @@ def _revoke(tokens: AccessTokens, options: Namespace) -> None:
 
 
 @contextmanager
-def _opened(options: Namespace) -> Generator[AccessTokens, None, None]:
+def _open_tokens(options: Namespace) -> Generator[AccessTokens, None, None]:
     from headrace.server.storage.access_tokens import AccessTokens
     from headrace.server.storage.database import Database
     from headrace.server.storage.store import SQLiteStore

@@ -1,0 +1,1 @@
+"""How a chat is displayed: live in a terminal, or plain."""

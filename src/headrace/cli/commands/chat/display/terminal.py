@@ -1,0 +1,166 @@
+"""The live display of a terminal: an input prompt, and answers that are redrawn."""
+
+from __future__ import annotations
+
+import os
+import sys
+import termios
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from rich.table import Table
+from rich.text import Text
+
+from headrace.cli.commands.chat.advice import Advice
+from headrace.cli.commands.chat.display.display import AnswerView
+from headrace.cli.commands.chat.display.live_answer import LiveAnswer
+from headrace.cli.commands.chat.display.markdown import MarkdownRows, plain_rows
+from headrace.cli.commands.chat.display.markdown_splitter import Splitter
+from headrace.cli.commands.chat.display.prompt import Completes, Prompt
+from headrace.cli.commands.chat.display.steps_window import tool_row
+from headrace.cli.commands.chat.step import Other, Step, Thought, Tool, stored_steps
+from headrace.cli.commands.chat.wording import format_value, summary
+from headrace.cli.terminal.region import Region, reflows
+from headrace.cli.terminal.row import BLANK, Painter, Row
+from headrace.cli.terminal.safe_text import safe
+from headrace.projections.ux import MessageEvent
+from headrace.projections.ux.segment import Segment, TextSegment
+
+
+class TerminalDisplay:
+    """Draws with escape codes, in color unless `NO_COLOR` is set."""
+
+    hint = "Alt+Enter: a new line"
+
+    def __init__(self, completes: Completes, *, shows_reasoning: bool) -> None:
+        self.shows_reasoning = shows_reasoning
+        self._painter = Painter(has_colour=not os.environ.get("NO_COLOR"))
+        self._region = Region(sys.stdout, reflows=reflows(os.environ))
+        self._prompt = Prompt(completes)
+        self._prose = MarkdownRows(self._painter)
+
+    async def read(self) -> str:
+        text = await self._prompt.read()
+        self._print([BLANK])
+        return text
+
+    def answer(self) -> AnswerView:
+        return LiveAnswer(
+            self._region, self._painter, time.monotonic, shows_reasoning=self.shows_reasoning
+        )
+
+    def note(self, text: str) -> None:
+        self._print([*self._rows(text, "dim"), BLANK])
+
+    def foot(self, text: str) -> None:
+        self.note(text)
+
+    def complain(self, text: str) -> None:
+        self._print([*self._rows(text, "red"), BLANK])
+
+    def advise(self, advice: Advice) -> None:
+        command = f" ({advice.command})" if advice.command else ""
+        said = Text.assemble(
+            (advice.what, "bold red" if advice.is_error else "bold"), f" {advice.todo}{command}"
+        )
+        rows = self._painter.rows(said, self._columns)
+        if advice.is_error and advice.detail:
+            rows += self._rows(advice.detail, "dim")
+        self._print([*rows, BLANK])
+
+    def show(self, lines: Sequence[str]) -> None:
+        rows = [row for line in lines for row in self._rows(line) or [BLANK]]
+        self._print([*rows, BLANK])
+
+    def table(self, rows: Sequence[tuple[str, str]]) -> None:
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(style="cyan", no_wrap=True)
+        for row in rows:
+            grid.add_row(*map(safe, row))
+        self._print([*self._painter.rows(grid, self._columns), BLANK])
+
+    def steps(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            self._print([*self._step(step), BLANK])
+
+    def past(self, question: str, event: MessageEvent | None) -> None:
+        mark = self._painter.line(("›", "bold cyan"), columns=self._columns)
+        rows = self._rows(question)
+        asked = [
+            Row(f"{mark.text} {row.text}" if not at else f"  {row.text}", row.cells + 2)
+            for at, row in enumerate(rows)
+        ]
+        self._print([*asked, BLANK, *self._past(event)])
+
+    def remember(self, questions: Sequence[str]) -> None:
+        self._prompt.remember(questions)
+
+    def _past(self, event: MessageEvent | None) -> list[Row]:
+        rows: list[Row] = []
+        steps: list[Segment] = []
+        for segment in event.segments if event is not None else ():
+            if not isinstance(segment, TextSegment):
+                steps.append(segment)
+                continue
+            rows += [*self._fold_rows(steps), *self._text(segment.text)]
+            steps = []
+        return [*rows, *self._fold_rows(steps)]
+
+    def _fold_rows(self, segments: list[Segment]) -> list[Row]:
+        steps = stored_steps(tuple(segments))
+        if not steps:
+            return []
+        return [self._painter.line((summary(steps), "dim"), columns=self._columns), BLANK]
+
+    def _text(self, text: str) -> list[Row]:
+        splitter = Splitter()
+        blocks = [*splitter.feed(safe(text)), *splitter.close()]
+        return [row for block in blocks for row in self._prose.rows(block, self._columns)]
+
+    def _step(self, step: Step) -> list[Row]:
+        if isinstance(step, Thought):
+            return self._rows(step.text, "dim")
+        if isinstance(step, Other):
+            return self._rows(step.words, "dim italic")
+        return [tool_row(self._painter, step, self._columns), *self._fields(step)]
+
+    def _fields(self, tool: Tool) -> list[Row]:
+        rows: list[Row] = []
+        told = (("Arguments", tool.args), ("Result", tool.result), ("Error", tool.error))
+        for label, value in told:
+            if text := format_value(value):
+                rows += self._rows(f"  {label}", "dim")
+                rows += [
+                    Row(f"    {row.text}", row.cells + 4)
+                    for row in plain_rows(self._painter, text, self._columns - 4)
+                ]
+        return rows
+
+    @property
+    def _columns(self) -> int:
+        return self._region.size().columns - 1
+
+    def _rows(self, text: str, style: str = "") -> list[Row]:
+        return plain_rows(self._painter, safe(text), self._columns, style)
+
+    def _print(self, rows: Sequence[Row]) -> None:
+        self._region.draw(rows, ())
+
+
+@contextmanager
+def silent_keyboard() -> Generator[None, None, None]:
+    """Suppress the echo of typed keys while an answer arrives; they reach the next prompt.
+
+    Ctrl-C still interrupts. Ctrl-Z is disabled, because it would leave the terminal in this state.
+    """
+    file = sys.stdin.fileno()
+    before = termios.tcgetattr(file)
+    during = termios.tcgetattr(file)
+    during[3] &= ~(termios.ECHO | termios.ICANON)
+    during[6][termios.VSUSP] = b"\0"
+    termios.tcsetattr(file, termios.TCSADRAIN, during)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(file, termios.TCSADRAIN, before)
