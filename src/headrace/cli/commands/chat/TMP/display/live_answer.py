@@ -5,6 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from headrace.cli.commands.chat.markdown import Prose
+from headrace.cli.commands.chat.markdown_splitter import Block, Splitter
+from headrace.cli.commands.chat.steps_window import Window, tool_row
+
 from headrace.cli.commands.chat.answer_state import (
     Cue,
     Draft,
@@ -15,10 +19,7 @@ from headrace.cli.commands.chat.answer_state import (
     Says,
     TakenBack,
 )
-from headrace.cli.commands.chat.markdown import Prose
-from headrace.cli.commands.chat.markdown_splitter import Block, Splitter
 from headrace.cli.commands.chat.step import Step, Tool
-from headrace.cli.commands.chat.steps_window import Window, tool_row
 from headrace.cli.commands.chat.wording import summary
 from headrace.cli.terminal.region import Region
 from headrace.cli.terminal.row import BLANK, Painter, Row, Styled

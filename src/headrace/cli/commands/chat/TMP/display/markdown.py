@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
+from headrace.cli.commands.chat.markdown_splitter import Block
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -15,7 +16,6 @@ from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
 
-from headrace.cli.commands.chat.markdown_splitter import Block
 from headrace.cli.terminal.row import BLANK, Painter, Row
 from headrace.cli.terminal.safe_text import safe
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from headrace.cli.commands.chat.input_lines import InputLines
+
 from headrace.cli.commands.chat.advice import Advice
 from headrace.cli.commands.chat.answer_state import (
     Cue,
@@ -19,7 +21,6 @@ from headrace.cli.commands.chat.answer_state import (
     Used,
 )
 from headrace.cli.commands.chat.display import AnswerView
-from headrace.cli.commands.chat.input_lines import InputLines
 from headrace.cli.commands.chat.step import Step, Thought, Tool
 from headrace.cli.commands.chat.wording import duration, shown_briefly, shown_value
 from headrace.cli.terminal.safe_text import one_line, safe

@@ -9,17 +9,17 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from headrace.cli.commands.chat.live_answer import LiveAnswer
+from headrace.cli.commands.chat.markdown import Prose, plain_rows
+from headrace.cli.commands.chat.markdown_splitter import Splitter
+from headrace.cli.commands.chat.prompt import Completes, Prompt
+from headrace.cli.commands.chat.steps_window import tool_row
 from rich.table import Table
 from rich.text import Text
 
 from headrace.cli.commands.chat.advice import Advice
 from headrace.cli.commands.chat.display import AnswerView
-from headrace.cli.commands.chat.live_answer import LiveAnswer
-from headrace.cli.commands.chat.markdown import Prose, plain_rows
-from headrace.cli.commands.chat.markdown_splitter import Splitter
-from headrace.cli.commands.chat.prompt import Completes, Prompt
 from headrace.cli.commands.chat.step import Other, Step, Thought, Tool, stored_steps
-from headrace.cli.commands.chat.steps_window import tool_row
 from headrace.cli.commands.chat.wording import shown_value, summary
 from headrace.cli.terminal.region import Region, reflows
 from headrace.cli.terminal.row import BLANK, Painter, Row
