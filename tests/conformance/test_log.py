@@ -17,6 +17,7 @@ from headrace.server.storage.database import Database, StorageFailed
 from headrace.server.storage.log import Log, SQLiteLog
 from headrace.server.storage.store import SQLiteStore
 from headrace.usage import Usage
+from tests.server.memory_storage import MemoryLog
 
 Opened = Callable[[], Any]
 """A log on the same data, as often as it is called; as a context."""
@@ -35,7 +36,17 @@ def _sqlite(data: Path) -> Opened:
     return opened
 
 
-LOGS: dict[str, Callable[[Path], Opened]] = {"sqlite": _sqlite}
+def _memory(data: Path) -> Opened:
+    log = MemoryLog()
+
+    @contextmanager
+    def opened() -> Iterator[Log]:
+        yield log
+
+    return opened
+
+
+LOGS: dict[str, Callable[[Path], Opened]] = {"sqlite": _sqlite, "memory": _memory}
 
 
 @pytest.fixture(params=LOGS)

@@ -27,6 +27,7 @@ from headrace.server.storage.store import (
     StoredMessage,
 )
 from headrace.server.storage.store.store import RunStart
+from tests.server.memory_storage import MemoryLog, MemoryStore
 
 Opened = Callable[[], Any]
 """A store with its log on the same data, as often as it is called; as a context."""
@@ -44,7 +45,18 @@ def _sqlite(data: Path) -> Opened:
     return opened
 
 
-STORES: dict[str, Callable[[Path], Opened]] = {"sqlite": _sqlite}
+def _memory(data: Path) -> Opened:
+    log = MemoryLog()
+    store = MemoryStore(log)
+
+    @contextmanager
+    def opened() -> Iterator[tuple[Store, Log]]:
+        yield store, log
+
+    return opened
+
+
+STORES: dict[str, Callable[[Path], Opened]] = {"sqlite": _sqlite, "memory": _memory}
 
 
 @pytest.fixture(params=STORES)
