@@ -133,26 +133,14 @@ class Answer:
 
     def __init__(self, answer: AsyncAnswer) -> None:
         self._answer = answer
+        self.event_id = answer.event_id
+        self.conversation_id = answer.conversation_id
+        self.question_id = answer.question_id
 
     def __iter__(self) -> Iterator[UXFrame]:
         with shared_loop().iterate(self._answer.batches()) as batches:
             for frames in batches:
                 yield from frames
-
-    @property
-    def event_id(self) -> str:
-        """Id of the answer; `watch()` and `cancel()` take it."""
-        return self._answer.event_id
-
-    @property
-    def conversation_id(self) -> str:
-        """Id of the conversation; pass it to `ask()` to continue."""
-        return self._answer.conversation_id
-
-    @property
-    def question_id(self) -> str:
-        """Id of the user message that is answered."""
-        return self._answer.question_id
 
     @property
     def last_frame_id(self) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.client.answer import AsyncAnswer
 from headrace.client.connection import NO_HEADERS, ClientError, Connection, Response
-from headrace.client.target import FolderTarget, ServerTarget, Target
+from headrace.client.target import FolderTarget, ServerTarget
 from headrace.encoders import Effort
 from headrace.server.api import (
     MAX_PAGE,
@@ -64,7 +64,7 @@ class AsyncClient:
     def __init__(self, url: str, *, access_token: str | None = None) -> None:
         from headrace.client.http import HTTPConnection
 
-        self._target: Target = ServerTarget(HTTPConnection(url))
+        self._target: ServerTarget | FolderTarget = ServerTarget(HTTPConnection(url))
         self._headers = _authorization(access_token)
 
     @classmethod
@@ -95,7 +95,7 @@ class AsyncClient:
         return cls._from(FolderTarget(Path(data), agent, on_wait), access_token)
 
     @classmethod
-    def _from(cls, target: Target, access_token: str | None) -> Self:
+    def _from(cls, target: ServerTarget | FolderTarget, access_token: str | None) -> Self:
         client = cls.__new__(cls)
         client._target = target
         client._headers = _authorization(access_token)

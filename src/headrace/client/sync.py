@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from headrace.client.answer import Answer, AsyncAnswer
 from headrace.client.client import AskOptions, AsyncClient
-from headrace.server.api import MAX_PAGE, ConversationDetail, ModelInfo
-from headrace.server.storage.store.store import Conversation
 from headrace.transport.loop_thread import shared_loop
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from headrace.engine import Agent
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Client, P], T]:
+    """Return the synchronous version of a method of `AsyncClient`."""
+
+    @wraps(method)
+    def call(self: Client, /, *args: P.args, **options: P.kwargs) -> T:
+        return shared_loop().run(method(self._client, *args, **options))
+
+    return call
 
 
 class Client:
@@ -88,41 +103,15 @@ class Client:
         with _enter(self._client.watch(event_id, after)) as answer:
             yield answer
 
-    def cancel(self, event_id: str) -> bool:
-        """Cancel the run that writes this answer. Return False if it was over already."""
-        return shared_loop().run(self._client.cancel(event_id))
-
-    def conversations(self, limit: int = MAX_PAGE) -> list[Conversation]:
-        """Return up to `limit` conversations, the most recently used first."""
-        return shared_loop().run(self._client.conversations(limit))
-
-    def search(self, words: str, limit: int = MAX_PAGE) -> list[Conversation]:
-        """Return up to `limit` conversations with these words, the best matches first."""
-        return shared_loop().run(self._client.search(words, limit))
-
-    def conversation(self, conversation_id: str) -> ConversationDetail:
-        """Return a conversation with its messages and the answers that are being written."""
-        return shared_loop().run(self._client.conversation(conversation_id))
-
-    def rename(self, conversation_id: str, title: str) -> Conversation:
-        """Set the title of a conversation."""
-        return shared_loop().run(self._client.rename(conversation_id, title))
-
-    def select(self, conversation_id: str, leaf_id: str) -> Conversation:
-        """Switch to the branch that ends with this message."""
-        return shared_loop().run(self._client.select(conversation_id, leaf_id))
-
-    def delete(self, conversation_id: str) -> None:
-        """Delete a conversation; its live runs are cancelled."""
-        shared_loop().run(self._client.delete(conversation_id))
-
-    def export(self, conversation_id: str, format: Literal["json", "markdown"] = "json") -> str:
-        """Export a conversation: all branches as JSON, or the one that is shown as Markdown."""
-        return shared_loop().run(self._client.export(conversation_id, format))
-
-    def models(self) -> list[ModelInfo]:
-        """Return the models of the server. The first one is the default."""
-        return shared_loop().run(self._client.models())
+    cancel = _blocking(AsyncClient.cancel)
+    conversations = _blocking(AsyncClient.conversations)
+    search = _blocking(AsyncClient.search)
+    conversation = _blocking(AsyncClient.conversation)
+    rename = _blocking(AsyncClient.rename)
+    select = _blocking(AsyncClient.select)
+    delete = _blocking(AsyncClient.delete)
+    export = _blocking(AsyncClient.export)
+    models = _blocking(AsyncClient.models)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Targets: where the requests of a client go."""
+"""Targets: where the requests of a client go. A target provides a connection for each request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from headrace.client.connection import ClientError, Connection
 from headrace.server.api import ModelInfo
@@ -22,30 +22,12 @@ _KEEP_S = 1e10
 _DRAIN_S = 1.0
 
 
-class Target(Protocol):
-    """Provides a connection for each request."""
-
-    address: str
-    """URL of the server that was used last, or empty if that is this process."""
-
-    def connect(self) -> Any:
-        """Return an async context manager with a `Connection`."""
-        ...
-
-    async def own_models(self) -> list[ModelInfo] | None:
-        """Return the models, if they are known without asking a server."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        ...
-
-
 class ServerTarget:
     """One server: at a URL, or an application in this process."""
 
     def __init__(self, connection: Connection, service: Any = None) -> None:
         self.address = connection.address
+        """URL of the server, or empty if it runs in this process."""
         self._connection = connection
         self._service = service
         self._is_opener = False
@@ -58,7 +40,7 @@ class ServerTarget:
         yield self._connection
 
     async def own_models(self) -> None:
-        return None
+        """Return None: only the server knows its models."""
 
     async def aclose(self) -> None:
         """Close the connection, and the application if this client has opened it."""
@@ -82,6 +64,7 @@ class FolderTarget:
         self._agent = agent
         self._on_wait = on_wait
         self.address = ""
+        """URL of the server that was used last, or empty if this process answered."""
         self._lock = asyncio.Lock()
         self._connection: Connection | None = None
         self._users = 0

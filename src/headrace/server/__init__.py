@@ -20,5 +20,6 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(_MODULES[name]), name)
     except ModuleNotFoundError as error:
-        text = f"the server needs {error.name}: pip install 'headrace[server]'"
+        missing = (error.name or "").partition(".")[0]
+        text = f"the server needs {missing}: pip install 'headrace[server]'"
         raise ImportError(text, name=error.name) from error

@@ -42,15 +42,9 @@ class AccessTokens:
         """Return all access tokens, the oldest first."""
         query = "SELECT * FROM tokens ORDER BY created_ms, hash"
         rows = self._database.write_now(lambda c: c.execute(query).fetchall())
-        return [
-            AccessTokenInfo(
-                id=_id_of(row["hash"]),
-                owner=row["owner"],
-                name=row["name"],
-                created_ms=row["created_ms"],
-            )
-            for row in rows
-        ]
+        ids = [_id_of(row["hash"]) for row in rows]
+        fields = [{**dict(row), "id": id_} for row, id_ in zip(rows, ids, strict=True)]
+        return msgspec.convert(fields, list[AccessTokenInfo])
 
     def revoke(self, token_id: str) -> bool:
         """Revoke an access token from the next request on. Return False if the id is unknown."""
@@ -68,15 +62,9 @@ class AccessTokens:
 
     async def owner_of(self, access_token: str) -> str | None:
         """Return the owner of an access token, or None if the token is unknown."""
-
-        def work(connection: sqlite3.Connection) -> sqlite3.Row | None:
-            row: sqlite3.Row | None = connection.execute(
-                "SELECT owner FROM tokens WHERE hash = ?", (_hash(access_token),)
-            ).fetchone()
-            return row
-
-        row = await self._database.read(work)
-        return None if row is None else str(row["owner"])
+        query = "SELECT owner FROM tokens WHERE hash = ?"
+        rows = await self._database.fetch(query, (_hash(access_token),))
+        return str(rows[0]["owner"]) if rows else None
 
 
 def _id_of(token_hash: bytes) -> str:

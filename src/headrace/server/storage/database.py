@@ -96,6 +96,10 @@ class Database:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, work)
 
+    async def fetch(self, query: str, parameters: Any = ()) -> list[sqlite3.Row]:
+        """Return all rows of a query. Raises `StorageFailed`."""
+        return await self.read(lambda connection: connection.execute(query, parameters).fetchall())
+
     def write_now(self, work: Work[T]) -> T:
         """Synchronous version of `write()`."""
         return self.submit(work).result()

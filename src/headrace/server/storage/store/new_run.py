@@ -119,20 +119,12 @@ def _insert_prompt(
         assert parent_id is not None
         touch(connection, conversation_id, parent_id, start.now_ms)
         return parent_id
-    text = prompt.message.text
-    row = index_words(connection, prompt.id, conversation_id, start.owner, text)
+    message, owner, now_ms = prompt.message, start.owner, start.now_ms
+    row = index_words(connection, prompt.id, conversation_id, owner, message.text)
+    place = (prompt.id, conversation_id, owner, parent_id)
     connection.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
-        (
-            prompt.id,
-            conversation_id,
-            start.owner,
-            parent_id,
-            prompt.message.role,
-            start.now_ms,
-            _encode(prompt.message),
-            row,
-        ),
+        (*place, message.role, now_ms, _encode(message), row),
     )
     touch(connection, conversation_id, prompt.id, start.now_ms)
     return prompt.id
@@ -141,18 +133,13 @@ def _insert_prompt(
 def _insert_run(connection: sqlite3.Connection, run: RunRow, start: RunStart) -> None:
     connection.execute(
         "INSERT INTO runs (id, owner, conversation_id, parent_id, message_id, model, created_ms,"
-        " idempotency_key, fingerprint) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            run.id,
-            run.owner,
-            run.conversation_id,
-            run.parent_id,
-            run.message_id,
-            run.model,
-            run.created_ms,
-            start.idempotency_key,
-            start.fingerprint,
-        ),
+        " idempotency_key, fingerprint) VALUES (:id, :owner, :conversation_id, :parent_id,"
+        " :message_id, :model, :created_ms, :key, :fingerprint)",
+        {
+            **msgspec.structs.asdict(run),
+            "key": start.idempotency_key,
+            "fingerprint": start.fingerprint,
+        },
     )
 
 

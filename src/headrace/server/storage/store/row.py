@@ -56,35 +56,16 @@ def read_branch(connection: sqlite3.Connection, message_id: str) -> list[sqlite3
 
 
 def to_conversation(row: sqlite3.Row) -> Conversation:
-    return Conversation(
-        id=row["id"],
-        title=row["title"],
-        created_ms=row["created_ms"],
-        updated_ms=row["updated_ms"],
-        leaf_id=row["leaf_id"],
-    )
+    return msgspec.convert(dict(row), Conversation)
 
 
 def to_stored_message(row: sqlite3.Row) -> StoredMessage:
-    return StoredMessage(
-        id=row["id"],
-        conversation_id=row["conversation_id"],
-        parent_id=row["parent_id"],
-        message=decode_message(row["body"]),
-    )
+    message = decode_message(row["body"])
+    return msgspec.convert({**dict(row), "message": message}, StoredMessage)
 
 
 def to_run(row: sqlite3.Row) -> RunRow:
-    return RunRow(
-        id=row["id"],
-        owner=row["owner"],
-        conversation_id=row["conversation_id"],
-        parent_id=row["parent_id"],
-        message_id=row["message_id"],
-        model=row["model"],
-        created_ms=row["created_ms"],
-        is_live=row["state"] == "live",
-    )
+    return msgspec.convert({**dict(row), "is_live": row["state"] == "live"}, RunRow)
 
 
 def index_words(

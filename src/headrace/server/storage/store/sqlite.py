@@ -80,28 +80,17 @@ class SQLiteStore:
         return await self._database.read(lambda connection: _is_committed(connection, run))
 
     async def run(self, owner: str, message_id: str) -> RunRow:
-        row = await self._database.read(
-            lambda connection: connection.execute(
-                "SELECT * FROM runs WHERE message_id = ? AND owner = ?", (message_id, owner)
-            ).fetchone()
-        )
-        return to_run(require_row(row))
+        query = "SELECT * FROM runs WHERE message_id = ? AND owner = ?"
+        rows = await self._database.fetch(query, (message_id, owner))
+        return to_run(require_row(rows[0] if rows else None))
 
     async def live_runs(self) -> list[RunRow]:
-        rows = await self._database.read(
-            lambda connection: connection.execute(
-                "SELECT * FROM runs WHERE state = 'live' ORDER BY created_ms"
-            ).fetchall()
-        )
-        return [to_run(row) for row in rows]
+        query = "SELECT * FROM runs WHERE state = 'live' ORDER BY created_ms"
+        return [to_run(row) for row in await self._database.fetch(query)]
 
     async def closed_runs(self, before_ms: int) -> list[str]:
-        rows = await self._database.read(
-            lambda connection: connection.execute(
-                "SELECT id FROM runs WHERE is_logged = 1 AND closed_ms < ?", (before_ms,)
-            ).fetchall()
-        )
-        return [row["id"] for row in rows]
+        query = "SELECT id FROM runs WHERE is_logged = 1 AND closed_ms < ?"
+        return [row["id"] for row in await self._database.fetch(query, (before_ms,))]
 
     async def mark_expired(self, run_ids: Sequence[str]) -> None:
         rows = [(run_id,) for run_id in run_ids]
@@ -117,12 +106,10 @@ class SQLiteStore:
         self, owner: str, limit: int = 100, before: PageCursor | None = None
     ) -> list[Conversation]:
         cursor = before or _FIRST_PAGE
-        rows = await self._database.read(
-            lambda connection: connection.execute(
-                "SELECT * FROM conversations WHERE owner = ? AND updated_ms <= ?"
-                " AND (updated_ms < ? OR id > ?) ORDER BY updated_ms DESC, id LIMIT ?",
-                (owner, cursor.updated_ms, cursor.updated_ms, cursor.id, limit),
-            ).fetchall()
+        rows = await self._database.fetch(
+            "SELECT * FROM conversations WHERE owner = ? AND updated_ms <= ?"
+            " AND (updated_ms < ? OR id > ?) ORDER BY updated_ms DESC, id LIMIT ?",
+            (owner, cursor.updated_ms, cursor.updated_ms, cursor.id, limit),
         )
         return [to_conversation(row) for row in rows]
 
@@ -172,12 +159,10 @@ class SQLiteStore:
         return to_conversation(await self._database.write(work))
 
     async def live_under(self, owner: str, conversation_id: str) -> list[RunRow]:
-        rows = await self._database.read(
-            lambda connection: connection.execute(
-                "SELECT * FROM runs WHERE conversation_id = ? AND owner = ? AND state = 'live'"
-                " ORDER BY created_ms, rowid",
-                (conversation_id, owner),
-            ).fetchall()
+        rows = await self._database.fetch(
+            "SELECT * FROM runs WHERE conversation_id = ? AND owner = ? AND state = 'live'"
+            " ORDER BY created_ms, rowid",
+            (conversation_id, owner),
         )
         return [to_run(row) for row in rows]
 
@@ -188,17 +173,15 @@ class SQLiteStore:
         wanted = " ".join(f'"{word}"*' for word in _WORD.findall(words))
         if not wanted:
             return []
-        rows = await self._database.read(
-            lambda connection: connection.execute(
-                "SELECT conversations.* FROM ("
-                " SELECT conversation_id, 0 AS kind, rank FROM titles(:match) WHERE owner = :owner"
-                " UNION ALL"
-                " SELECT conversation_id, 1 AS kind, rank FROM words(:match) WHERE owner = :owner"
-                ") AS found JOIN conversations ON conversations.id = found.conversation_id"
-                " WHERE conversations.owner = :owner"
-                " GROUP BY conversations.id ORDER BY MIN(kind), MIN(rank) LIMIT :limit",
-                {"match": f"text : ({wanted})", "owner": owner, "limit": limit},
-            ).fetchall()
+        rows = await self._database.fetch(
+            "SELECT conversations.* FROM ("
+            " SELECT conversation_id, 0 AS kind, rank FROM titles(:match) WHERE owner = :owner"
+            " UNION ALL"
+            " SELECT conversation_id, 1 AS kind, rank FROM words(:match) WHERE owner = :owner"
+            ") AS found JOIN conversations ON conversations.id = found.conversation_id"
+            " WHERE conversations.owner = :owner"
+            " GROUP BY conversations.id ORDER BY MIN(kind), MIN(rank) LIMIT :limit",
+            {"match": f"text : ({wanted})", "owner": owner, "limit": limit},
         )
         return [to_conversation(row) for row in rows]
 
