@@ -1,5 +1,8 @@
 """Request encoders: turn messages, tools and options into the JSON of each provider."""
 
+from collections.abc import Callable
+from typing import Final
+
 from headrace.encoders.anthropic.request import encode_anthropic
 from headrace.encoders.chat.quirks import ChatRequestQuirks
 from headrace.encoders.chat.request import encode_chat
@@ -16,8 +19,10 @@ from headrace.encoders.request import (
 )
 from headrace.encoders.responses.request import encode_responses
 from headrace.encoders.xai import encode_xai
+from headrace.events import JSONObject
 
 __all__ = [
+    "REQUEST_ENCODERS",
     "ChatRequestQuirks",
     "Effort",
     "OptionArguments",
@@ -33,3 +38,13 @@ __all__ = [
     "encode_xai",
     "parse_options",
 ]
+
+REQUEST_ENCODERS: Final[dict[str, Callable[[Request, ChatRequestQuirks], JSONObject]]] = {
+    "chat": encode_chat,
+    "anthropic": lambda request, _: encode_anthropic(request),
+    "responses": lambda request, _: encode_responses(request),
+    "gemini": lambda request, _: encode_gemini(request),
+    "ollama": lambda request, _: encode_ollama(request),
+    "xai": lambda request, _: encode_xai(request),
+}
+"""The request encoder of each dialect. Only chat requests have quirks."""

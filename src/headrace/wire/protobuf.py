@@ -21,6 +21,7 @@ from headrace.wire.json.value import as_list, as_object
 T = TypeVar("T", bound=msgspec.Struct)
 
 _VARINT, _FIXED64, _SIZED, _FIXED32 = 0, 1, 2, 5
+_FIXED_SIZES = {_FIXED32: 4, _FIXED64: 8}
 # Ten bytes of seven bits hold the 64 of the largest number.
 _MAX_VARINT_BYTES = 10
 # Field numbers have 29 bits, and the wire type three.
@@ -137,7 +138,6 @@ class ProtobufReader:
     def _fill(  # noqa: C901, PLR0912, PLR0915 - the hot loop: each call in it would cost a field
         self, target: msgspec.Struct, tags: dict[int, _Step], data: bytes, at: int, end: int
     ) -> None:
-        bits: Any
         while at < end:
             tag = data[at]
             at += 1
@@ -154,7 +154,7 @@ class ProtobufReader:
                 if stop > end:
                     raise NotProtobuf("a field is longer than its message")
                 if step is not None:
-                    action, name, read, packed = step
+                    action, name, read, _ = step
                     if action == _TEXT:
                         setattr(target, name, data[at:stop].decode("utf-8", "replace"))
                     elif action == _MESSAGES:
@@ -162,16 +162,12 @@ class ProtobufReader:
                         self._append(target, name, inner)
                         self._fill(inner, read.tags, data, at, stop)
                     elif action == _MESSAGE:
-                        # One that comes in two pieces is the two of them together.
-                        inner = getattr(target, name)
-                        if inner is None:
-                            inner = read.new()
-                            setattr(target, name, inner)
+                        # A message that comes in two pieces is merged.
+                        if (inner := getattr(target, name)) is None:
+                            setattr(target, name, inner := read.new())
                         self._fill(inner, read.tags, data, at, stop)
-                    elif action == _LIST:
-                        self._append(target, name, read(data[at:stop]))
                     else:
-                        self._unpack(target, name, read, packed, data[at:stop])
+                        self._append_all(target, step, data[at:stop])
                 elif not 7 < tag < _TAGS:
                     raise NotProtobuf(f"there is no field {tag >> 3}")
                 at = stop
@@ -179,22 +175,15 @@ class ProtobufReader:
             if wire == _VARINT:
                 bits = data[at]
                 at += 1
-                if bits >= 0x80:
-                    more = data[at]
-                    if more < 0x80:
-                        # Counts of a turn take two bytes.
-                        bits = bits & 0x7F | more << 7
-                        at += 1
-                    else:
-                        bits, at = _read_varint(data, at - 1)
-            elif wire == _FIXED32:
-                bits, at = _read_fixed(data, at, 4)
-            elif wire == _FIXED64:
-                bits, at = _read_fixed(data, at, 8)
+                if bits >= 0x80 and data[at] < 0x80:
+                    # Fast path: the counts of a turn take two bytes.
+                    bits, at = bits & 0x7F | data[at] << 7, at + 1
+                elif bits >= 0x80:
+                    bits, at = _read_varint(data, at - 1)
             else:
-                raise NotProtobuf(f"expected a field, got wire type {wire}")
+                bits, at = _read_fixed(data, at, wire)
             if step is not None:
-                action, name, read, packed = step
+                action, name, read, _ = step
                 if action == _INT and bits < _SIGN_32:
                     setattr(target, name, bits)
                 elif action == _LIST:
@@ -206,16 +195,16 @@ class ProtobufReader:
         if at > end:
             raise NotProtobuf("a field is longer than its message")
 
-    def _unpack(
-        self, target: msgspec.Struct, name: str, read: Callable[[Any], Any], wire: int, data: bytes
-    ) -> None:
-        bits: Any
+    def _append_all(self, target: msgspec.Struct, step: _Step, data: bytes) -> None:
+        """Append one sized entry of a list, or all of its packed numbers."""
+        action, name, read, wire = step
+        if action == _LIST:
+            self._append(target, name, read(data))
+            return
         at = 0
         while at < len(data):
-            if wire == _VARINT:
-                bits, at = _read_varint(data, at)
-            else:
-                bits, at = _read_fixed(data, at, 4 if wire == _FIXED32 else 8)
+            is_varint = wire == _VARINT
+            bits, at = _read_varint(data, at) if is_varint else _read_fixed(data, at, wire)
             self._append(target, name, read(bits))
 
     def _append(self, target: msgspec.Struct, name: str, value: Any) -> None:
@@ -242,7 +231,10 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     raise NotProtobuf("expected a number of ten bytes at most")
 
 
-def _read_fixed(data: bytes, at: int, size: int) -> tuple[bytes, int]:
+def _read_fixed(data: bytes, at: int, wire: int) -> tuple[Any, int]:
+    size = _FIXED_SIZES.get(wire)
+    if size is None:
+        raise NotProtobuf(f"expected a field, got wire type {wire}")
     bits = data[at : at + size]
     if len(bits) < size:
         raise NotProtobuf("the message ends inside a number")

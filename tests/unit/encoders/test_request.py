@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.encoders import Options, OutputSchema, ToolSpec, parse_options
+from headrace.encoders import REQUEST_ENCODERS, Options, OutputSchema, ToolSpec, parse_options
 from headrace.encoders.model_family import is_generation_at_least, parse_family, parse_generation
 from headrace.errors import UsageError
+from headrace.wire.dialects import DIALECT_NAMES
 from tests.unit.encoders.conversation import request
 
 LOOK = ToolSpec(name="look")
@@ -69,3 +70,7 @@ def test_a_name_tells_family_and_generation(
 ) -> None:
     assert (parse_family(model), parse_generation(model)) == (of, number)
     assert is_generation_at_least(model, (4, 6)) == (number is None or number >= (4, 6))
+
+
+def test_every_dialect_has_a_request_encoder() -> None:
+    assert tuple(REQUEST_ENCODERS) == DIALECT_NAMES

@@ -32,26 +32,10 @@ class Call:
     waits."""
 
     __slots__ = (
-        "_extent",
-        "_followed",
-        "_fragments",
-        "_joined",
-        "args",
-        "call_id",
-        "executor",
-        "input",
-        "is_ended",
-        "is_parsed",
-        "item_id",
-        "item_key",
-        "name",
-        "part",
-        "provider_data",
-        "seals",
-        "size",
-        "state",
-        "wire_id",
-    )
+        "_extent", "_followed", "_fragments", "_joined", "args", "call_id", "executor", "input",
+        "is_ended", "is_parsed", "item_id", "item_key", "name", "part", "provider_data", "seals",
+        "size", "state", "wire_id",
+    )  # fmt: skip
 
     def __init__(
         self,

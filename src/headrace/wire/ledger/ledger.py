@@ -140,6 +140,12 @@ class Ledger:
         if name in self._provider_data or len(self._provider_data) < _MAX_PROVIDER_DATA:
             self._provider_data[name] = value
 
+    def note_fields(self, payload: dict[str, Any], without: frozenset[str]) -> None:
+        """Keep all fields of a payload that are not empty, except those named in `without`."""
+        for name, value in payload.items():
+            if name not in without and value not in (None, {}, []):
+                self.note(name, value)
+
     def skip_frame(self) -> None:
         """Count a frame that could not be read."""
         self.skipped_frames += 1

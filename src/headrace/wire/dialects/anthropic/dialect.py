@@ -38,16 +38,8 @@ _FINISH_WORDS: dict[str, FinishReason] = {
     "model_context_window_exceeded": CONTEXT_FULL,
 }
 _EVENTS = frozenset(
-    [
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "message_delta",
-        "message_stop",
-        "ping",
-        "error",
-    ]
+    "message_start content_block_start content_block_delta content_block_stop message_delta "
+    "message_stop ping error".split()
 )
 _NOT_KEPT_OF_DELTA = frozenset({"stop_reason"})
 _NOT_KEPT = frozenset({"type", "delta", "usage", "message", "index"})
@@ -133,7 +125,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
             case "message_delta":
                 self._change_message(frame, event)
             case "message_stop":
-                self._note(self._decode_all_fields(frame), _NOT_KEPT)
+                self.ledger.note_fields(self._decode_all_fields(frame), _NOT_KEPT)
                 self._end(has_terminator=True)
             case _ if kind == "error" or event.error:
                 self.fail(parse_error(self._decode_all_fields(frame)))
@@ -160,8 +152,8 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         whole = self._decode_all_fields(frame)
         self._report(event.usage)
         self._finish(event.delta.stop_reason if event.delta else None)
-        self._note(whole, _NOT_KEPT)
-        self._note(as_object(whole.get("delta")), _NOT_KEPT_OF_DELTA)
+        self.ledger.note_fields(whole, _NOT_KEPT)
+        self.ledger.note_fields(as_object(whole.get("delta")), _NOT_KEPT_OF_DELTA)
 
     def _finish(self, word: str | None) -> None:
         if word:
@@ -178,13 +170,6 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         self._blocks.clear()
         for name, value in self._usage.extras().items():
             self.ledger.note(name, value)
-
-    # -- what is beside the grammar
-
-    def _note(self, payload: dict[str, Any], without: frozenset[str]) -> None:
-        for key, value in payload.items():
-            if key not in without and value not in (None, {}, []):
-                self.ledger.note(key, value)
 
     def _decode_field(self, frame: Frame, name: str) -> dict[str, Any]:
         return as_object(self._decode_all_fields(frame).get(name))

@@ -22,20 +22,8 @@ from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 # What has its own place in the vocabulary, and padding against traffic analysis.
 _NOT_KEPT = frozenset(
-    [
-        "id",
-        "object",
-        "model",
-        "choices",
-        "usage",
-        "error",
-        "service_tier",
-        "obfuscation",
-        "p",
-        "citations",
-        "search_results",
-        "stream_options",
-    ]
+    "id object model choices usage error service_tier obfuscation p citations search_results "
+    "stream_options".split()
 )
 _NOT_KEPT_OF_CHOICE = frozenset(
     ["index", "delta", "message", "finish_reason", "usage", "logprobs", "text", "seed"]
@@ -50,17 +38,8 @@ class ChatDialect(JSONDialect[WireChunk]):
     name = "chat"
     decoder_options = ("quirks",)
     deltas = frozenset(
-        {
-            "content",
-            "text",
-            "reasoning_content",
-            "reasoning",
-            "reasoning_text",
-            "summary",
-            "refusal",
-            "arguments",
-            "input",
-        }
+        "content text reasoning_content reasoning reasoning_text summary refusal arguments "
+        "input".split()
     )
 
     def __init__(
@@ -240,9 +219,7 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     def _note(self, payload: dict[str, Any]) -> None:
         self.ledger.service_tier = as_text(payload.get("service_tier")) or self.ledger.service_tier
-        for key, value in payload.items():
-            if key not in _NOT_KEPT and value not in (None, {}, []):
-                self.ledger.note(key, value)
+        self.ledger.note_fields(payload, _NOT_KEPT)
 
 
 def _is_error(payload: dict[str, Any]) -> bool:

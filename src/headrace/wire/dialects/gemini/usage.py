@@ -33,9 +33,9 @@ class GeminiUsage:
             or report.service_tier
             or report.traffic_type
         ):
-            self._feed_seldom(report)
+            self._feed_rare(report)
 
-    def _feed_seldom(self, report: WireUsage) -> None:
+    def _feed_rare(self, report: WireUsage) -> None:
         for name in report.__struct_fields__[4:]:
             setattr(self._merged, name, getattr(report, name) or getattr(self._merged, name))
 

@@ -38,9 +38,9 @@ class XAIUsage:
             or report.num_sources_used
             or report.server_side_tools_used
         ):
-            self._feed_seldom(report)
+            self._feed_rare(report)
 
-    def _feed_seldom(self, report: WireUsage) -> None:
+    def _feed_rare(self, report: WireUsage) -> None:
         for name in report.__struct_fields__[5:]:
             setattr(self._merged, name, getattr(report, name) or getattr(self._merged, name))
 
