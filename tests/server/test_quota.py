@@ -121,7 +121,7 @@ def test_an_effort_of_the_set_reaches_the_model(local: TestClient, effort: str) 
     asked = local.post("/api/chat", json={"message": "x", "effort": effort})
     assert asked.status_code == 200
     service: Any = local.app.state.service  # type: ignore[attr-defined]
-    (sent,) = service.agents["first"]._where["transport"].requests
+    (sent,) = service.agents["first"]._endpoint["transport"].requests
     assert sent["reasoning_effort"] == effort
     whole = local.get(f"/api/conversations/{asked.headers['x-conversation-id']}/export").json()
     assert whole["messages"][-1]["message"]["effort"] == effort
@@ -138,7 +138,7 @@ def test_one_effort_does_not_stay_for_the_next(local: TestClient) -> None:
     for body in ({"effort": "high"}, {}):
         local.post("/api/chat", json={"message": "x", **body})
     service: Any = local.app.state.service  # type: ignore[attr-defined]
-    first, second = service.agents["first"]._where["transport"].requests
+    first, second = service.agents["first"]._endpoint["transport"].requests
     assert first["reasoning_effort"] == "high"
     assert "reasoning_effort" not in second
 
