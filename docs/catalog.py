@@ -15,7 +15,7 @@ from headrace.encoders.chat.quirks import EFFORTS
 from headrace.errors import UsageError
 from headrace.messages import Message
 from headrace.providers import CATALOG, Provider
-from headrace.turn.call import body_for
+from headrace.turn.model import encode_body
 
 # Where a grammar's knob depends on the model: one of each generation, with its name.
 _GENERATIONS = {
@@ -160,10 +160,10 @@ def _told(provider: Provider, model: str, effort: Effort) -> dict[str, Any] | No
     request = Request(model=model, messages=asked, provider=provider.name)
     try:
         with_effort = msgspec.structs.replace(request, options=Options(effort=effort))
-        body = _flat(body_for(provider, with_effort))
+        body = _flat(encode_body(provider, with_effort))
     except UsageError:
         return None
-    plain = _flat(body_for(provider, request))
+    plain = _flat(encode_body(provider, request))
     return {
         path: value
         for path, value in body.items()

@@ -35,7 +35,7 @@ from headrace.messages import (
 from headrace.messages import history as entries_of
 from headrace.outcome import TOOL_USE
 from headrace.providers import CATALOG, Provider
-from headrace.turn.call import body_for
+from headrace.turn.model import encode_body
 from tests import xai
 from tests.corpus import recorded
 from tests.published import accepts
@@ -142,7 +142,7 @@ def body_of(provider: Provider, model: str, message: Message) -> bytes:
         tools=(TOOL,),
         instructions="Be brief.",
     )
-    return msgspec.json.encode(body_for(provider, request))
+    return msgspec.json.encode(encode_body(provider, request))
 
 
 def model_of(message: Message) -> str:
@@ -455,7 +455,7 @@ def test_all_kinds_of_content_are_taken(name: str, model: str) -> None:
             ASKED,
         ),
     )
-    body = msgspec.json.decode(msgspec.json.encode(body_for(provider, request)))
+    body = msgspec.json.decode(msgspec.json.encode(encode_body(provider, request)))
     accepts(provider.dialect, body)
     assert_every_call_is_answered(provider.dialect, body)
 
@@ -482,6 +482,6 @@ def test_every_option_is_taken_or_refused_by_us(name: str, model: str) -> None:
             model=model, messages=(ASKED,), tools=(strict,), options=parse_options(given)
         )
         with suppress(UsageError):
-            accepts(CATALOG[name].dialect, body_for(CATALOG[name], request))
+            accepts(CATALOG[name].dialect, encode_body(CATALOG[name], request))
             taken += 1
     assert taken >= len(OPTIONS) - 8

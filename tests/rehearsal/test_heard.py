@@ -12,7 +12,7 @@ from headrace.messages import CallResult, Message
 from headrace.providers import CATALOG
 from headrace.rehearsal.heard import Heard, HeardMessage, heard_from
 from headrace.rehearsal.script import call, say, think, turn
-from headrace.turn.call import body_for
+from headrace.turn.model import encode_body
 from tests.rehearsal.scripts import DIALECTS, bytes_of
 from tests.wire import events_of, message_of
 
@@ -51,7 +51,7 @@ def hear(dialect: str, *messages: Message, effort: str | None = None) -> Heard:
         tools=(ToolSpec(name="add", description="Adds.", parameters=SCHEMA),),
         options=Options(effort=effort),  # type: ignore[arg-type]
     )
-    return heard_from(body_for(CATALOG[PROVIDERS[dialect]], request), dialect)
+    return heard_from(encode_body(CATALOG[PROVIDERS[dialect]], request), dialect)
 
 
 @each_dialect

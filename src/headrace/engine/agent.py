@@ -138,7 +138,7 @@ class Agent:
 
     def _resolve_model(self) -> Model:
         model = model_for(self.model, **self._endpoint)
-        return model if self._shared is None else self._shared.model(model)
+        return model if self._shared is None else self._shared.share(model)
 
     def _request(self, model: Model, messages: tuple[Message, ...]) -> Request:
         return Request(

@@ -1,20 +1,30 @@
-"""A model that can be asked: where it is, how it is spoken to, and who carries the bytes."""
+"""`Model`: a model that can be asked: its endpoint, its encoder, its decoder and its transport."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from importlib import import_module
 
-from headrace.encoders import Request
+import msgspec
+
+from headrace.encoders import REQUEST_ENCODERS, Request
 from headrace.errors import UsageError
+from headrace.events import JSONObject
 from headrace.providers import CATALOG, Endpoint, Provider, resolve
 from headrace.transport.transport import HTTPCall, Transport
-from headrace.turn.call import call_for
 from headrace.wire.decoder import Decoder
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
+# Where each transport is made, and the extra to install for it. Imported only if it is used.
+_TRANSPORTS: Mapping[str, tuple[str, str, str]] = {
+    "http": ("headrace.transport.http", "HTTPTransport", "http"),
+    "grpc": ("headrace.transport.grpc.transport", "GRPCTransport", "xai"),
+    "rehearsal": ("headrace.rehearsal.model", "rehearsal_transport", ""),
+}
+
 
 class Model:
-    """An endpoint and the transport that reaches it. `name` is the model string."""
+    """An endpoint and the transport that reaches it."""
 
     def __init__(
         self, endpoint: Endpoint, transport: Transport, *, owns_transport: bool = False
@@ -29,8 +39,8 @@ class Model:
         return f"{self.endpoint.provider.name}:{self.endpoint.model}"
 
     def call(self, request: Request) -> HTTPCall:
-        """The request in the provider's own JSON. Raises `UsageError` for what it cannot ask."""
-        return call_for(self.endpoint, request)
+        """Encode a request. Raises `UsageError` for one that the provider does not support."""
+        return encode_call(self.endpoint, request)
 
     def decoder(
         self,
@@ -39,7 +49,7 @@ class Model:
         first_item: int = 0,
         first_part: int = 0,
     ) -> Decoder:
-        """A decoder for one turn of it."""
+        """Return a new decoder for one turn."""
         provider = self.endpoint.provider
         return Decoder(
             provider.dialect,
@@ -53,26 +63,26 @@ class Model:
         )
 
     async def aclose(self) -> None:
-        """Close the transport, if it was made for this model."""
+        """Close the transport if it was created for this model."""
         if self.owns_transport:
             await self.transport.aclose()
 
 
 class SharedTransport:
-    """The transport of the first model that needs one, for all that follow it."""
+    """The transport of the first model that needs one, shared with all later models."""
 
     def __init__(self) -> None:
         self._transport: Transport | None = None
 
-    def model(self, model: Model) -> Model:
-        """The same model on the shared transport; itself, if it was given one by its user."""
+    def share(self, model: Model) -> Model:
+        """Return the model with the shared transport, or unchanged if the user gave it one."""
         if not model.owns_transport:
             return model
         self._transport = self._transport or model.transport
         return Model(model.endpoint, self._transport)
 
     async def aclose(self) -> None:
-        """Close it; the next model brings another."""
+        """Close the transport. The next model brings another one."""
         transport, self._transport = self._transport, None
         if transport is not None:
             await transport.aclose()
@@ -85,58 +95,45 @@ def model_for(
     api_key: str | None = None,
     transport: Transport | None = None,
 ) -> Model:
-    """The model of a model string. Raises `UsageError` for one that cannot be reached."""
+    """Return the model for a model string. Raises `UsageError` if it cannot be reached."""
     if isinstance(model, Model):
         return model
     endpoint = resolve(model, base_url=base_url, api_key=api_key)
     if transport is not None:
         return Model(endpoint, transport)
-    return Model(endpoint, _transport_for(endpoint.provider), owns_transport=True)
+    return Model(endpoint, _new_transport(endpoint.provider), owns_transport=True)
 
 
 def name_of(model: str | Model) -> str:
-    """`provider:model`, also of what is only named."""
+    """Return `provider:model`."""
     return model if isinstance(model, str) else model.name
 
 
 def is_rehearsal(model: str | Model) -> bool:
-    """Whether it is the stand-in, by its provider; what no provider is named for is not."""
+    """Return whether the provider is the built-in rehearsal. False for an unknown provider."""
     if isinstance(model, Model):
         return model.endpoint.provider.is_rehearsal
     provider = CATALOG.get(model.partition(":")[0])
     return provider is not None and provider.is_rehearsal
 
 
-def _transport_for(provider: Provider) -> Transport:
-    kind, extra = _TRANSPORTS[provider.transport]
+def encode_body(provider: Provider, request: Request) -> JSONObject:
+    """Encode a request as the JSON body that the provider expects."""
+    return REQUEST_ENCODERS[provider.dialect](request, provider.request_quirks)
+
+
+def encode_call(endpoint: Endpoint, request: Request) -> HTTPCall:
+    """Encode a request as the HTTP call that is sent."""
+    body = msgspec.json.encode(encode_body(endpoint.provider, request))
+    return HTTPCall(url=endpoint.url, headers=endpoint.headers, body=body)
+
+
+def _new_transport(provider: Provider) -> Transport:
+    module, name, extra = _TRANSPORTS[provider.transport]
     try:
-        return kind()
+        transport: Transport = getattr(import_module(module), name)()
     except ModuleNotFoundError as error:
         raise UsageError(
             f"{error.name} is missing: install headrace[{extra}] to reach {provider.title}"
         ) from None
-
-
-def _http_transport() -> Transport:
-    from headrace.transport.http import HTTPTransport
-
-    return HTTPTransport()
-
-
-def _grpc_transport() -> Transport:
-    from headrace.transport.grpc.transport import GRPCTransport
-
-    return GRPCTransport()
-
-
-def _rehearsal_transport() -> Transport:
-    from headrace.rehearsal.model import rehearsal_transport
-
-    return rehearsal_transport()
-
-
-_TRANSPORTS: dict[str, tuple[Callable[[], Transport], str]] = {
-    "http": (_http_transport, "http"),
-    "grpc": (_grpc_transport, "xai"),
-    "rehearsal": (_rehearsal_transport, ""),
-}
+    return transport
