@@ -1,4 +1,4 @@
-"""Middleware: refuse a call, hide a key, bound what a run spends, and say what it took."""
+"""Middleware: deny a call, hide an API key, limit what a run spends, and print its usage."""
 
 import os
 
@@ -16,8 +16,8 @@ from headrace import (
 from headrace import events as ev
 
 
-class Doorkeeper(Middleware):
-    """Lets nobody write a diary, and tells what a run has taken."""
+class DiaryGuard(Middleware):
+    """Denies calls that write a diary, and prints the steps and tokens of each run."""
 
     def before_tool(self, run: RunView, call: ToolCall) -> Decision:
         if "diary" in str(call.args).lower():
@@ -29,19 +29,19 @@ class Doorkeeper(Middleware):
 
 
 def notepad(title: str, content: str) -> str:
-    """Keep a note. (It is careless: its result holds the key of the note pad.)"""
-    return f"kept {title!r} with the key sk-demo-0123456789abcdef"
+    """Save a note. (Its result leaks an API key, which Redaction hides.)"""
+    return f"saved {title!r} with the key sk-demo-0123456789abcdef"
 
 
 agent = Agent(
     os.environ.get("HEADRACE_MODEL", "rehearsal:demo"),
     tools=[notepad],
-    middleware=[Doorkeeper(), Budget(max_tool_calls=5, max_tokens=100_000), Redaction()],
+    middleware=[DiaryGuard(), Budget(max_tool_calls=5, max_tokens=100_000), Redaction()],
 )
 for question in ("Write a shopping list.", "Write a diary entry."):
     print(question)
     for turn in agent.complete(question).message.turns:
-        for answer in turn.results:
-            (told,) = answer.content
-            assert isinstance(told, TextContent)
-            print("  refused:" if answer.is_error else "  done:", told.text)
+        for result in turn.results:
+            (entry,) = result.content
+            assert isinstance(entry, TextContent)
+            print("  denied:" if result.is_error else "  done:", entry.text)

@@ -1,6 +1,6 @@
-"""Test your agent without a model: a script plays the model's part, in real wire bytes.
+"""Test an agent without a model: a scripted transport sends real wire bytes in its place.
 
-Run it with `pytest examples/testing.py`, or as it is.
+Run it with `pytest examples/testing.py` or `python examples/testing.py`.
 """
 
 from headrace import Agent, RunLimits
@@ -8,7 +8,7 @@ from headrace.testing import ScriptedTransport, call, cut, run_virtual, say, sta
 
 
 def forecast(city: str) -> str:
-    """The weather in a city."""
+    """Tell the weather in a city."""
     return f"Rain in {city}."
 
 
@@ -27,11 +27,11 @@ def test_the_agent_looks_and_then_answers() -> None:
     )
     result = agent_with(script).complete("Do I need an umbrella?")
     assert result.text == "Take an umbrella."
-    # What the model was sent the second time: its own call, and our answer.
+    # The second request contains the call and its result.
     assert "Rain in Oslo." in str(script.requests[1]["messages"])
 
 
-def test_a_broken_connection_is_told_and_what_came_is_kept() -> None:
+def test_a_broken_connection_is_an_error_and_the_text_so_far_is_kept() -> None:
     script = ScriptedTransport([turn(say("Take an"), cut())], dialect="anthropic")
     result = agent_with(script).complete("Do I need an umbrella?")
     assert result.error is not None
@@ -39,13 +39,13 @@ def test_a_broken_connection_is_told_and_what_came_is_kept() -> None:
     assert result.text == "Take an"
 
 
-def test_a_model_that_falls_silent_is_given_up_after_an_hour_that_costs_nothing() -> None:
+def test_a_silent_model_times_out_after_an_hour_of_virtual_time() -> None:
     script = ScriptedTransport([turn(say("Take an"), stall())], dialect="anthropic")
     result = run_virtual(agent_with(script).complete_async("Do I need an umbrella?"))
     assert str(result.finish) == "aborted(timeout: turn_timeout_s=3600)"
 
 
 if __name__ == "__main__":
-    for test in [made for name, made in list(globals().items()) if name.startswith("test_")]:
+    for test in [value for name, value in list(globals().items()) if name.startswith("test_")]:
         test()
         print(f"passed: {test.__name__.removeprefix('test_').replace('_', ' ')}")

@@ -1,4 +1,4 @@
-"""A tool in ten lines: a typed function is all it takes."""
+"""A tool in ten lines: any typed function can be one."""
 
 import math
 import os

@@ -1,1 +1,1 @@
-"""A notebook that an agent writes in: a small product on Headrace, to be copied."""
+"""A notebook that an agent writes in: a small application to copy and extend."""

@@ -1,4 +1,4 @@
-"""The agent: what it is told, what it may do, and the one rule that it cannot break."""
+"""The agent of the notebook: its instructions, its tools, and the protection of pinned notes."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ you are asked to."""
 
 
 class Pins(Middleware):
-    """A pinned note belongs to whoever pinned it: the agent neither replaces nor removes it."""
+    """Denies calls that would replace or remove a pinned note."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
@@ -27,7 +27,7 @@ class Pins(Middleware):
 
 
 def notebook_agent(notes: Notes, model: str, **options: Any) -> Agent:
-    """An agent for these notes. The options are those of `Agent`; tests give it a transport."""
+    """Create an agent for these notes. `options` are passed to `Agent`; tests pass a transport."""
 
     def notepad(title: str, content: str) -> str:
         """Write a note, in Markdown. A note with the same title is replaced."""
@@ -35,11 +35,11 @@ def notebook_agent(notes: Notes, model: str, **options: Any) -> Agent:
         return f"Written: {title}"
 
     def find_notes(words: str = "") -> list[Note]:
-        """Find the notes in which all of these words stand; without words, all notes."""
+        """Find the notes that contain all of these words; without words, all notes."""
         return notes.find(words)
 
     def remove_note(title: str) -> str:
-        """Remove the note with this title, for good."""
+        """Remove the note with this title permanently."""
         if not notes.remove(title):
             raise LookupError(f"there is no note {title!r}")
         return f"Removed: {title}"

@@ -1,4 +1,4 @@
-"""The application: the chat under /chat, the notes as JSON, and the page around both.
+"""The application: the chat under /chat, the notes as JSON, and a page that shows both.
 
 uvicorn --factory notebook.app:create
 """
@@ -22,7 +22,7 @@ HOSTS = ("127.0.0.1", "localhost")
 
 
 def create(data: Path = DATA, model: str | None = None, **options: Any) -> FastAPI:
-    """Everything that it knows is in `data`; the options are those of the agent."""
+    """Create the application. All data is stored in `data`; `options` are passed to the agent."""
     notes = Notes(data / "notes.db")
     model = model or os.environ.get("HEADRACE_MODEL", "rehearsal:demo")
     chat = create_app(notebook_agent(notes, model, **options), data=data / "chat", hosts=HOSTS)

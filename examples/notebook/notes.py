@@ -1,4 +1,4 @@
-"""The notes: a table of SQLite, written by the agent, and pinned by people."""
+"""The notes: an SQLite table that the agent writes to, and in which users pin notes."""
 
 import sqlite3
 from collections.abc import Generator
@@ -23,13 +23,13 @@ class Note:
     is_pinned: bool
 
     def holds(self, words: str) -> bool:
-        """Whether all of them stand in it, whatever their case."""
+        """Return whether the note contains all of these words, ignoring case."""
         text = f"{self.title} {self.content}".lower()
         return all(word in text for word in words.lower().split())
 
 
 class Notes:
-    """All of them, in one file. Every step has its own connection, since tools run in threads."""
+    """All notes, in one file. Each operation opens its own connection, since tools run in threads."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -41,14 +41,14 @@ class Notes:
         return self.find("")
 
     def find(self, words: str) -> list[Note]:
-        """Those that hold all of the words, the pinned ones first."""
+        """Return the notes that contain all of the words, pinned ones first."""
         with self._database() as database:
             rows = database.execute(ALL).fetchall()
         notes = [Note(title, content, bool(is_pinned)) for title, content, is_pinned in rows]
         return [note for note in notes if note.holds(words)]
 
     def write(self, title: str, content: str) -> None:
-        """Write a note, or another content for the one that has this title."""
+        """Write a note, or replace the content of the note with this title."""
         with self._database() as database:
             database.execute(
                 "INSERT INTO notes (title, content) VALUES (?, ?)"
@@ -57,7 +57,7 @@ class Notes:
             )
 
     def remove(self, title: str) -> bool:
-        """Whether there was one."""
+        """Remove a note. Returns whether it existed."""
         with self._database() as database:
             return database.execute("DELETE FROM notes WHERE title = ?", (title,)).rowcount > 0
 
@@ -69,8 +69,8 @@ class Notes:
 
     def is_pinned(self, title: str) -> bool:
         with self._database() as database:
-            found = database.execute("SELECT is_pinned FROM notes WHERE title = ?", (title,))
-            return (1,) in found.fetchall()
+            rows = database.execute("SELECT is_pinned FROM notes WHERE title = ?", (title,))
+            return (1,) in rows.fetchall()
 
     def _set_pin(self, title: str, is_pinned: bool) -> None:
         with self._database() as database:
@@ -78,7 +78,7 @@ class Notes:
 
     @contextmanager
     def _database(self) -> Generator[sqlite3.Connection, None, None]:
-        """A connection for one step, which is kept as a whole or not at all."""
+        """Open a connection for one transaction."""
         connection = sqlite3.connect(self._path)
         try:
             with connection:

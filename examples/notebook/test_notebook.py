@@ -1,4 +1,4 @@
-"""Tests of the notebook, without a model: a script plays its part. Run them with pytest."""
+"""Tests of the notebook with a scripted model. Run them with pytest."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +16,9 @@ from .notes import Note, Notes
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Notes:
-    made = Notes(tmp_path / "notes.db")
-    made.write("Tea", "Green, 3 minutes.")
-    return made
+    notes = Notes(tmp_path / "notes.db")
+    notes.write("Tea", "Green, 3 minutes.")
+    return notes
 
 
 def agent_with(notes: Notes, *turns: ScriptedTurn) -> tuple[Agent, ScriptedTransport]:
@@ -64,8 +64,8 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
         [turn(call("notepad", title="To do", content="- rest")), turn(say("It is written."))]
     )
     app = create(tmp_path, "openai-chat:any", transport=script, api_key="-")
-    with TestClient(app, base_url="http://127.0.0.1") as made:
-        yield made
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        yield client
 
 
 def test_what_is_asked_in_the_chat_shows_beside_it_and_can_be_pinned(client: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""For tests of what is built on Headrace: a scripted model, and time that costs nothing.
+"""Tools for testing code that uses Headrace: a scripted model, and an event loop with virtual time.
 
 from headrace.testing import ScriptedTransport, call, say, think, turn
 

@@ -13,7 +13,7 @@ from headrace import events as ev
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
 from headrace.engine import Agent, Run, Summarize, Truncate
 from headrace.engine.conversation.summary import HEAD
-from headrace.engine.history.history_window import tokens_of
+from headrace.engine.history.history_window import estimate_tokens
 from headrace.errors import UsageError
 from headrace.messages import (
     CallPart,
@@ -134,7 +134,7 @@ def test_the_next_request_is_accepted_and_what_must_stay_stays(
 @settings(max_examples=60, deadline=None)
 def test_nothing_is_done_where_nothing_is_to_do(data: st.DataObject) -> None:
     messages = data.draw(histories("chat"))
-    size = sum(map(tokens_of, messages))
+    size = sum(map(estimate_tokens, messages))
     for compactor in (Truncate(), Truncate(max_messages=len(messages), max_tokens=size or 1)):
         assert compacted(compactor, messages) is None
 
@@ -164,22 +164,22 @@ def test_the_last_that_goes_may_lose_only_its_first_turns() -> None:
 def test_a_refused_history_loses_half_at_least() -> None:
     messages = [said("a" * 400), answered(spoken("b" * 400)), said("c" * 40), said("newest")]
     made = compacted(Truncate(), messages, is_forced=True)
-    assert sum(map(tokens_of, made)) * 2 <= sum(map(tokens_of, messages))
+    assert sum(map(estimate_tokens, made)) * 2 <= sum(map(estimate_tokens, messages))
     assert compacted(Truncate(), messages[-1:], is_forced=True) is None
 
 
 def test_tokens_are_those_that_were_reported() -> None:
-    assert tokens_of(said("12345")) == 2
-    assert tokens_of(answered(spoken("12345", Usage(output_tokens=70)))) == 70
+    assert estimate_tokens(said("12345")) == 2
+    assert estimate_tokens(answered(spoken("12345", Usage(output_tokens=70)))) == 70
     thought = (ReasoningPart(**NUMBERS, text="rrrr"),)
     usage = Usage(output_tokens=70, reasoning_tokens=50)
-    assert tokens_of(answered(Turn(parts=thought, usage=usage))) == 20
+    assert estimate_tokens(answered(Turn(parts=thought, usage=usage))) == 20
     sealed = (ReasoningPart(**NUMBERS, text="rrrr", seals=(Seal("signature", "s"),)),)
-    assert tokens_of(answered(Turn(parts=sealed, usage=usage))) == 70
+    assert estimate_tokens(answered(Turn(parts=sealed, usage=usage))) == 70
     image = ImageContent(media_type="image/png", url="https://x")
     file = FileContent(media_type="text/plain", data="YWJjZA==")
     content = (image, file, JSONContent([1, 2]))
-    assert tokens_of(Message(role="user", content=content)) == 1000 + 2 + 2
+    assert estimate_tokens(Message(role="user", content=content)) == 1000 + 2 + 2
 
 
 def test_a_limit_that_nothing_can_meet_is_refused() -> None:

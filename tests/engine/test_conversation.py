@@ -141,7 +141,7 @@ def test_there_is_one_run_at_a_time() -> None:
             await run.wait()
         async with waiting as run:
             await run.wait()
-        with pytest.raises(UsageError, match="entered once"):
+        with pytest.raises(UsageError, match="entered only once"):
             await waiting.__aenter__()
 
     run_virtual(main())

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.engine.middleware.redaction.values import hide_value
+from headrace.engine.middleware.redaction.secret_hider import hide_value
 from headrace.errors import UsageError
 from headrace.recording.exchange_recorder import ExchangeRecorder, RecordingFolder, RecordingLimits
 from headrace.recording.file import load_recording

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
 from headrace.engine.cancellation import CancelToken
 from headrace.engine.journal.journal import Journal
@@ -20,18 +20,19 @@ from headrace.messages import Message
 from headrace.outcome import FinishReason, abort_reason
 from headrace.secrets.scrub import scrub
 from headrace.shield import run_shielded
-from headrace.transport.loop_thread import LoopThread, shared_loop
-from headrace.turn.records import Records
+from headrace.turn.record_stream import RecordStream
 from headrace.turn.result import Result, result_of
 
 
-class Run:
+class Run(RecordStream[Event]):
     """A run that starts when it is entered: `with agent.run(…) as run`, or `async with`.
 
     Iterate over it for its events; the last one is `RunFinished` or `RunFailed`. A second loop
     continues where the first one stopped. Leaving the block early cancels the run and waits
     until it has ended.
     """
+
+    _noun = "run"
 
     def __init__(
         self,
@@ -42,13 +43,13 @@ class Run:
         sink: Sink | None,
         token: CancelToken | None = None,
     ) -> None:
+        super().__init__()
         self.run_id = run_id
         self._config = config
         self._input = input
         self._view = RunView(run_id, config.model.name)
         self._journal = Journal(self._view, config.chain, clock, sink)
         self._late_error: HeadraceError | None = None
-        self._rest: list[Record] = []
         self._token = token
         self._abort_reason: FinishReason | None = None
         self._interruption: str | None = None
@@ -58,10 +59,6 @@ class Run:
         self._was_terminated = False
         self._task: asyncio.Task[None] | None = None
         self._event_loop: asyncio.AbstractEventLoop | None = None
-        self._thread: LoopThread | None = None
-        self._sync_records: Iterator[Record] | None = None
-
-    # -- asynchronous use
 
     async def __aenter__(self) -> Self:
         if self._task is not None:
@@ -82,29 +79,15 @@ class Run:
         if late is not None and error is None and not self._was_terminated:
             raise late
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """Iterate over the events."""
-        while batch := await self._batch():
-            while batch:
-                yield cast("Event", batch.pop().event)
-
-    async def _iterate_async(self) -> AsyncIterator[Record]:
-        while batch := await self._batch():
-            while batch:
-                yield batch.pop()
-
-    async def _batch(self) -> list[Record]:
-        """Return the records that have not been read, in reverse order; wait if there are none."""
+    async def _next_batch(self) -> list[Record]:
         if self._task is None:
-            raise UsageError("enter the run before you read it: (async) with … as run")
-        if not self._rest:
-            self._rest = (await self._journal.queue.get())[::-1]
-        return self._rest
+            raise self._not_entered()
+        return await self._journal.queue.get()
 
     async def wait(self) -> Result:
         """Wait for the end of the run without reading it."""
         if self._task is None:
-            raise UsageError("enter the run before you wait for it: async with … as run")
+            raise self._not_entered()
         self._journal.queue.stop_waiting()
         # `asyncio.wait` needs three times the memory, and a server has one of these per run.
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -119,41 +102,6 @@ class Run:
             raise UsageError("call hand_to() before you enter the run")
         self._journal.log.keeps_records = False
         self._journal.queue.take = take
-
-    # -- synchronous use: an event loop in another thread does the waiting
-
-    def __enter__(self) -> Self:
-        self._thread = shared_loop()
-        self._thread.run(self.__aenter__())
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        assert self._thread is not None
-        self._thread.run(self.__aexit__(kind, error, traceback))
-
-    def __iter__(self) -> Iterator[Event]:
-        """Iterate over the events."""
-        return (cast("Event", record.event) for record in self._iterate())
-
-    def _iterate(self) -> Iterator[Record]:
-        if self._thread is None:
-            raise UsageError("enter the run before you read it: with … as run")
-        if self._sync_records is None:
-            self._sync_records = self._read_batches(self._thread)
-        return self._sync_records
-
-    def _read_batches(self, thread: LoopThread) -> Iterator[Record]:
-        for batch in thread.iterate(self._batches()):
-            yield from batch
-
-    async def _batches(self) -> AsyncIterator[list[Record]]:
-        while batch := await self._journal.queue.get():
-            yield batch
 
     # -- ending the run
 
@@ -270,11 +218,6 @@ class Run:
         await run_shielded(loop.abort(why))
 
     # -- what is known at any time
-
-    def records(self) -> Records:
-        """Iterate over records instead of events: each has the event, its number, its time and
-        its step."""
-        return Records(self._iterate, self._iterate_async)
 
     @property
     def records_so_far(self) -> list[Record]:

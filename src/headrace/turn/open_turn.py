@@ -1,4 +1,4 @@
-"""One turn over a stream: reads in, lists of events out, and one end whatever happens."""
+"""`OpenTurn`: decodes the byte stream of one turn into lists of events, with exactly one end."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from headrace.wire.decoder import Decoder
 
 
 async def read_turn(stream: ByteStream, decoder: Decoder) -> AsyncGenerator[list[TurnEvent], None]:
-    """The events of a stream, a list for each read that made some known; the last is terminal.
+    """Iterate over the events of a stream, a list for each read that completes some. The last
+    event is terminal.
 
-    Nothing raises for what the network or the provider does. The stream is closed at the
-    end, and when the generator is closed: whoever stops early calls `aclose()`.
+    Errors of the network or the provider become events. The stream is closed at the end, and
+    when the generator is closed: call `aclose()` to stop early.
     """
     turn = OpenTurn(stream, decoder)
     try:
@@ -43,24 +44,24 @@ async def open_turn(
     sleep: Sleep = asyncio.sleep,
     chance: Callable[[], float] = random.random,
 ) -> OpenTurn:
-    """A turn whose first events have come. Up to there a failure is a `RequestFailed`, and
-    retryable ones are tried again; after it, a failure is the last event.
+    """Send the request and wait for the first events. Until then an error is raised as
+    `RequestFailed`, after retries if it is retryable; later errors become the last event.
 
-    A stream that says nothing but that it failed, and may be asked again, has not begun:
-    several providers accept a request and then send "overloaded" as its only event.
+    A stream whose only event is a retryable error counts as refused: several providers accept a
+    request and then send nothing but "overloaded".
     """
 
     clean = secrets_of(call).clean
 
     async def attempt() -> OpenTurn:
         stream = await transport.open(call)
-        return await _begun(OpenTurn(stream, new_decoder(), clean=clean))
+        return await _wait_for_first(OpenTurn(stream, new_decoder(), clean=clean))
 
     return await retry(attempt, policy, sleep=sleep, chance=chance)
 
 
 class OpenTurn:
-    """A turn that is being read. Iterate over it, or ask for `next()`, and close it."""
+    """A turn that is being read. Iterate over it or call `next()`, and close it at the end."""
 
     def __init__(
         self, stream: ByteStream, decoder: Decoder, *, clean: Callable[[str], str] = scrub
@@ -72,7 +73,7 @@ class OpenTurn:
         self._reads: AsyncIterator[bytes] = aiter(stream)
         self._has_begun = False
         self._is_closed = False
-        self._waiting: list[TurnEvent] = []
+        self._first_events: list[TurnEvent] = []
 
     def __aiter__(self) -> OpenTurn:
         return self
@@ -84,32 +85,31 @@ class OpenTurn:
         return events
 
     async def begin(self) -> None:
-        """Wait for the first events. Raises `StreamBroken` where none come in time."""
-        self._waiting = await self._first()
+        """Wait for the first events. Raises `StreamBroken` if none arrive in time."""
+        self._first_events = await self._read_first()
         self._has_begun = True
 
     async def next(self) -> list[TurnEvent]:
-        """The next events; none after the last. Waits for a read that makes some known."""
-        if not self._has_begun or self._waiting or self._is_closed:
-            return await self._unusual()
+        """Wait for the next events. Returns an empty list after the last ones."""
+        if not self._has_begun or self._first_events or self._is_closed:
+            return await self._next_special()
         decoder = self.decoder
         feed = decoder.feed
         try:
             async for read in self._reads:
                 events = feed(read)
                 if events:
-                    return await self._last(events) if decoder.is_finished else events
-            events = self._ended()
+                    return await self._finish(events) if decoder.is_finished else events
+            events = self._close_decoder()
         except StreamBroken as error:
-            events = self._broken_off(error.error)
-        return await self._last(events)
+            events = self._fail(error.error)
+        return await self._finish(events)
 
     async def drain(self, take: Callable[[list[TurnEvent]], bool]) -> bool:
-        """Hand over events as they come, until there are no more, or `take` asks for a pause
-        by returning true; then this does too. For those to whom a wait for each read is too
-        much."""
-        if not self._has_begun or self._waiting or self._is_closed:
-            events = await self._unusual()
+        """Pass events to `take` as they arrive, until the end (returns False) or until `take`
+        returns True to ask for a pause (returns True). Faster than `next()` for each read."""
+        if not self._has_begun or self._first_events or self._is_closed:
+            events = await self._next_special()
             if not events or take(events):
                 return bool(events)
         decoder, feed = self.decoder, self.decoder.feed
@@ -121,69 +121,67 @@ class OpenTurn:
                 if events and take(events):
                     return True
             else:
-                events = self._ended()
+                events = self._close_decoder()
         except StreamBroken as error:
-            events = self._broken_off(error.error)
-        events = await self._last(events)
+            events = self._fail(error.error)
+        events = await self._finish(events)
         if events:
             take(events)
         return False
 
-    def _ended(self) -> list[TurnEvent]:
-        """The reads are over; where somebody closed the turn meanwhile, nothing is made of it."""
+    def _close_decoder(self) -> list[TurnEvent]:
+        """End the turn after the last read. A turn that was closed meanwhile gets no events."""
         return [] if self._is_closed else self.decoder.close()
 
-    async def _unusual(self) -> list[TurnEvent]:
-        """The first events, those that wait, and none after the end."""
-        if self._is_closed and not self._waiting:
+    async def _next_special(self) -> list[TurnEvent]:
+        """Return the first events, or nothing after the turn was closed."""
+        if self._is_closed and not self._first_events:
             return []
         try:
             if not self._has_begun:
                 await self.begin()
-            events, self._waiting = self._waiting, []
+            events, self._first_events = self._first_events, []
         except StreamBroken as error:
-            events = self._broken_off(error.error)
-        return await self._last(events) if self.decoder.is_finished else events
+            events = self._fail(error.error)
+        return await self._finish(events) if self.decoder.is_finished else events
 
-    async def _last(self, events: list[TurnEvent]) -> list[TurnEvent]:
-        """The turn is over: the connection is not kept for what nobody reads."""
+    async def _finish(self, events: list[TurnEvent]) -> list[TurnEvent]:
+        """Close the connection. An error message may quote the API key, which is removed."""
         await self.aclose()
-        return self._without_secrets(events)
-
-    def _without_secrets(self, events: list[TurnEvent]) -> list[TurnEvent]:
-        """A provider may quote the key that it refuses."""
         last = events[-1] if events else None
         if not isinstance(last, TurnFailed):
             return events
         code = None if last.code is None else self.clean(last.code)
-        told = msgspec.structs.replace(last, message=self.clean(last.message), code=code)
-        return [*events[:-1], told]
+        return [
+            *events[:-1],
+            msgspec.structs.replace(last, message=self.clean(last.message), code=code),
+        ]
 
-    def _broken_off(self, failure: ErrorInfo) -> list[TurnEvent]:
-        """After the finish reason a connection that breaks is an end like any other."""
-        if self.decoder.is_end_known and failure.category != "protocol":
+    def _fail(self, error: ErrorInfo) -> list[TurnEvent]:
+        """End the turn after an error. Once the finish reason is known, a connection that breaks
+        is a normal end."""
+        if self.decoder.is_end_known and error.category != "protocol":
             return self.decoder.close()
-        return self.decoder.fail(failure)
+        return self.decoder.fail(error)
 
     async def aclose(self) -> None:
-        """Close the connection, whatever is still to come. What has not been read by then is
-        nobody's: no events come any more, and no failure is made of it."""
+        """Close the connection. No events follow, not even an error for what was not read."""
         self._is_closed = True
         await self._stream.aclose()
 
     @property
     def refusal(self) -> ErrorInfo | None:
-        """What the provider said instead of a first event, where it may be asked again."""
-        failure = self.decoder.error
-        if failure is None or not failure.retryable:
+        """The retryable error that came in place of the first events, or None."""
+        error = self.decoder.error
+        if error is None or not error.retryable:
             return None
-        is_all = all(isinstance(event, TurnStarted | TurnFailed) for event in self._waiting)
-        return failure if is_all else None
+        is_all = all(isinstance(event, TurnStarted | TurnFailed) for event in self._first_events)
+        return error if is_all else None
 
-    async def _first(self) -> list[TurnEvent]:
+    async def _read_first(self) -> list[TurnEvent]:
         try:
             async with asyncio.timeout_at(self._stream.first_event_by_s):
-                return await self._more()
+                return await self._read_events()
         except TimeoutError:
             pass
         raise stream_broken(
@@ -191,31 +189,31 @@ class OpenTurn:
             "the provider accepted the request, but no event came within first_event_s",
         )
 
-    async def _more(self) -> list[TurnEvent]:
+    async def _read_events(self) -> list[TurnEvent]:
         feed = self.decoder.feed
         async for read in self._reads:
             if events := feed(read):
                 return events
-        return self._ended()
+        return self._close_decoder()
 
 
-async def _begun(turn: OpenTurn) -> OpenTurn:
+async def _wait_for_first(turn: OpenTurn) -> OpenTurn:
     try:
         await turn.begin()
-        failure = turn.refusal
-    except StreamBroken as error:
-        failure = error.error
+        error = turn.refusal
+    except StreamBroken as broken:
+        error = broken.error
     except BaseException:
         await turn.aclose()
         raise
-    if failure is None:
+    if error is None:
         return turn
     await turn.aclose()
     raise RequestFailed(
-        turn.clean(failure.message),
-        category=failure.category,
-        code=None if failure.code is None else turn.clean(failure.code),
-        retryable=failure.retryable,
-        retry_after_s=failure.retry_after_s,
+        turn.clean(error.message),
+        category=error.category,
+        code=None if error.code is None else turn.clean(error.code),
+        retryable=error.retryable,
+        retry_after_s=error.retry_after_s,
         request_id=turn.request_id,
     )

@@ -1,34 +1,31 @@
-"""The stream of one turn: a context manager to iterate over, synchronous or asynchronous."""
+"""`TurnStream`: one turn of a model, to enter and iterate over."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
-from headrace.errors import UsageError
 from headrace.events import Record, Stamp, TurnEvent, TurnFailed, TurnFinished
 from headrace.events.stamp import create_wall_clock
 from headrace.messages import Message, fold
 from headrace.outcome import ErrorInfo, FinishReason
-from headrace.transport.loop_thread import LoopThread, shared_loop
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import HTTPCall, Transport
 from headrace.turn.open_turn import OpenTurn, open_turn
-from headrace.turn.records import Records
+from headrace.turn.record_stream import RecordStream
 from headrace.turn.result import Result, result_of
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
 
-class TurnStream:
+class TurnStream(RecordStream[TurnEvent]):
     """The events of one turn, as they arrive.
 
     Use `with stream(...) as turn: for event in turn`, or `async with` and `async for`. The
     last event is `TurnFinished` or `TurnFailed`. Entering raises `RequestFailed` if the
-    provider refuses the request; leaving the block early closes the connection. A second loop
-    continues where the first one stopped. `message`, `usage`, `finish` and `error` can be read
-    at any time.
+    provider refuses the request; leaving the block early closes the connection. `message`,
+    `usage`, `finish` and `error` can be read at any time.
     """
 
     def __init__(
@@ -40,6 +37,7 @@ class TurnStream:
         policy: RetryPolicy = DEFAULT_POLICY,
         owns_transport: bool = False,
     ) -> None:
+        super().__init__()
         self._call = call
         self._new_decoder = new_decoder
         self._transport = transport
@@ -47,12 +45,7 @@ class TurnStream:
         self._owns_transport = owns_transport
         self._turn: OpenTurn | None = None
         self._stamp = Stamp(create_wall_clock())
-        self._records: list[Record] = []
-        self._loop: LoopThread | None = None
-        self._rest: Iterator[Record] = iter(())
-        self._sync_records: Iterator[Record] | None = None
-
-    # -- asynchronous use
+        self._received: list[Record] = []
 
     async def __aenter__(self) -> Self:
         try:
@@ -60,7 +53,7 @@ class TurnStream:
                 self._transport, self._call, self._new_decoder, self._policy
             )
         except BaseException:
-            await self._close()
+            await self.__aexit__(None, None, None)
             raise
         return self
 
@@ -70,96 +63,30 @@ class TurnStream:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._close()
-
-    async def __aiter__(self) -> AsyncIterator[TurnEvent]:
-        """Iterate over the events."""
-        while True:
-            for record in self._rest:
-                yield cast("TurnEvent", record.event)
-            if not await self._fill():
-                return
-
-    async def _iterate_async(self) -> AsyncIterator[Record]:
-        while True:
-            for record in self._rest:
-                yield record
-            if not await self._fill():
-                return
-
-    async def _fill(self) -> bool:
-        """Wait for the next batch of events. Returns False at the end of the turn."""
-        events = await self._entered_turn().next()
-        self._rest = self._hand_over(self._stamp.feed(events))
-        return bool(events)
-
-    def _entered_turn(self) -> OpenTurn:
-        if self._turn is None:
-            raise UsageError("enter the stream before you read it: (async) with … as stream")
-        return self._turn
-
-    def _hand_over(self, records: list[Record]) -> Iterator[Record]:
-        """Count a record as known only when the caller gets it: the reader may be ahead."""
-        for record in records:
-            self._records.append(record)
-            yield record
-
-    async def _close(self) -> None:
         if self._turn is not None:
             await self._turn.aclose()
         if self._owns_transport:
             await self._transport.aclose()
 
-    # -- synchronous use: an event loop in another thread does the waiting
+    async def _next_batch(self) -> list[Record]:
+        if self._turn is None:
+            raise self._not_entered()
+        return self._stamp.feed(await self._turn.next())
 
-    def __enter__(self) -> Self:
-        self._loop = shared_loop()
-        self._loop.run(self.__aenter__())
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._loop is not None:
-            self._loop.run(self._close())
-
-    def __iter__(self) -> Iterator[TurnEvent]:
-        """Iterate over the events."""
-        return (cast("TurnEvent", record.event) for record in self._iterate())
-
-    def _iterate(self) -> Iterator[Record]:
-        if self._loop is None:
-            raise UsageError("enter the stream before you read it: with … as stream")
-        if self._sync_records is None:
-            self._sync_records = self._read_batches(self._loop)
-        return self._sync_records
-
-    def _read_batches(self, loop: LoopThread) -> Iterator[Record]:
-        for records in loop.iterate(self._batches()):
-            yield from self._hand_over(records)
-
-    async def _batches(self) -> AsyncIterator[list[Record]]:
-        async for events in self._entered_turn():
-            yield self._stamp.feed(events)
+    def _receive(self, batch: list[Record]) -> None:
+        self._received += batch
 
     # -- what is known at any time
-
-    def records(self) -> Records:
-        """Iterate over records instead of events: each has the event, its number and its time."""
-        return Records(self._iterate, self._iterate_async)
 
     @property
     def records_so_far(self) -> list[Record]:
         """The records that have been read so far."""
-        return list(self._records)
+        return self._received[: len(self._received) - len(self._rest)]
 
     @property
     def message(self) -> Message:
         """The message as far as it has been read."""
-        return fold(self._records)
+        return fold(self.records_so_far)
 
     @property
     def result(self) -> Result:
@@ -183,7 +110,8 @@ class TurnStream:
         return self.message.error if isinstance(self._last_event(), TurnFailed) else None
 
     def _last_event(self) -> object:
-        return self._records[-1].event if self._records else None
+        records = self.records_so_far[-1:]
+        return records[0].event if records else None
 
     @property
     def request_id(self) -> str | None:

@@ -19,7 +19,7 @@ from headrace import events as ev
 from headrace.content import FileContent, JSONContent, TextContent
 from headrace.engine import Agent, JSONLinesTrace, Redaction, Run, ToolContext, ToolReturn
 from headrace.engine.middleware.middleware import Middleware, RunView
-from headrace.engine.middleware.redaction.messages import MessageMask
+from headrace.engine.middleware.redaction.secret_hider import SecretHider
 from headrace.events import Record, encode_record
 from headrace.messages import (
     Activity,
@@ -294,7 +294,7 @@ def test_every_word_of_a_message_is_searched() -> None:
             ),
         ),
     )
-    made = MessageMask(WORDS, WORDS).hide(message)
+    made = SecretHider(WORDS, WORDS).hide(message)
     assert "hunter2" not in str(made)
     (turn,) = made.turns
     assert turn.nudge == f"Not {MARK}"
@@ -306,7 +306,7 @@ def test_every_word_of_a_message_is_searched() -> None:
 def test_a_message_without_secrets_stays_itself() -> None:
     cited = (Citation(title="Tides", raw={"a": ["b"]}),)
     message = Message(role="assistant", turns=(Turn(citations=cited, nudge="Go on."),))
-    assert MessageMask(WORDS, WORDS).hide(message) is message
+    assert SecretHider(WORDS, WORDS).hide(message) is message
 
 
 def _answer() -> Message:

@@ -1,4 +1,4 @@
-"""A conversation: history in, history out, run after run."""
+"""`Conversation`: keeps the history of an agent from run to run."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from headrace.usage import Usage
 
 
 class Conversation:
-    """What an agent and somebody have said to each other, for the next run and for a shelf.
+    """A conversation with an agent: one run after the other, with a history that can be saved.
 
-    `messages` are what the next request is made of: where a compactor (this one's, or else
-    the agent's) has made history shorter, the shorter one. Keep `run.messages` yourself where
-    you want to show all that was ever said. One run at a time.
+    `messages` is the history that the next request starts with, in its shortened form if a
+    compactor (the conversation's, or else the agent's) shortened it. Store `run.messages`
+    yourself to keep the full history.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Conversation:
     ) -> None:
         self.agent = agent
         self.usage = Usage()
-        """What all its runs have cost, those that failed too."""
+        """The usage of all runs, failed ones included."""
         self._compactor = compactor
         self._messages = tuple(messages)
         self._pinned: list[Message] = []
@@ -52,7 +52,7 @@ class Conversation:
 
     @property
     def messages(self) -> list[Message]:
-        """The history, without a run that goes on."""
+        """The history, without the current run."""
         return list(self._messages)
 
     # -- runs
@@ -66,28 +66,29 @@ class Conversation:
         sink: Sink | None = None,
         token: CancelToken | None = None,
     ) -> ConversationRun:
-        """A run to enter, with `async with` or `with`, as that of an agent. What was asked and
-        what came of it are in `messages` when the block is left, however it ended. Entering
-        raises `UsageError` while another run goes on."""
+        """Prepare a run to enter with `with` or `async with`, like that of an agent. The input
+        and the answer are added to `messages` when the block is left, however the run ended.
+        Entering raises `UsageError` during another run."""
         options = {"run_id": run_id, "clock": clock, "sink": sink, "token": token}
         return ConversationRun(partial(self._begin, input, options), self._end)
 
     async def complete_async(self, input: Input) -> Result:
-        """The result of a whole run."""
+        """Asynchronous version of `complete()`."""
         async with self.run(input) as run:
             return await run.wait()
 
     def complete(self, input: Input) -> Result:
-        """The same for code that does not wait."""
+        """Run the agent to the end and return the result."""
         with self.run(input) as run:
             for _ in run:
                 pass
         return run.result
 
     def _begin(self, input: Input, options: dict[str, Any]) -> Run:
-        """The next run."""
         if self._is_live:
-            raise UsageError("a conversation has one run at a time: wait for the end of the other")
+            raise UsageError(
+                "a conversation has one run at a time: wait for the end of the other run"
+            )
         inner = self._compactor or self.agent.compactor
         pinning = None if inner is None else PinningCompactor(inner, tuple(self._pinned))
         run = self.agent.run(input, self._messages, compactor=pinning, **options)
@@ -95,35 +96,34 @@ class Conversation:
         return run
 
     def _end(self, run: Run) -> None:
-        """The run is over."""
         pinning, self._pinning = self._pinning, None
         self._is_live = False
         if not run.records_so_far:
             return
-        *asked, answer = run.messages
+        *input, answer = run.messages
         kept = None if pinning is None else pinning.kept
-        before = (*self._messages, *asked) if kept is None else kept
-        # A history that was compacted late may hold the answer's beginning.
-        told = [message for message in before if message.run_id != run.run_id]
-        self._messages = (*told, answer)
+        before = (*self._messages, *input) if kept is None else kept
+        # A history that was shortened during the run may hold the beginning of the answer.
+        earlier = [message for message in before if message.run_id != run.run_id]
+        self._messages = (*earlier, answer)
         self.usage = self.usage + answer.usage
 
     # -- pins
 
     def pin(self, index: int) -> None:
-        """Keep a message, whatever is compacted; its exchange stays with it."""
+        """Keep a message and its exchange when the history is shortened."""
         message = self._message(index)
         if not is_among(self._pinned, message):
             self._pinned.append(message)
 
     def unpin(self, index: int) -> None:
-        """Let it go with the others."""
+        """Stop keeping a message."""
         message = self._message(index)
         self._pinned = [pinned for pinned in self._pinned if pinned is not message]
 
     @property
     def pinned(self) -> list[int]:
-        """Where the pinned messages are, in `messages`."""
+        """The indexes of the pinned messages in `messages`."""
         return [at for at, message in enumerate(self._messages) if is_among(self._pinned, message)]
 
     def _message(self, index: int) -> Message:
@@ -132,10 +132,10 @@ class Conversation:
         except IndexError:
             raise UsageError(f"no message {index}: there are {len(self._messages)}") from None
 
-    # -- the shelf
+    # -- snapshots
 
     def snapshot(self) -> bytes:
-        """All of it as JSON; not the agent. A run that goes on is not in it."""
+        """Return the conversation as JSON, without the agent and without the current run."""
         stored = Snapshot(
             version=VERSION, messages=self._messages, pinned=self.pinned, usage=self.usage
         )
@@ -145,11 +145,11 @@ class Conversation:
     def restore(
         cls, agent: Agent, data: bytes | str, *, compactor: Compactor | None = None
     ) -> Conversation:
-        """The conversation of a snapshot: its next request is the same, byte for byte. Raises
-        `UsageError` for what is none."""
+        """Return the conversation of a snapshot; its next request is the same, byte for byte.
+        Raises `UsageError` for data that is not a snapshot."""
         stored = decode_snapshot(data)
-        made = cls(agent, stored.messages, compactor=compactor)
-        made.usage = stored.usage
+        conversation = cls(agent, stored.messages, compactor=compactor)
+        conversation.usage = stored.usage
         for index in stored.pinned:
-            made.pin(index)
-        return made
+            conversation.pin(index)
+        return conversation

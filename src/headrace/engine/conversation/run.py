@@ -1,5 +1,4 @@
-"""A run of a conversation: what was asked and what came of it belong to its history, however
-the block is left."""
+"""`ConversationRun`: a run that is added to the history when its block is left."""
 
 from __future__ import annotations
 
@@ -11,22 +10,22 @@ from headrace.errors import UsageError
 
 
 class ConversationRun:
-    """A run that has not begun: enter it to get the `Run`. `begin` makes it, `end` is told when
-    nothing of it is left."""
+    """A run that has not started: enter it to get the `Run`. `begin` creates the run, `end` is
+    called after it has ended."""
 
     def __init__(self, begin: Callable[[], Run], end: Callable[[Run], None]) -> None:
         self._begin = begin
         self._end = end
         self._run: Run | None = None
 
-    def _begun(self) -> Run:
+    def _create_run(self) -> Run:
         if self._run is not None:
-            raise UsageError("a run can be entered once: ask the conversation for another")
+            raise UsageError("a run can be entered only once: call conversation.run() again")
         self._run = self._begin()
         return self._run
 
     async def __aenter__(self) -> Run:
-        run = self._begun()
+        run = self._create_run()
         try:
             return await run.__aenter__()
         except BaseException:
@@ -46,7 +45,7 @@ class ConversationRun:
             self._end(self._run)
 
     def __enter__(self) -> Run:
-        run = self._begun()
+        run = self._create_run()
         try:
             return run.__enter__()
         except BaseException:

@@ -1,4 +1,4 @@
-"""A conversation as JSON, and back."""
+"""Encode and decode the snapshot of a conversation."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ VERSION: Final = 1
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """How a conversation lies in JSON. Its shape is told by this type alone: no tag inside
-    of what people, models and tools said is ever looked at."""
+    """The JSON form of a conversation. Decoding follows this type alone, and never a tag inside
+    of content from users, models or tools."""
 
     version: int
     messages: tuple[Message, ...]
@@ -25,24 +25,23 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_snapshot(stored: Snapshot) -> bytes:
-    """As JSON."""
+    """Encode a snapshot as JSON."""
     try:
         return msgspec.json.encode(stored)
     except UnicodeEncodeError:
-        # Half of a pair of surrogates: the wire lets none through, but a caller may bring one
-        # in what is asked, and only escapes can hold it.
+        # The input of a caller may contain lone surrogates, which only escapes can hold.
         return json.dumps(msgspec.to_builtins(stored), separators=(",", ":")).encode()
 
 
 def decode_snapshot(data: bytes | str) -> Snapshot:
-    """Raises `UsageError` for what is no snapshot, or one of another version."""
-    stored = _decoded(data)
+    """Decode a snapshot. Raises `UsageError` for invalid data and for other versions."""
+    stored = _decode(data)
     if stored.version != VERSION:
         raise UsageError(f"expected a snapshot of version {VERSION}; got {stored.version}")
     return stored
 
 
-def _decoded(data: bytes | str) -> Snapshot:
+def _decode(data: bytes | str) -> Snapshot:
     try:
         return msgspec.json.decode(data, type=Snapshot)
     except msgspec.ValidationError as error:

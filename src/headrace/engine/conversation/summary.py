@@ -1,4 +1,4 @@
-"""Summaries: the older part of a history, told by a model in a few words."""
+"""`Summarize`: a compactor that replaces old exchanges by a summary from a model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from headrace.content import TextContent
 from headrace.encoders.text_content import to_text
 from headrace.engine.agent import Agent
-from headrace.engine.history.compaction import Bounds, bounds_for, either
-from headrace.engine.history.history_window import Exchange, IsPinned, exchanges_of, joined
+from headrace.engine.history.compaction import Bounds, any_pinned
+from headrace.engine.history.history_window import Exchange, IsPinned, join_exchanges, split_history
 from headrace.engine.loop import RunBroken
 from headrace.messages import Message, Turn
 from headrace.turn.model import Model
@@ -21,18 +21,17 @@ PROMPT = (
     "the summary alone."
 )
 HEAD = "Summary of the conversation so far:\n\n"
-# Of one result: a summary needs its gist.
+# Characters of one result in the text to summarize.
 _MAX_RESULT_CHARS = 2_000
 
 
 class Summarize:
-    """Asks a model for a summary of the older exchanges, and puts it in their place as one
-    message of the user.
+    """Asks a model to summarize the older exchanges, and replaces them by one user message.
 
-    `agent` is a model, or an agent that you made for it, without tools.
-    The newest exchanges stay as they are, up to `keep_messages` and half of `max_tokens`;
-    what else is kept is as for `Truncate`. A summary that fails, fails the run. What the
-    summaries cost is in `usage`, and in no run's.
+    `agent` is a model, or an agent without tools of your own. The newest exchanges are kept, up
+    to `keep_messages` and half of `max_tokens`; `keep_first` and `is_pinned` are as in
+    `Truncate`. If the summary fails, the run fails. The usage of summaries is in `usage`, not in
+    that of a run.
     """
 
     name = "summarize"
@@ -50,7 +49,7 @@ class Summarize:
         if not isinstance(agent, Agent):
             agent = Agent(agent, instructions=PROMPT)
         self._agent = agent
-        self._bounds = bounds_for(max_messages, max_tokens)
+        self._bounds = Bounds(max_messages=max_messages, max_tokens=max_tokens)
         self._keep_messages = keep_messages
         self._keep_first = keep_first
         self._is_pinned = is_pinned
@@ -58,42 +57,44 @@ class Summarize:
 
     @property
     def usage(self) -> Usage:
-        """What all summaries have cost."""
+        """The usage of all summaries."""
         return sum(self._spent, Usage())
 
     def pinning(self, is_pinned: IsPinned) -> Summarize:
-        """The same, with these messages pinned as well."""
-        made = Summarize(
+        """Return a copy that also keeps these messages."""
+        copy = Summarize(
             self._agent,
             max_messages=self._bounds.max_messages,
             max_tokens=self._bounds.max_tokens,
             keep_messages=self._keep_messages,
             keep_first=self._keep_first,
-            is_pinned=either(self._is_pinned, is_pinned),
+            is_pinned=any_pinned(self._is_pinned, is_pinned),
         )
-        made._spent = self._spent
-        return made
+        copy._spent = self._spent
+        return copy
 
     async def compact(
         self, messages: Sequence[Message], *, is_forced: bool
     ) -> Sequence[Message] | None:
-        """The history with a summary in place of its older part."""
-        exchanges = exchanges_of(messages, keep_first=self._keep_first, is_pinned=self._is_pinned)
+        """Return the history with a summary in place of its older part."""
+        exchanges = split_history(messages, keep_first=self._keep_first, is_pinned=self._is_pinned)
         too_many, too_long = self._bounds.excess(exchanges, is_forced=is_forced)
-        old = self._old(exchanges, is_forced)
+        old = self._count_old(exchanges, is_forced)
         gone = [exchange for exchange in exchanges[:old] if not exchange.is_kept]
-        told = joined(gone)
-        # One message in place of one helps only if that was long, and no summary itself.
-        is_useful = len(told) > 1 or (bool(told) and too_long > 0 and not _is_summary(told[0]))
+        replaced = join_exchanges(gone)
+        # Replacing a single message helps only if it is long and not a summary itself.
+        is_useful = len(replaced) > 1 or (
+            bool(replaced) and too_long > 0 and not _is_summary(replaced[0])
+        )
         if not is_useful or not (too_many or too_long):
             return None
-        summary = Exchange((await self._summary(told),))
+        summary = Exchange((await self._summarize(replaced),))
         at = exchanges.index(gone[0])
         stay = [exchange for exchange in exchanges[at:old] if exchange.is_kept]
-        return joined([*exchanges[:at], summary, *stay, *exchanges[old:]])
+        return join_exchanges([*exchanges[:at], summary, *stay, *exchanges[old:]])
 
-    def _old(self, exchanges: list[Exchange], is_forced: bool) -> int:
-        """How many exchanges are old. One that was refused keeps nothing but the newest."""
+    def _count_old(self, exchanges: list[Exchange], is_forced: bool) -> int:
+        """Return how many exchanges are old. Of a refused history only the newest is kept."""
         at = len(exchanges) - 1
         if is_forced:
             return at
@@ -107,16 +108,16 @@ class Summarize:
             at -= 1
         return at
 
-    async def _summary(self, messages: Sequence[Message]) -> Message:
-        asked = "\n\n".join(filter(None, map(_told, messages)))
-        result = await self._agent.complete_async(asked)
+    async def _summarize(self, messages: Sequence[Message]) -> Message:
+        text = "\n\n".join(filter(None, map(_format_message, messages)))
+        result = await self._agent.complete_async(text)
         self._spent.append(result.usage)
-        text = result.text.strip()
-        if result.error is not None or not text:
+        summary = result.text.strip()
+        if result.error is not None or not summary:
             category = "unknown" if result.error is None else result.error.category
             why = "it is empty" if result.error is None else result.error.message
             raise RunBroken(category, f"the history could not be summarized: {why}")
-        return Message(role="user", content=(TextContent(HEAD + text),))
+        return Message(role="user", content=(TextContent(HEAD + summary),))
 
 
 def _is_over(tokens: int, bounds: Bounds) -> bool:
@@ -127,16 +128,16 @@ def _is_summary(message: Message) -> bool:
     return to_text(message.content).startswith(HEAD)
 
 
-# --- a conversation as a text ---------------------------------------------------------
+# --- text for the model ------------------------------------------------------------
 
 
-def _told(message: Message) -> str:
+def _format_message(message: Message) -> str:
     if message.role == "assistant":
-        return "\n".join(filter(None, map(_turn, message.turns)))
+        return "\n".join(filter(None, map(_format_turn, message.turns)))
     return f"{message.role}: {to_text(message.content)}"
 
 
-def _turn(turn: Turn) -> str:
+def _format_turn(turn: Turn) -> str:
     lines = [f"assistant: {turn.text}"] if turn.text else []
     lines += [f"assistant calls {call.name}({call.raw})" for call in turn.calls]
     for result in turn.results:

@@ -1,1 +1,1 @@
-"""History of a run: what is sent to the model, and how it is made shorter."""
+"""The history of a run: how it is grouped, shortened, and kept in part by pins."""

@@ -1,7 +1,7 @@
-"""Exchanges: what was asked and what came of it, the smallest thing that history loses whole.
+"""Splits a history into exchanges (a question and its answer), and estimates their tokens.
 
-An assistant's message holds its calls with their results, so no call is torn from its answer
-as long as messages stay whole, or lose whole turns.
+Compactors remove whole exchanges or whole turns. The message of the assistant holds its calls and
+their results, so a call is never separated from its result.
 """
 
 from __future__ import annotations
@@ -15,93 +15,93 @@ from headrace.content import Content, FileContent, ImageContent, JSONContent, Te
 from headrace.messages import Message, ReasoningPart, RedactedPart, Turn
 
 IsPinned: TypeAlias = Callable[[Message], bool]
-_ABOVE = ("system", "developer")
+_INSTRUCTION_ROLES = ("system", "developer")
 _CHARS_PER_TOKEN = 4
-# What providers count for an image, about.
+# About what providers count for an image.
 _MEDIA_TOKENS = 1_000
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """Messages in order, from a question to the next one. What stands above the conversation
-    (system, developer) is an exchange of its own, and is kept."""
+    """Messages in order, from a question up to the next one. System and developer messages are
+    exchanges of their own, and are kept."""
 
     messages: tuple[Message, ...]
     is_kept: bool = False
 
     @property
     def tokens(self) -> int:
-        """About how many."""
-        return sum(map(tokens_of, self.messages))
+        """The estimated number of tokens."""
+        return sum(map(estimate_tokens, self.messages))
 
 
-def exchanges_of(
+def split_history(
     messages: Sequence[Message], *, keep_first: int = 0, is_pinned: IsPinned | None = None
 ) -> list[Exchange]:
-    """The conversation as exchanges. Kept are the newest question and what follows it, the
-    first so many messages, and those that are pinned, each with its whole exchange."""
+    """Split a history into exchanges. Those with the newest question, with one of the first
+    `keep_first` messages, or with a pinned message are marked as kept."""
     newest = max((at for at, m in enumerate(messages) if m.role == "user"), default=0)
-    made: list[Exchange] = []
+    exchanges: list[Exchange] = []
     for group in _groups(messages, newest):
         is_kept = any(
-            at >= newest or at < keep_first or _is_above(messages[at]) for at in group
+            at >= newest or at < keep_first or _is_instruction(messages[at]) for at in group
         ) or (is_pinned is not None and any(is_pinned(messages[at]) for at in group))
-        made.append(Exchange(tuple(messages[at] for at in group), is_kept))
-    return made
+        exchanges.append(Exchange(tuple(messages[at] for at in group), is_kept))
+    return exchanges
 
 
 def _groups(messages: Sequence[Message], newest: int) -> list[list[int]]:
-    """The numbers of the messages of each exchange. One begins with a question: only the
-    first of all may begin with an answer."""
+    """Return the indexes of the messages of each exchange. An exchange starts with a question;
+    only the first one may start with an answer."""
     groups: list[list[int]] = []
     speaker = ""
     for at, message in enumerate(messages):
-        begins = at == newest or (message.role == "user" and speaker != "user")
-        if _is_above(message):
-            begins = speaker != "user" and _next_speaker(messages, at) != "assistant"
+        is_start = at == newest or (message.role == "user" and speaker != "user")
+        if _is_instruction(message):
+            is_start = speaker != "user" and _next_speaker(messages, at) != "assistant"
         else:
             speaker = message.role
-        if begins or not groups:
+        if is_start or not groups:
             groups.append([])
         groups[-1].append(at)
     return groups
 
 
 def _next_speaker(messages: Sequence[Message], at: int) -> str:
-    return next((m.role for m in messages[at + 1 :] if not _is_above(m)), "")
+    return next((m.role for m in messages[at + 1 :] if not _is_instruction(m)), "")
 
 
-def _is_above(message: Message) -> bool:
-    return message.role in _ABOVE
+def _is_instruction(message: Message) -> bool:
+    return message.role in _INSTRUCTION_ROLES
 
 
-def joined(exchanges: Iterable[Exchange]) -> tuple[Message, ...]:
-    """The messages again."""
+def join_exchanges(exchanges: Iterable[Exchange]) -> tuple[Message, ...]:
+    """Return the messages of exchanges."""
     return tuple(message for exchange in exchanges for message in exchange.messages)
 
 
-# --- how large it is ------------------------------------------------------------------
+# --- tokens -------------------------------------------------------------------------------
 
 
-def tokens_of(message: Message) -> int:
-    """About how many tokens a message takes in the next request: as reported for what the
-    model said, a quarter of the characters for the rest."""
-    return _content_tokens(message.content) + sum(map(turn_tokens, message.turns))
+def estimate_tokens(message: Message) -> int:
+    """Estimate how many tokens a message takes in the next request: as reported by the provider
+    for the model's output, and a quarter of the characters for the rest."""
+    return _content_tokens(message.content) + sum(map(estimate_turn_tokens, message.turns))
 
 
-def turn_tokens(turn: Turn) -> int:
-    """The same for one turn, with its results."""
+def estimate_turn_tokens(turn: Turn) -> int:
+    """Estimate how many tokens a turn and its results take in the next request."""
     results = sum(_content_tokens(result.content) for result in turn.results)
-    return _said_tokens(turn) + results
+    return _output_tokens(turn) + results
 
 
-def _said_tokens(turn: Turn) -> int:
-    said = turn.usage.output_tokens
-    if said is None:
+def _output_tokens(turn: Turn) -> int:
+    reported = turn.usage.output_tokens
+    if reported is None:
         calls = sum(len(call.raw) + len(call.name) for call in turn.calls)
         return _tokens(len(turn.text) + len(turn.reasoning) + calls)
     # Reasoning without a seal is not sent again.
     reasoning = turn.usage.reasoning_tokens or 0
-    return said if _is_sealed(turn) else max(said - reasoning, 0)
+    return reported if _is_sealed(turn) else max(reported - reasoning, 0)
 
 
 def _is_sealed(turn: Turn) -> bool:

@@ -1,4 +1,4 @@
-"""Pins: messages that stay, whatever a compactor does to the others."""
+"""Pinned messages, which stay in the history whatever a compactor removes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace.messages import Message
 
 
 class PinningCompactor:
-    """A compactor that remembers what it made, and loses no pinned message."""
+    """A compactor that keeps pinned messages, and remembers its last result."""
 
     def __init__(self, inner: Compactor, pinned: tuple[Message, ...]) -> None:
         pinning = getattr(inner, "pinning", None)
@@ -19,7 +19,7 @@ class PinningCompactor:
         self._pinned = pinned
         self.name = inner.name
         self.kept: tuple[Message, ...] | None = None
-        """The history as it has become; None where it was left alone."""
+        """The shortened history, or None if it was not shortened."""
 
     def _is_pinned(self, message: Message) -> bool:
         return is_among(self._pinned, message)
@@ -27,26 +27,26 @@ class PinningCompactor:
     async def compact(
         self, messages: Sequence[Message], *, is_forced: bool
     ) -> Sequence[Message] | None:
-        made = await self._inner.compact(messages, is_forced=is_forced)
-        if made is not None:
-            self.kept = tuple(_with_pinned(messages, made, self._is_pinned))
-        return None if made is None else self.kept
+        shorter = await self._inner.compact(messages, is_forced=is_forced)
+        if shorter is not None:
+            self.kept = tuple(_restore_pinned(messages, shorter, self._is_pinned))
+        return None if shorter is None else self.kept
 
 
-def _with_pinned(
-    messages: Sequence[Message], made: Sequence[Message], is_pinned: Callable[[Message], bool]
+def _restore_pinned(
+    messages: Sequence[Message], shorter: Sequence[Message], is_pinned: Callable[[Message], bool]
 ) -> list[Message]:
-    """A strategy of somebody else's may know no pins: what it lost goes back to its place,
-    before the next message that is still there."""
-    left = list(made)
+    """Put pinned messages back that a compactor without pins removed, each before the next
+    message that is still there."""
+    left = list(shorter)
     for at, message in enumerate(messages):
         if is_pinned(message) and not is_among(left, message):
             after = messages[at + 1 :]
-            place = next((n for n, one in enumerate(left) if is_among(after, one)), len(left))
+            place = next((n for n, m in enumerate(left) if is_among(after, m)), len(left))
             left.insert(place, message)
     return left
 
 
 def is_among(messages: Sequence[Message], message: Message) -> bool:
-    """Itself, not one that says the same."""
-    return any(one is message for one in messages)
+    """Return whether this very object is in the list, not just an equal one."""
+    return any(entry is message for entry in messages)

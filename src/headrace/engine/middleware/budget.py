@@ -1,4 +1,4 @@
-"""Budget: what a run may spend on calls, tokens and money."""
+"""`Budget`: middleware that limits the calls, tokens and cost of a run."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ _HINT = (
 
 
 class Budget(Middleware):
-    """Ends a run as `aborted(terminated)`, with the name of the limit, before it spends more
-    than it may. A turn that has begun is not cut, and an answer that is there stays an answer:
-    limits are looked at before the next call and the next turn.
+    """Ends a run as `aborted(terminated)`, with the name of the limit, before it exceeds a limit.
+    Limits are checked before each call and each turn; a turn that has started is not cut off.
 
-    `max_identical_calls` is how often a tool may be called with the same arguments in a run,
-    or in a row: the next such call is denied, with a hint for the model, and the one after it
-    ends the run. `max_tokens` (input and output of all turns) and `max_cost` count what the
-    provider reports, and nothing where it reports nothing. Steps and times are bounded by
-    `RunLimits`.
+    `max_identical_calls` is how often a tool may be called with the same arguments in a run, or
+    with `is_in_a_row` without other calls between: the next such call is denied with a hint for
+    the model, and the one after that ends the run. `max_tokens` (input and output of all turns)
+    and `max_cost` count what the provider reports. `RunLimits` has the limits for steps and
+    times.
     """
 
     def __init__(
@@ -50,11 +49,11 @@ class Budget(Middleware):
         self._key = f"budget {id(self)}"
 
     def on_request(self, run: RunView, request: Request) -> None:
-        """Another turn would cost more."""
+        """Check tokens and cost before a turn."""
         self._check_spending(run)
 
     def before_tool(self, run: RunView, call: ToolCall) -> Deny | None:
-        """One more call: is there one left, and is it a new one?"""
+        """Check all limits before a call."""
         self._check_spending(run)
         spent: _Spent = run.state.setdefault(self._key, _Spent())
         spent.calls += 1
@@ -63,7 +62,7 @@ class Budget(Middleware):
         limit = self._max_identical_calls
         if limit is None:
             return None
-        times = spent.times(_same(call), self._is_in_a_row)
+        times = spent.times(_key(call), self._is_in_a_row)
         if times > limit + 1:
             raise Terminate(f"max_identical_calls={limit}: {call.name}")
         return Deny(_HINT.format(limit)) if times > limit else None
@@ -78,7 +77,7 @@ class Budget(Middleware):
 
 @dataclass
 class _Spent:
-    """The calls of one run."""
+    """Counts the calls of one run."""
 
     calls: int = 0
     last: str = ""
@@ -92,11 +91,10 @@ class _Spent:
         return self.counts[call]
 
 
-def _same(call: ToolCall) -> str:
-    """Equal for calls of the same tool with the same arguments, in whatever order."""
+def _key(call: ToolCall) -> str:
+    """Return a text that is equal for calls of one tool with the same arguments."""
     args: Any = call.args
-    written = msgspec.json.encode(args, enc_hook=repr, order="deterministic")
-    return f"{call.name} {written.decode()}"
+    return f"{call.name} {msgspec.json.encode(args, enc_hook=repr, order='deterministic').decode()}"
 
 
 def _tokens(usage: Usage) -> int:

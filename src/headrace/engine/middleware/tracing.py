@@ -1,4 +1,4 @@
-"""Tracing: every record of a run as a line of JSON, and a summary at its end."""
+"""`JSONLinesTrace`: writes every record of a run as a line of JSON, and a summary at the end."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from headrace.events import (
 )
 from headrace.usage import Usage
 
-# A batch is written when it is this large or this old, and where something ends.
+# A batch is written when it is this large or this old, and at the end of a turn, step or run.
 _MAX_BATCH_BYTES = 64 * 1024
 _MAX_BATCH_MS = 1_000
 _ENDS = frozenset({TurnFinished, TurnFailed, StepFinished, RunFinished, RunFailed})
 
 
 class RunSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The last line of a run: how long it took, and what for."""
+    """The last line of a run: its duration, counts, end and usage."""
 
     duration_ms: int = 0
     records: int = 0
     steps: int = 0
     tool_calls: int = 0
     first_reasoning_ms: int | None = None
-    """From the start of the run, as is the next."""
+    """From the start of the run to the first reasoning."""
     first_text_ms: int | None = None
+    """From the start of the run to the first text."""
     finish: str | None = None
     error: str | None = None
     usage: Usage = Usage()
@@ -49,10 +50,10 @@ class JSONLinesTrace(Middleware):
     """Writes each record as `{"run_id": …, "seq": …, "at_ms": …, "event": …}`, and after the
     last one `{"run_id": …, "summary": …}`, which is a `RunSummary`.
 
-    `target` is a path, which is appended to, and created for its owner alone; or a file that
-    is open, for bytes or for text, and stays open. Lines are written in batches: at the end of
-    a turn or a step, after a second, or after 64 KB. Several runs may share a trace. It holds
-    what the log holds, so with a `Redaction` no secret. A disk that fails, fails the run.
+    `target` is a path to append to (a new file is readable by its owner only), or an open binary
+    or text file, which stays open. Lines are written in batches: at the end of a turn or step,
+    after a second, or after 64 KB. Several runs may share a trace. With a `Redaction` it contains
+    no secrets. An error of the disk fails the run.
     """
 
     def __init__(self, target: str | Path | IO[bytes] | IO[str]) -> None:
@@ -60,7 +61,7 @@ class JSONLinesTrace(Middleware):
         self._key = f"trace {id(self)}"
 
     def on_event(self, run: RunView, record: Record) -> None:
-        """One more line."""
+        """Add a line, and write the batch if it is due."""
         trace: _Trace | None = run.state.get(self._key)
         if trace is None:
             trace = run.state[self._key] = _Trace(run.run_id, record.at_ms)
@@ -69,15 +70,15 @@ class JSONLinesTrace(Middleware):
         trace.add(record)
         if trace.is_due(record):
             try:
-                _write(self._target, trace.taken(record))
+                _write(self._target, trace.take(record))
             except BaseException:
-                # It is said once: the run ends of it, and its end has no other place to go.
+                # The error ends the run; the records of that end must not raise it again.
                 trace.is_broken = True
                 raise
 
 
 class _Trace:
-    """The lines of one run that wait, and what its summary will say."""
+    """The unwritten lines of one run, and its summary."""
 
     def __init__(self, run_id: str, at_ms: int) -> None:
         self.is_broken = False
@@ -100,9 +101,9 @@ class _Trace:
             or record.at_ms - self._batch_ms >= _MAX_BATCH_MS
         )
 
-    def taken(self, record: Record) -> bytes:
+    def take(self, record: Record) -> bytes:
         if isinstance(record.event, RunFinished | RunFailed):
-            summary = msgspec.json.encode({"summary": self._summed(record)})
+            summary = msgspec.json.encode({"summary": self._summarize(record)})
             self._lines.append(self._head + summary[1:])
         lines, self._lines, self._bytes = self._lines, [], 0
         self._batch_ms = record.at_ms
@@ -122,7 +123,7 @@ class _Trace:
         elif isinstance(event, ToolStarted):
             summary.tool_calls += 1
 
-    def _summed(self, record: Record) -> RunSummary:
+    def _summarize(self, record: Record) -> RunSummary:
         summary, end = self._summary, record.event
         summary.duration_ms = record.at_ms - self._began_ms
         if isinstance(end, RunFinished):
@@ -134,7 +135,7 @@ class _Trace:
 
 def _write(target: str | Path | IO[Any], lines: bytes) -> None:
     if isinstance(target, str | Path):
-        # Opened for each batch: nothing stays open, whatever becomes of the run.
+        # Opened for each batch, so that no file stays open if the run is lost.
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with open(descriptor, "ab") as file:
             file.write(lines)

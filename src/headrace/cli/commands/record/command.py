@@ -84,7 +84,7 @@ def _split(address: str, title: str) -> Upstream:
 
 
 def _shelf(folder: Path) -> RecordingFolder:
-    from headrace.engine.middleware.redaction.values import hide_value
+    from headrace.engine.middleware.redaction.secret_hider import hide_value
     from headrace.recording.exchange_recorder import RecordingFolder
     from headrace.secrets import API_KEYS, Mask
 

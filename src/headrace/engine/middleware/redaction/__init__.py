@@ -1,1 +1,1 @@
-"""Redaction middleware: removes secrets from a run before anything is logged or shown."""
+"""Redaction: hides secrets in the events, messages and requests of a run."""

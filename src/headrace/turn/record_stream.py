@@ -1,0 +1,138 @@
+"""`RecordStream`: the base of turns and runs, for use with `with` and `for`, or with `async`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from headrace.errors import UsageError
+from headrace.events import Record
+from headrace.transport.loop_thread import LoopThread, shared_loop
+
+E = TypeVar("E")
+
+
+class Records:
+    """The records of a turn or run as they arrive. Iterate with `for` inside a `with` block,
+    and with `async for` inside an `async with` block."""
+
+    __slots__ = ("__aiter", "__iter")
+
+    def __init__(
+        self,
+        iterate: Callable[[], Iterator[Record]],
+        iterate_async: Callable[[], AsyncIterator[Record]],
+    ) -> None:
+        self.__iter = iterate
+        self.__aiter = iterate_async
+
+    def __iter__(self) -> Iterator[Record]:
+        return self.__iter()
+
+    def __aiter__(self) -> AsyncIterator[Record]:
+        return self.__aiter()
+
+
+class RecordStream(Generic[E]):
+    """A context manager that yields events when it is iterated over. A second loop continues
+    where the first one stopped.
+
+    Subclasses define `__aenter__`, `__aexit__` and `_next_batch`. Synchronous use runs them on
+    an event loop in another thread.
+    """
+
+    _noun = "stream"
+
+    def __init__(self) -> None:
+        self._rest: list[Record] = []
+        self._thread: LoopThread | None = None
+        self._sync_records: Iterator[Record] | None = None
+
+    async def _next_batch(self) -> list[Record]:
+        """Wait for the next records. Returns an empty list at the end."""
+        raise NotImplementedError
+
+    def _receive(self, batch: list[Record]) -> None:
+        """Note records that the reader gets next."""
+
+    def _not_entered(self) -> UsageError:
+        noun = self._noun
+        return UsageError(f"enter the {noun} before you read it: (async) with … as {noun}")
+
+    def records(self) -> Records:
+        """Iterate over records instead of events: each has the event, its number, its time and,
+        in a run, its step."""
+        return Records(self._iterate, self._iterate_async)
+
+    # -- asynchronous use
+
+    async def __aenter__(self) -> Self:
+        raise NotImplementedError
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        raise NotImplementedError
+
+    async def __aiter__(self) -> AsyncIterator[E]:
+        """Iterate over the events."""
+        while batch := await self._unread_batch():
+            while batch:
+                event: Any = batch.pop().event
+                yield event
+
+    async def _iterate_async(self) -> AsyncIterator[Record]:
+        while batch := await self._unread_batch():
+            while batch:
+                yield batch.pop()
+
+    async def _unread_batch(self) -> list[Record]:
+        """Return the records that have not been read, the next one last."""
+        if not self._rest:
+            batch = await self._next_batch()
+            self._receive(batch)
+            self._rest = batch[::-1]
+        return self._rest
+
+    # -- synchronous use
+
+    def __enter__(self) -> Self:
+        self._thread = shared_loop()
+        self._thread.run(self.__aenter__())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._thread is not None:
+            self._thread.run(self.__aexit__(kind, error, traceback))
+
+    def __iter__(self) -> Iterator[E]:
+        """Iterate over the events."""
+        records: Iterator[Any] = self._iterate()
+        return (record.event for record in records)
+
+    def _iterate(self) -> Iterator[Record]:
+        if self._thread is None:
+            raise self._not_entered()
+        if self._sync_records is None:
+            self._sync_records = self._read_batches(self._thread)
+        return self._sync_records
+
+    def _read_batches(self, thread: LoopThread) -> Iterator[Record]:
+        for batch in thread.iterate(self._batches()):
+            self._receive(batch)
+            self._rest = batch[::-1]
+            while self._rest:
+                yield self._rest.pop()
+
+    async def _batches(self) -> AsyncIterator[list[Record]]:
+        while batch := await self._next_batch():
+            yield batch
