@@ -83,11 +83,9 @@ class _OpenPart:
             if (citation.end or citation.start or 0) > text.decided:
                 self.citations.append(citation)
             else:
-                positions = {"start": citation.start, "end": citation.end}
-                moved = {
-                    k: None if p is None else text.map_position(p) for k, p in positions.items()
-                }
-                ready.append(replace_changed(citation, **moved))
+                start = None if citation.start is None else text.map_position(citation.start)
+                end = None if citation.end is None else text.map_position(citation.end)
+                ready.append(replace_changed(citation, start=start, end=end))
         return ready
 
 
