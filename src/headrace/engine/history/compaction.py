@@ -10,9 +10,9 @@ import msgspec
 from headrace.engine.history.history_window import (
     Exchange,
     IsPinned,
-    split_history,
-    join_exchanges,
     estimate_turn_tokens,
+    join_exchanges,
+    split_history,
 )
 from headrace.errors import UsageError
 from headrace.messages import Message
