@@ -284,6 +284,10 @@ def _http_page() -> str:
     return _page(["# HTTP", NOTE, *serving.http_parts()])
 
 
+def _client_page() -> str:
+    return _page(["# Client", NOTE, *serving.client_parts()])
+
+
 def _cli_page() -> str:
     parser = build_parser()
     parts = ["# Command line", NOTE, _one_line_of(parser.description), _options(parser)]
@@ -432,6 +436,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/testing.md": _testing_page,
     "reference/settings.md": _settings_page,
     "reference/http.md": _http_page,
+    "reference/client.md": _client_page,
     "providers.md": _providers_page,
 }
 BLOCKS: dict[str, Callable[[], str]] = {

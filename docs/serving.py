@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from docs import meaning
-from docs.outline import default, field_docs, field_types, function, struct, table
+from docs.outline import default, field_docs, field_types, function, interface, struct, table
 from docs.refusal import MEANINGS, Refusal, refusals
 from headrace.cli.commands.serve import command as serve
 from headrace.cli.parser import build_parser
+from headrace.client import Answer, AsyncAnswer, AsyncClient, Client, ClientError
 from headrace.recording.exchange_recorder import RecordingLimits
 from headrace.server import create_app
 from headrace.server.agent_config import AgentFile
@@ -178,8 +179,21 @@ def _extras(refusal: Refusal) -> str:
     return ", ".join(f"`{name}`" for name in refusal.extras)
 
 
+# --- client -------------------------------------------------------------------------
+
+
+def client_parts() -> list[str]:
+    """The page of the Python client."""
+    parts = [_CLIENT, interface(AsyncClient), interface(AsyncAnswer, is_made=False)]
+    parts += [interface(Client), interface(Answer, is_made=False)]
+    return [*parts, interface(ClientError, is_made=False)]
+
+
 # --- words around them --------------------------------------------------------------
 
+_CLIENT = """\
+Names of `headrace.client`. [Use the Python client](../howto/use-the-client.md) shows them in use;
+[HTTP](http.md) describes the values that they return."""
 _SETTINGS = """\
 What can be set around an agent: the server, the file that describes one, and the environment. [The
 server](../topics/server.md) tells how it works; [Command line](cli.md) has the options of every

@@ -169,6 +169,7 @@ def page_parts() -> list[str]:
     parts += [_WORDS, "## Timelines", _TIMELINES]
     parts += [_told(getattr(timelines, name)) for name in _TIMELINE_NAMES]
     parts += ["## Thinking frames", _FRAMES, interface(ThinkingProjection)]
+    parts += [function(frames_package.create_projection)]
     parts += [function(frames_package.encode_frame), function(frames_package.frame_type)]
     parts += [_UNION, *(struct(kind) for kind in frame_structs())]
     return parts

@@ -134,8 +134,11 @@ class Answer:
     def __init__(self, answer: AsyncAnswer) -> None:
         self._answer = answer
         self.event_id = answer.event_id
+        """Id of the answer; `watch()` and `cancel()` take it."""
         self.conversation_id = answer.conversation_id
+        """Id of the conversation; pass it to `ask()` to continue."""
         self.question_id = answer.question_id
+        """Id of the user message that is answered."""
 
     def __iter__(self) -> Iterator[UXFrame]:
         with shared_loop().iterate(self._answer.batches()) as batches:
