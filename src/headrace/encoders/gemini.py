@@ -178,7 +178,7 @@ def _encode_media(media_type: str, data: str | None, url: str | None) -> JSONObj
     return {"inlineData": {"mimeType": media_type, "data": data or ""}}
 
 
-# --- what the model said ----------------------------------------------------------
+# --- replies ----------------------------------------------------------------------
 
 
 def _encode_reply(reply: AssistantEntry, is_ours: bool, signs: bool) -> list[Any]:

@@ -26,7 +26,7 @@ from headrace.messages import (
     history,
 )
 
-# Models with levels take a word; the others take any of them for a yes.
+# Models with levels take a word; for the others any word switches thinking on.
 _THINK: dict[Effort, Any] = {
     "none": False,
     "minimal": "low",

@@ -85,7 +85,7 @@ def _hash_id(call_id: str) -> str:
     return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:9]
 
 
-# --- what goes back as it was written -----------------------------------------------
+# --- content that is sent back unchanged --------------------------------------------
 
 
 def encode_arguments(call: CallPart) -> str:

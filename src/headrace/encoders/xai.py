@@ -36,7 +36,7 @@ from headrace.messages import (
 )
 
 _CLIENT_SIDE = "TOOL_CALL_TYPE_CLIENT_SIDE_TOOL"
-# `minimal` and `max` are the next words that there are.
+# `minimal` and `max` map to the nearest words.
 _EFFORTS: dict[Effort, str] = {
     "none": "EFFORT_NONE",
     "minimal": "EFFORT_LOW",
@@ -159,7 +159,7 @@ def _encode_result_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
     return [{"role": "ROLE_USER", "content": content}] if content else []
 
 
-# --- what the model said ----------------------------------------------------------
+# --- replies ----------------------------------------------------------------------
 
 
 class _ReplyEncoder:

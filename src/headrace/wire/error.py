@@ -58,9 +58,9 @@ _RETRYABLE = frozenset({"rate_limit", "overloaded", "server", "timeout", "networ
 # Out of quota looks like a rate limit, but waiting does not help.
 _FINAL_CODES = frozenset({"insufficient_quota", "quota_exceeded"})
 
-# A prompt that does not fit has no code with most providers: they call it an invalid
-# request and say it in words. These are phrases of theirs, as clients had met them by
-# 2026-11; they are asked only where code, type and status tell no more than that.
+# Most providers have no code for a prompt that does not fit: they report an invalid request and
+# explain it in the message. These phrases were in use by 2026-11. They are checked only if code,
+# type and status say no more.
 _OVERFLOW = re.compile(
     r"""
       prompt\ is\ too\ long                                     # Anthropic
@@ -106,7 +106,7 @@ def parse_error(error: Any, *, status: int | None = None) -> ErrorInfo:
     """
     outer = as_object(error)
     inner = as_object(outer.get("error")) or as_object(outer.get("base_resp"))
-    # What stands beside the error counts where the error itself is silent.
+    # Fields next to the error object fill in what the object itself lacks.
     told = {**outer, **{name: value for name, value in inner.items() if value is not None}}
     code = _find_text(told, "code", "status_code", "http_code", "error_code")
     kind = _find_text(told, "type", "error_type", "status")

@@ -8,18 +8,18 @@ from headrace.errors import UsageError
 from headrace.events import JSONObject
 
 DEFAULT_MAX_TOKENS = 8_192
-"""The grammar wants a number; this one every model takes."""
+"""Anthropic requires a number; every model accepts this one."""
 ROOMY_MAX_TOKENS = 32_000
-"""Since 4.6 models think inside this number, and all of them take so much."""
+"""Since 4.6 reasoning counts toward this number, and all of these models accept it."""
 # https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
 _ADAPTIVE_SINCE = (4, 6)
 _XHIGH_SINCE = (4, 7)
-# The first that refuses temperature and its like, in any version of the API.
+# The first generation that rejects temperature and similar options.
 _NO_SAMPLING_SINCE = (4, 7)
-# The first that thinks unless it is told not to.
+# The first generation that thinks by default.
 _THINKS_SINCE = (5, 0)
 _WORDS: dict[Effort, str] = {"minimal": "low"}
-# A budget and the room beside it must fit into 32,000, all that Opus 4.1 can say.
+# A budget and the room for the answer must fit into 32,000, the maximum of Opus 4.1.
 _BUDGETS: dict[Effort, int] = {
     "minimal": 1_024,
     "low": 2_048,

@@ -133,7 +133,7 @@ def _encode_document(file: FileContent) -> JSONObject:
     return _encode_source(file)
 
 
-# --- what the model said ----------------------------------------------------------
+# --- replies ----------------------------------------------------------------------
 
 
 def _encode_reply(reply: AssistantEntry, is_ours: bool, ids: CallIds) -> list[Any]:

@@ -27,7 +27,7 @@ _FIELDS = {
     "computer_call": "action",
     "tool_search_call": "arguments",
 }
-# A call for a picture of the screen is answered with one, even when it never ran.
+# A call for a screenshot is answered with an image even if it never ran.
 _BLANK = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk"
     "YAAAAAYAAjCB0C8AAAAASUVORK5CYII="

@@ -31,7 +31,7 @@ from headrace.wire.json.value import as_object
 _CALL_ID = r"[A-Za-z0-9_-]{1,64}"
 _ANSWERED_BY = {"tool_search_call": "tool_search_output", "shell_call": "shell_call_output"}
 _PHASES = ("commentary", "final_answer")
-# Models that do not reason refuse to be asked for reasoning.
+# Models that do not reason reject requests for reasoning.
 _DO_NOT_REASON = ("gpt-3", "gpt-4", "chatgpt-4")
 
 

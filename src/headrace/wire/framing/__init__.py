@@ -45,7 +45,7 @@ FRAMINGS: dict[str, Callable[..., Framing]] = {
 LINE_FRAMINGS = frozenset({"sse", "squeezed-sse", "ndjson", "lines"})
 """Framings whose frames end only where a line does."""
 
-# llama.cpp reports its failures in a field of its own, which the standard ignores.
+# llama.cpp reports errors in a field of its own, which the standard ignores.
 _EXTRA_FIELDS = ("error",)
 _WITH_FIELDS = ("sse", "squeezed-sse", "lines")
 

@@ -13,7 +13,7 @@ from headrace.wire.framing.frame import Frame
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 _BLANKS = re.compile(rb"[ \t\r\n]*+")
-# Possessive throughout: a string that the read cuts off must not be tried in other ways.
+# Possessive throughout: there must be no backtracking on a string that a read cuts off.
 _TO_BRACKET = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+', re.DOTALL)
 _TO_STRING_END = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _TO_SCALAR_END = re.compile(rb"[-+.0-9A-Za-z]*+")
@@ -23,7 +23,7 @@ _SCALAR_STARTS = b"-0123456789tfn"
 
 _Place = Literal["top", "first", "between", "next", "element", "end"]
 
-# What may stand outside elements; an element itself may begin where `_STARTS` says.
+# What may come between elements; `_STARTS` says where an element may begin.
 _MOVES: dict[tuple[_Place, bytes], _Place] = {
     ("top", b"["): "first",
     ("first", b"]"): "end",
@@ -50,7 +50,7 @@ class JSONArrayFraming:
         self._max_depth = limits.max_depth
         self._place: _Place = "top"
         self._place_after: _Place = "end"
-        # What came of the open element with earlier reads, and the brackets open in it.
+        # The open element so far, and the brackets that are open in it.
         self._element = bytearray()
         self._closers: list[bytes] = []
         self._is_scalar = False
@@ -112,8 +112,8 @@ class JSONArrayFraming:
 
     def _take_element(self, data: bytes, start: int, scan_from: int, frames: list[Frame]) -> int:
         allowed = self._max_frame_bytes - len(self._element)
-        # One byte more than allowed: no failure behind it may be seen first, or the cut
-        # would decide which one it is.
+        # One byte more than allowed: an error behind it must not be seen first, or the result
+        # would depend on how reads are cut.
         if len(data) - start > allowed + 1:
             data = data[: start + allowed + 1]
         end = self._scan(data, scan_from)

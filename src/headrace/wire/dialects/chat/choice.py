@@ -55,7 +55,7 @@ class Choice:
         """Take a delta: reasoning, then text, then calls."""
         delta = choice.delta
         if delta is None and not self._has_deltas:
-            # Beside or after deltas, a message is a copy of them.
+            # Next to or after deltas, a message is a copy of them.
             delta = choice.message
         if delta is not None:
             self._has_deltas = True
@@ -94,7 +94,7 @@ class Choice:
             ):
                 self._handle_rare(delta)
         elif choice.text:
-            # A legacy text completion; beside a delta it is a copy.
+            # A legacy text completion; next to a delta it is a copy.
             self._add_content(choice.text, None)
 
     def end(self, reason: object) -> ErrorInfo | None:
@@ -122,7 +122,7 @@ class Choice:
         feed_reasoning(self.output, delta)
         told = as_object((delta.extra_content or {}).get("google"))
         if told.get("thought") is True and isinstance(delta.content, str):
-            # Gemini's imitation of this grammar marks a thought beside the text.
+            # Gemini's compatible endpoint marks reasoning in a field next to the text.
             self.output.add_reasoning(delta.content, _MARKED, None, "summary")
             delta.content = None
 

@@ -20,7 +20,7 @@ from headrace.wire.json.value import as_int, as_list, as_object, as_objects, as_
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
-# What has its own place in the vocabulary, and padding against traffic analysis.
+# Fields that events already have, and padding against traffic analysis.
 _NOT_KEPT = frozenset(
     "id object model choices usage error service_tier obfuscation p citations search_results "
     "stream_options".split()
@@ -28,7 +28,7 @@ _NOT_KEPT = frozenset(
 _NOT_KEPT_OF_CHOICE = frozenset(
     ["index", "delta", "message", "finish_reason", "usage", "logprobs", "text", "seed"]
 )
-# How many chunks of a stream may be other than plain before it is read the long way.
+# How many chunks of a stream may not be plain before the fast path is given up.
 _PLAIN_TRIES = 64
 
 
@@ -78,7 +78,7 @@ class ChatDialect(JSONDialect[WireChunk]):
             try:
                 plain = self._decode_plain(frame.data).choices
             except REFUSED:
-                # A stream whose chunks are seldom plain is soon asked no more.
+                # Stop trying on a stream whose chunks are rarely plain.
                 self._plain_tries -= 1
             else:
                 if len(plain) == 1:
@@ -149,7 +149,7 @@ class ChatDialect(JSONDialect[WireChunk]):
         self._choices[wire.index] = choice
         return choice
 
-    # -- what comes beside the choices
+    # -- outside the choices
 
     def _handle_no_choices(self, frame: Frame, chunk: WireChunk) -> None:
         payload = self._decode_all_fields(frame)
@@ -194,7 +194,7 @@ class ChatDialect(JSONDialect[WireChunk]):
             self.ledger.report(parse_chat_usage(wire.usage))
         if wire.logprobs and self._quirks.keeps_logprobs:
             self._logprobs.setdefault(str(wire.index), []).append(wire.logprobs)
-        # A error is told when all that came with it is.
+        # An error is reported after everything that came with it.
         error = choice.end(wire.finish_reason)
         if wire.error:
             error = parse_error(wire.error)

@@ -52,7 +52,7 @@ ERROR_WORDS: dict[str, ErrorCategory] = {
     "insufficient_system_resource": "overloaded",
     "engine_overloaded": "overloaded",
 }
-"""Finish reasons that are no end but a failure."""
+"""Finish reasons that mean an error."""
 
 
 class ChatQuirks(msgspec.Struct, frozen=True, kw_only=True):

@@ -71,7 +71,7 @@ class MessageItem(Item):
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         self._channel = self._channel or as_text(item.get("phase"))
         content = as_objects(item.get("content"))
-        # What was told stays: some servers count the finished content from another number.
+        # Deltas win: some servers number the finished content differently.
         if not self._told:
             for index, part in enumerate(content):
                 self._add_whole(index, part)

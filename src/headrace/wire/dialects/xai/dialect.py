@@ -69,8 +69,7 @@ class XAIDialect(JSONDialect[WireChunk]):
         self._sources = XAISources(ledger)
         self._calls = XAICalls(limits.max_depth)
         self._outputs: dict[int, XAIOutput] = {}
-        # Which of them were heard since the last one began, and those that have yet said
-        # nothing, not even who they are.
+        # Outputs that had content since the last one began, and those without content or role.
         self._heard: dict[int, XAIOutput] = {}
         self._speaker: XAIOutput | None = None
         self._silent: dict[int, None] = {}
@@ -90,7 +89,7 @@ class XAIDialect(JSONDialect[WireChunk]):
         """Read one chunk."""
         data = frame.data
         if data[:1] == b"{":
-            # As bytes this would open a group in field 15: no chunk begins so.
+            # As protobuf this byte would open a group in field 15, which no chunk does.
             self._feed_json(frame)
             return
         try:
@@ -211,7 +210,7 @@ class XAIDialect(JSONDialect[WireChunk]):
         if self._logprobs:
             self.ledger.note("logprobs", self._logprobs)
 
-    # -- what comes beside the outputs
+    # -- outside the outputs
 
     def _handle_rare(self, chunk: WireChunk) -> None:
         if chunk.citations:
