@@ -1,4 +1,4 @@
-"""The entry: one command line in, one exit code out."""
+"""The entry point of the command line."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from collections.abc import Sequence
 
 from headrace.cli.parser import build_parser
 
-# What a shell reports for a program that the signal ended.
+# The exit code that shells report for a program ended by this signal.
 _EXIT_INTERRUPTED = 130
 _EXIT_BROKEN_PIPE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Exit codes: 0 done, 1 something could not be done and stderr says
-    what, 2 a wrong command line, 130 interrupted, 141 nobody reads the output any more."""
+    """Run one command and return its exit code.
+
+    0: done. 1: something failed, and stderr says what. 2: wrong command line. 130: interrupted.
+    141: the reader of the output has gone.
+    """
     try:
         status = _run(argv)
         sys.stdout.flush()
@@ -43,5 +46,5 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _silence_stdout() -> None:
-    """The interpreter flushes once more when it ends, which would fail again, and loudly."""
+    """Replace stdout, since the interpreter's last flush would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Options that several commands have, and the words that they take."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import argparse
 
 from headrace.wire.dialects import DIALECT_NAMES
 
-# Written out, since importing them would cost more than the whole help; a test compares.
+# Written out, because importing them would slow down the help; a test compares them.
 FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse", "grpc")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 DEFAULT_RATE = 50.0
 
 
 def add_color(command: argparse.ArgumentParser, where: str) -> None:
-    """Whether to paint."""
+    """Add the option `--color`."""
     command.add_argument(
         "--color",
         choices=("auto", "always", "never"),
@@ -23,7 +23,7 @@ def add_color(command: argparse.ArgumentParser, where: str) -> None:
 
 
 def add_wire_options(command: argparse.ArgumentParser) -> None:
-    """How the bytes of a recorded stream are read."""
+    """Add the options for reading a recorded stream."""
     command.add_argument(
         "--framing",
         choices=FRAMING_NAMES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.cli.sources.dialect_guess import recognise
+from headrace.cli.sources.dialect_guess import recognize
 from headrace.cli.sources.reads import Read
 from headrace.errors import InputError
 from tests.unit.cli.stream import ANTHROPIC, FAILED, FOREIGN_STREAM, HELLO, chunk, sse
@@ -15,7 +15,7 @@ FOREIGN = {"event_type": "text-generation", "text": "hi"}
 
 def _recognised(data: bytes, framing: str = "sse") -> str | None:
     reads = [Read(at, data[at : at + 7]) for at in range(0, len(data), 7)]
-    name, again = recognise(iter(reads), framing)
+    name, again = recognize(iter(reads), framing)
     assert list(again) == reads
     return name
 
@@ -78,5 +78,5 @@ def test_an_empty_stream_is_said_to_be_empty() -> None:
 
 def test_the_look_ends_with_the_frame_that_decides() -> None:
     reads = iter([Read(0, sse(chunk(content="a"))), Read(1, sse(chunk(content="b")))])
-    recognise(reads, "sse")
+    recognize(reads, "sse")
     assert next(reads).at_ms == 1

@@ -1,7 +1,7 @@
-"""Which dialect a recorded stream speaks, or that it is none of ours: the first look.
+"""Recognizes the dialect of a recorded stream, or that it is not a supported stream.
 
-A live stream must be read as something, so the decoder takes an unknown one for the commonest
-dialect. A file may be anything, and what it is not must not be shown as its failure.
+A live stream has to be read as something, so the decoder assumes the most common dialect. A file
+may be anything, and an unknown one must not look like a failed stream.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ _MAX_HELD_BYTES = 2 * DEFAULT_WIRE_LIMITS.max_frame_bytes
 _MAX_DEPTH = DEFAULT_WIRE_LIMITS.max_depth
 
 
-def recognise(reads: Iterator[Read], framing: str) -> tuple[str | None, Iterator[Read]]:
-    """The dialect, and all reads again; None where the stream only tells of an error, which
-    any dialect does alike. Raises `InputError` where no dialect recognises the stream."""
+def recognize(reads: Iterator[Read], framing: str) -> tuple[str | None, Iterator[Read]]:
+    """Return the dialect and all reads again.
+
+    The dialect is None if the stream only holds an error, which is the same in all dialects. Raises
+    `InputError` if no dialect fits.
+    """
     look, held = _Look(framing), list[Read]()
     for read in reads:
         held.append(read)
@@ -38,8 +41,11 @@ def recognise(reads: Iterator[Read], framing: str) -> tuple[str | None, Iterator
 
 
 class _Look:
-    """Judges frame by frame. A terminator or an error says nothing about the payloads
-    before it: many grammars end with `[DONE]`, and all of them fail."""
+    """Looks at frames one by one.
+
+    A terminator or an error says nothing about the payloads before it: many grammars end with
+    `[DONE]`, and all can fail.
+    """
 
     def __init__(self, framing: str) -> None:
         self._framing = create_framing(framing)
@@ -69,7 +75,7 @@ class _Look:
 
     @property
     def is_over(self) -> bool:
-        """Whether more bytes would change nothing, or there have been enough."""
+        """Return whether more bytes would change nothing, or enough were seen."""
         is_long = self._frames >= _MAX_FRAMES or self._bytes > _MAX_HELD_BYTES
         return is_long or self._name is not None or self._broken is not None
 
@@ -107,7 +113,7 @@ class _Look:
 
 
 def _payload(frame: Frame) -> Any:
-    """The JSON value; None where there is none, which tells nothing either way."""
+    """Return the JSON value, or None."""
     try:
         return parse(frame.data, _MAX_DEPTH)
     except NotJSON:

@@ -1,4 +1,4 @@
-"""Which framing a recorded stream has: by its name, or by its first bytes."""
+"""Recognizes the framing of a recorded stream by its name or its first bytes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from headrace.cli.option import FRAMING_NAMES
 from headrace.errors import InputError
 
 READS_ENDING = ".chunks.json"
-"""The ending of the file beside a stream that lists its recorded reads."""
+"""Ending of the file beside a stream that lists its reads."""
 
-# The longer ending stands first.
+# The longer ending comes first.
 _BY_ENDING = {
     ".squeezed.sse": "squeezed-sse",
     ".sse": "sse",
@@ -26,24 +26,26 @@ _UNSUPPORTED = {
     ".nul": "NUL-separated payloads",
 }
 STREAM_ENDINGS = (*_BY_ENDING, *_UNSUPPORTED)
-"""How the files end that are taken for streams when a folder is walked."""
+"""Endings of files that are treated as streams when a folder is searched."""
 
-# What `--record` puts beside a stream.
+# Files that `--record` writes beside a stream.
 _BESIDE = (READS_ENDING, ".request.json")
 
 _SSE_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
-# An uncompressed message of less than 16 MiB; no text begins so.
+# An uncompressed gRPC message of less than 16 MiB; no text begins like this.
 _GRPC_START = b"\0\0"
 _BOM = b"\xef\xbb\xbf"
-# A brace alone on its line: an error body that was printed for people to read.
+# A brace alone on its line: a pretty-printed error body.
 _PRETTY_OBJECT = re.compile(rb"\{[ \t\r]*\n")
-# Enough for the longest of the starts.
+# Enough for the longest start.
 _ENOUGH_BYTES = 8
 
 
 def framing_by_name(name: str) -> str | None:
-    """The framing that the ending tells; None where it tells nothing. Raises `InputError`
-    for the endings of what is no stream, or not one that we read."""
+    """Return the framing for a file ending, or None.
+
+    Raises `InputError` for endings of files that are not supported streams.
+    """
     lower = name.lower()
     if lower.endswith(READS_ENDING):
         raise InputError("this lists the reads of a stream; give the stream itself")
@@ -54,15 +56,17 @@ def framing_by_name(name: str) -> str | None:
 
 
 def is_stream_name(name: str) -> bool:
-    """Whether a file of this name is taken for a stream when its folder is walked."""
+    """Return whether a file is treated as a stream when its folder is searched."""
     lower = name.lower()
     is_stream = lower.endswith(STREAM_ENDINGS) and not lower.endswith(_BESIDE)
     return is_stream and not name.startswith(".")
 
 
 def framing_by_start(chunks: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:
-    """The framing that the first bytes tell, and all chunks again. Squeezed SSE is never
-    guessed. Raises `InputError` where they look like nothing that we know."""
+    """Return the framing for the first bytes, and all chunks again.
+
+    Squeezed SSE is never guessed. Raises `InputError` if nothing fits.
+    """
     held: list[bytes] = []
     start = b""
     for chunk in chunks:

@@ -1,4 +1,4 @@
-"""A recital: what is to be play again, from a recorded stream or from a stored run."""
+"""Opens what is to be replayed: a recorded stream or a stored run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from headrace.server.storage.stored_run import StoredRun, find_run, looks_like_r
 from headrace.wire.decode import decode
 
 
-class Recital:
-    """The records of one stream or run, once. `run` is None for a stream."""
+class Playback:
+    """The records of one stream or run, to be read once. `run` is None for a stream."""
 
     def __init__(self, name: str, records: Iterator[Record], run: StoredRun | None) -> None:
         self.name = name
@@ -34,23 +34,25 @@ class Recital:
         self.opened.close()
 
 
-def open_recital(name: str, data: str | None, wanted: Wanted) -> Recital:
-    """The file of this name, else the run. Raises `InputError` where it is neither, and `OSError`
-    for a file that cannot be read."""
+def open_playback(name: str, data: str | None, wanted: Wanted) -> Playback:
+    """Open the file of this name, or else the stored run.
+
+    Raises `InputError` if it is neither, and `OSError` if the file cannot be read.
+    """
     is_file = name == STDIN or Path(name).exists()
     if is_file:
         return _stream(name, wanted)
     if not looks_like_run(name):
         raise InputError("no such file; a run is named by its id (run_…, msg_…), or `last`")
     run = find_run(data_folder(data), name)
-    return Recital(run.id, iter(run.records), run)
+    return Playback(run.id, iter(run.records), run)
 
 
-def _stream(name: str, wanted: Wanted) -> Recital:
+def _stream(name: str, wanted: Wanted) -> Playback:
     opened = ExitStack()
     stream = opened.enter_context(open_source(name, wanted))
     clock = ReadClock(stream.reads)
     records = decode(clock, stream.dialect, clock=clock, framing=stream.framing)
-    recital = Recital(name, records, None)
-    recital.opened = opened
-    return recital
+    playback = Playback(name, records, None)
+    playback.opened = opened
+    return playback

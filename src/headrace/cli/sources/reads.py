@@ -1,4 +1,4 @@
-"""Reads: the pieces in which a stream came, each with its time, counted from 0 at the first."""
+"""The reads of a stream: pieces of bytes with their times, counted from the first."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _LINE_END = re.compile(rb"\n")
 
 
 class Read(NamedTuple):
-    """What came at one moment."""
+    """The bytes that arrived at one moment."""
 
     at_ms: float
     data: bytes
 
 
 def chunks_of(file: BinaryIO) -> Iterator[bytes]:
-    """The bytes as they come, never many at once."""
+    """Yield the bytes in chunks of limited size."""
     read = getattr(file, "read1", file.read)
     return iter(lambda: read(_CHUNK_BYTES), b"")
 
 
 def arriving(chunks: Iterable[bytes]) -> Iterator[Read]:
-    """Reads that come now, timed by the clock."""
+    """Yield reads that arrive now, timed by the clock."""
     start_s: float | None = None
     for chunk in chunks:
         now_s = time.monotonic()
@@ -41,8 +41,11 @@ def arriving(chunks: Iterable[bytes]) -> Iterator[Read]:
 
 
 def pace_reads(chunks: Iterable[bytes], framing: str, rate: float) -> Iterator[Read]:
-    """Reads at `rate` per second, one for each event: to the blank line in SSE, to the end of
-    the message in gRPC, elsewhere to the line's end."""
+    """Yield reads at `rate` per second, one per event.
+
+    An event ends at the blank line in SSE, at the end of the message in gRPC, elsewhere at the end
+    of the line.
+    """
     if framing == "grpc":
         yield from _paced_messages(chunks, rate)
         return
@@ -59,7 +62,7 @@ def pace_reads(chunks: Iterable[bytes], framing: str, rate: float) -> Iterator[R
 
 
 def _paced_messages(chunks: Iterable[bytes], rate: float) -> Iterator[Read]:
-    """What is no message is handed on as it is: the decoder says what is wrong with it."""
+    """Yield gRPC messages; anything else is passed on for the decoder to report."""
     held, ended = bytearray(), 0
     for chunk in chunks:
         held += chunk
@@ -76,7 +79,7 @@ def _paced_messages(chunks: Iterable[bytes], rate: float) -> Iterator[Read]:
 
 
 def recorded_reads(chunks: Iterable[bytes], recording: Recording, rate: float) -> Iterator[Read]:
-    """The reads of a recording; one that is larger than a chunk comes in pieces of the same
+    """Yield the reads of a recording; one larger than a chunk is split into pieces of the same
     time."""
     moments = _moments(recording, rate)
     left, at_ms = next(moments)
@@ -92,7 +95,7 @@ def recorded_reads(chunks: Iterable[bytes], recording: Recording, rate: float) -
 
 
 def _moments(recording: Recording, rate: float) -> Iterator[tuple[int, float]]:
-    """The length and the time of each read; what is left of the bytes comes last."""
+    """Yield length and time of each read; the remaining bytes come last."""
     at_ms = 0.0
     pauses = iter(recording.ms[1:]) if recording.ms else repeat(1000 / rate)
     for length in recording.lens:
@@ -102,7 +105,7 @@ def _moments(recording: Recording, rate: float) -> Iterator[tuple[int, float]]:
 
 
 class ReadClock:
-    """Gives the bytes of reads and remembers when the last one came."""
+    """Yields the bytes of reads and remembers the time of the last one."""
 
     def __init__(self, reads: Iterable[Read]) -> None:
         self._reads = reads

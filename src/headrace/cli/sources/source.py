@@ -1,4 +1,4 @@
-"""Sources: the files that were asked for, folders walked, and what is in them as reads."""
+"""Finds the files that were named, searches folders, and opens streams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from headrace.cli.option import DEFAULT_RATE
-from headrace.cli.sources.dialect_guess import recognise
+from headrace.cli.sources.dialect_guess import recognize
 from headrace.cli.sources.framing_guess import (
     READS_ENDING,
     STREAM_ENDINGS,
@@ -26,7 +26,7 @@ STDIN = "-"
 
 
 class Wanted(NamedTuple):
-    """What the user said about the streams; None is for us to find out."""
+    """What the user specified about the streams; None means detect it."""
 
     framing: str | None = None
     dialect: str | None = None
@@ -34,8 +34,10 @@ class Wanted(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """An open source: what is known of it, and its reads, once. `is_live` where they come
-    while we wait; a `dialect` of None is anybody's error."""
+    """An open source and its reads, to be read once.
+
+    `is_live` if the reads arrive now. A `dialect` of None means a stream that only holds an error.
+    """
 
     framing: str
     dialect: str | None
@@ -44,15 +46,15 @@ class Stream(NamedTuple):
 
 
 def find_sources(names: Iterable[str]) -> list[str]:
-    """The names as given, and for a folder those of the streams below it, joined with it.
-    What is wrong with a name shows when it is opened."""
+    """Return the names as given, and for a folder the streams below it. Problems show when a name
+    is opened."""
     return [found for name in names for found in _expand(name)]
 
 
 def _expand(name: str) -> list[str]:
     if name == STDIN or not Path(name).is_dir():
         return [name]
-    # A folder without streams stays in the list, as does one that cannot be listed.
+    # A folder without streams, or one that cannot be listed, stays in the list.
     unlisted: list[str] = []
     found = sorted(_walk(name, unlisted))
     return [*found, *unlisted] or [name]
@@ -66,10 +68,10 @@ def _walk(folder: str, unlisted: list[str]) -> Iterator[str]:
 
 @contextmanager
 def open_source(name: str, wanted: Wanted) -> Generator[Stream]:
-    """The stream in a file, or in standard input for `-`.
+    """Open the stream in a file, or standard input for `-`.
 
-    Raises `InputError` for what is no stream of ours, `OSError` for what cannot be read, also
-    while the reads are taken.
+    Raises `InputError` if it is not a supported stream, and `OSError` if it cannot be read, also
+    during reading.
     """
     framing = wanted.framing or (None if name == STDIN else framing_by_name(name))
     with _open_file(name) as file:
@@ -80,7 +82,7 @@ def open_source(name: str, wanted: Wanted) -> Generator[Stream]:
         reads = _time_reads(name, chunks, framing, wanted.rate, is_live)
         dialect = wanted.dialect
         if dialect is None:
-            dialect, reads = recognise(reads, framing)
+            dialect, reads = recognize(reads, framing)
         yield Stream(framing, dialect, reads, is_live)
 
 

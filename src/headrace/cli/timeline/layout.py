@@ -1,5 +1,7 @@
-"""How a timeline is laid out, whatever draws it: the scale and its ticks, what a row
-shows, and the words around the rows. Foreign text stays raw here."""
+"""The layout of a timeline: scale, ticks, rows and texts, independent of how it is drawn.
+
+Foreign text stays raw here.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from headrace.timeline.span import Span, SpanKind
 from headrace.timeline.timeline import Timeline
 
 MAX_LANES = 24
-# Text has more room, but not without end: a run may have nested ones by the thousand.
+# A terminal can show more rows, but a run may have thousands of nested runs.
 _MAX_PROSE_LANES, _MIN_OTHER_LANES = 256, 4
 _SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = 1000, 60_000, 3_600_000, 86_400_000
 _TICK_STEPS_MS = (
@@ -23,19 +25,19 @@ _TICK_STEPS_MS = (
     *(seconds * _SECOND_MS for seconds in (1, 2, 5, 10, 15, 30)),
     *(minutes * _MINUTE_MS for minutes in (1, 2, 5, 10, 15, 30)),
 )
-# What is shown where two things fall on the same spot.
+# Which of two things is shown in the same cell.
 _RANKS: dict[SpanKind, int] = {"call": 1, "tool": 2}
 
 
 class Scale(NamedTuple):
-    """Time onto a number of cells. A stream of one moment has all of it in the first."""
+    """Maps time to cells. A stream of one moment is in the first cell."""
 
     start_ms: int
     duration_ms: int
     cells: int
 
     def cell(self, at_ms: int) -> int:
-        """The edge between cells that is nearest to a moment."""
+        """Return the cell edge that is nearest to a moment."""
         if not self.duration_ms:
             return 0
         return (2 * (at_ms - self.start_ms) * self.cells + self.duration_ms) // (
@@ -44,7 +46,7 @@ class Scale(NamedTuple):
 
 
 def ticks(duration_ms: int, most: int) -> list[int]:
-    """Round times from 0 on, no more than `most` steps of them."""
+    """Return round times from 0 on, in at most `most` steps."""
     least = duration_ms / max(most, 1)
     step = next((step for step in _TICK_STEPS_MS if step >= least), _HOUR_MS)
     while step < least:
@@ -53,7 +55,7 @@ def ticks(duration_ms: int, most: int) -> list[int]:
 
 
 def tick_words(at_ms: int, duration_ms: int) -> str:
-    """A time on the axis: `200 ms`, `1.5 s`, `2:30`, `1:00:00`, `48 h`."""
+    """Format a time on the axis: `200 ms`, `1.5 s`, `2:30`, `1:00:00`, `48 h`."""
     if duration_ms < _SECOND_MS:
         return f"{at_ms} ms" if at_ms else "0"
     if duration_ms < _MINUTE_MS:
@@ -71,7 +73,7 @@ def _clock(seconds: int, *, has_hours: bool) -> str:
 
 
 def duration_words(ms: int) -> str:
-    """A stretch of time: `420 ms`, `6.4 s`, `4:05 min`, `1:05 h`."""
+    """Format a duration: `420 ms`, `6.4 s`, `4:05 min`, `1:05 h`."""
     if ms < _SECOND_MS:
         return f"{ms} ms"
     if ms < _MINUTE_MS - 50:
@@ -84,7 +86,7 @@ def duration_words(ms: int) -> str:
 
 
 def count_words(number: float) -> str:
-    """A count that fits into a column."""
+    """Format a count for a narrow column."""
     if number < 999_999.5:
         return f"{round(number):,}"
     millions = number / 1_000_000
@@ -95,7 +97,7 @@ def count_words(number: float) -> str:
 
 
 class Run(NamedTuple):
-    """Neighbouring cells of a lane that look the same, and the spans that begin there."""
+    """Adjacent cells of a lane that look the same, and the spans that begin there."""
 
     start: int
     end: int
@@ -105,8 +107,7 @@ class Run(NamedTuple):
 
 
 def runs(spans: Sequence[Span], scale: Scale, *, least: int = 1) -> list[Run]:
-    """What a lane shows: at most a run for each cell, however many spans there are. The
-    shortest span still has `least` cells."""
+    """Return what a lane shows: at most one run per cell. The shortest span has `least` cells."""
     looks: list[tuple[int, SpanKind, bool] | None] = [None] * scale.cells
     begun: dict[int, list[Span]] = {}
     for span in spans:
@@ -132,8 +133,8 @@ def _join_runs(
 
 
 def shown_lanes(lanes: Sequence[Lane]) -> list[Lane]:
-    """The lanes that there is room for, in their order: thinking and text always, and of the
-    others those that took longest. Only hundreds of nested runs have more text than that."""
+    """Return the lanes that fit, in order: reasoning and text first, then those that took
+    longest."""
     prose = [at for at, lane in enumerate(lanes) if lane.kind in ("reasoning", "text")]
     others = [at for at, lane in enumerate(lanes) if lane.kind not in ("reasoning", "text")]
     others.sort(key=lambda at: -lanes[at].ms)
@@ -142,8 +143,7 @@ def shown_lanes(lanes: Sequence[Lane]) -> list[Lane]:
 
 
 def headings(lanes: Sequence[Lane]) -> list[str | None]:
-    """What stands above each lane: the output or the nested run that begins there, but for
-    the run itself."""
+    """Return the heading above each lane: the output or nested run that begins there."""
     places = [(lane.path, lane.output) for lane in lanes]
     if len(set(places)) < 2:
         return [None] * len(lanes)
@@ -162,8 +162,10 @@ def _heading(lane: Lane, names: dict[str, str]) -> str | None:
 
 
 def lane_numbers(lane: Lane) -> tuple[str, str, str]:
-    """The columns beside a lane: time, characters, characters per second. A tool has the
-    number of its calls in place of its characters."""
+    """Return the columns beside a lane: time, characters, characters per second.
+
+    A tool has the number of its calls instead of characters.
+    """
     ms = duration_words(lane.ms) if lane.ms or lane.kind in ("reasoning", "text") else ""
     if lane.kind == "tool":
         return ms, _calls_words(lane.calls), ""
@@ -179,7 +181,7 @@ def _calls_words(calls: int) -> str:
     return f"{count_words(calls)}×"
 
 
-# --- words -----------------------------------------------------------------------------
+# --- texts -------------------------------------------------------------------------------
 
 
 class Fact(NamedTuple):
@@ -191,13 +193,13 @@ class Fact(NamedTuple):
 
 
 def title(timeline: Timeline) -> str:
-    """Who answered."""
+    """Return who answered."""
     told = filter(None, (timeline.model, timeline.provider, timeline.dialect))
     return " · ".join(dict.fromkeys(told)) or "nobody"
 
 
 def facts(timeline: Timeline, hidden_lanes: int = 0) -> list[Fact]:
-    """What the rows cannot show."""
+    """Return what the rows cannot show."""
     rows = [
         Fact("more", _hidden(hidden_lanes)),
         Fact("first", _firsts(timeline)),

@@ -1,4 +1,4 @@
-"""Printers of timelines: drawn below each other on standard output, or one as a picture."""
+"""Prints timelines on standard output, or writes one as a picture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headrace.timeline.timeline import Timeline, TimelineReader
 
 
 class TimelinePrinter:
-    """Draws the timeline of a file once it has ended."""
+    """Draws the timeline of a file when it has ended."""
 
     def __init__(self, out: TextIO, columns: int, paint: Paint, *, is_several: bool) -> None:
         self._out = out
@@ -44,7 +44,7 @@ class TimelinePrinter:
 
 
 class PicturePrinter:
-    """Writes the picture of the one file there is."""
+    """Writes the timeline of a single file as a picture."""
 
     def __init__(self, target: str) -> None:
         self._target = target
@@ -62,13 +62,13 @@ class PicturePrinter:
 
 
 def print_timeline(told: Timeline, out: TextIO, columns: int, paint: Paint) -> None:
-    """Draw it below what is there, in signs that `out` can write."""
+    """Print the timeline, with symbols that `out` can encode."""
     columns = min(max(columns, MIN_COLUMNS), MAX_COLUMNS)
     print_lines(*timeline_lines(told, columns, paint), out=out)
 
 
 def write_picture(told: Timeline, target: str) -> None:
-    """The picture, to a file or to standard output. Raises `InputError` where that fails."""
+    """Write the picture to a file or to standard output. Raises `InputError` if that fails."""
     picture = timeline_svg(told).encode()
     if target == STDIN:
         sys.stdout.buffer.write(picture)

@@ -1,6 +1,6 @@
-"""A timeline as a picture: one stand-alone SVG, for light pages and dark ones.
+"""Draws a timeline as a stand-alone SVG picture for light and dark backgrounds.
 
-Its size is bounded whatever the stream: lanes, runs in a lane and points of a curve are.
+Its size is bounded: lanes, runs per lane and points of a curve are limited.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _NUMBER_XS = (576, 638, WIDTH - _EDGE)
 _NAMES = ("time", "chars", "chars/s")
 _TITLE_Y, _AXIS_Y, _LANES_Y = 40, 76, 88
 _LANE, _BAR, _HEADING, _LINE = 30, 18, 24, 20
-# A label of hours is wider.
+# Labels with hours are wider.
 _TICKS, _HOUR_TICKS, _HOUR_MS = 7, 5, 3_600_000
 _FACT_LINES = 3
 _MAX_CHARS = 400
-# Names are monospaced: 0.6 em a column. MarkdownRows has less on average, but not if it shouts.
+# Names are monospaced: 0.6 em per column. Other text is narrower on average, but not in capitals.
 _NAME_COLUMN, _WORD_COLUMN = 7.5, 7.2
 _SIZE, _TITLE_SIZE = 12.5, 15.0
 _NARROW, _BROAD = frozenset(" .,:;'|!iljftI()[]/·-"), frozenset("mwMW@%…—")
 # More runs than this are drawn on a coarser grid.
 _MAX_RUNS = 120
 _COARSE = 4
-# The curve inside a bar: a point every few pixels, smoothed over its neighbours.
+# The curve inside a bar has a point every few pixels, smoothed over its neighbors.
 _BIN = 4
 _SHARES = (1, 2, 3, 2, 1)
-# Characters that no XML may hold and that `visible` leaves.
+# Characters that XML forbids and that `visible` leaves.
 _NO_XML = {0xFFFE: "", 0xFFFF: ""}
 
 _STYLE = """\
@@ -98,12 +98,12 @@ Arial, 'DejaVu Sans', sans-serif">
 
 
 def timeline_svg(timeline: Timeline) -> str:
-    """The picture, with a line end at its end."""
+    """Return the picture as text."""
     return _Picture(timeline).svg()
 
 
 class _Picture:
-    """Draws from the top down; `_y` is where the next thing begins."""
+    """Draws from top to bottom; `_y` is the position of the next element."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -204,7 +204,7 @@ def _bounded_runs(lane: Lane, scale: Scale) -> list[Run]:
 
 def _bar(lane: Lane, run: Run, top: int) -> str:
     kind = "error" if run.is_error else run.kind
-    # Where a pulse is drawn the bar is its ground.
+    # The bar is the background of the curve.
     classes = f"{kind} ground" if lane.pulse is not None else kind
     return (
         f'<rect class="{classes}" x="{_PLOT_X + run.start}" y="{top}"'
@@ -225,7 +225,7 @@ def _bar_words(lane: Lane, run: Run) -> str:
 
 
 def _curve(lane: Lane, rates: list[float], run: Run, top: int) -> str:
-    """How fast it came, inside the bar."""
+    """Draw the speed as a curve inside the bar."""
     bottom = top + _BAR
     first, last = run.start // _BIN, min((run.end - 1) // _BIN, len(rates) - 1)
     heights = [f"{bottom - max(rates[at], 0.06) * _BAR:.1f}" for at in range(first, last + 1)]
@@ -237,8 +237,11 @@ def _curve(lane: Lane, rates: list[float], run: Run, top: int) -> str:
 
 
 def _rates(pulse: Pulse, scale: Scale) -> list[float]:
-    """From 0 to 1 for each bin of the plot. Reads come in bursts: neighbours share theirs;
-    and it is the root, or the largest burst would flatten all the rest."""
+    """Return the speed per bin, from 0 to 1.
+
+    Neighbors are averaged, since reads come in bursts, and the square root is used, so that the
+    largest burst does not flatten the rest.
+    """
     bins = [0] * (scale.cells // _BIN + 1)
     for at, chars in enumerate(pulse.chars):
         middle_ms = scale.start_ms + at * pulse.bin_ms + pulse.bin_ms // 2
@@ -265,7 +268,7 @@ def _text(x: int, y: int, words: str, classes: str = "") -> str:
 
 
 def _cut(words: str, room: float, size: float = _SIZE) -> str:
-    """As much of the text as fits for certain, in whatever face the system has."""
+    """Cut text to what surely fits, whatever font is used."""
     shown = visible(words[:_MAX_CHARS])
     ends = list(accumulate(size * _em(char) for char in shown))
     if not ends or ends[-1] <= room:
@@ -282,5 +285,5 @@ def _em(char: str) -> float:
 
 
 def _safe(words: str) -> str:
-    """For XML: no controls, nor marks that turn the reading direction."""
+    """Remove characters that XML forbids or that change the reading direction."""
     return escape(visible(words).translate(_NO_XML))

@@ -1,4 +1,5 @@
-"""A timeline for the terminal: one line a lane, on a common scale, numbers beside it."""
+"""Draws a timeline for the terminal: one line per lane on a common scale, with numbers beside
+it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from headrace.timeline.span import SpanKind
 from headrace.timeline.timeline import Timeline
 
 MIN_COLUMNS, MAX_COLUMNS = 12, 200
-# A cell has two halves, so that a bar may begin or end in the middle of one.
+# A cell has two halves, so that a bar may begin or end in the middle.
 _HEAVY = {(True, True): "━", (True, False): "╸", (False, True): "╺"}
 _LIGHT = {(True, True): "─", (True, False): "╴", (False, True): "╶"}
 _MOMENT = "◆"
@@ -42,13 +43,13 @@ _FACT_LINES = 4
 
 
 def timeline_lines(timeline: Timeline, columns: int, paint: Paint) -> list[str]:
-    """The drawing; no line is wider than `columns`, which should be 12 or more."""
+    """Return the lines of the drawing, at most `columns` wide (12 or more)."""
     drawing = _Drawing(timeline, max(columns, MIN_COLUMNS), paint)
     return [*drawing.head(), *drawing.rows(), "", *drawing.foot()]
 
 
 class _Drawing:
-    """Where the columns of one drawing are, and what stands in them."""
+    """The columns of one drawing and what is in them."""
 
     def __init__(self, timeline: Timeline, columns: int, paint: Paint) -> None:
         self._timeline = timeline
@@ -58,7 +59,7 @@ class _Drawing:
         self._lanes = shown_lanes(every)
         self._hidden = len(every) - len(self._lanes)
         self._label = _label_columns(self._lanes, columns)
-        # The narrower it is, the fewer numbers there are: time stays longest.
+        # Narrow terminals get fewer numbers; the time is kept longest.
         self._numbers = next((many for least, many in _NUMBERS if columns >= least), 0)
         cells = columns - self._label - 2 - self._numbers * _NUMBER_COLUMNS
         self._cells = cells
@@ -79,7 +80,7 @@ class _Drawing:
             words = tick_words(at_ms, self._timeline.duration_ms)
             rule[cell] = "┬"
             start = min(cell, self._cells - len(words))
-            # A label that would stand in the one before is left out; its tick stays.
+            # A label that would overlap the previous one is left out; its tick stays.
             if start >= 0 and (not labels or len(labels) < start):
                 labels = f"{labels:<{start}}{words}"
         names = "".join(f"{name:>{_NUMBER_COLUMNS}}" for name in _NAMES[: self._numbers])
@@ -138,8 +139,10 @@ def _style(run: Run) -> Style:
 
 
 def _whole_cells(drawn: list[Run]) -> list[Run]:
-    """Two runs that meet in the middle of a cell cannot both be drawn there: the earlier one
-    has it, unless it has more and the later one nothing else."""
+    """Resolve cells that two runs share.
+
+    The earlier run keeps the cell, unless it has other cells and the later one has none.
+    """
     whole: list[Run] = []
     for run in drawn:
         start = run.start

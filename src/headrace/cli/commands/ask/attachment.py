@@ -1,4 +1,4 @@
-"""Files to ask about, as content."""
+"""Reads the files of `headrace ask -f` as message content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_BYTES = 20 * 1024 * 1024
 
 
 def attachment(name: str) -> Content:
-    """A file as what it is: an image, a text under its name, or a document."""
+    """Return a file as content: an image, a document, or a text with its name."""
     path = Path(name)
     data = _read(path)
     media_type = mimetypes.guess_type(path.name)[0] or ""

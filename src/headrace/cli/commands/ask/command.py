@@ -1,4 +1,4 @@
-"""`headrace ask`: one question, one answer, as it streams."""
+"""Runs `headrace ask`: one question, one streamed answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EXIT_INTERRUPTED = 130
 
 
 def run(options: Namespace) -> int:
-    """Ask; the exit code tells whether a whole answer came."""
+    """Ask; the exit code says whether a complete answer arrived."""
     try:
         turn = _turn(options)
     except (UsageError, InputError) as error:
@@ -58,7 +58,7 @@ def _turn(options: Namespace) -> TurnStream:
 
 
 def _question(options: Namespace) -> list[str | Content]:
-    """The files, what is piped in, and the words, in that order."""
+    """Return the files, the piped input and the words, in that order."""
     content: list[str | Content] = [attachment(name) for name in options.file]
     if sys.stdin is not None and not sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
         piped = sys.stdin.buffer.read().decode("utf-8", "replace")
@@ -89,7 +89,7 @@ def _answer(turn: TurnStream, printer: AnswerPrinter, *, is_json: bool) -> int:
 
 
 def _refusal(model: str, error: RequestFailed) -> str:
-    """What was refused, and what to do about it."""
+    """Describe a refused request and what to do about it."""
     hints = {
         "auth": "; is the key right? headrace providers shows where it is looked for",
         "not_found": "; is the model's name right?",

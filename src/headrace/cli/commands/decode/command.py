@@ -1,4 +1,4 @@
-"""`headrace decode`: recorded streams in, one of five formats out."""
+"""Runs `headrace decode`: reads recorded streams and prints them in one of five formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.wire.decode import decode
 
 
 def run(options: Namespace) -> int:
-    """Decode every file; the exit code is 1 where one of them could not be."""
+    """Decode every file; the exit code is 1 if one of them failed."""
     names: list[str] = options.files or [STDIN]
     is_piped = sys.stdin is not None and not sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     if not options.files and not is_piped:
@@ -34,7 +34,7 @@ def run(options: Namespace) -> int:
 
 
 def _mismatch(options: Namespace, form: str, sources: int) -> str | None:
-    """What of the command line does not go together."""
+    """Return which options do not go together, or None."""
     if options.protocol and options.svg is not None:
         return f"--svg draws the timeline, which --as {options.protocol} does not have"
     if options.svg is not None and (form != "timeline" or sources != 1):
@@ -74,7 +74,7 @@ def _decode_all(sources: list[str], wanted: Wanted, printer: Printer) -> int:
 
 
 def _decode_one(name: str, wanted: Wanted, printer: Printer) -> str | None:
-    """Print one file; return what is wrong with it, if something is."""
+    """Print one file; return what is wrong with it, or None."""
     try:
         _print_records(name, wanted, printer)
     except BrokenPipeError:
@@ -100,5 +100,5 @@ def _print_records(name: str, wanted: Wanted, printer: Printer) -> None:
 
 
 def _printable(name: str) -> str:
-    """A name that is no UTF-8 on disk cannot be written as JSON."""
+    """Return a printable file name; names that are not valid UTF-8 cannot be written as JSON."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

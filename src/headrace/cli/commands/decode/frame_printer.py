@@ -1,4 +1,4 @@
-"""`--as …`: the frames of a protocol, as rows or as they go over the wire."""
+"""Prints the frames of a protocol (`--as`), as rows or as payloads."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _MIN_COLUMNS = 20
 
 
 class Show(Protocol):
-    """How one frame is written."""
+    """Formats one frame."""
 
     def begin(self, file: str, framing: str) -> list[str]:
-        """The lines above the frames of a file."""
+        """Return the lines above the frames of a file."""
         ...
 
     def line(self, frame: Any, at_ms: int, file: str) -> str:
-        """One frame; no line end."""
+        """Return the line of one frame."""
         ...
 
 
 class FramePrinter:
-    """Frames at once, file after file."""
+    """Prints frames as they arise, file by file."""
 
     def __init__(self, create_projection: Callable[[], Projection], show: Show) -> None:
         self._create_projection = create_projection
@@ -59,7 +59,7 @@ class FramePrinter:
 
 
 class FrameRows:
-    """A row a frame: when, what, and what it says."""
+    """Formats a frame as a row: time, type and fields."""
 
     def __init__(self, protocol: str, columns: int, paint: Paint, *, is_several: bool) -> None:
         self._frame_type = PROTOCOLS[protocol].load().frame_type
@@ -90,7 +90,7 @@ class FrameRows:
 
 
 class FrameLines:
-    """A line a frame: its payload, which names its file where there are several."""
+    """Formats a frame as its payload, with the file name if there are several."""
 
     def __init__(self, encode: Callable[[Any], bytes], *, is_several: bool) -> None:
         self._encode = encode

@@ -1,7 +1,7 @@
-"""Printers: the records of each file, in the format that was asked for.
+"""Prints the records of each file in the chosen format.
 
-Each has `begin` for a file, `feed` for a record of it and `close` for its end. JSON is UTF-8
-whatever the terminal speaks, so all of them write bytes.
+A printer has `begin()` for a file, `feed()` for a record and `close()` for its end. JSON is UTF-8
+in any terminal, so printers write bytes.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ Write = Callable[[bytes], object]
 
 
 class Printer(Protocol):
-    """What shows one file after another."""
+    """Prints one file after another."""
 
     def begin(self, file: str, framing: str) -> None:
-        """A file begins; it is known to be a stream."""
+        """Start a file that is known to be a stream."""
         ...
 
     def feed(self, record: Record) -> None:
-        """Its next record."""
+        """Print the next record."""
         ...
 
     def close(self) -> None:
-        """The file has ended."""
+        """End the file."""
         ...
 
 
 class TablePrinter:
-    """A row a record, at once."""
+    """Prints one row per record."""
 
     def __init__(self, write: Write, table: Table, *, is_several: bool) -> None:
         self._write = write
@@ -66,7 +66,7 @@ class TablePrinter:
 
 
 class EventsPrinter:
-    """A JSON line a record, at once; one that names its file where there are several."""
+    """Prints one JSON line per record, with the file name if there are several."""
 
     def __init__(self, write: Write, *, is_several: bool) -> None:
         self._write = write
@@ -87,7 +87,7 @@ class EventsPrinter:
 
 
 class FoldPrinter:
-    """Keeps the records of a file until it has ended, and shows what they fold to."""
+    """Collects the records of a file and prints what they fold to."""
 
     def __init__(self, write: Write, show: Callable[[str, list[Record]], bytes]) -> None:
         self._write = write
@@ -106,7 +106,7 @@ class FoldPrinter:
 
 
 def printer_for(form: str, color: str, *, is_several: bool, svg: str | None = None) -> Printer:
-    """The printer of a format, to standard output; a picture goes to the file `svg`."""
+    """Return the printer of a format for standard output; a picture goes to the file `svg`."""
     write = sys.stdout.buffer.write
     match form:
         case "table":
@@ -127,7 +127,7 @@ def printer_for(form: str, color: str, *, is_several: bool, svg: str | None = No
 
 
 def frame_printer(name: str, form: str, color: str, *, is_several: bool) -> Printer:
-    """The printer of `--as name`: rows, or the frames' payloads."""
+    """Return the printer of `--as name`: rows, or payloads."""
     from headrace.cli.commands.decode.frame_printer import FrameLines, FramePrinter, FrameRows
     from headrace.projections.registry import PROTOCOLS
 

@@ -1,4 +1,4 @@
-"""A decoded stream as one flat row, for comparing many streams with what they should be."""
+"""Summarizes a decoded stream in one flat row, to compare many streams with expected results."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ _COUNTERS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_
 
 
 def result_row(file: str, message: Message, candidates: list[Message]) -> dict[str, Any]:
-    """The row of one file. Of several candidates the first is shown, and `outputs` has
-    all of them."""
+    """Return the row of one file.
+
+    The first of several candidates is shown; `outputs` has all of them.
+    """
     shown = candidates[0] if len(candidates) > 1 else message
     parts = [part for turn in shown.turns for part in turn.parts]
     reasoning = [part.text for part in parts if isinstance(part, ReasoningPart)]

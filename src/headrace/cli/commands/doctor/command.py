@@ -1,4 +1,4 @@
-"""`headrace doctor`: is everything in its place, and if not, how to mend it."""
+"""Runs `headrace doctor`: checks the installation and says how to fix problems."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_LINES = 12
 
 
 def run(options: Namespace) -> int:
-    """Look at everything; the exit code is 1 where something is broken."""
+    """Run all checks; the exit code is 1 if something is broken."""
     findings = list(_findings(options))
     if options.json:
         import msgspec

@@ -1,5 +1,7 @@
-"""The data folder: is it there, can it be used, who holds it, and is what it holds whole. It is
-only read, so a server that holds it goes on."""
+"""Checks the data folder: permissions, space, lock and database.
+
+It only reads, so a running server is not disturbed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ _CHECK_S = 20.0
 
 
 def data_findings(folder: Path) -> Iterator[Finding]:
-    """All that can be said of a folder."""
+    """Yield all findings about a data folder."""
     yield _folder(folder)
     yield _space(folder)
     if not folder.is_dir():
@@ -85,7 +87,7 @@ def _size_words(size: int) -> str:
 def _server(held: Holder) -> Finding:
     who = f"process {held.pid}" if held.pid else "a process that does not say who it is"
     if not held.address:
-        # A chat holds the folder without listening anywhere.
+        # A chat locks the folder without listening on a port.
         return Finding("server", "note", f"{who} holds the folder, and serves no address")
     told = f"{who} serves the folder at {held.address}"
     match answers_health(held.address):
@@ -127,7 +129,7 @@ def _schema(connection: sqlite3.Connection, folder: Path) -> Finding:
 
 
 def _whole(connection: sqlite3.Connection, folder: Path) -> Finding:
-    """A look at every page, but not for ever: a read holds nobody up, but takes its time."""
+    """Check the integrity of every page, within a time limit."""
     result = check_integrity(connection, _CHECK_S)
     if result is None:
         told = f"too large to be checked in {_CHECK_S:.0f} s"

@@ -1,4 +1,4 @@
-"""What the doctor finds."""
+"""The result of one check of the doctor."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias
 import msgspec
 
 State: TypeAlias = Literal["fine", "note", "doubtful", "broken"]
-"""`note` is worth knowing, `doubtful` may bite later, `broken` does now."""
+"""`note` is worth knowing, `doubtful` may cause trouble later, `broken` does now."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at: what it is like, and how to mend it."""
+    """One check: its result, and how to fix a problem."""
 
     name: str
     state: State

@@ -1,4 +1,4 @@
-"""Asking this machine, and no other."""
+"""Asks servers on this machine whether they are alive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEALTHY = b"ok\n"
 
 
 def answers_health(address: str) -> bool | None:
-    """Whether a Headrace server answers there; None where that is another machine."""
+    """Return whether a Headrace server answers at an address; None for another machine."""
     parts = urlsplit(address)
     host = parts.hostname or ""
     if parts.scheme != "http" or not is_loopback(host):
@@ -30,7 +30,7 @@ def answers_health(address: str) -> bool | None:
 
 
 def is_listening(port: int) -> bool:
-    """Whether somebody takes connections at this port of 127.0.0.1."""
+    """Return whether something accepts connections on this port of 127.0.0.1."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(_WAIT_S)
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -1,4 +1,4 @@
-"""What the machine can do: SQLite, the terminal, the clock."""
+"""Checks of the machine: SQLite, terminal and clock."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import TextIO
 
 from headrace.cli.commands.doctor.finding import Finding
 
-# Headrace did not exist before: a clock that says so is wrong, and no certificate will hold.
+# A clock from before Headrace existed is wrong, and TLS certificates will fail.
 _NOT_BEFORE_S = 1_735_689_600
 
 
 def machine_findings(out: TextIO, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """All of them."""
+    """Yield all findings about the machine."""
     yield _sqlite()
     yield _terminal(out, environ)
     yield clock_finding(time.time())
@@ -75,7 +75,7 @@ def _colours(out: TextIO, environ: Mapping[str, str]) -> str:
 
 
 def clock_finding(now_s: float) -> Finding:
-    """Whether the clock can be right."""
+    """Check whether the clock can be right."""
     now = datetime.fromtimestamp(now_s).astimezone()
     told = f"{now:%Y-%m-%d %H:%M:%S %Z}"
     if now_s < _NOT_BEFORE_S:
@@ -85,7 +85,7 @@ def clock_finding(now_s: float) -> Finding:
 
 
 def free_bytes(path: Path) -> int | None:
-    """What is free where this path is, or would be."""
+    """Return the free space at a path that may not exist yet."""
     while not path.exists() and path != path.parent:
         path = path.parent
     try:
@@ -95,5 +95,5 @@ def free_bytes(path: Path) -> int | None:
 
 
 def may_write(path: Path) -> bool:
-    """Whether a folder can be written to."""
+    """Return whether a folder is writable."""
     return os.access(path, os.W_OK | os.X_OK)

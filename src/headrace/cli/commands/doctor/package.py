@@ -1,4 +1,4 @@
-"""What is installed, and which keys are there. Keys are never shown."""
+"""Checks of the installation: versions, extras, the web UI and keys. Keys are never shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
 
 
 def package_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Versions, extras, the page, keys."""
+    """Yield all findings about the installation."""
     yield _python()
     yield _headrace()
     yield from _extras()
@@ -49,7 +49,7 @@ def _version(name: str) -> str | None:
 
 
 def _extras() -> Iterator[Finding]:
-    """One row for those that are there, and one for each that is not whole."""
+    """Yield one finding for the complete extras, and one for each incomplete one."""
     needs = extras_of(_requirements())
     whole = [extra for extra, wants in needs.items() if not any(map(_lack, wants.items()))]
     if whole:
@@ -71,7 +71,7 @@ def _requirements() -> list[str]:
 
 
 def extras_of(requirements: list[str]) -> dict[str, dict[str, str]]:
-    """The packages of each extra, with the least version that will do."""
+    """Return the packages of each extra, with their minimum versions."""
     found: dict[str, dict[str, str]] = {}
     for line in requirements:
         extra, wanted = _EXTRA.search(line), _REQUIREMENT.match(line)
@@ -91,7 +91,7 @@ def _lack(want: tuple[str, str]) -> str | None:
 
 
 def numbers(version: str) -> list[int]:
-    """The leading numbers of a version, to compare."""
+    """Return the leading numbers of a version, for comparison."""
     return [int(part) for part in re.findall(r"\d+", re.split(r"[^0-9.]", version)[0])]
 
 
@@ -99,7 +99,7 @@ def numbers(version: str) -> list[int]:
 
 
 def _page() -> Finding:
-    # Where the server looks for it; importing that would need what may be missing.
+    # The path is repeated here, because importing the server needs packages that may be missing.
     index = Path(headrace.__file__).parent / "server" / "static" / "index.html"
     if index.is_file():
         return Finding("page", "fine", "the web UI is built")
@@ -117,7 +117,7 @@ def _keys(environ: Mapping[str, str]) -> Iterator[Finding]:
     else:
         mend = "headrace providers tells the variables; rehearsal:demo needs none"
         yield Finding("keys", "note", "none is set", mend)
-    # Several providers may look for the same key.
+    # Several providers may use the same key variable.
     variables = dict.fromkeys(name for provider in wanting for name in provider.key_variables)
     yield from (_odd_key(name) for name in variables if _is_odd(environ.get(name, "")))
     yield from _model(environ)

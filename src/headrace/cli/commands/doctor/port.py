@@ -1,4 +1,4 @@
-"""The port that a server would take: is it free, and if not, who has it."""
+"""Checks whether the port of a server is free."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LISTENS = "0A"
 
 
 def port_finding(port: int, folder: Path) -> Finding:
-    """Whether `headrace serve` could take it. That a server has it is as it should be."""
+    """Check whether `headrace serve` could use the port. A running Headrace server is fine."""
     if not 0 < port < 65_536:
         return Finding("port", "broken", f"{port} is no port", "ports go from 1 to 65535")
     if not is_listening(port):
@@ -43,7 +43,7 @@ def _unheard(port: int) -> Finding:
 
 
 def _who(port: int) -> str:
-    """The process, where the system tells."""
+    """Return the process that has the port, if the system tells."""
     inode = _inode(port)
     if inode is not None:
         for process in Path("/proc").glob("[0-9]*"):

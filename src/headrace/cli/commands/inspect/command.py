@@ -1,4 +1,4 @@
-"""`headrace inspect`: where the time of a run or a recorded stream went."""
+"""Runs `headrace inspect`: shows where the time of a run or a recorded stream went."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from argparse import Namespace
 from datetime import datetime
 from pathlib import Path
 
-from headrace.cli.sources.playback import Recital, open_recital
+from headrace.cli.sources.playback import Playback, open_playback
 from headrace.cli.sources.source import STDIN, Wanted
 from headrace.cli.terminal.color import Paint, Style, wants_color
 from headrace.cli.terminal.fitted_text import fit, visible, wrap_text
@@ -24,11 +24,11 @@ _QUESTION_LINES = 2
 
 
 def run(options: Namespace) -> int:
-    """Draw it; the exit code is 1 where there is nothing to draw."""
+    """Draw the timeline; the exit code is 1 if there is nothing to draw."""
     wanted = Wanted(options.framing, options.dialect, options.rate)
     try:
-        with open_recital(options.what, options.data, wanted) as recital:
-            _show(recital, options)
+        with open_playback(options.what, options.data, wanted) as playback:
+            _show(playback, options)
     except InputError as problem:
         return _complain(f"{options.what}: {problem}")
     except BrokenPipeError:
@@ -43,27 +43,27 @@ def _complain(message: str) -> int:
     return 1
 
 
-def _show(recital: Recital, options: Namespace) -> None:
-    told = _timeline(recital)
+def _show(playback: Playback, options: Namespace) -> None:
+    told = _timeline(playback)
     if options.json:
-        _print_json(recital, told)
+        _print_json(playback, told)
     elif options.svg is not None:
         write_picture(told, options.svg)
     else:
         paint = Paint(wants_color(options.color, sys.stdout))
         columns = terminal_columns(sys.stdout)
-        about = _about_file(recital.name, paint)
-        if recital.run is not None:
-            about = _about_run(recital.run, columns, paint)
+        about = _about_file(playback.name, paint)
+        if playback.run is not None:
+            about = _about_run(playback.run, columns, paint)
         print_lines(*about)
         print_timeline(told, sys.stdout, columns, paint)
 
 
-def _timeline(recital: Recital) -> Timeline:
-    """From the records; where they are gone, from the times that the message keeps."""
-    run = recital.run
+def _timeline(playback: Playback) -> Timeline:
+    """Return the timeline of the records or, if they are gone, of the stored message."""
+    run = playback.run
     if run is None or run.records:
-        return timeline(recital.records)
+        return timeline(playback.records)
     if run.message is None:
         raise InputError("it has neither records nor a message: nothing is known of it")
     from headrace.timeline.from_message import message_timeline
@@ -72,7 +72,7 @@ def _timeline(recital: Recital) -> Timeline:
 
 
 def _about_file(name: str, paint: Paint) -> list[str]:
-    """What lies before the first read, where the times of a file begin."""
+    """Describe the time before the first read of a file."""
     if name == STDIN:
         return []
     wait_ms = (load_recording(Path(name)).ms or [0.0])[0]
@@ -82,7 +82,7 @@ def _about_file(name: str, paint: Paint) -> list[str]:
 
 
 def _about_run(run: StoredRun, columns: int, paint: Paint) -> list[str]:
-    """Which run it is, for somebody with many of them."""
+    """Describe the run, for users with many of them."""
     began = datetime.fromtimestamp(run.created_ms / 1000).astimezone()
     lines = [paint(fit(run.id, columns), Style.DIM)]
     lines.append(paint(fit(f"{began:%Y-%m-%d %H:%M:%S %Z}", columns), Style.DIM))
@@ -100,14 +100,14 @@ def _remarks(run: StoredRun, columns: int, paint: Paint) -> list[str]:
     return [paint(line, Style.YELLOW) for words in told for line in wrap_text(words, columns, 3)]
 
 
-def _print_json(recital: Recital, told: Timeline) -> None:
+def _print_json(playback: Playback, told: Timeline) -> None:
     import msgspec
 
     from headrace.timeline.pace import pace
 
     row = {
-        "name": recital.name,
-        "has_records": recital.run is None or bool(recital.run.records),
+        "name": playback.name,
+        "has_records": playback.run is None or bool(playback.run.records),
         "duration_ms": told.duration_ms,
         "tokens_per_s": pace(told),
         "gaps": told.gaps(),

@@ -1,4 +1,4 @@
-"""`headrace providers`: the catalog, and whether the keys are there."""
+"""Runs `headrace providers`: lists the catalog and which keys are set."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _row(provider: Provider) -> tuple[str, str, str, str]:
 
 
 def _key(provider: Provider) -> str:
-    """Whether the key is there, and where it is looked for; never the key."""
+    """Return whether the key is set, and in which variable; never the key."""
     if not provider.key_variables:
         return "– none needed"
     mark = "✓" if find_key(provider, os.environ) is not None else "·"

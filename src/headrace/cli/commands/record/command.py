@@ -1,4 +1,4 @@
-"""`headrace record`: a recording proxy for one provider's address, on loopback."""
+"""Runs `headrace record`: a recording proxy on loopback for one provider."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Upstream(NamedTuple):
-    """Where requests go: the address, the path of its base, and what is known of it."""
+    """The upstream server: its address, base path and provider."""
 
     origin: str
     path: str
@@ -31,7 +31,7 @@ class Upstream(NamedTuple):
 
 
 def run(options: Namespace) -> int:
-    """Record until it is stopped."""
+    """Record until stopped."""
     try:
         upstream = _upstream(options)
         shelf = _shelf(Path(options.out))
@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-# --- where it goes ---------------------------------------------------------------
+# --- the upstream -----------------------------------------------------------------
 
 
 def _upstream(options: Namespace) -> Upstream:
@@ -92,7 +92,7 @@ def _shelf(folder: Path) -> RecordingFolder:
     return RecordingFolder(folder, hide=lambda value: hide_value(mask, value))
 
 
-# --- while it records ------------------------------------------------------------
+# --- recording --------------------------------------------------------------------
 
 
 async def _record(upstream: Upstream, shelf: RecordingFolder, port: int) -> None:

@@ -1,4 +1,4 @@
-"""`headrace replay`: a recorded stream or a stored run, once more and at its own pace."""
+"""Runs `headrace replay`: plays a recorded stream or a stored run at its own pace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 
 from headrace.cli.commands.replay.printer import ReplayPrinter
-from headrace.cli.sources.playback import Recital, open_recital
+from headrace.cli.sources.playback import Playback, open_playback
 from headrace.cli.sources.source import Wanted
 from headrace.cli.terminal.fitted_text import visible
 from headrace.cli.terminal.lines import forgive
@@ -20,11 +20,11 @@ _TICK_S = 0.1
 
 
 def run(options: Namespace) -> int:
-    """Play it; the exit code is 1 where there is nothing to play."""
+    """Play it; the exit code is 1 if there is nothing to play."""
     wanted = Wanted(options.framing, options.dialect, options.rate)
     try:
-        with open_recital(options.what, options.data, wanted) as recital:
-            return _show(recital, options)
+        with open_playback(options.what, options.data, wanted) as playback:
+            return _show(playback, options)
     except InputError as problem:
         return _complain(f"{options.what}: {problem}")
     except BrokenPipeError:
@@ -38,34 +38,34 @@ def _complain(message: str) -> int:
     return 1
 
 
-def _show(recital: Recital, options: Namespace) -> int:
-    if recital.run is not None and not recital.run.records:
+def _show(playback: Playback, options: Namespace) -> int:
+    if playback.run is not None and not playback.run.records:
         raise InputError(
             "its records are no longer kept, so there is nothing to play;"
-            f" headrace inspect {recital.run.id} shows what its message tells"
+            f" headrace inspect {playback.run.id} shows what its message tells"
         )
     if options.page:
         from headrace.cli.commands.replay.ui import show_page
 
-        return show_page(recital, options.speed, options.port)
-    return _play(recital, options)
+        return show_page(playback, options.speed, options.port)
+    return _play(playback, options)
 
 
-def _play(recital: Recital, options: Namespace) -> int:
+def _play(playback: Playback, options: Namespace) -> int:
     forgive(sys.stdout, sys.stderr)
     printer = ReplayPrinter(options.color, shows_reasoning=not options.hide_reasoning)
-    speed = None if recital.is_live else options.speed
+    speed = None if playback.is_live else options.speed
     try:
-        # The times of a stream count from its first read, which may hold no whole event.
-        first_ms = 0 if recital.run is None else None
-        for record in _pace(recital.records, first_ms, speed, printer):
+        # Times count from the first read, which may not hold a complete event.
+        first_ms = 0 if playback.run is None else None
+        for record in _pace(playback.records, first_ms, speed, printer):
             printer.play(record)
     except KeyboardInterrupt:
         printer.finish()
-        printer.complain("interrupted; this is what had been play")
+        printer.complain("interrupted; this is what had been played")
         return _EXIT_INTERRUPTED
     printer.finish()
-    if recital.run is not None and recital.run.is_live:
+    if playback.run is not None and playback.run.is_live:
         printer.complain("the run goes on: this is what its log has so far")
     return 0
 
@@ -73,12 +73,12 @@ def _play(recital: Recital, options: Namespace) -> int:
 def _pace(
     records: Iterable[Record], first_ms: int | None, speed: float | None, printer: ReplayPrinter
 ) -> Iterator[Record]:
-    """The records, each at its time; no waiting without a speed."""
+    """Yield the records at their times; without a speed there are no pauses."""
     started_s = time.monotonic()
     for record in records:
         if speed is not None:
             first_ms = record.at_ms if first_ms is None else first_ms
-            # Moments, not pauses: every sleep is a little too long, and that would add up.
+            # Sleeping until a point in time avoids that small delays add up.
             _wait_until(started_s + (record.at_ms - first_ms) / 1000 / speed, printer)
         yield record
 

@@ -1,4 +1,4 @@
-"""The printer of a replay: an answer as `headrace ask` shows it, and the tools of a run."""
+"""Prints a replay like `headrace ask` prints an answer, with the tools of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FINE = ("end_turn", "tool_use")
 
 
 class ReplayPrinter(AnswerPrinter):
-    """Prints records. Those of nested runs are not shown: they belong to a tool."""
+    """Prints records. Records of nested runs are left out, since they belong to a tool."""
 
     def __init__(self, color: str, *, shows_reasoning: bool) -> None:
         super().__init__(color, shows_reasoning=shows_reasoning)
@@ -29,7 +29,7 @@ class ReplayPrinter(AnswerPrinter):
         self._problem = ""
 
     def play(self, record: Record) -> None:
-        """One record."""
+        """Print one record."""
         if record.path:
             return
         event = record.event
@@ -46,7 +46,7 @@ class ReplayPrinter(AnswerPrinter):
             case ev.TurnFinished() | ev.TurnFailed() | ev.RunFinished() | ev.RunFailed():
                 self._note_end(event)
             case ev.StepStarted() | ev.TextStarted():
-                # Texts that do not belong together do not stand on one line.
+                # Separate texts do not share a line.
                 self._end_text()
             case _ if isinstance(event, _SHOWN):
                 self.feed(event)
@@ -54,7 +54,7 @@ class ReplayPrinter(AnswerPrinter):
                 pass
 
     def finish(self) -> None:
-        """All has been play: say what it took, and how it ended."""
+        """Print what the run took, and how it ended."""
         self.close(self._usage)
         if self._problem:
             self.complain(self._problem)
@@ -68,7 +68,7 @@ class ReplayPrinter(AnswerPrinter):
             self._line(f"{name} gave {words}", Style.BOLD)
 
     def _line(self, words: str, style: Style) -> None:
-        """One line, however long what it says is."""
+        """Print one line, cut to the width."""
         self._clear()
         self._end_thought()
         if self._shares_screen:

@@ -1,5 +1,4 @@
-"""A run that is play from records: to the server it is a run like any other, and nobody is
-asked anything."""
+"""A run that is played from records. The server treats it like any other run."""
 
 from __future__ import annotations
 
@@ -35,8 +34,10 @@ _CUT = RunFailed(category="incomplete", message="the run had not ended when this
 
 
 class ReplayAgent(Agent):
-    """Answers whatever it is asked with the same records, at their times. It waits for
-    `curtain`, so that nothing is missed by who comes late."""
+    """Answers every question with the same records, at their original times.
+
+    It waits for `curtain`, so that a client that connects late misses nothing.
+    """
 
     def __init__(
         self, name: str, records: Sequence[Record], speed: float | None, curtain: asyncio.Event
@@ -47,13 +48,13 @@ class ReplayAgent(Agent):
         self._curtain = curtain
 
     def run(self, input: Any, history: Sequence[Message] = (), **options: Any) -> Run:
-        """A run to enter."""
+        """Create the run."""
         run_id, sink = options.get("run_id") or "", options.get("sink")
         return cast("Run", ReplayRun(self._records, run_id, self._speed, self._curtain, sink))
 
 
 class ReplayRun:
-    """What the server wants of a run."""
+    """The part of a run's interface that the server uses."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class ReplayRun:
         self._stop: _Stop | None = None
 
     def hand_to(self, take: Callable[[list[Record]], None]) -> None:
-        """Who gets the records as they are play."""
+        """Set the receiver of the records."""
         self._take = take
 
     async def __aenter__(self) -> Self:
@@ -86,21 +87,21 @@ class ReplayRun:
         await self.wait()
 
     async def wait(self) -> None:
-        """Until it has been play, or was stopped."""
+        """Wait until the replay has ended or was stopped."""
         assert self._task is not None
         await asyncio.wait({self._task})
 
     def cancel(self, detail: str = "cancelled") -> None:
-        """End it where it is."""
+        """Cancel the run."""
         self._end(RunFinished(abort_reason("cancelled", detail)))
 
     def interrupt(self, why: str) -> None:
-        """End it as failed."""
+        """End the run as failed."""
         self._end(RunFailed(category="interrupted", message=why))
 
     @property
     def message(self) -> Message:
-        """The answer as far as it was play."""
+        """The answer so far."""
         return fold(self.records)
 
     def _end(self, event: RunFinished | RunFailed) -> None:
@@ -129,7 +130,7 @@ class ReplayRun:
             await self._write(list(batch))
 
     async def _write(self, batch: list[Record]) -> None:
-        # Shielded: what is half written when it is stopped is written all the same.
+        # Shielded: a batch that is being written is completed even if the run is stopped.
         await asyncio.shield(self._append(batch))
 
     async def _append(self, batch: list[Record]) -> None:
@@ -143,8 +144,11 @@ _Stop = RunFinished | RunFailed
 
 
 def whole_run(records: Sequence[Record]) -> list[Record]:
-    """The records as those of a whole run: a stream alone is one step of it, what the server
-    adds is taken away, and one that goes on still has an end."""
+    """Return the records of a whole run.
+
+    A single stream becomes one step, records of the server are removed, and an unfinished run gets
+    an end.
+    """
     kept = [record for record in records if not isinstance(record.event, RunClosed)]
     if not kept:
         return _number([(0, _CUT, (), 0)])
@@ -189,7 +193,7 @@ def _now_ms() -> int:
 
 
 def _shift(records: Sequence[Record], run_id: str, now_ms: int) -> list[Record]:
-    """The same run, now and under another id; how long everything took stays."""
+    """Return the run with another id and a new start; durations stay the same."""
     by_ms = now_ms - records[0].at_ms
     moved = [msgspec.structs.replace(record, at_ms=record.at_ms + by_ms) for record in records]
     first = moved[0].event

@@ -1,5 +1,7 @@
-"""`headrace replay --page`: the page shows a replay as a conversation. Everything is kept in a
-folder of its own, which is gone afterwards."""
+"""Runs `headrace replay --page`: the web UI shows a replay as a conversation.
+
+Everything is kept in a temporary folder.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.sources.playback import Recital
+from headrace.cli.sources.playback import Playback
 from headrace.cli.terminal.fitted_text import visible
 from headrace.cli.terminal.lines import print_lines
 from headrace.content import TextContent
@@ -27,11 +29,11 @@ if TYPE_CHECKING:
 _HOST = "127.0.0.1"
 
 
-def show_page(recital: Recital, speed: float | None, port: int) -> int:
-    """Serve until it is stopped."""
+def show_page(playback: Playback, speed: float | None, port: int) -> int:
+    """Serve until stopped."""
     try:
         with tempfile.TemporaryDirectory(prefix="headrace-replay-") as folder:
-            asyncio.run(_serve(recital, speed, port, Path(folder)))
+            asyncio.run(_serve(playback, speed, port, Path(folder)))
     except UsageError as error:
         print(f"headrace replay: {error}", file=sys.stderr)
         return 1
@@ -45,7 +47,7 @@ def show_page(recital: Recital, speed: float | None, port: int) -> int:
     return 0
 
 
-async def _serve(recital: Recital, speed: float | None, port: int, folder: Path) -> None:
+async def _serve(playback: Playback, speed: float | None, port: int, folder: Path) -> None:
     from headrace.cli.commands.replay.run import ReplayAgent
     from headrace.server import create_app
     from headrace.server.process import open_listener, serve
@@ -53,15 +55,15 @@ async def _serve(recital: Recital, speed: float | None, port: int, folder: Path)
     listener = open_listener(_HOST, port)
     address = f"http://{_HOST}:{listener.getsockname()[1]}"
     curtain = asyncio.Event()
-    title = Path(recital.name).name
-    agent = ReplayAgent(title, list(recital.records), speed, curtain)
+    title = Path(playback.name).name
+    agent = ReplayAgent(title, list(playback.records), speed, curtain)
     app = create_app({"replay": agent}, data=folder / "data", address=address, drain_s=0.0)
     app.add_middleware(_Doorbell, curtain=curtain)
     service: Service = app.state.service
     begun: list[asyncio.Task[None]] = []
 
     async def begin() -> None:
-        row = await _begin(service, agent, _messages(recital, title))
+        row = await _begin(service, agent, _messages(playback, title))
         print_lines(
             f"Headrace replays {visible(title)} when this page is opened:",
             f"{address}/#/c/{row.conversation_id}",
@@ -75,7 +77,7 @@ async def _serve(recital: Recital, speed: float | None, port: int, folder: Path)
 
 
 class _Doorbell:
-    """Raises the curtain when the first one watches."""
+    """Starts the replay when the first client watches."""
 
     def __init__(self, app: Any, curtain: asyncio.Event) -> None:
         self._app = app
@@ -87,16 +89,16 @@ class _Doorbell:
         await self._app(scope, receive, send)
 
 
-def _messages(recital: Recital, title: str) -> list[Message]:
-    """What was said before, the question last."""
-    if recital.run is not None and recital.run.earlier:
-        return recital.run.earlier
+def _messages(playback: Playback, title: str) -> list[Message]:
+    """Return the conversation before the run; the question comes last."""
+    if playback.run is not None and playback.run.earlier:
+        return playback.run.earlier
     asked = TextContent(f"(the request that {title} answers)")
     return [Message(role="user", content=(asked,))]
 
 
 async def _begin(service: Service, agent: Agent, messages: list[Message]) -> RunRow:
-    """The conversation as it was, and the run of its last question, which is live."""
+    """Store the conversation and start the run of its last question."""
     conversation_id = f"conv_{uuid.uuid4().hex}"
     is_new = True
     for asked, answer in pairwise(messages):
@@ -105,7 +107,7 @@ async def _begin(service: Service, agent: Agent, messages: list[Message]) -> Run
             await service.store.commit(begun.run, answer, [])
             is_new = False
     start = _start(service, conversation_id, messages[-1], is_new)
-    # Taken at once: the server closes what nobody works at.
+    # Started at once, since recovery closes runs that nobody holds.
     with service.quota.reserve(start.owner, start.run_id):
         row = (await service.store.begin(start)).run
         await service.runs.begin(row, agent, messages)

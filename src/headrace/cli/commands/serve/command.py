@@ -1,4 +1,4 @@
-"""`headrace serve`: the server, on this machine by default."""
+"""Runs `headrace serve`: the server, by default on this machine only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.errors import UsageError
 
 
 def run(options: Namespace) -> int:
-    """Serve until it is stopped."""
+    """Serve until stopped."""
     try:
         _serve(options)
     except UsageError as error:
@@ -34,7 +34,7 @@ def _serve(options: Namespace) -> None:
 
     if not is_loopback(options.host) and not options.tokens:
         raise UsageError(f"{options.host} is open to others: give --tokens, or serve 127.0.0.1")
-    # The agent may be a module of the user's own folder.
+    # The agent may be in a module of the current folder.
     sys.path.insert(0, os.getcwd())
     agent = load_agent(options.agent, options.model)
     listener = open_listener(options.host, options.port)
@@ -62,6 +62,6 @@ def _serve(options: Namespace) -> None:
 
 
 def _prefix(given: str) -> str:
-    """With a slash before it and none behind it."""
+    """Return the path prefix with a slash at the start and none at the end."""
     name = given.strip("/")
     return f"/{name}" if name else ""

@@ -1,4 +1,4 @@
-"""`headrace token`: tokens for the users of a server."""
+"""Runs `headrace token`: manages the access tokens of a server's users."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(options: Namespace) -> int:
-    """Make, list or revoke tokens. A server that runs meanwhile sees it at once."""
+    """Create, list or revoke access tokens. A running server notices at once."""
     commands = {"create": _create, "list": _list, "revoke": _revoke}
     try:
         with _open_tokens(options) as tokens:
