@@ -18,7 +18,14 @@ def add_color(command: argparse.ArgumentParser, where: str) -> None:
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
-        help=f"colours {where}; auto (default): on a terminal, unless NO_COLOR is set",
+        help=f"colors {where}; auto (default): on a terminal, unless NO_COLOR is set",
+    )
+
+
+def add_data(command: argparse.ArgumentParser) -> None:
+    """Add the option `--data`."""
+    command.add_argument(
+        "--data", metavar="DIR", help="the data folder (default: the user's own data folder)"
     )
 
 
@@ -28,20 +35,20 @@ def add_wire_options(command: argparse.ArgumentParser) -> None:
         "--framing",
         choices=FRAMING_NAMES,
         metavar="NAME",
-        help=f"how payloads are cut out of the bytes: {', '.join(FRAMING_NAMES)}",
+        help=f"how payloads are framed: {', '.join(FRAMING_NAMES)}",
     )
     command.add_argument(
         "--dialect",
         choices=DIALECT_NAMES,
         metavar="NAME",
-        help=f"what the payloads speak: {', '.join(DIALECT_NAMES)}",
+        help=f"the grammar of the payloads: {', '.join(DIALECT_NAMES)}",
     )
     command.add_argument(
         "--rate",
         type=_rate,
         metavar="N",
-        help=f"reads per second where no times are recorded (default: {DEFAULT_RATE:g}; a read"
-        " then holds one event). Standard input is timed as it arrives unless this is given",
+        help=f"reads per second if no times are recorded (default: {DEFAULT_RATE:g}, one event"
+        " per read). Standard input is timed as it arrives unless this is given",
     )
 
 
