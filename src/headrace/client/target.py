@@ -87,9 +87,10 @@ class FolderTarget:
             yield connection
         finally:
             self._users -= 1
-            if not self._users:
-                self._connection = None
-                await self.aclose()
+            async with self._lock:
+                if not self._users and self._connection is not None:
+                    self._connection = None
+                    await self.aclose()
 
     async def own_models(self) -> list[ModelInfo] | None:
         """Describe the agent, unless a server uses the folder."""

@@ -50,7 +50,7 @@ def openapi(version: str, prefix: str = "") -> Schema:
         "openapi": "3.1.0",
         "info": {"title": "Headrace", "version": version},
         "servers": [{"url": prefix or "/"}],
-        "paths": {**_chat_paths(names), **_conversation_paths(names), **_model_paths(names)},
+        "paths": _paths(names),
         "components": {
             "schemas": components,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -59,81 +59,72 @@ def openapi(version: str, prefix: str = "") -> Schema:
     }
 
 
-def _chat_paths(schemas: Schema) -> Schema:
-    event_id = _path("event_id")
+def _paths(schemas: Schema) -> Schema:
     key = {"minLength": 1, "maxLength": MAX_KEY_CHARS}
+    event_id, conversation_id = _path("event_id"), _path("conversation_id")
+    conversation = "/api/conversations/{conversation_id}"
+    search = [
+        _query("q", "words of a title, a question or an answer"),
+        _query("before", "`next` of the previous page; not together with q"),
+        _query("limit", f"most conversations to return, 1 to {MAX_PAGE}"),
+    ]
+    markdown = {"text/markdown": {"schema": _STRING}}
+    delete = _operation("Delete", {}, [conversation_id])
+    delete["responses"] = {"204": {"description": "deleted"}, **_errors()}
+
+    def json(name: str) -> Schema:
+        return _json(schemas[name])
+
     return {
         "/api/chat": {
             "post": _operation(
                 "Ask, and stream the answer",
                 _event_stream(),
-                body=schemas["ChatRequest"],
-                parameters=[_protocol(), _header("Idempotency-Key", key)],
+                [_protocol(), _header("Idempotency-Key", **key)],
+                json("ChatRequest"),
             )
         },
         "/api/chat/{event_id}/stream": {
             "get": _operation(
                 "Resume a stream after the last frame received",
                 _event_stream(),
-                parameters=[event_id, _protocol(), _header("Last-Event-ID")],
+                [event_id, _protocol(), _header("Last-Event-ID")],
             )
         },
         "/api/chat/{event_id}/cancel": {
-            "post": _operation(
-                "Cancel a run", _json(schemas["CancelResult"]), parameters=[event_id]
-            )
+            "post": _operation("Cancel a run", json("CancelResult"), [event_id])
         },
-    }
-
-
-def _conversation_paths(schemas: Schema) -> Schema:
-    path, id_ = "/api/conversations/{conversation_id}", _path("conversation_id")
-    update, conversation = schemas["ConversationUpdate"], schemas["Conversation"]
-    export = {**_json(schemas["ConversationExport"]), "text/markdown": {"schema": _STRING}}
-    found = [
-        _query("q", "words of a title, a question or an answer"),
-        _query("before", "`next` of the previous page; not together with q"),
-        _query("limit", f"most conversations to return, 1 to {MAX_PAGE}"),
-    ]
-    delete = _operation("Delete", {}, parameters=[id_])
-    delete["responses"] = {"204": {"description": "deleted"}, **_errors()}
-    return {
         "/api/conversations": {
-            "get": _operation(
-                "List or search", _json(schemas["ConversationPage"]), parameters=found
-            )
+            "get": _operation("List or search", json("ConversationPage"), search)
         },
-        path: {
-            "get": _operation("Read", _json(schemas["ConversationDetail"]), parameters=[id_]),
-            "patch": _operation("Change", _json(conversation), body=update, parameters=[id_]),
+        conversation: {
+            "get": _operation("Read", json("ConversationDetail"), [conversation_id]),
+            "patch": _operation(
+                "Change", json("Conversation"), [conversation_id], json("ConversationUpdate")
+            ),
             "delete": delete,
         },
-        f"{path}/export": {
+        f"{conversation}/export": {
             "get": _operation(
-                "Export", export, parameters=[id_, _query("format", "json or markdown")]
+                "Export",
+                {**json("ConversationExport"), **markdown},
+                [conversation_id, _query("format", "json or markdown")],
             )
         },
+        "/api/models": {"get": _operation("List the models", json("ModelList"), [])},
     }
-
-
-def _model_paths(schemas: Schema) -> Schema:
-    return {"/api/models": {"get": _operation("List the models", _json(schemas["ModelList"]))}}
 
 
 def _operation(
-    summary: str,
-    content: Schema,
-    *,
-    body: Schema | None = None,
-    parameters: list[Schema] | None = None,
+    summary: str, content: Schema, parameters: list[Schema], body: Schema | None = None
 ) -> Schema:
     operation: Schema = {
         "summary": summary,
-        "parameters": parameters or [],
+        "parameters": parameters,
         "responses": {"200": {"description": "success", "content": content}, **_errors()},
     }
     if body is not None:
-        operation["requestBody"] = {"required": True, "content": _json(body)}
+        operation["requestBody"] = {"required": True, "content": body}
     return operation
 
 
@@ -163,12 +154,8 @@ def _path(name: str) -> Schema:
 
 
 def _query(name: str, description: str, **schema: Any) -> Schema:
-    return {
-        "name": name,
-        "in": "query",
-        "description": description,
-        "schema": {**_STRING, **schema},
-    }
+    place = {"name": name, "in": "query", "description": description}
+    return {**place, "schema": {**_STRING, **schema}}
 
 
 def _protocol() -> Schema:
@@ -176,5 +163,5 @@ def _protocol() -> Schema:
     return _query("protocol", rows, enum=list(PROTOCOLS), default=DEFAULT_PROTOCOL)
 
 
-def _header(name: str, schema: Schema | None = None) -> Schema:
-    return {"name": name, "in": "header", "schema": {**_STRING, **(schema or {})}}
+def _header(name: str, **schema: Any) -> Schema:
+    return {"name": name, "in": "header", "schema": {**_STRING, **schema}}
