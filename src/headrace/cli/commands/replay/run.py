@@ -64,7 +64,7 @@ class ReplayRun:
         curtain: asyncio.Event,
         sink: Sink | None,
     ) -> None:
-        self.records: list[Record] = []
+        self.records_so_far: list[Record] = []
         self._script = records
         self._run_id = run_id
         self._speed = speed
@@ -102,7 +102,7 @@ class ReplayRun:
     @property
     def message(self) -> Message:
         """The answer so far."""
-        return fold(self.records)
+        return fold(self.records_so_far)
 
     def _end(self, event: RunFinished | RunFailed) -> None:
         if self._task is not None and not self._task.done() and self._stop is None:
@@ -114,9 +114,9 @@ class ReplayRun:
             await self._curtain.wait()
             await self._play_all()
         except asyncio.CancelledError:
-            if self._stop is None or _is_over(self.records):
+            if self._stop is None or _is_over(self.records_so_far):
                 raise
-            last = self.records[-1] if self.records else Record(0, _now_ms(), _CUT)
+            last = self.records_so_far[-1] if self.records_so_far else Record(0, _now_ms(), _CUT)
             await self._write([Record(last.seq + 1, last.at_ms, self._stop)])
 
     async def _play_all(self) -> None:
@@ -136,7 +136,7 @@ class ReplayRun:
     async def _append(self, batch: list[Record]) -> None:
         if self._sink is not None:
             await self._sink.append(batch)
-        self.records += batch
+        self.records_so_far += batch
         self._take(batch)
 
 
