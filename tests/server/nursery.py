@@ -22,7 +22,7 @@ from headrace.rehearsal.script import say, think, turn
 from headrace.server import create_app
 from headrace.server.process import open_listener, serve
 from headrace.server.storage.log import SQLiteLog
-from headrace.server.storage.log.group import GroupTail
+from headrace.server.storage.log.batch import BatchTail
 from headrace.server.storage.store import SQLiteStore
 from tests.server.serving import scripted
 
@@ -126,7 +126,7 @@ class Step:
 
 def _aim(step: Step) -> None:
     """Put the steps of the design's section 5 between the methods of log and store."""
-    append, put = SQLiteLog.append, GroupTail.put
+    append, put = SQLiteLog.append, BatchTail.put
     connect = sqlite3.connect
 
     def name_of(records: Any) -> str:
@@ -157,7 +157,7 @@ def _aim(step: Step) -> None:
         return connection
 
     SQLiteLog.append = appended  # type: ignore[method-assign]
-    GroupTail.put = put_down  # type: ignore[method-assign]
+    BatchTail.put = put_down  # type: ignore[method-assign]
     for name in ("begin", "commit"):
         setattr(SQLiteStore, name, _around(getattr(SQLiteStore, name), name, step))
     sqlite3.connect = connected  # type: ignore[assignment]

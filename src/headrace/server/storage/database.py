@@ -1,7 +1,8 @@
 """A SQLite file with one writer thread and several reader threads.
 
-Each write is a transaction of its own; the log groups the records of many runs into one write
-(see `log/group.py`). The file is in WAL mode, so readers see what has been committed.
+Group commit: the writes that wait when the writer is free become one transaction, so that a busy
+server needs few commits, and an idle one waits for none. The file is in WAL mode, so readers see
+what has been committed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from headrace.errors import HeadraceError
 T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], T]
 
+_MAX_GROUP = 512
 _READERS = 4
 _BUSY_MS = 5_000
 # Small on purpose: the writer appends to few tables, readers look up little, and the operating
@@ -72,8 +74,9 @@ class Database:
     async def write(self, work: Work[T]) -> T:
         """Run `work` in a transaction and return its result after the commit.
 
-        If `work` raises, its changes are rolled back and the exception is raised here. Errors of
-        SQLite are raised as `StorageFailed`.
+        If `work` raises, its changes, and only those, are rolled back, and the exception is raised
+        here; errors of SQLite as `StorageFailed`. `work` may run twice, of which one counts, so it
+        must change nothing but the database.
         """
         return await asyncio.shield(asyncio.wrap_future(self.submit(work)))
 
@@ -123,30 +126,47 @@ class Database:
             self._ready.set_exception(error)
             return
         self._ready.set_result(None)
-        while (job := self._jobs.get()) is not None:
-            self._execute(connection, job)
+        while group := self._next_group():
+            self._execute(connection, group)
         connection.close()
         self._is_writer_done = True
         self._refuse_remaining()
 
-    def _execute(self, connection: sqlite3.Connection, job: _Job) -> None:
-        """Run one job as one transaction, and settle its future."""
-        work, future, is_atomic = job
+    def _next_group(self) -> list[_Job]:
+        """Wait for a job, and return all that wait; an empty list at the end."""
+        group: list[_Job] = []
+        while (job := self._jobs.get()) is not None:
+            group.append(job)
+            if len(group) == _MAX_GROUP or self._jobs.empty():
+                return group
+        if group:
+            # The end is taken from the queue once more, after these.
+            self._jobs.put(None)
+        return group
+
+    def _execute(self, connection: sqlite3.Connection, group: list[_Job]) -> None:
+        """Run a group as one transaction; after an error, each of its jobs by itself."""
+        has_transaction = len(group) > 1 or not group[0].is_atomic
         try:
-            if not is_atomic:
+            if has_transaction:
                 connection.execute("BEGIN IMMEDIATE")
-            result = work(connection)
-            if not is_atomic:
+            results = [job.work(connection) for job in group]
+            if has_transaction:
                 connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 (raised to the caller)
             # On some errors, such as a full disk, SQLite has rolled back by itself:
             # https://www.sqlite.org/lang_transaction.html
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            future.set_exception(_to_storage_error(error))
+            if len(group) == 1:
+                group[0].future.set_exception(_to_storage_error(error))
+                return
+            for job in group:
+                self._execute(connection, [job])
             return
         self.commits += 1
-        future.set_result(result)
+        for job, result in zip(group, results, strict=True):
+            job.future.set_result(result)
 
     def _refuse_remaining(self) -> None:
         """Fail the jobs that were queued after the end, so that nobody waits for them."""

@@ -8,7 +8,7 @@ from functools import partial
 
 from headrace.events import Record, decode_record
 from headrace.server.storage.database import Database
-from headrace.server.storage.log.group import GroupCommit, GroupTail
+from headrace.server.storage.log.batch import Batcher, BatchTail
 from headrace.server.storage.record_rows import append_rows, encode_rows
 
 
@@ -17,10 +17,10 @@ class SQLiteLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._group = GroupCommit(database)
+        self._batcher = Batcher(database)
 
-    def tail(self, run_id: str) -> GroupTail:
-        return GroupTail(self._group, run_id)
+    def tail(self, run_id: str) -> BatchTail:
+        return BatchTail(self._batcher, run_id)
 
     async def append(self, run_id: str, records: Sequence[Record]) -> None:
         rows = encode_rows(run_id, records)

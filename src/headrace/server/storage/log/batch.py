@@ -1,7 +1,7 @@
-"""Group commit: records that many runs log at about the same time are written as one transaction.
+"""Gathers the records that many runs log at about the same time into one write of the database.
 
-The first waiting record waits up to 3 ms for others. Records that arrive during a transaction are
-written by the next one, right after it.
+The first waiting record waits up to 3 ms for others. Records that arrive during a write are in the
+next one, right after it.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from headrace.server.storage.record_rows import (
     insert_rows,
 )
 
-# One transaction per event would cost much more CPU; the design allows 5 ms until the commit.
+# One write per event would cost much more CPU; the design allows 5 ms until the commit.
 _GATHER_S = 0.003
 
 
-class GroupTail:
+class BatchTail:
     """The end of one run's log; see `Tail`."""
 
-    __slots__ = ("_group", "_run_id", "last_seq")
+    __slots__ = ("_batcher", "_run_id", "last_seq")
 
-    def __init__(self, group: GroupCommit, run_id: str) -> None:
-        self._group = group
+    def __init__(self, batcher: Batcher, run_id: str) -> None:
+        self._batcher = batcher
         self._run_id = run_id
         self.last_seq: int | None = None
         """Number of the last committed record, or None if unknown. For the writer thread only."""
 
     def put(self, records: Sequence[Record], done: Done) -> None:
-        self._group.put(_Entry(self, encode_rows(self._run_id, records), done))
+        self._batcher.put(_Entry(self, encode_rows(self._run_id, records), done))
 
 
 class _Entry(NamedTuple):
-    tail: GroupTail
+    tail: BatchTail
     added: Rows
     done: Done
 
 
-class GroupCommit:
+class Batcher:
     """Collects entries in one event loop and writes them batch by batch."""
 
     def __init__(self, database: Database) -> None:
@@ -104,7 +104,7 @@ def _insert_batch(batch: list[_Entry], connection: sqlite3.Connection) -> list[E
     rows: list[Row] = []
     errors: list[Exception | None] = []
     # The tails themselves change only after the commit.
-    last_seqs: dict[GroupTail, int] = {}
+    last_seqs: dict[BatchTail, int] = {}
     for tail, added, _ in batch:
         try:
             check_order(connection, added, last_seqs.get(tail, tail.last_seq))
