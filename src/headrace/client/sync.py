@@ -29,7 +29,7 @@ def _blocking(
 
     @wraps(method)
     def call(self: Client, /, *args: P.args, **options: P.kwargs) -> T:
-        return shared_loop().run(method(self._client, *args, **options))
+        return shared_loop().run(method(self.asynchronous, *args, **options))
 
     return call
 
@@ -41,7 +41,8 @@ class Client:
     """
 
     def __init__(self, url: str, *, access_token: str | None = None) -> None:
-        self._client = AsyncClient(url, access_token=access_token)
+        self.asynchronous = AsyncClient(url, access_token=access_token)
+        """The client that does the work, in the event loop of a private thread."""
 
     @classmethod
     def in_process(cls, app: Starlette, *, access_token: str | None = None) -> Self:
@@ -67,13 +68,13 @@ class Client:
     @classmethod
     def _from(cls, asynchronous: AsyncClient) -> Self:
         client = cls.__new__(cls)
-        client._client = asynchronous
+        client.asynchronous = asynchronous
         return client
 
     @property
     def address(self) -> str:
         """URL of the server that answered last, or empty if that is this process."""
-        return self._client.address
+        return self.asynchronous.address
 
     def __enter__(self) -> Self:
         return self
@@ -83,7 +84,7 @@ class Client:
 
     def close(self) -> None:
         """Close the connections."""
-        shared_loop().run(self._client.aclose())
+        shared_loop().run(self.asynchronous.aclose())
 
     @contextmanager
     def ask(
@@ -94,13 +95,13 @@ class Client:
         Leaving the context early does not end the run. Without a message, the user message
         `parent_id` is answered again.
         """
-        with _enter(self._client.ask(message, **options)) as answer:
+        with _enter(self.asynchronous.ask(message, **options)) as answer:
             yield answer
 
     @contextmanager
     def watch(self, event_id: str, after: str = "") -> Generator[Answer, None, None]:
         """Read an answer that was asked for before, after the frame with the id `after`."""
-        with _enter(self._client.watch(event_id, after)) as answer:
+        with _enter(self.asynchronous.watch(event_id, after)) as answer:
             yield answer
 
     cancel = _blocking(AsyncClient.cancel)

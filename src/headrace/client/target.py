@@ -88,7 +88,7 @@ class FolderTarget:
         finally:
             self._users -= 1
             async with self._lock:
-                if not self._users and self._connection is not None:
+                if not self._users:
                     self._connection = None
                     await self.aclose()
 
