@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from typing import Any
 
 from headrace.engine.agent import Agent
 from headrace.engine.cancellation import CancelToken
-from headrace.engine.conversation.run import ConversationRun
 from headrace.engine.conversation.snapshot import (
     VERSION,
     Snapshot,
@@ -24,6 +24,45 @@ from headrace.messages import Message
 from headrace.turn.api import Input
 from headrace.turn.result import Result
 from headrace.usage import Usage
+
+
+class ConversationRun:
+    """A run that has not started: enter it with `with` or `async with` to get the `Run`. `begin`
+    creates the run; `end` is called after it has ended, however the block is left."""
+
+    def __init__(self, begin: Callable[[], Run], end: Callable[[Run], None]) -> None:
+        self._begin = begin
+        self._end = end
+        self._stack: ExitStack | AsyncExitStack | None = None
+
+    def __enter__(self) -> Run:
+        with ExitStack() as stack:
+            run = self._create_run(stack)
+            stack.enter_context(run)
+            self._stack = stack.pop_all()
+        return run
+
+    async def __aenter__(self) -> Run:
+        async with AsyncExitStack() as stack:
+            run = self._create_run(stack)
+            await stack.enter_async_context(run)
+            self._stack = stack.pop_all()
+        return run
+
+    def _create_run(self, stack: ExitStack | AsyncExitStack) -> Run:
+        if self._stack is not None:
+            raise UsageError("a run can be entered only once: call conversation.run() again")
+        run = self._begin()
+        stack.callback(self._end, run)
+        return run
+
+    def __exit__(self, *error: Any) -> None:
+        assert isinstance(self._stack, ExitStack)
+        self._stack.__exit__(*error)
+
+    async def __aexit__(self, *error: Any) -> None:
+        assert isinstance(self._stack, AsyncExitStack)
+        await self._stack.__aexit__(*error)
 
 
 class Conversation:

@@ -106,19 +106,19 @@ class _Parser:
         return result
 
     def _product(self) -> Number:
-        result = self._signed()
+        result = self._signed_power()
         while (mark := self._take("*", "//", "/", "%")) is not None:
-            result = _check(_DO[mark](result, self._signed()))
+            result = _check(_DO[mark](result, self._signed_power()))
         return result
 
-    def _signed(self) -> Number:
+    def _signed_power(self) -> Number:
         """A sign binds weaker than a power: -2 ** 2 is -4."""
         self._deeper()
         mark = self._take("-", "+")
         if mark is None:
             result = self._power()
         else:
-            result = -self._signed() if mark == "-" else self._signed()
+            result = -self._signed_power() if mark == "-" else self._signed_power()
         self._depth -= 1
         return result
 
@@ -126,7 +126,7 @@ class _Parser:
         base = self._atom()
         if self._take("**", "^") is None:
             return base
-        return _check(_power(base, self._signed()))
+        return _check(_power(base, self._signed_power()))
 
     def _atom(self) -> Number:
         kind, text = self._token()

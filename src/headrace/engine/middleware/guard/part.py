@@ -8,9 +8,14 @@ from typing import Any
 import msgspec
 
 from headrace import events as ev
-from headrace.engine.middleware.guard.call_end import END_LEFT_OUT
 from headrace.events import Event
 from headrace.events.grammar import DELTA_TYPE_OF, STARTED_BY, TURN_GRAMMAR
+from headrace.wire.call_arguments import parse_arguments
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS
+
+END_LEFT_OUT = "middleware left out the end of the call"
+# What msgspec raises for a value that is not JSON; `MalformedArguments` is a ValueError.
+_NOT_JSON = (TypeError, ValueError, OverflowError, RecursionError)
 
 
 class GuardedPart:
@@ -113,6 +118,15 @@ class GuardedPart:
         self.args = []
         return [*seals] if self.keeps_seals else []
 
+    def close_with(self, event: Any, original: Event) -> list[Event]:
+        """End the part with this event. Returns the events that are written."""
+        seals = self.close()
+        if self.kind is ev.ToolCallStarted:
+            return [*seals, _legal_call_end(event, self.start, self.number, original)]
+        if isinstance(event, ev.ReasoningFinished) and event.signature and not self.keeps_seals:
+            return [ev.ReasoningFinished(self.number)]
+        return [*seals, self.renumber(event)]
+
     def close_without_end(self) -> list[Event]:
         """Close a part whose end was left out. Returns the events that end it."""
         raw = "".join(self.args)
@@ -126,3 +140,48 @@ class GuardedPart:
             part=self.number, call_id=call_id, name=name, raw=raw, error=END_LEFT_OUT
         )
         return [*seals, malformed]
+
+
+def _legal_call_end(
+    event: ev.ToolCallFinished | ev.ToolCallMalformed,
+    start: ev.ToolCallStarted,
+    number: int,
+    original: Event,
+) -> Event:
+    """Return the end of a call with the id and name of its start, and with `raw` and `args` that
+    say the same: what is logged is what runs and what is sent back. Malformed if that fails."""
+    identity: dict[str, Any] = {"part": number, "call_id": start.call_id, "name": start.name}
+    end = event
+    if any(getattr(event, name) != value for name, value in identity.items()):
+        end = msgspec.structs.replace(event, **identity)
+    if event is original or isinstance(end, ev.ToolCallMalformed):
+        return end
+    is_same = isinstance(original, ev.ToolCallFinished) and original.part == event.part
+    try:
+        raw, args = _reconcile(end, original if is_same else None, is_text=start.input == "text")
+    except _NOT_JSON as error:
+        why = f"the rewritten arguments are not JSON: {error}"
+        return ev.ToolCallMalformed(**identity, raw=end.raw, error=why)
+    return msgspec.structs.replace(end, raw=raw, args=args)
+
+
+def _reconcile(end: ev.ToolCallFinished, original: Any, *, is_text: bool) -> tuple[str, Any]:
+    """Return `raw` and `args` that agree: by `raw` if only that was changed, else by `args`."""
+    args = _encode(end.args, is_text=is_text)
+    is_raw_changed = original is not None and end.raw != original.raw
+    if is_raw_changed and args == _encode(original.args, is_text=is_text):
+        return end.raw, _parse(end.raw, is_text=is_text)
+    try:
+        is_same = _encode(_parse(end.raw, is_text=is_text), is_text=is_text) == args
+    except _NOT_JSON:
+        is_same = False
+    raw = end.raw if is_same else args.decode()
+    return raw, raw if is_text else msgspec.json.decode(args)
+
+
+def _encode(args: Any, *, is_text: bool) -> bytes:
+    return args.encode() if is_text and isinstance(args, str) else msgspec.json.encode(args)
+
+
+def _parse(raw: str, *, is_text: bool) -> Any:
+    return raw if is_text else parse_arguments(raw, DEFAULT_WIRE_LIMITS.max_depth)

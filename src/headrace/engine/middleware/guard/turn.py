@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import msgspec
 
 from headrace import events as ev
-from headrace.engine.middleware.guard.call_end import legal_call_end
 from headrace.engine.middleware.guard.part import GuardedPart
 from headrace.events import Event
 from headrace.events.grammar import (
@@ -179,12 +178,7 @@ class TurnGuard:
         if part is None or not part.accepts(type(event)):
             return []
         self._open_parts.remove(part)
-        seals = part.close()
-        if part.kind is ev.ToolCallStarted:
-            return [*seals, legal_call_end(event, part.start, part.number, original)]
-        if isinstance(event, ev.ReasoningFinished) and event.signature and not part.keeps_seals:
-            return [ev.ReasoningFinished(part.number)]
-        return [*seals, part.renumber(event)]
+        return part.close_with(event, original)
 
     def _attach(self, event: Any, original: Event) -> list[Event]:
         """Handle a seal, an activity or a citation. They are dropped with their part: a citation
