@@ -1,4 +1,4 @@
-"""Watch a run: reasoning, a tool that tells how far it is, and the answer, as they come."""
+"""Watch a run as it happens: reasoning, the progress of a tool, and the answer."""
 
 import asyncio
 import os

@@ -29,7 +29,7 @@ class Note:
 
 
 class Notes:
-    """All notes, in one file. Each operation opens its own connection, since tools run in threads."""
+    """All notes, in one file. Each operation opens a connection, since tools run in threads."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

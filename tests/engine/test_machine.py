@@ -216,7 +216,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.run = agent.run("Go.", clock=lambda: self.loop.time() * 1000)
         self._do(self.run.__aenter__())
         self.is_entered = True
-        self.reader = aiter(self.run)
+        self.reader = aiter(self.run.records())
 
     @precondition(lambda self: self.is_entered)
     @rule(count=st.integers(1, 20))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 
 import msgspec
 
@@ -286,12 +286,12 @@ class Loop:
         if event is not None:
             await self._journal.write([event])
 
-    def timer(self, seconds: float | None, name: str) -> AbstractContextManager[None]:
-        """Stop the run if the block takes longer than this."""
-        return nullcontext() if seconds is None else self._start_timer(seconds, name)
-
     @contextmanager
-    def _start_timer(self, seconds: float, name: str) -> Generator[None, None, None]:
+    def timer(self, seconds: float | None, name: str) -> Generator[None, None, None]:
+        """Stop the run if the block takes longer than this; None means no limit."""
+        if seconds is None:
+            yield
+            return
         reason = abort_reason("timeout", f"{name}={seconds:g}")
         handle = asyncio.get_running_loop().call_later(seconds, self._stop, reason)
         try:

@@ -196,7 +196,11 @@ def tool(
     keyword arguments of `Tool`."""
     if function is not None:
         return Tool(function, **options)
-    return lambda function: Tool(function, **options)
+
+    def decorate(function: Callable[..., Any]) -> Tool:
+        return Tool(function, **options)
+
+    return decorate
 
 
 AnyTool: TypeAlias = Tool | ToolSpec | Callable[..., Any]

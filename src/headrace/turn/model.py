@@ -1,4 +1,4 @@
-"""`Model`: a model that can be asked: its endpoint, its encoder, its decoder and its transport."""
+"""`Model`: the endpoint, encoder, decoder and transport of one model."""
 
 from __future__ import annotations
 

@@ -17,21 +17,21 @@ class Records:
     """The records of a turn or run as they arrive. Iterate with `for` inside a `with` block,
     and with `async for` inside an `async with` block."""
 
-    __slots__ = ("__aiter", "__iter")
+    __slots__ = ("_iterate", "_iterate_async")
 
     def __init__(
         self,
         iterate: Callable[[], Iterator[Record]],
         iterate_async: Callable[[], AsyncIterator[Record]],
     ) -> None:
-        self.__iter = iterate
-        self.__aiter = iterate_async
+        self._iterate = iterate
+        self._iterate_async = iterate_async
 
     def __iter__(self) -> Iterator[Record]:
-        return self.__iter()
+        return self._iterate()
 
     def __aiter__(self) -> AsyncIterator[Record]:
-        return self.__aiter()
+        return self._iterate_async()
 
 
 class RecordStream(Generic[E]):

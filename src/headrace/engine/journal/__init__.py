@@ -8,6 +8,6 @@
     hand over   record_queue.py  to the reader of the run, or to the callback of a server
     observe     run_log.py       call `on_event` of middleware
 
-A record is shown to nobody before the log has it. `sink.py` is the interface of a log. On a
+No record is shown before the log has stored it. `sink.py` is the interface of a log. On a
 server, the callback is `LiveRun.publish`, which feeds the broadcasts of `server/runs`.
 """

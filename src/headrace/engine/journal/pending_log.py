@@ -91,7 +91,7 @@ class PendingLog:
             waiter.set_result(None)
 
     def _discard(self) -> None:
-        """Take back the pending records, which nobody has seen, and their numbers."""
+        """Drop the pending records, which were never shown, and take back their numbers."""
         self._has_failed = True
         self._stamp.take_back(self._count)
         self._count = 0

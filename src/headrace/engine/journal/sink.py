@@ -30,7 +30,7 @@ class Sink(Protocol):
 @runtime_checkable
 class PromptSink(Sink, Protocol):
     """A log that accepts records without a wait for each. It is used if no middleware rewrites
-    or observes events; records that are not stored yet are still shown to nobody."""
+    or observes events; records are still not shown before they are stored."""
 
     def put(self, records: Sequence[Record], done: Callable[[Exception | None], None]) -> None:
         """Store these records after those of earlier calls. Calls `done` on the event loop, in

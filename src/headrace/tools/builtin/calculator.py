@@ -95,7 +95,7 @@ class _Parser:
         result = self._sum()
         if self._at < len(self._tokens):
             raise _InvalidExpression(
-                f"{self._next()!r} stands where an operator or the end should be"
+                f"{self._next()!r} was found in place of an operator or the end"
             )
         return result
 

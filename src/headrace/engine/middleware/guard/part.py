@@ -60,11 +60,11 @@ class GuardedPart:
     def is_open(self) -> bool:
         return self.state == "open"
 
-    def accepts(self, kind: type) -> bool:
-        """Return whether the grammar allows an event of this type now."""
+    def accepts(self, event: object) -> bool:
+        """Return whether the grammar allows this event now."""
         if self.kind is None:
             return False
-        return kind in TURN_GRAMMAR[STARTED_BY[self.kind]].get(self.state, ())
+        return type(event) in TURN_GRAMMAR[STARTED_BY[self.kind]].get(self.state, ())
 
     def renumber(self, event: Any) -> Any:
         """Return the event with the number that the part is written with."""
@@ -168,8 +168,12 @@ def _legal_call_end(
 def _reconcile(end: ev.ToolCallFinished, original: Any, *, is_text: bool) -> tuple[str, Any]:
     """Return `raw` and `args` that agree: by `raw` if only that was changed, else by `args`."""
     args = _encode(end.args, is_text=is_text)
-    is_raw_changed = original is not None and end.raw != original.raw
-    if is_raw_changed and args == _encode(original.args, is_text=is_text):
+    is_raw_decisive = (
+        original is not None
+        and end.raw != original.raw
+        and args == _encode(original.args, is_text=is_text)
+    )
+    if is_raw_decisive:
         return end.raw, _parse(end.raw, is_text=is_text)
     try:
         is_same = _encode(_parse(end.raw, is_text=is_text), is_text=is_text) == args

@@ -78,7 +78,7 @@ class TurnGuard:
     # -- the model's events
 
     def pass_delta(self, delta: ev.DeltaEvent) -> Event | None:
-        """Return a delta that nobody changed as it is written, or None if it needs a check."""
+        """Return an unchanged delta as it is written, or None if it needs a check."""
         part = self._model_parts.get(delta.part)
         kind = type(delta)
         if part is None or kind is not part.delta:
@@ -90,14 +90,14 @@ class TurnGuard:
         return delta if part.number == delta.part else kind(part.number, delta.text)
 
     def observe(self, original: Event, rewritten: list[Event]) -> None:
-        """Note the model's event before what was made of it is handled."""
+        """Note an event of the model, before its rewritten form is handled."""
         self._expected_start = None
         if isinstance(original, ev.ReasoningDelta):
             if original.part in self._model_parts:
                 self._model_parts[original.part].observe_text(original.text)
         elif isinstance(original, PART_START_TYPES):
             start: Any = original
-            self._model_parts[start.part] = GuardedPart(type(start), start.item)
+            self._model_parts[start.part] = GuardedPart(type(original), start.item)
             if isinstance(start, ev.ToolCallStarted):
                 self._model_calls.add(start.call_id)
             if any(event is start for event in rewritten):
@@ -168,14 +168,14 @@ class TurnGuard:
 
     def _add_delta(self, event: ev.DeltaEvent, original: Event) -> list[Event]:
         part = self._find_open_part(event.part)
-        if part is None or not part.accepts(type(event)) or not event.text:
+        if part is None or not part.accepts(event) or not event.text:
             return []
         part.write_text(event.text)
         return [part.renumber(event)]
 
     def _end_part(self, event: Any, original: Event) -> list[Event]:
         part = self._find_open_part(event.part)
-        if part is None or not part.accepts(type(event)):
+        if part is None or not part.accepts(event):
             return []
         self._open_parts.remove(part)
         return part.close_with(event, original)
@@ -186,7 +186,7 @@ class TurnGuard:
         if event.part is None:
             return [event] if self.is_open else []
         part = self._find_written_part(event.part)
-        if part is None or not part.accepts(type(event)):
+        if part is None or not part.accepts(event):
             return []
         event = part.renumber(event)
         if isinstance(event, ev.ToolActivity):
