@@ -28,7 +28,7 @@ def _drawer(talk: Talk) -> None:
 def _editing(talk: Talk) -> None:
     talk.ask("Hello there")
     talk.page.locator(".said").hover()
-    talk.page.get_by_role("button", name="Ask in other words").click()
+    talk.page.get_by_role("button", name="Edit").click()
 
 
 def _found(talk: Talk) -> list[Any]:
@@ -110,7 +110,7 @@ def test_a_whole_conversation_without_a_mouse(stage: Stage, page: Page) -> None:
     _tab_to(page, "clock")
     _press(page, "Enter")
     expect(page.locator("details[open] .tool-result")).to_be_visible()
-    _tab_to(page, "Ask in other words")
+    _tab_to(page, "Edit")
     _press(page, "Enter")
     _is_at(talk, "Message")
     _press(page, "Control+a")
@@ -149,7 +149,7 @@ def test_the_live_region_tells_events_and_never_tokens(stage: Stage, page: Page)
     talk.ask("q")
     page.wait_for_timeout(1_500)
     said = _said(page)
-    assert said[0] == "Sent. Thinking."
+    assert said[0] == "Message sent. Thinking."
     assert said[-1] == "Answer complete."
     assert any("clock" in one for one in said)
     assert not any("token1" in one for one in said)
@@ -157,7 +157,7 @@ def test_the_live_region_tells_events_and_never_tokens(stage: Stage, page: Page)
     expect(page.locator(".text").last).to_contain_text("Half")
     page.get_by_role("button", name="Stop").click()
     talk.settle()
-    assert _said(page)[-1] == "Stopped. What came is kept."
+    assert _said(page)[-1] == "Stopped. The partial answer is kept."
 
 
 def test_nothing_moves_for_those_who_ask_for_that(stage: Stage, browser: Browser) -> None:

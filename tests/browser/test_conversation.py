@@ -46,7 +46,7 @@ def test_conversations_are_listed_searched_renamed_and_deleted(stage: Stage, tal
 def test_an_answer_is_given_again_as_a_branch(stage: Stage, talk: Talk) -> None:
     stage.plays["q"] = [turn(say("Hello."))]
     talk.ask("q")
-    talk.page.get_by_role("button", name="Answer again").click()
+    talk.page.get_by_role("button", name="Regenerate").click()
     versions = talk.page.get_by_role("group", name="Versions")
     expect(versions).to_contain_text("2 / 2")
     versions.get_by_role("button", name="Earlier version").click()
@@ -60,7 +60,7 @@ def test_a_question_is_asked_in_other_words_as_a_branch(stage: Stage, talk: Talk
     stage.plays["second"] = [turn(say("To the second."))]
     talk.ask("first")
     talk.page.locator(".said").hover()
-    talk.page.get_by_role("button", name="Ask in other words").click()
+    talk.page.get_by_role("button", name="Edit").click()
     editor = talk.page.locator(".editor textarea")
     editor.fill("second")
     editor.press("Enter")
@@ -77,7 +77,7 @@ def test_a_refused_question_can_be_tried_again(stage: Stage, talk: Talk) -> None
     talk.ask("q")
     expect(talk.page.locator(".notice")).to_contain_text("takes no more requests")
     stage.plays["q"] = [turn(say("Now."))]
-    talk.page.get_by_role("button", name="Try again").click()
+    talk.page.get_by_role("button", name="Retry").click()
     expect(talk.page.locator(".text")).to_have_text("Now.")
 
 
@@ -145,7 +145,7 @@ def test_a_reader_who_scrolls_up_is_left_alone(stage: Stage, talk: Talk) -> None
     stage.release(1)
     talk.until(f"() => {_SCROLLER}.querySelectorAll('.text .block').length > 150")
     assert talk.page.evaluate(f"() => {_SCROLLER}.scrollTop") == held
-    talk.page.get_by_role("button", name="Newest").click()
+    talk.page.get_by_role("button", name="Latest").click()
     talk.until(at_end)
     stage.release(2)
     talk.settle()
@@ -171,7 +171,7 @@ def test_what_the_server_refuses_goes_back_to_where_it_was_written(
     talk.composer.press("Enter")
     expect(talk.page.locator(".notice")).to_contain_text("wait a little")
     talk.page.unroute("**/api/chat")
-    talk.page.get_by_role("button", name="Try again").click()
+    talk.page.get_by_role("button", name="Retry").click()
     talk.settle()
     expect(talk.page.locator(".text").last).to_be_visible()
     expect(talk.page.locator(".said")).to_have_text(["precious words"])
@@ -290,8 +290,8 @@ def test_a_server_with_tokens_asks_for_one_and_keeps_it_out_of_the_address(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(stage.url)
-    page.get_by_label("Token").fill(token)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_label("Access token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
     talk = Talk(page, stage.url)
     talk.composer.wait_for()
     talk.ask("Hello there")

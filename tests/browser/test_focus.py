@@ -48,7 +48,7 @@ def test_after_sending_one_writes_on(talk: Talk) -> None:
     _is_at(talk, "Message")
     talk.settle()
     _is_at(talk, "Message")
-    _press(talk, "Answer again")
+    _press(talk, "Regenerate")
     _is_at(talk, "Message")
 
 
@@ -60,7 +60,7 @@ def test_an_example_leaves_the_composer_ready(talk: Talk) -> None:
 def test_trying_again_leaves_the_composer_ready(stage: Stage, talk: Talk) -> None:
     stage.plays["q"] = [turn(refuse(500))]
     talk.ask("q")
-    _press(talk, "Try again")
+    _press(talk, "Retry")
     _is_at(talk, "Message")
 
 
@@ -68,10 +68,10 @@ def test_a_server_that_is_back_leaves_the_composer_ready(stage: Stage, talk: Tal
     page = talk.page
     page.route("**/api/models", lambda route: route.abort())
     page.reload()
-    again = page.get_by_role("button", name="Try again")
+    again = page.get_by_role("button", name="Retry")
     again.focus()
     again.press("Enter")
-    _is_at(talk, "Try again")
+    _is_at(talk, "Retry")
     page.unroute("**/api/models")
     again.press("Enter")
     expect(again).to_have_count(0)
@@ -84,7 +84,7 @@ def test_the_way_to_the_newest_words_leaves_the_composer_ready(
 ) -> None:
     stage.plays["q"] = [turn(say("\n\n".join(f"Line {at}." for at in range(80))))]
     talk.ask("q")
-    newest = talk.page.get_by_role("button", name="Newest")
+    newest = talk.page.get_by_role("button", name="Latest")
     talk.page.locator(".scroller").evaluate("one => (one.scrollTop = 0)")
     newest.focus()
     if by == "pressed":
@@ -106,7 +106,7 @@ def test_stopping_leaves_the_composer_ready(stage: Stage, talk: Talk) -> None:
 
 def test_the_editor_gives_the_focus_back(talk: Talk) -> None:
     talk.ask("hello")
-    edit = "Ask in other words"
+    edit = "Edit"
     _press(talk, edit)
     talk.page.keyboard.press("Escape")
     _is_at(talk, edit)
@@ -126,7 +126,7 @@ def test_the_editor_gives_the_focus_back(talk: Talk) -> None:
 def test_turning_versions_stays_at_the_versions(talk: Talk) -> None:
     talk.ask("hello")
     for _ in range(2):
-        _press(talk, "Answer again")
+        _press(talk, "Regenerate")
         talk.settle()
     expect(talk.page.locator(".place")).to_have_text("3 / 3")
     _press(talk, "Earlier version")
@@ -154,7 +154,7 @@ def test_renaming_and_keeping_end_at_the_row(talk: Talk) -> None:
     expect(page.locator(".delete")).to_have_count(0)
     _is_at(talk, "second")
     _press(talk, "Delete second")
-    _press(talk, "Keep")
+    _press(talk, "Cancel")
     _is_at(talk, "second")
 
 
@@ -219,7 +219,7 @@ def test_an_input_method_has_its_keys_for_itself(stage: Stage, talk: Talk) -> No
     assert talk.state("isBusy")
     stage.release(1)
     talk.settle()
-    for open_, field in [("Ask in other words", ".editor"), ("Rename q", ".rename")]:
+    for open_, field in [("Edit", ".editor"), ("Rename q", ".rename")]:
         _press(talk, open_)
         page.locator(f"{field} textarea, {field} input").wait_for()
         page.evaluate(_COMPOSE)

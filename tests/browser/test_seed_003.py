@@ -313,7 +313,7 @@ def test_edge_an_error_hides_the_overlay_and_says_what_to_do(stage: Stage, talk:
     expect(talk.overlay).to_have_count(0)
     notice = talk.page.locator(".notice.error")
     expect(notice).to_contain_text("The provider is overloaded.")
-    expect(notice.get_by_role("button", name="Try again")).to_be_visible()
+    expect(notice.get_by_role("button", name="Retry")).to_be_visible()
     notice.get_by_text("Details").click()
     expect(notice).to_contain_text("Too much to do.")
     expect(talk.page.locator(".text")).to_contain_text("Half of")

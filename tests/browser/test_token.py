@@ -36,8 +36,8 @@ def _revoke_all(stage: Stage) -> None:
 
 
 def _enter(page: Page, token: str) -> None:
-    page.get_by_label("Token").fill(token)
-    page.get_by_label("Token").press("Enter")
+    page.get_by_label("Access token").fill(token)
+    page.get_by_label("Access token").press("Enter")
 
 
 _REFUSED = "This token is not accepted."
@@ -45,7 +45,7 @@ _REFUSED = "This token is not accepted."
 
 def test_a_wrong_token_is_called_wrong(guarded: Stage, page: Page) -> None:
     page.goto(guarded.url)
-    expect(page.get_by_label("Token")).to_be_focused()
+    expect(page.get_by_label("Access token")).to_be_focused()
     expect(page.get_by_text(_REFUSED)).to_have_count(0)
     _enter(page, "wrong")
     expect(page.get_by_role("alert")).to_have_text(_REFUSED)
@@ -68,7 +68,7 @@ def test_a_token_that_is_revoked_is_asked_for_again(
     _revoke_all(guarded)
     talk.send("precious words")
     expect(page.get_by_role("alert")).to_have_text(_REFUSED)
-    expect(page.get_by_label("Token")).to_be_focused()
+    expect(page.get_by_label("Access token")).to_be_focused()
     _enter(page, _token(guarded))
     expect(talk.composer).to_have_value("precious words")
     expect(talk.composer).to_be_focused()
@@ -87,12 +87,12 @@ def test_a_message_that_is_being_edited_outlives_the_question_for_a_token(
     talk.composer.wait_for()
     talk.ask("hello")
     talk.composer.fill("a draft")
-    page.get_by_role("button", name="Ask in other words").click()
+    page.get_by_role("button", name="Edit").click()
     editor = page.locator(".editor textarea")
     editor.fill("half of what I")
     _revoke_all(guarded)
     talk.page.evaluate("document.querySelector('headrace-chat').chat.refresh()")
-    expect(page.get_by_label("Token")).to_be_focused()
+    expect(page.get_by_label("Access token")).to_be_focused()
     expect(editor).not_to_be_visible()
     expect(talk.composer).not_to_be_visible()
     _enter(page, _token(guarded))

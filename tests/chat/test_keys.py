@@ -18,7 +18,7 @@ _PASTE = "\x1b[200~{}\x1b[201~"
 
 def _stopped(chat: Terminal) -> Terminal:
     chat.send(CTRL_C)
-    return chat.wait_for("You stopped this answer. What came is kept.")
+    return chat.wait_for("You stopped this answer. The partial answer is kept.")
 
 
 # -- Ctrl-C
@@ -155,7 +155,7 @@ def test_earlier_questions_come_back_with_the_arrow(theatre: Theatre) -> None:
 def test_help_lists_every_command(theatre: Theatre) -> None:
     chat = theatre.stage(lines=40)
     chat.say("/help")
-    chat.wait_for("what was asked before").wait_for_prompt()
+    chat.wait_for("earlier messages").wait_for_prompt()
     for name in "help model effort reasoning tools retry new list open save quit".split():
         assert f"/{name} " in chat.all
 

@@ -76,7 +76,7 @@ def test_ctrl_c_stops_an_answer_of_the_server(theatre: Theatre) -> None:
         chat = theatre.open()
         chat.say("stall")
         chat.wait_for("It stops here").send(CTRL_C)
-        chat.wait_for("You stopped this answer. What came is kept.").wait_for_prompt()
+        chat.wait_for("You stopped this answer. The partial answer is kept.").wait_for_prompt()
         assert httpx.get(f"{url}/readyz", timeout=60).json()["live_runs"] == 0
 
 

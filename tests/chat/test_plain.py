@@ -74,7 +74,7 @@ def test_what_is_not_answered_ends_with_1_and_says_why(tmp_path: Path) -> None:
     done = _piped(tmp_path, "fail\necho still here\n", *STAGE)
     assert done.returncode == 1
     assert done.stdout == b"Half of \nYou said: echo still here\n"
-    assert b"The provider is overloaded. Wait a moment, then try again." in done.stderr
+    assert b"The provider is overloaded. Wait a moment, then retry." in done.stderr
 
 
 def test_commands_work_in_a_pipe(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_plain_terminal_gets_no_escape_sequence(
     chat.wait_for("survey Weser → 2.4 m³/s over 3.1 m").wait_for("> Water never tires.")
     chat.wait_for(_is_waiting).send("stall\n")
     chat.wait_for("It stops here").send(CTRL_C)
-    chat.wait_for("You stopped this answer. What came is kept.").wait_for(_is_waiting)
+    chat.wait_for("You stopped this answer. The partial answer is kept.").wait_for(_is_waiting)
     chat.send(CTRL_D)
     assert chat.wait_for_exit() == 0
     # The terminal itself echoes a carriage return, and ^C.

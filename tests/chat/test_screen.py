@@ -125,7 +125,7 @@ def test_reasoning_can_be_hidden(theatre: Theatre) -> None:
 def test_a_failure_says_what_happened_and_what_to_do(theatre: Theatre) -> None:
     chat = theatre.stage()
     chat.say("fail")
-    chat.wait_for("The provider is overloaded. Wait a moment, then try again. (/retry)")
+    chat.wait_for("The provider is overloaded. Wait a moment, then retry. (/retry)")
     chat.wait_for_prompt()
     assert "Half of" in chat.all
     assert "Too many mills." in chat.all

@@ -11,7 +11,6 @@ import pytest
 from headrace.cli.commands.chat.advice import ABORTS, ENDS, FAILURES, advice_of
 from headrace.cli.commands.chat.interrupt import Interrupts
 from headrace.cli.commands.chat.slash_command import (
-    EFFORTS,
     SLASHES,
     Order,
     completions,
@@ -26,6 +25,7 @@ from headrace.cli.commands.chat.wording import (
     format_elapsed,
     summary,
 )
+from headrace.cli.option import EFFORTS
 from headrace.encoders.chat.quirks import EFFORTS as KNOWN_EFFORTS
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.projections.ux import MessageEvent

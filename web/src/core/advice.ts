@@ -10,46 +10,46 @@ export interface Advice {
 }
 
 const FAILURES: Readonly<Record<string, readonly [what: string, todo: string]>> = {
-  auth: ["The provider did not accept the key.", "Set the provider's key where the server runs, then try again."],
-  permission: ["The key may not use this model.", "Choose another model, or ask for access to this one."],
-  rate_limit: ["The provider takes no more requests right now.", "Wait a moment, then try again."],
-  overloaded: ["The provider is overloaded.", "Wait a moment, then try again."],
-  invalid_request: ["The provider did not understand the request.", "Ask in another way, or choose another model."],
+  auth: ["The provider rejected the API key.", "Set the provider's API key on the server, then retry."],
+  permission: ["The API key has no access to this model.", "Choose another model, or request access to this one."],
+  rate_limit: ["The provider's rate limit was reached.", "Wait a moment, then retry."],
+  overloaded: ["The provider is overloaded.", "Wait a moment, then retry."],
+  invalid_request: ["The provider rejected the request.", "Rephrase the question, or choose another model."],
   not_found: ["The provider does not know this model.", "Choose another model."],
-  context_overflow: ["The conversation is longer than the model can read.", "Begin a new conversation."],
-  content_filter: ["The provider's filter has stopped the answer.", "Ask in another way."],
-  server: ["The provider had a fault.", "Try again."],
-  timeout: ["The answer took too long.", "Try again."],
-  network: ["The connection to the provider broke.", "Try again."],
-  incomplete: ["The provider's stream broke off.", "Try again."],
-  protocol: ["The provider sent something that cannot be read.", "Try again, or choose another model."],
-  storage: ["The server could not save.", "Make room on its disk, then try again."],
-  interrupted: ["The server stopped before the answer was complete.", "Try again: it begins anew."],
+  context_overflow: ["The conversation is too long for the model.", "Start a new conversation."],
+  content_filter: ["The provider's content filter stopped the answer.", "Rephrase the question."],
+  server: ["The provider had an internal error.", "Retry."],
+  timeout: ["The answer took too long.", "Retry."],
+  network: ["The connection to the provider broke.", "Retry."],
+  incomplete: ["The provider's stream ended early.", "Retry."],
+  protocol: ["The provider sent data that cannot be read.", "Retry, or choose another model."],
+  storage: ["The server could not save the answer.", "Free disk space on the server, then retry."],
+  interrupted: ["The server stopped before the answer was complete.", "Retry to start again."],
 };
 
 const ENDS: Readonly<Record<string, readonly [what: string, todo: string]>> = {
-  max_tokens: ["The answer has reached its greatest length.", "Ask for the rest."],
-  content_filter: ["The provider's filter has ended the answer.", "Ask in another way."],
-  context_full: ["The conversation has filled the model's memory.", "Begin a new conversation."],
-  time_limit: ["The provider's time for an answer was up.", "Ask for the rest."],
-  paused: ["The model has paused.", "Ask it to go on."],
+  max_tokens: ["The answer reached its maximum length.", "Ask the model to continue."],
+  content_filter: ["The provider's content filter ended the answer.", "Rephrase the question."],
+  context_full: ["The conversation filled the model's context window.", "Start a new conversation."],
+  time_limit: ["The provider's time limit for an answer was reached.", "Ask the model to continue."],
+  paused: ["The model paused.", "Ask the model to continue."],
 };
 
 const ABORTS: Readonly<Record<string, readonly [what: string, todo: string]>> = {
-  cancelled: ["You stopped this answer.", "What came is kept."],
-  timeout: ["The answer took too long and was ended.", "Try again."],
-  terminated: ["The answer was ended by a rule of the server.", ""],
-  max_iterations: ["The answer took as many steps as it may.", "Ask it to go on."],
+  cancelled: ["You stopped this answer.", "The partial answer is kept."],
+  timeout: ["The answer took too long and was stopped.", "Retry."],
+  terminated: ["The answer was stopped by a rule of the server.", ""],
+  max_iterations: ["The answer reached its maximum number of steps.", "Ask the model to continue."],
 };
 
 export function adviceOf(event: MessageEvent, isUnsaved: boolean): Advice | null {
   const { error, finish } = event;
   if (error) {
-    const [what, todo] = FAILURES[error.category] ?? ["The answer broke off.", "Try again."];
+    const [what, todo] = FAILURES[error.category] ?? ["The answer ended early.", "Retry."];
     return { isError: true, what, todo, detail: error.message };
   }
   if (isUnsaved) {
-    return { isError: true, what: "The answer could not be saved.", todo: "Copy it before you go on.", detail: "" };
+    return { isError: true, what: "The answer could not be saved.", todo: "Copy it before you continue.", detail: "" };
   }
   const table = finish?.word === "aborted" ? ABORTS : ENDS;
   const said = table[(finish?.word === "aborted" ? finish.kind : finish?.word) ?? ""];

@@ -230,7 +230,7 @@ export class Chat {
     await this.#ask(undefined, questionId, { parent_id: questionId, is_branch: true });
   }
 
-  /** Ask in other words, as a branch beside the old question. */
+  /** Edit, as a branch beside the old question. */
   async edit(question: ShownMessage, text: string): Promise<void> {
     const id = this.store.open?.conversation.id;
     if (!id) return;
@@ -253,7 +253,7 @@ export class Chat {
       await this.api.cancel(id);
       this.sessions.hurry(id);
     } catch {
-      this.announce("It could not be stopped: the server cannot be reached.");
+      this.announce("The answer could not be stopped: the server cannot be reached.");
     }
   }
 
@@ -291,7 +291,7 @@ export class Chat {
     const leafId = this.store.open?.leafId;
     if (this.store.open) this.store.open.leafId = pending.parentId ?? ROOT;
     this.changed();
-    this.announce("Sent. Thinking.");
+    this.announce("Message sent. Thinking.");
     try {
       const begun = await this.api.ask(pending.ask, pending.key);
       const at = Date.now();
@@ -389,8 +389,8 @@ export class Chat {
 }
 
 function ending(frame: EndFrame): string {
-  if (frame.type === "message_cancelled") return "Stopped. What came is kept.";
-  if (frame.type === "message_error") return `The answer broke off: ${frame.message}`;
+  if (frame.type === "message_cancelled") return "Stopped. The partial answer is kept.";
+  if (frame.type === "message_error") return `The answer ended early: ${frame.message}`;
   return "Answer complete.";
 }
 

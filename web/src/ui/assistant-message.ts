@@ -100,7 +100,7 @@ export class AssistantMessage extends Element {
     const advice = event ? adviceOf(event, this.chat.unsaved.has(event.id)) : null;
     const groups = event ? eventView(event, this.chat.blocks) : this.#liveGroups();
     const isEmpty = groups.length === 0 && !advice;
-    return html`<article class="message assistant ${isLive ? "streaming" : ""}" aria-label=${isLive ? "Answer, being written" : "Answer"}
+    return html`<article class="message assistant ${isLive ? "streaming" : ""}" aria-label=${isLive ? "Answer in progress" : "Answer"}
       aria-busy=${isLive ? "true" : "false"}>
       ${this.#groups(groups, isLive)}
       ${sources(event ? (event.citations ?? []) : (this.chat.bus.draft(this.eventId)?.citations ?? []))}
@@ -134,7 +134,7 @@ export class AssistantMessage extends Element {
   #foot(event: MessageEvent): TemplateResult {
     const copied = textOf(event);
     return html`${copied ? copyButton(() => copied, "Copy answer") : nothing}
-      ${this.retry ? html`<button class="quiet" type="button" aria-label="Answer again" title="Answer again" @click=${this.retry}>${icon("retry")}</button>` : nothing}
+      ${this.retry ? html`<button class="quiet" type="button" aria-label="Regenerate" title="Regenerate" @click=${this.retry}>${icon("retry")}</button>` : nothing}
       ${this.branches}
       <span class="cost">${cost(event)}</span>`;
   }

@@ -133,7 +133,7 @@ export class HeadraceChat extends LitElement {
         <div class="thread ${isEmpty ? "blank" : ""}">${chat.problem ? refusal("That did not work.", chat.problem, () => this.#start()) : nothing}${isEmpty ? this.#blank() : thread(chat)}</div>
       </div>
       <div class="bottom" ?hidden=${isHidden}>
-        ${this.#follow.isFollowing ? nothing : html`<button class="jump" type="button" @click=${() => this.#follow.toEnd()}>${icon("down")}<span>Newest</span></button>`}
+        ${this.#follow.isFollowing ? nothing : html`<button class="jump" type="button" @click=${() => this.#follow.toEnd()}>${icon("down")}<span>Latest</span></button>`}
         ${chat.isOnline ? nothing : html`<p class="offline" role="status">No connection. The answer goes on at the server; it is taken up when the connection is back.</p>`}
         <headrace-composer .chat=${chat} .models=${chat.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}
           .returned=${chat.returned}></headrace-composer>

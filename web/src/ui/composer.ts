@@ -88,7 +88,7 @@ export class Composer extends Element {
     const efforts = chosen?.efforts ?? [];
     if (efforts.length === 0) return nothing;
     return html`<select aria-label="Effort" @change=${(event: Event) => (this.chat.effort = value(event) || undefined)}>
-      <option value="">usual effort</option>
+      <option value="">Default effort</option>
       ${efforts.map((one) => html`<option value=${one} ?selected=${one === this.chat.effort}>${one} effort</option>`)}
     </select>`;
   }

@@ -32,7 +32,7 @@ function told(
     <div class="notice-line">
       ${isError ? icon("warning") : nothing}
       <p><strong>${what}</strong> ${todo}</p>
-      ${retry ? html`<button class="plain" type="button" @click=${retry}>Try again</button>` : nothing}
+      ${retry ? html`<button class="plain" type="button" @click=${retry}>Retry</button>` : nothing}
     </div>
     ${lines.length > 0
       ? html`<details><summary>Details</summary>${lines.map((one) => html`<p class="detail">${one}</p>`)}</details>`

@@ -82,7 +82,7 @@ export class Sidebar extends Element {
     return html`<div class="delete" role="group" aria-label="Delete ${one.title}?" @keydown=${this.#escape(one)}>
       <span>Delete?</span>
       <button class="plain" type="button" @click=${act}>Delete</button>
-      <button class="plain" type="button" @click=${() => void this.#end(one.id)}>Keep</button>
+      <button class="plain" type="button" @click=${() => void this.#end(one.id)}>Cancel</button>
     </div>`;
   }
 

@@ -70,7 +70,7 @@ export class StepsPanel extends Element {
   #overlay(): TemplateResult {
     const isFolded = this.phase === "folded";
     const isTools = isFolded && !hasReasoning(this.steps);
-    return html`<section class="overlay ${this.phase} ${isTools ? "tools" : ""}" aria-label="Reasoning, as it comes">
+    return html`<section class="overlay ${this.phase} ${isTools ? "tools" : ""}" aria-label="Live reasoning">
       <div class="rail" aria-hidden="true"></div>
       ${isTools ? nothing : html`<div class="steps-head">${isFolded ? this.#folded() : this.#live()}</div>`}
       ${this.steps.length === 0

@@ -22,10 +22,10 @@ export function tokenForm(done: () => void): TemplateResult {
     done();
   };
   return html`<form class="token" @submit=${submit}>
-    <h2>This server wants a token</h2>
-    <p>Whoever runs it makes one with <code>headrace token create</code> and gives it to you.</p>
+    <h2>Sign in</h2>
+    <p>This server requires an access token. Its operator creates one with <code>headrace token create</code>.</p>
     ${recallToken() ? html`<p role="alert"><strong>This token is not accepted.</strong></p>` : nothing}
-    <input type="password" aria-label="Token" autocomplete="off" required />
-    <button class="strong" type="submit">Go on</button>
+    <input type="password" aria-label="Access token" autocomplete="off" required />
+    <button class="strong" type="submit">Sign in</button>
   </form>`;
 }

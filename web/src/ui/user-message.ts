@@ -34,7 +34,7 @@ export class UserMessage extends Element {
     const branches = branchPicker(this.chat, this.message);
     return html`<div class="foot ${branches === nothing ? "" : "kept"}">
       ${branches}
-      <button class="quiet" type="button" aria-label="Ask in other words" title="Ask in other words" @click=${this.#edit}>${icon("edit")}</button>
+      <button class="quiet" type="button" aria-label="Edit" title="Edit" @click=${this.#edit}>${icon("edit")}</button>
       ${copyButton(() => this.message.text ?? "", "Copy message")}
     </div>`;
   }
@@ -58,7 +58,7 @@ export class UserMessage extends Element {
   async #leave(): Promise<void> {
     this.isEditing = false;
     await this.updateComplete;
-    this.querySelector<HTMLElement>('[aria-label="Ask in other words"]')?.focus();
+    this.querySelector<HTMLElement>('[aria-label="Edit"]')?.focus();
   }
 
   #key(event: KeyboardEvent): void {

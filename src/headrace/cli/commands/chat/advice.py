@@ -12,66 +12,78 @@ from headrace.projections.ux import MessageEvent
 
 FAILURES: Final[dict[str, tuple[str, str]]] = {
     "auth": (
-        "The provider did not accept the key.",
-        "Set the provider's key where the server runs, then try again.",
+        "The provider rejected the API key.",
+        "Set the provider's API key on the server, then retry.",
     ),
     "permission": (
-        "The key may not use this model.",
-        "Choose another model, or ask for access to this one.",
+        "The API key has no access to this model.",
+        "Choose another model, or request access to this one.",
     ),
     "rate_limit": (
-        "The provider takes no more requests right now.",
-        "Wait a moment, then try again.",
+        "The provider's rate limit was reached.",
+        "Wait a moment, then retry.",
     ),
-    "overloaded": ("The provider is overloaded.", "Wait a moment, then try again."),
+    "overloaded": ("The provider is overloaded.", "Wait a moment, then retry."),
     "invalid_request": (
-        "The provider did not understand the request.",
-        "Ask in another way, or choose another model.",
+        "The provider rejected the request.",
+        "Rephrase the question, or choose another model.",
     ),
     "not_found": ("The provider does not know this model.", "Choose another model."),
     "context_overflow": (
-        "The conversation is longer than the model can read.",
-        "Begin a new conversation.",
+        "The conversation is too long for the model.",
+        "Start a new conversation.",
     ),
-    "content_filter": ("The provider's filter has stopped the answer.", "Ask in another way."),
-    "server": ("The provider had a fault.", "Try again."),
-    "timeout": ("The answer took too long.", "Try again."),
-    "network": ("The connection to the provider broke.", "Try again."),
-    "incomplete": ("The provider's stream broke off.", "Try again."),
+    "content_filter": (
+        "The provider's content filter stopped the answer.",
+        "Rephrase the question.",
+    ),
+    "server": ("The provider had an internal error.", "Retry."),
+    "timeout": ("The answer took too long.", "Retry."),
+    "network": ("The connection to the provider broke.", "Retry."),
+    "incomplete": ("The provider's stream ended early.", "Retry."),
     "protocol": (
-        "The provider sent something that cannot be read.",
-        "Try again, or choose another model.",
+        "The provider sent data that cannot be read.",
+        "Retry, or choose another model.",
     ),
-    "storage": ("The server could not save.", "Make room on its disk, then try again."),
+    "storage": (
+        "The server could not save the answer.",
+        "Free disk space on the server, then retry.",
+    ),
     "interrupted": (
         "The server stopped before the answer was complete.",
-        "Try again: it begins anew.",
+        "Retry to start again.",
     ),
 }
 ENDS: Final[dict[str, tuple[str, str]]] = {
-    "max_tokens": ("The answer has reached its greatest length.", "Ask for the rest."),
-    "content_filter": ("The provider's filter has ended the answer.", "Ask in another way."),
+    "max_tokens": ("The answer reached its maximum length.", "Ask the model to continue."),
+    "content_filter": ("The provider's content filter ended the answer.", "Rephrase the question."),
     "context_full": (
-        "The conversation has filled the model's memory.",
-        "Begin a new conversation.",
+        "The conversation filled the model's context window.",
+        "Start a new conversation.",
     ),
-    "time_limit": ("The provider's time for an answer was up.", "Ask for the rest."),
-    "paused": ("The model has paused.", "Ask it to go on."),
+    "time_limit": (
+        "The provider's time limit for an answer was reached.",
+        "Ask the model to continue.",
+    ),
+    "paused": ("The model paused.", "Ask the model to continue."),
 }
 ABORTS: Final[dict[str, tuple[str, str]]] = {
-    "cancelled": ("You stopped this answer.", "What came is kept."),
-    "timeout": ("The answer took too long and was ended.", "Try again."),
-    "terminated": ("The answer was ended by a rule of the server.", ""),
-    "max_iterations": ("The answer took as many steps as it may.", "Ask it to go on."),
+    "cancelled": ("You stopped this answer.", "The partial answer is kept."),
+    "timeout": ("The answer took too long and was stopped.", "Retry."),
+    "terminated": ("The answer was stopped by a rule of the server.", ""),
+    "max_iterations": (
+        "The answer reached its maximum number of steps.",
+        "Ask the model to continue.",
+    ),
 }
-_BROKE = ("The answer broke off.", "Try again.")
-_UNSAVED = ("The answer could not be saved.", "Copy it before you go on.")
+_BROKE = ("The answer ended early.", "Retry.")
+_UNSAVED = ("The answer could not be saved.", "Copy it before you continue.")
 # The terminal has commands where the web UI has buttons.
 _COMMANDS = {
-    "Try again": "/retry",
-    "try again": "/retry",
+    "Retry": "/retry",
+    "retry": "/retry",
     "another model": "/model",
-    "Begin a new conversation": "/new",
+    "Start a new conversation": "/new",
 }
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+from headrace.cli.option import EFFORTS
 
 
 class Slash(NamedTuple):
@@ -19,22 +19,22 @@ class Slash(NamedTuple):
 
 SLASHES: Final = (
     Slash("help", "", "this list"),
-    Slash("model", "[NAME]", "who answers; with a name, let another answer"),
-    Slash("effort", "[LEVEL]", "how hard to think; auto: as the model has it"),
-    Slash("reasoning", "[on|off]", "how the last answer was thought; or show it live, or not"),
-    Slash("tools", "", "what the model may use, and what the last answer used"),
-    Slash("retry", "", "answer the last question again; both answers are kept"),
-    Slash("new", "", "begin a new conversation"),
-    Slash("list", "[N]", "the conversations that are kept; with a number, from there on"),
-    Slash("open", "N", "go on with one of them: its number in the list, or its id"),
-    Slash("save", "FILE", "write the conversation to a file, as Markdown"),
-    Slash("quit", "", "leave; so does Ctrl-D"),
+    Slash("model", "[NAME]", "show the model; with a name, switch to another"),
+    Slash("effort", "[LEVEL]", "set the reasoning effort; auto: the model's default"),
+    Slash("reasoning", "[on|off]", "show the last reasoning; on, off: show it live"),
+    Slash("tools", "", "list the tools, and what the last answer used"),
+    Slash("retry", "", "regenerate the last answer; both are kept"),
+    Slash("new", "", "start a new conversation"),
+    Slash("list", "[N]", "list the conversations; with a number, from there on"),
+    Slash("open", "N", "continue a conversation: its number in the list, or its id"),
+    Slash("save", "FILE", "save the conversation to a file, as Markdown"),
+    Slash("quit", "", "quit; so does Ctrl-D"),
 )
 _KEYS: Final = (
     ("Enter", "send"),
-    ("Alt+Enter", "begin a new line; so does \\ before Enter"),
-    ("Ctrl-C", "stop the answer and keep it; twice: leave"),
-    ("Up, Down", "what was asked before"),
+    ("Alt+Enter", "start a new line; so does \\ before Enter"),
+    ("Ctrl-C", "stop the answer and keep it; twice: quit"),
+    ("Up, Down", "earlier messages"),
 )
 _SLASH = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 _WORDS = {"effort": ("auto", *EFFORTS), "reasoning": ("on", "off")}
