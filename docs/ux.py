@@ -9,14 +9,10 @@ from typing import get_args
 import msgspec
 
 from docs.outline import field_docs, field_types, one_line, table
-from headrace.cli.commands.decode.frame_printer import FrameRows
-from headrace.cli.terminal.color import Paint
-from headrace.events import Record
-from headrace.projections.ux import UXProjection, segment
+from headrace.projections.ux import segment
 from headrace.projections.ux.frame import UXFrame
 
 Struct = type[msgspec.Struct]
-_ROW_COLUMNS = 100
 _CALL = ("event_id", "call_id", "name", "args_preview", "sequence_number", "created_at")
 _UPDATE = ("event_id", "call_id", "status", "progress", "logs_delta")
 _RESULT = ("event_id", "call_id", "result", "error")
@@ -114,18 +110,6 @@ def _codes(words: Iterable[str]) -> str:
 
 
 # --- blocks ----------------------------------------------------------------------
-
-
-def answer(records: Iterable[Record]) -> str:
-    """What `headrace decode --as ux answer.sse` prints."""
-    show, at_ms = FrameRows("ux", _ROW_COLUMNS, Paint(False), is_several=False), 0
-    rows = show.begin("answer.sse", "sse")
-    shown = UXProjection()
-    for record in records:
-        at_ms = record.at_ms
-        rows += [show.line(made, at_ms, "") for made in shown.feed(record)]
-    rows += [show.line(made, at_ms, "") for made in shown.close()]
-    return "\n".join(["```text", "$ headrace decode --as ux answer.sse", *rows, "```", ""])
 
 
 def frames() -> str:

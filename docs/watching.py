@@ -16,10 +16,8 @@ from docs import meaning, thinking, timeline
 from docs.outline import function, interface, one_line, struct, table
 from headrace import phases
 from headrace import timeline as timelines
-from headrace.cli.commands.decode.frame_printer import FrameRows
 from headrace.cli.terminal.color import Paint
 from headrace.cli.timeline.text import timeline_lines
-from headrace.events import Record
 from headrace.phases import tracker
 from headrace.phases.output_stats import OutputStats, output_status
 from headrace.projections import thinking as frames_package
@@ -31,7 +29,7 @@ from headrace.timeline import span
 
 Struct = type[msgspec.Struct]
 # What the command line assumes of a pipe.
-_ROW_COLUMNS, _DRAWING_COLUMNS = 100, 80
+_DRAWING_COLUMNS = 80
 
 
 def frame_structs() -> list[Struct]:
@@ -85,18 +83,6 @@ def order() -> str:
         for to in dict.fromkeys(moves.values())
     ]
     return table(("while it is", "may come", "then it is"), rows)
-
-
-def answer(records: Iterable[Record]) -> str:
-    """What `headrace decode --as thinking answer.sse` prints."""
-    show, at_ms = FrameRows("thinking", _ROW_COLUMNS, Paint(False), is_several=False), 0
-    rows = show.begin("answer.sse", "sse")
-    shown = ThinkingProjection()
-    for record in records:
-        at_ms = record.at_ms
-        rows += [show.line(made, at_ms, "") for made in shown.feed(record)]
-    rows += [show.line(made, at_ms, "") for made in shown.close()]
-    return "\n".join(["```text", "$ headrace decode --as thinking answer.sse", *rows, "```", ""])
 
 
 def sources() -> str:
