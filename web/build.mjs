@@ -75,7 +75,7 @@ async function buildMathStyles() {
   return nameIn(metafile, ".css");
 }
 
-/** The colours of code, apart: they are CommonJS, and what that needs would be loaded at once. */
+/** Builds the highlighting grammars separately: they are CommonJS, whose runtime would be loaded at once. */
 async function buildGrammars() {
   const { metafile } = await build({
     ...shared,
@@ -108,7 +108,7 @@ async function buildScripts(mathStyles, grammars) {
   return metafile;
 }
 
-/** What the page loads before anybody needs math or colours: the entry and what it imports at once. */
+/** Returns the files that the page loads at once: the entry and its static imports. */
 function loadedAtOnce(metafile) {
   const found = new Set();
   const visit = (path) => {

@@ -1,4 +1,4 @@
-/** What happened to an answer that did not end by itself, in a sentence, and what to do. */
+/** Explains why an answer did not end normally, and what to do about it. */
 
 import type { MessageEvent } from "./event.js";
 

@@ -1,4 +1,4 @@
-/** The server, as the page talks to it. Same origin; a token, if there is one, goes in a header. */
+/** The HTTP API of the server. Same origin; an access token is sent in a header if there is one. */
 
 import type { MessageEvent } from "./event.js";
 
@@ -10,7 +10,7 @@ export interface Conversation {
   readonly leaf_id: string | null;
 }
 
-/** Conversations, the newest first, and where those begin that are older. */
+/** One page of conversations, newest first, and the cursor of the next page. */
 export interface Page {
   readonly conversations: readonly Conversation[];
   readonly next: string | null;
@@ -55,7 +55,7 @@ export interface Ask {
   readonly is_branch?: boolean;
 }
 
-/** What the server says no with. */
+/** An error response of the server. */
 export class Refused extends Error {
   constructor(
     readonly status: number,
@@ -120,18 +120,18 @@ export class API {
     };
   }
 
-  /** The frames behind the one of this id. */
+  /** Stream the frames after the one with this id. */
   async resume(eventId: string, after: string, signal: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = after === "" ? {} : { "last-event-id": after };
     return await this.#fetch(`api/chat/${encodeURIComponent(eventId)}/stream`, { headers, signal });
   }
 
   async cancel(eventId: string): Promise<void> {
-    // It goes out even if the page is left in the same moment.
+    // The request is sent even if the page is closed at the same moment.
     await this.#fetch(`api/chat/${encodeURIComponent(eventId)}/cancel`, { method: "POST", keepalive: true });
   }
 
-  /** The conversation as Markdown. */
+  /** Return the conversation as Markdown. */
   async exported(id: string): Promise<string> {
     return await (await this.#fetch(`api/conversations/${encodeURIComponent(id)}/export?format=markdown`, {})).text();
   }

@@ -1,4 +1,4 @@
-/** Blocks that were rendered while they streamed, so that the stored message shows the same ones. */
+/** Keeps blocks that were rendered while streaming, so that the stored message shows the same elements. */
 
 import { renderBlocks, type Block, type MarkdownStream } from "../markdown/blocks.js";
 
@@ -8,13 +8,13 @@ export class BlockCache {
   #kept = new Map<string, { text: string; blocks: readonly Block[] }>();
   #chars = 0;
 
-  /** Keep what a stream has settled. It is closed by that. */
+  /** Keep the blocks of a stream and close it. */
   keep(key: string, text: string, stream: MarkdownStream): void {
     stream.close();
     this.#put(key, text, stream.settled);
   }
 
-  /** The blocks of this text: the very ones that were kept, if it is what they were made of. */
+  /** Return the kept blocks if they were made from exactly this text. */
   blocks(key: string, text: string): readonly Block[] {
     const kept = this.#kept.get(key);
     if (kept?.text === text) return kept.blocks;

@@ -1,5 +1,6 @@
-/** The streaming bus: the drafts of all events that are being written, and who watches them.
- * Nothing of it is ever stored: it is emptied when the event's last frame has come. */
+/** The drafts of all answers that are streaming, and their subscribers.
+ *
+ * Drafts are never stored: they are dropped when the last frame has arrived. */
 
 import { EventDraft } from "./draft.js";
 import type { Frame } from "./frame.js";
@@ -12,7 +13,7 @@ export class StreamingBus {
     return this.#drafts.get(eventId);
   }
 
-  /** How many events have buffers. */
+  /** Number of drafts. */
   get size(): number {
     return this.#drafts.size;
   }
@@ -38,7 +39,7 @@ export class StreamingBus {
     this.#tell(eventId);
   }
 
-  /** Call back on every change; at most once for a read from the network. Returns how to stop. */
+  /** Subscribe to changes, at most one call per network read. Returns the unsubscribe function. */
   watch(eventId: string, callback: () => void): () => void {
     const watchers = this.#watchers.get(eventId) ?? new Set();
     this.#watchers.set(eventId, watchers.add(callback));

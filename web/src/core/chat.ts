@@ -1,4 +1,4 @@
-/** A chat: what a person can do, and what is shown of it. Components only draw it. */
+/** The state of a chat and the actions of the user. Components only draw it. */
 
 import { API, Refused, type Ask, type LiveEvent, type Page, type ServedModel, type ShownMessage } from "./api.js";
 import { BlockCache } from "./block-cache.js";
@@ -12,27 +12,27 @@ import { leafUnder, ROOT } from "./tree.js";
 
 const NEWS_MS = 5_000;
 
-/** A question on its way to the server. */
+/** A question that is being sent. */
 export interface Pending {
   readonly text: string | undefined;
-  /** The message that it stands below. */
+  /** Id of the parent message. */
   readonly parentId: string | null;
   readonly conversationId: string | null;
   readonly startedAt: number;
   readonly ask: Ask;
   readonly key: string;
-  /** Stopped before there was anything to stop. */
+  /** Whether the user stopped it before the answer began. */
   isStopped: boolean;
 }
 
-/** A question that the server has not taken, as far as we know. */
+/** A question that the server has not accepted, as far as is known. */
 export interface Failed extends Pending {
   readonly error: Error;
-  /** The messages that there were; one more with the same text is this one, taken after all. */
+  /** Ids of the known messages. A new message with the same text means that it was accepted after all. */
   readonly known: ReadonlySet<string>;
 }
 
-/** Words that go back to where they were written. */
+/** Text that returns to the composer. */
 export interface Returned {
   readonly draftKey: string;
   readonly text: string;
@@ -48,27 +48,27 @@ export class Chat {
   model: string | undefined;
   effort: string | undefined;
   search = "";
-  /** Whether there are conversations that are older than those of the list. */
+  /** Whether there are older conversations than those in the list. */
   hasMore = false;
   #listed = 0;
   pending: Pending | null = null;
   failed: Failed | null = null;
   returned: Returned | null = null;
-  /** The conversation that was begun here last. */
+  /** Id of the conversation that was last started here. */
   begunId: string | null = null;
-  /** Why nothing can be shown: no token, no server, no such conversation. */
+  /** Why nothing can be shown: no access token, no server, or no such conversation. */
   problem: Refused | Error | null = null;
   isOnline = true;
   #loads = 0;
   #lists = 0;
-  /** How an event ended that the store cannot tell: one that was not saved. */
+  /** Ids of answers that could not be saved, which the store cannot tell. */
   readonly unsaved = new Set<string>();
 
   constructor(
     readonly api: API,
     readonly changed: () => void,
     readonly announce: (text: string) => void,
-    /** The open conversation is another. */
+    /** Called when another conversation is opened. */
     readonly opened: (id: string | null) => void,
   ) {
     this.sessions = new StreamingSessionManager(api, this.bus, {
@@ -95,7 +95,7 @@ export class Chat {
 
   // -- conversations
 
-  /** As many pages as there were. */
+  /** Reload as many pages of the list as are shown. */
   async list(): Promise<void> {
     const number = (this.#lists += 1);
     const found = [];
@@ -111,7 +111,7 @@ export class Chat {
     this.changed();
   }
 
-  /** One page more. */
+  /** Load one more page. */
   async more(): Promise<void> {
     this.#listed = this.store.conversations.length + 1;
     await this.#guarded(() => this.list());
@@ -132,7 +132,7 @@ export class Chat {
     this.changed();
   }
 
-  /** What is on its way goes on without being watched. */
+  /** Stop watching; what is running continues on the server. */
   #leave(): void {
     this.pending = null;
     this.isOnline = true;
@@ -158,7 +158,7 @@ export class Chat {
     });
   }
 
-  /** Ask the server again what there is. */
+  /** Reload everything from the server. */
   async refresh(): Promise<void> {
     const id = this.store.open?.conversation.id;
     await this.#guarded(async () => {
@@ -167,7 +167,7 @@ export class Chat {
     });
   }
 
-  /** The last one that was asked for wins, however late others come. */
+  /** Load a conversation. The last request wins, whatever order responses arrive in. */
   async #load(id: string): Promise<void> {
     const number = (this.#loads += 1);
     const whole = await this.api.conversation(id).catch((error: unknown) => {
@@ -181,7 +181,7 @@ export class Chat {
     this.changed();
   }
 
-  /** A conversation that was deleted elsewhere is not shown any longer. */
+  /** Close a conversation that was deleted elsewhere. */
   #gone(id: string, error: unknown): unknown {
     if (!(error instanceof Refused) || error.status !== 404) return error;
     if (this.store.open?.conversation.id === id) this.#leave();
@@ -190,7 +190,7 @@ export class Chat {
     return new Refused(404, "gone", "This conversation is gone.", error.requestId, undefined);
   }
 
-  /** A question that seemed lost, and is there: nobody need send it again. */
+  /** Forget a failed question if the server has it after all. */
   #forgetTaken(): void {
     const failed = this.failed;
     const messages = [...(this.store.open?.messages.values() ?? [])];
@@ -207,7 +207,7 @@ export class Chat {
 
   // -- asking
 
-  /** The event that is being written below the shown messages. */
+  /** Id of the answer that is streaming below the visible messages. */
   get streamingId(): string | undefined {
     return this.store.liveBelow?.event_id;
   }
@@ -225,12 +225,12 @@ export class Chat {
     await this.#ask(text, parentId ?? null, ask);
   }
 
-  /** Answer the same question again, as a branch beside the old answer. */
+  /** Regenerate an answer, as a branch beside the old one. */
   async regenerate(questionId: string): Promise<void> {
     await this.#ask(undefined, questionId, { parent_id: questionId, is_branch: true });
   }
 
-  /** Edit, as a branch beside the old question. */
+  /** Edit a question, as a branch beside the old one. */
   async edit(question: ShownMessage, text: string): Promise<void> {
     const id = this.store.open?.conversation.id;
     if (!id) return;
@@ -238,13 +238,13 @@ export class Chat {
     await this.#ask(text, question.parent_id, ask);
   }
 
-  /** Send once more what was not taken: under the same key, so that it is never asked twice. */
+  /** Send a failed question again under the same key, so that it is never asked twice. */
   async retry(): Promise<void> {
     const failed = this.failed;
     if (failed) await this.#post({ ...failed, isStopped: false, startedAt: Date.now() });
   }
 
-  /** End what is being written; one that is only on its way, as soon as it is there. */
+  /** Stop the answer. If the question is still being sent, stop it as soon as it begins. */
   async stop(): Promise<void> {
     if (this.pending) this.pending.isStopped = true;
     const id = this.streamingId;
@@ -272,7 +272,7 @@ export class Chat {
   async #ask(text: string | undefined, parentId: string | null, ask: Ask): Promise<void> {
     const chosen = { ...(this.model && { model: this.model }), ...(this.effort && { effort: this.effort }) };
     const wanted = { ...ask, ...chosen };
-    // The same key gives the same run: what is sent again as it was is asked once.
+    // The same key gives the same run, so a repeated question is asked once.
     const isSame = this.failed && JSON.stringify(this.failed.ask) === JSON.stringify(wanted);
     await this.#post({
       text,
@@ -297,7 +297,7 @@ export class Chat {
       const at = Date.now();
       const live: LiveEvent = { event_id: begun.eventId, parent_id: begun.parentId, created_at: at };
       if (this.pending !== pending) {
-        // Somebody has gone elsewhere meanwhile; the run goes on without being watched.
+        // The user has opened something else; the run continues without being watched.
         void begun.response.body?.cancel();
         return;
       }
@@ -311,14 +311,14 @@ export class Chat {
     this.changed();
   }
 
-  /** Nothing that was written is lost: it goes back into the composer, and can be sent again. */
+  /** Put a failed question back into the composer, so that nothing is lost. */
   #fail(pending: Pending, error: Error): void {
     const known = new Set(this.store.open?.messages.keys());
     if (this.pending === pending) this.pending = null;
     this.failed = { ...pending, error, known };
     if (pending.text !== undefined) this.returned = { draftKey: pending.conversationId ?? "new", text: pending.text };
     this.announce(`Not sent: ${error.message}`);
-    // What is there, or was taken after all, is shown by the conversation itself.
+    // The conversation itself shows what was accepted.
     if (this.store.open?.conversation.id === pending.conversationId) void this.refresh();
   }
 
@@ -362,7 +362,7 @@ export class Chat {
     if (id) this.tabs.tell(id);
   }
 
-  /** Say which tools are called; those of long ago are only being caught up with. */
+  /** Announce tool calls to screen readers, except old ones of a replay. */
   #tell(frames: readonly Frame[]): void {
     for (const frame of frames) {
       if (!frame.type.endsWith("_call_started")) continue;
@@ -395,7 +395,7 @@ function ending(frame: EndFrame): string {
 }
 
 function randomKey(): string {
-  // crypto.randomUUID wants a secure page; a server in a local network may not be one.
+  // crypto.randomUUID needs a secure context, which a server in a local network may not provide.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

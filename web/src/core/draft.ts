@@ -1,4 +1,4 @@
-/** An event as it grows: the ephemeral buffers of one message, fed frame by frame. */
+/** The draft of one answer, built frame by frame. */
 
 import { MarkdownStream } from "../markdown/blocks.js";
 import { isTool, type Citation, type ToolSegment, type TextSegment, type MediaSegment, type OpaqueSegment } from "./event.js";
@@ -78,9 +78,9 @@ export interface StatusLine {
 export class EventDraft {
   segments: SegmentDraft[] = [];
   status: StatusLine | undefined;
-  /** How much has come, in characters. */
+  /** Number of characters so far. */
   chars = 0;
-  /** Sources of the message as a whole. */
+  /** Sources of the whole message. */
   readonly citations: Citation[] = [];
   #calls = new Map<string, ToolDraft>();
   #texts = new Map<number, TextDraft>();
@@ -90,7 +90,7 @@ export class EventDraft {
     public createdAt: number,
   ) {}
 
-  /** Take the next frame. One of an unknown type, or about something unknown, changes nothing. */
+  /** Apply the next frame. Frames of unknown types or about unknown segments are ignored. */
   feed(frame: Frame): void {
     switch (frame.type) {
       case "text_delta":
@@ -133,7 +133,7 @@ export class EventDraft {
   // -- reasoning and text
 
   #find(id: string): SegmentDraft | undefined {
-    // The one that grows is the last, or close to it.
+    // The growing segment is nearly always the last.
     return this.segments.findLast((one) => one.id === id);
   }
 
@@ -178,7 +178,7 @@ export class EventDraft {
   #text(delta: string, output: number): void {
     let draft = this.#texts.get(output);
     if (!draft) {
-      // A server that knows the document alone announces no text.
+      // A server that follows the protocol document strictly does not announce text segments.
       this.#added({ type: "text", id: `${this.id}-text-${this.segments.length}`, text: "" });
       draft = this.#texts.get(output);
     }

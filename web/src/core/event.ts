@@ -1,4 +1,4 @@
-/** The canonical event of an assistant's message: what a store gives back and a stream ends with. */
+/** The canonical event of an assistant message, as stored and as sent in the last frame. */
 
 export interface ReasoningEntry {
   readonly text: string;
@@ -108,7 +108,7 @@ export function isTool(segment: { readonly type: string }): segment is ToolSegme
   return segment.type === "tool_call" || segment.type in BUILT_IN;
 }
 
-/** The text that a reader would copy. */
+/** Return the text of the answer, for copying. */
 export function textOf(event: MessageEvent): string {
   const texts = event.segments.filter((one): one is TextSegment => one.type === "text");
   return texts.map((one) => one.text).join("\n\n");

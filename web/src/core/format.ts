@@ -1,4 +1,4 @@
-/** Numbers and values as people read them. */
+/** Formats numbers and values for display. */
 
 export function duration(ms: number): string {
   if (ms < 100) return `${Math.round(ms)} ms`;
@@ -10,7 +10,7 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Seconds that count up: they never run ahead of the clock. */
+/** Format a running time, rounded down. */
 export function elapsed(ms: number): string {
   return ms < 1_000 ? "0 s" : duration(Math.floor(ms / 1_000) * 1_000);
 }
@@ -19,13 +19,13 @@ export function count(number: number, noun: string): string {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** A value of a tool: text as it is, anything else as JSON. */
+/** Format a tool value: text as it is, anything else as JSON. */
 export function shownValue(value: unknown): string {
   if (value === null || value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
-/** The same in one line, short. */
+/** Format a tool value in one short line. */
 export function shownBriefly(value: unknown, limit = 60): string {
   const text = typeof value === "object" && value !== null ? brief(value) : shownValue(value);
   const line = text.replace(/\s+/g, " ").trim();
@@ -39,7 +39,7 @@ function brief(value: object): string {
 
 const DAY_MS = 86_400_000;
 
-/** The heading that a conversation of this time stands under. */
+/** Return the heading of the list section for a time. */
 export function day(atMs: number, nowMs: number): string {
   const today = new Date(nowMs).setHours(0, 0, 0, 0);
   if (atMs >= today) return "Today";

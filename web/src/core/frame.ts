@@ -1,4 +1,4 @@
-/** The frames of the stream. A type that is not here is passed over. */
+/** The frames of the ux protocol. Unknown types are ignored. */
 
 import type { BuiltInType, Citation, MediaSegment, MessageEvent, OpaqueSegment, TextSegment } from "./event.js";
 

@@ -1,5 +1,7 @@
-/** Sessions: the streams that this page reads, each until its last frame. A connection that breaks
- * is taken up again behind the last frame that came; a hidden page lets go of it meanwhile. */
+/** The streams that this page reads, each until its last frame.
+ *
+ * A broken connection is resumed after the last frame received. A hidden page closes its connections until it is
+ * visible again. */
 
 import { Refused, type API } from "./api.js";
 import type { StreamingBus } from "./bus.js";
@@ -16,13 +18,13 @@ const SIP_MS = 400;
 const SIP_PAUSE_MS = 1_200;
 
 export interface SessionEvents {
-  /** Frames have come, and are on the bus. */
+  /** Frames have arrived and are on the bus. */
   took(frames: readonly Frame[]): void;
-  /** The last frame has come. */
+  /** The last frame has arrived. */
   ended(eventId: string, frame: EndFrame): void;
-  /** The stream is no longer kept, or not ours: the conversation tells what became of it. */
+  /** The stream is gone; the conversation shows how it ended. */
   lost(eventId: string): void;
-  /** Whether the connection is up. */
+  /** The connection was established or lost. */
   connection(eventId: string, isUp: boolean): void;
 }
 
@@ -39,7 +41,7 @@ export class StreamingSessionManager {
     return this.#sessions.has(eventId);
   }
 
-  /** Watch an event until its end; `response` is its stream, where one is open already. */
+  /** Watch an answer until its end. `response` is its stream if one is open already. */
   watch(eventId: string, createdAt: number, response?: Response): void {
     if (this.#sessions.has(eventId)) {
       void response?.body?.cancel();
@@ -53,17 +55,17 @@ export class StreamingSessionManager {
     });
   }
 
-  /** Something has happened to this event: look at once. */
+  /** Reconnect at once instead of waiting for the retry delay. */
   hurry(eventId: string): void {
     this.#sessions.get(eventId)?.hurry();
   }
 
-  /** Break all connections, as a lost network does; they are taken up again. */
+  /** Close all connections as a lost network does; they are resumed. */
   drop(): void {
     for (const session of this.#sessions.values()) session.drop();
   }
 
-  /** Let go of everything; the runs go on. Whoever watches again begins at the first frame. */
+  /** Close everything. The runs continue on the server. */
   close(): void {
     for (const [eventId, session] of this.#sessions) {
       session.close();
@@ -108,7 +110,7 @@ class Session {
       const before = this.#lastId;
       try {
         await this.#turn(response);
-        // A stream that is over and says nothing: the conversation tells what became of it.
+        // An empty stream is over; the conversation shows how it ended.
         empty = this.#lastId === before && !this.#connection.signal.aborted ? empty + 1 : 0;
         if (empty === EMPTY_ENDS && !this.#isOver) return this.#lose();
       } catch (error) {
@@ -124,7 +126,7 @@ class Session {
     }
   }
 
-  /** One connection: for as long as it lasts where a slot is free, else a sip of it. */
+  /** Read one connection: until it ends if a slot is free, else only for a moment. */
   async #turn(response: Response | undefined): Promise<void> {
     const got = await withSlot(() => this.#connect(response));
     if (got) return;
@@ -167,7 +169,7 @@ class Session {
       const { done, value } = await reader.read();
       if (done) return;
       this.#take(events.feed(decoder.decode(value, { stream: true })));
-      // Small reads come by the hundred in a second; taken together they cost a fraction.
+      // Batching small reads costs a fraction of handling them one by one.
       await new Promise((resolve) => setTimeout(resolve, READ_MS));
     }
   }
@@ -214,7 +216,7 @@ function parsed(data: string): Frame | undefined {
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(done, ms);
-    // Whoever comes back to the page, or to the network, does not wait.
+    // Returning to the page or to the network ends the wait.
     const hurried = (): void => done();
     addEventListener("online", hurried);
     document.addEventListener("visibilitychange", hurried);
@@ -227,7 +229,7 @@ function pause(ms: number): Promise<void> {
   });
 }
 
-/** Until somebody can see the page. */
+/** Wait until the page is visible. */
 async function shown(): Promise<void> {
   while (document.visibilityState === "hidden") await pause(60_000);
 }

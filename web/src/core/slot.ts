@@ -1,9 +1,9 @@
-/** Connections are few: a browser allows six to one host, over all its tabs. Streams share four
- * of them, so that a request to stop always finds one. */
+/** Shares connections between tabs. A browser allows six per host; streams use four, so that a stop request
+ * always gets one. */
 
 const SLOTS = 4;
 
-/** Hold a slot while `work` goes on; false where all are taken. Without locks there is always one. */
+/** Run `work` while holding a slot; return false if all are taken. Without the Locks API there is always one. */
 export async function withSlot(work: () => Promise<void>): Promise<boolean> {
   if (!("locks" in navigator)) {
     await work();

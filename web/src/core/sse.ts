@@ -1,4 +1,4 @@
-/** Server-sent events out of text that comes in any pieces. */
+/** Parses server-sent events from text in any slicing. */
 
 export interface SSEEvent {
   readonly id: string;
@@ -11,7 +11,7 @@ export class SSEReader {
   #id = "";
   #data: string[] = [];
 
-  /** The events that this piece completes. One that the stream breaks off in is none. */
+  /** Return the events that this piece completes. An event that is cut off at the end is dropped. */
   feed(piece: string): SSEEvent[] {
     if (this.#endedWithReturn && piece.startsWith("\n")) piece = piece.slice(1);
     if (piece === "") return [];

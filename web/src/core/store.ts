@@ -1,5 +1,4 @@
-/** The client's store: conversations and messages as the server has them. An answer is written
- * into it once, when its last frame has come. */
+/** The client's copy of conversations and messages. An answer is written once, when its last frame has arrived. */
 
 import type { Conversation, LiveEvent, ShownMessage, WholeConversation } from "./api.js";
 import type { MessageEvent } from "./event.js";
@@ -15,16 +14,16 @@ export interface Open {
 export class Store {
   conversations: readonly Conversation[] = [];
   open: Open | null = null;
-  /** Answers that were written: one for each message. */
+  /** Number of answers written. */
   writes = 0;
 
-  /** What the server says replaces what was there, except for an answer that began while it spoke. */
+  /** Replace the content by the server's, except for an answer that began meanwhile. */
   show(whole: WholeConversation, isStreaming: (eventId: string) => boolean = () => false): void {
     const before = this.open?.conversation.id === whole.conversation.id ? this.open : null;
     const messages = new Map(whole.messages.map((one) => [one.id, one]));
     const live = new Map(whole.live.map((one) => [one.event_id, one]));
     let leafId = whole.conversation.leaf_id;
-    // An answer that we have seen end has ended, whatever an older look at it says.
+    // An answer that ended here stays ended, even if an older response says otherwise.
     for (const id of live.keys()) {
       const ended = before?.messages.get(id);
       if (ended) messages.set(id, ended);
@@ -41,7 +40,7 @@ export class Store {
     this.open = { conversation: whole.conversation, messages, live, leafId };
   }
 
-  /** A question was sent, and its answer has begun. */
+  /** Add a question whose answer has begun. */
   begin(conversation: Conversation, question: ShownMessage | null, live: LiveEvent): void {
     if (this.open?.conversation.id !== conversation.id) {
       this.open = { conversation, messages: new Map(), live: new Map(), leafId: null };
@@ -51,7 +50,7 @@ export class Store {
     this.open.leafId = live.parent_id;
   }
 
-  /** The one write of an answer. */
+  /** Write a finished answer, once. */
   commit(event: MessageEvent): void {
     const open = this.open;
     const live = open?.live.get(event.id);
@@ -64,12 +63,12 @@ export class Store {
     if (isShown) open.leafId = event.id;
   }
 
-  /** The messages that are shown. */
+  /** The visible messages. */
   get branch(): ShownMessage[] {
     return this.open ? branch(this.open.messages, this.open.leafId) : [];
   }
 
-  /** The answer that is being written below the shown messages; the newest of several. */
+  /** The newest answer that is streaming below the visible messages. */
   get liveBelow(): LiveEvent | undefined {
     const leaf = this.branch.at(-1)?.id;
     return [...(this.open?.live.values() ?? [])].findLast((one) => one.parent_id === leaf);

@@ -1,4 +1,4 @@
-/** Tabs of one browser tell each other what has changed. */
+/** Tells other tabs of the browser what has changed. */
 
 export class Tabs {
   #channel: BroadcastChannel | undefined;

@@ -1,4 +1,4 @@
-/** Messages as a tree: the branch that is shown, and the siblings to turn to. */
+/** The tree of messages: the visible branch, and the siblings of a message. */
 
 export interface Node {
   readonly id: string;
@@ -6,10 +6,10 @@ export interface Node {
   readonly created_at: number;
 }
 
-/** The leaf of nothing: what comes next is a first message. */
+/** The parent of a first message. */
 export const ROOT = "";
 
-/** The messages from the root to this leaf; the newest branch where the leaf is unknown. */
+/** Return the messages from the root to this leaf; the newest branch if the leaf is unknown. */
 export function branch<T extends Node>(nodes: ReadonlyMap<string, T>, leafId: string | null): T[] {
   if (leafId === ROOT) return [];
   const path: T[] = [];
@@ -23,13 +23,13 @@ export function branch<T extends Node>(nodes: ReadonlyMap<string, T>, leafId: st
   return path.reverse();
 }
 
-/** All messages under the same parent, the oldest first, this one among them. */
+/** Return all messages with the same parent, oldest first. */
 export function siblings<T extends Node>(nodes: ReadonlyMap<string, T>, node: Node): T[] {
   const found = [...nodes.values()].filter((one) => one.parent_id === node.parent_id);
   return found.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1));
 }
 
-/** The newest end below this message. */
+/** Return the newest leaf below this message. */
 export function leafUnder<T extends Node>(nodes: ReadonlyMap<string, T>, id: string): string {
   const children = [...nodes.values()].filter((one) => one.parent_id === id);
   const last = newest(children);

@@ -1,5 +1,6 @@
-/** What is drawn of a message: the same shape for one that grows and for one that is stored. A
- * message is a list of groups: the steps that lead to a piece of content, and the content. */
+/** The view model of a message, the same while streaming and stored.
+ *
+ * A message is a list of groups: the steps before a piece of content, and the content. */
 
 import type { Block } from "../markdown/blocks.js";
 import type { BlockCache } from "./block-cache.js";
@@ -19,7 +20,7 @@ import {
 
 export interface Prose {
   readonly blocks: readonly Block[];
-  /** HTML of what is still open. */
+  /** HTML of the open tail. */
   readonly tail: string;
 }
 
@@ -42,7 +43,7 @@ export interface ToolView {
   readonly id: string;
   readonly type: ToolSegment["type"];
   readonly name: string;
-  /** Parsed, or as far as they are written. */
+  /** The parsed arguments, or their text so far. */
   readonly args: unknown;
   readonly state: "running" | "completed" | "failed" | "incomplete";
   readonly status: string;
@@ -82,7 +83,7 @@ export interface Group {
   readonly content: ContentView | null;
 }
 
-/** Steps and content in their order, a group for each piece of content, and one for what follows. */
+/** Group steps and content in order: one group per piece of content, and one for what follows. */
 export function grouped(items: readonly (StepView | ContentView)[]): Group[] {
   const groups: Group[] = [];
   let steps: StepView[] = [];
@@ -166,7 +167,7 @@ function storedPart(id: string, part: ReasoningEntry, cache: BlockCache): PartVi
   return {
     isRedacted: part.type === "redacted",
     isComplete: part.is_complete,
-    // Reasoning that nobody opens is not rendered.
+    // Reasoning is not rendered until it is opened.
     get blocks() {
       return cache.blocks(`${id}/${part.summary_index}`, part.text);
     },

@@ -1,24 +1,23 @@
-/** Where a link really goes: which addresses may be followed, and how they are shown so that
- * nobody is led to another place than the one they read. */
+/** Checks link addresses, and shows the real target where the text of a link suggests another. */
 
 const PROTOCOLS = new Set(["http:", "https:", "mailto:"]);
 const MAX_CHARS = 4_096;
 
-/** The address in full, or null if it may not be followed. Relative ones may not: they would act
- * on the page that shows them. */
+/** Return the full address, or null if it must not be followed. Relative addresses are refused: they would act on
+ * the page that shows them. */
 export function safeAddress(href: string): URL | null {
   if (href.length > MAX_CHARS) return null;
   const url = parse(href);
   if (!url || !PROTOCOLS.has(url.protocol)) return null;
-  // In https://bank.example@evil.example the first half is a disguise.
+  // In https://bank.example@evil.example the part before the @ is a disguise.
   url.username = url.password = "";
   return url;
 }
 
-/** The name of a host; other dots than ours are dots, too. */
+/** Matches a host name; Unicode dots count as dots. */
 const NAME = /(?:[\p{L}\p{N}_-]+[.\u2024\u3002\uff0e\uff61])+[\p{L}\p{N}-]{2,}/u;
 
-/** The host to show beside a link whose text promises another one, or "". */
+/** Return the host to show beside a link whose text suggests another one, or "". */
 export function hostToShow(text: string, url: URL): string {
   if (url.host === "") return "";
   if (url.host.includes("xn--")) return url.host;
@@ -27,7 +26,7 @@ export function hostToShow(text: string, url: URL): string {
   return bare(parse(`https://${promised}`)?.hostname ?? "") === bare(url.hostname) ? "" : url.host;
 }
 
-/** Pictures that the text itself carries. SVG is not among them: it is a document. */
+/** Embedded images. SVG is excluded, because it is a document. */
 export function isCarriedPicture(href: string): boolean {
   return /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$/.test(href);
 }

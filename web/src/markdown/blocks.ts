@@ -1,4 +1,4 @@
-/** Markdown as it comes: blocks that are settled and stay as they are, and a tail that is open. */
+/** Streaming Markdown: settled blocks that never change, and an open tail. */
 
 import { closeOpen } from "./closing.js";
 import { definitionsIn, toHtml } from "./html.js";
@@ -8,7 +8,7 @@ import { Splitter, type Piece } from "./splitter.js";
 export interface Block {
   readonly key: number;
   readonly source: string;
-  /** Sanitised, so it may be put into the page as it is. Rendered when it is first asked for. */
+  /** Sanitized HTML. Rendered when it is first read. */
   readonly html: string;
 }
 
@@ -16,8 +16,8 @@ type Render = (source: string) => string;
 
 const renderSafely: Render = (source) => sanitize(toHtml(source));
 
-/** Feed it the text in any slicing, then close it: the blocks are the same as those of the whole
- * text. Feeding is linear in the text; what `tail` costs is bounded, so ask once per frame. */
+/** Feed the text in any slicing, then close: the blocks equal those of the whole text. Feeding is linear; `tail`
+ * has a bounded cost, so read it once per frame. */
 export class MarkdownStream {
   readonly #render: Render;
   readonly #splitter = new Splitter();
@@ -35,7 +35,7 @@ export class MarkdownStream {
     this.#tail = null;
   }
 
-  /** No more text comes. Definitions act backwards: the blocks that use one are made anew. */
+  /** End the text. Link definitions apply backwards, so blocks that use one are rendered again. */
   close(): void {
     this.#settle(this.#splitter.close());
     this.#tail = "";
@@ -44,12 +44,12 @@ export class MarkdownStream {
     this.#definitions.clear();
   }
 
-  /** A block that is in stays the same object, until close() finds that a definition changes it. */
+  /** Blocks stay the same objects, unless close() finds a definition that changes one. */
   get settled(): readonly Block[] {
     return this.#settled;
   }
 
-  /** The HTML of what is still open, as if it ended well here. */
+  /** HTML of the open tail, closed as if it ended here. */
   get tail(): string {
     this.#tail ??= this.#renderTail();
     return this.#tail;
@@ -64,7 +64,7 @@ export class MarkdownStream {
 
   #define(source: string): void {
     for (const [label, definition] of definitionsIn(source)) {
-      // As everywhere in markdown, the first one counts.
+      // In Markdown the first definition counts.
       if (!this.#definitions.has(label)) this.#definitions.set(label, definition);
     }
   }
@@ -75,7 +75,7 @@ export class MarkdownStream {
   }
 }
 
-/** The blocks of a text that is all there. */
+/** Return the blocks of a complete text. */
 export function renderBlocks(text: string): Block[] {
   const stream = new MarkdownStream();
   stream.feed(text);
@@ -98,7 +98,7 @@ class PieceBlock implements Block {
     return this.#html;
   }
 
-  /** This block with the definitions that it may use, or itself if it uses none. */
+  /** Return this block with the definitions that it uses, or itself if it uses none. */
   defined(definitions: ReadonlyMap<string, string>): PieceBlock {
     const used = usedLabels(this.text).flatMap((label) => definitions.get(label) ?? []);
     if (used.length === 0) return this;
@@ -107,13 +107,13 @@ class PieceBlock implements Block {
   }
 }
 
-/** Everything in square brackets, as marked compares labels. */
+/** Return everything in square brackets, normalized as marked compares labels. */
 function usedLabels(text: string): string[] {
   const found = text.matchAll(/\[((?:\\.|[^[\]\\])+)\]/g);
   return [...found].map(([, label = ""]) => normalLabel(label));
 }
 
-/** Twice through the cases, so that ß and SS are the same label. */
+/** Upper and lower case, so that ß and SS are the same label. */
 function normalLabel(label: string): string {
   return label.trim().replace(/\s+/g, " ").toLowerCase().toUpperCase().toLowerCase();
 }

@@ -1,10 +1,11 @@
-/** Ends what a text has begun: half a word in bold is shown in bold, and half a marker not at all.
- * It only decides how the open tail looks; a mistake here is gone with the next words. */
+/** Closes open Markdown: half a bold word is shown in bold, and half a marker not at all.
+ *
+ * It only affects how the open tail looks; a mistake disappears with the next text. */
 
-/** A line that has begun, and whose meaning hangs on what comes next. */
+/** A line whose meaning depends on what follows. */
 const HALF_LINE = /^[ \t>]*(?:[*+=-]{1,2}|-+|=+|\d{1,9}[.)]|#{1,6}|`{1,2}|~{1,2}|\||\\)[ \t]*$/;
 const HALF_TABLE_RULE = /^ {0,3}\|?[ \t]*(?::?-*:?[ \t]*\|[ \t]*)*:?-*:?[ \t]*$/;
-/** What stands before the words of a line. */
+/** The markers before the text of a line. */
 const LEAD = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t])(?:\[[ xX]\][ \t])?)*[ \t]*/;
 
 export function closeOpen(text: string, isCode: boolean): string {
@@ -17,7 +18,7 @@ export function closeOpen(text: string, isCode: boolean): string {
   return closeWords(text);
 }
 
-/** A table is seen as one as soon as its first row begins. */
+/** A table is recognized as soon as its first row begins. */
 function closeTable(before: string, line: string): string | null {
   const isFirstRow = /^ {0,3}\|[ \t]*\S/.test(line) && isParagraphStart(before);
   if (isFirstRow) return before + tableHead(line);
@@ -35,7 +36,7 @@ function tableHead(row: string): string {
   return `${header}\n|${"---|".repeat(columns)}\n`;
 }
 
-/** The words of the last paragraph, item or cell: nothing before them can still be open. */
+/** Return the text of the last paragraph, item or cell: nothing before it can still be open. */
 function closeWords(text: string): string {
   const start = wordsStart(text);
   return text.slice(0, start) + new Closer(text.slice(start).trimEnd()).close();
@@ -51,7 +52,7 @@ function wordsStart(text: string): number {
 
 const SPECIAL = /[\\`![\]*_~$]/g;
 
-/** Nobody opens so many; what looks like it is something else. */
+/** Limit of open markers; more of them is something else. */
 const MAX_OPEN = 16;
 
 interface Mark {
@@ -59,7 +60,7 @@ interface Mark {
   readonly text: string;
 }
 
-/** Reads words once from the left, and remembers what is open. */
+/** Scans text once from the left and tracks what is open. */
 class Closer {
   #open: Mark[] = [];
   #at = 0;
@@ -117,7 +118,7 @@ class Closer {
     this.#verbatim(ticks, ticks);
   }
 
-  /** What is inside means nothing until it ends. */
+  /** Skip literal content until it ends. */
   #verbatim(open: string, close: string): void {
     const from = this.#at + open.length;
     const end = this.#words.indexOf(close, from);
@@ -126,9 +127,9 @@ class Closer {
     else this.#end(close);
   }
 
-  /** Nothing after this can be read, since all of it belongs to what is open here. */
+  /** Stop here, because the rest belongs to what is open. */
   #end(close: string): void {
-    // Half of a closing mark may be there.
+    // Half of a closing marker may be present.
     while (close.startsWith(this.#words.at(-1) ?? " ")) this.#words = this.#words.slice(0, -1);
     this.#words += close;
     this.#at = this.#words.length;
@@ -139,7 +140,7 @@ class Closer {
     this.#at = this.#words.length;
   }
 
-  /** A link shows its text while its address comes; a picture shows nothing. */
+  /** Show the text of a link while its address arrives; an image shows nothing. */
   #bracket(): void {
     const index = this.#open.findLastIndex(({ text }) => text === "[" || text === "![");
     const opener = this.#open[index];
@@ -148,14 +149,14 @@ class Closer {
     this.#open.splice(index);
     const next = this.#words[this.#at];
     if (next !== undefined && next !== "(") return;
-    // Without its address it may be a link or not; with half of it, it is one.
+    // Without an address it may or may not be a link; with half of one, it is.
     const end = this.#words.indexOf(")", this.#at);
     if (end >= 0) this.#at = end + 1;
     else if (opener.text === "![") this.#drop(opener.at);
     else this.#unlink(opener.at);
   }
 
-  /** Called behind the closing bracket. */
+  /** Called after the closing bracket. */
   #unlink(at: number): void {
     this.#words = this.#words.slice(0, at) + this.#words.slice(at + 1, this.#at - 1);
     this.#at = this.#words.length;

@@ -1,5 +1,4 @@
-/** Math in markdown: $…$, $$…$$, \(…\) and \[…\]. It is only found here; typesetting it is the
- * matter of math.ts, when a reader gets to see it. */
+/** Finds math in Markdown: $…$, $$…$$, \(…\) and \[…\]. math.ts typesets it when it becomes visible. */
 
 import type { MarkedExtension, Tokens } from "marked";
 import { escape } from "./escape.js";
@@ -7,7 +6,7 @@ import { escape } from "./escape.js";
 const DISPLAY_BLOCK =
   /^ {0,3}(?:\$\$((?:(?!\n[ \t]*\n|\$\$)[^])+)\$\$|\\\[((?:(?!\n[ \t]*\n|\\\])[^])+)\\\])[ \t]*(?:\n|$)/;
 const DISPLAY = /^(?:\$\$((?:(?!\$\$)[^])+)\$\$|\\\[((?:(?!\\\])[^])+)\\\])/;
-/** Pandoc's rule: no space inside the dollars, no digit after them. So prices stay prices. */
+/** Pandoc's rule: no space inside the dollar signs and no digit after them, so that prices stay prices. */
 const INLINE = /^(?:\$(?![\s$])((?:\\[^]|[^\\$])+)(?<!\s)\$(?!\d)|\\\(((?:(?!\\\))[^])+)\\\))/;
 
 interface Formula extends Tokens.Generic {
@@ -45,8 +44,8 @@ export const formulas: MarkedExtension = {
   ],
 };
 
-/** Where display math breaks into a paragraph: only into this one, or marked would treat all of the
- * paragraphs before it in another way. */
+/** Where display math interrupts a paragraph. It only affects this paragraph; otherwise marked would treat
+ * earlier ones differently. */
 function interruption(source: string): number {
   const end = source.search(/\n[ \t]*(?:\n|[<#>]|```|~~~)/);
   return (end < 0 ? source : source.slice(0, end)).search(/(?<=\n) {0,3}(?:\$\$|\\\[)/);

@@ -1,4 +1,4 @@
-/** The languages we colour, in a chunk of their own: import this only when code is to be coloured. */
+/** The highlighted languages, in a separate chunk. Import this only when code is highlighted. */
 
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";

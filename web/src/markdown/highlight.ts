@@ -1,12 +1,12 @@
-/** Colours for code, from a chunk that is loaded when the first code is there. */
+/** Highlights code, using a chunk that is loaded when the first code block appears. */
 
-/** Longer code stays plain: colouring it would hold the page up. */
+/** Longer code stays plain, because highlighting it would block the page. */
 const MAX_CHARS = 100_000;
 
-/** All that may come out: spans with classes around text that is escaped. */
+/** The only allowed output: spans with classes around escaped text. */
 const SPANS = /^[^<]*(?:<(?:span class="[\w -]*"|\/span)>[^<]*)*$/;
 
-/** The code as safe HTML, or null where there is nothing to colour or no one knows the language. */
+/** Return the code as safe HTML, or null if the language is unknown or missing. */
 export async function highlight(code: string, language: string): Promise<string | null> {
   if (code.length > MAX_CHARS) return null;
   const { hljs } = await import("./grammars.js");

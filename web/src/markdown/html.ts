@@ -1,11 +1,11 @@
-/** Markdown to HTML that is not trusted yet: sanitize.ts has the last word. */
+/** Converts Markdown to untrusted HTML; sanitize.ts makes it safe. */
 
 import { Marked, Renderer, type Token, type Tokens } from "marked";
 import { isCarriedPicture, safeAddress } from "./address.js";
 import { escape, escapeText } from "./escape.js";
 import { formulas } from "./formula.js";
 
-/** No one writes quotations in quotations this deep; parsers fall over them. */
+/** Deeper nested quotations would break parsers. */
 const TOO_DEEP = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){24}/m;
 
 let isInLink = false;
@@ -13,7 +13,7 @@ let isInLink = false;
 const marked = new Marked(formulas, {
   gfm: true,
   tokenizer: {
-    // HTML is text like any other, so what a model writes between tags stays markdown.
+    // HTML is treated as text, so Markdown between tags still works.
     html: () => undefined,
     // The only way to break a line in a table.
     tag(source) {
@@ -27,7 +27,7 @@ const marked = new Marked(formulas, {
       const name = language ? ` data-language="${language}"` : "";
       const kind = language ? ` class="language-${language}"` : "";
       const code = escapeText(text.replace(/\n$/, ""));
-      // The bar has its place from the start; its button comes when the block has settled.
+      // The toolbar is reserved from the start; its button appears when the block has settled.
       const bar = `<figcaption>${language ?? ""}</figcaption>`;
       return `<figure class="code"${name}>${bar}<pre tabindex="0"><code${kind}>${code}\n</code></pre></figure>\n`;
     },
@@ -35,7 +35,7 @@ const marked = new Marked(formulas, {
       const [state, label] = checked ? ["true", "done"] : ["false", "to do"];
       return `<span class="task" data-checked="${state}" role="img" aria-label="${label}"></span> `;
     },
-    // It may be wider than the page, and what scrolls must be within reach of the keyboard.
+    // It may be wider than the page, and scrollable areas must be reachable by keyboard.
     table(token) {
       return `<div class="table" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`;
     },
@@ -61,7 +61,7 @@ export function toHtml(source: string): string {
   try {
     return marked.parse(source, { async: false });
   } catch {
-    // Marked stumbles over some quotations in lists; the words are still worth reading.
+    // Marked fails on some quotations in lists; the text is still worth showing.
     return plain(source);
   }
 }
@@ -70,7 +70,7 @@ function plain(source: string): string {
   return `<p>${escapeText(source.trim()).replaceAll("\n", "<br>")}</p>\n`;
 }
 
-/** The link definitions in a source: their labels, as marked compares them, and their text. */
+/** Return the link definitions in a source: their labels as marked compares them, and their text. */
 export function definitionsIn(source: string): Map<string, string> {
   const found = new Map<string, string>();
   if (!/^[ \t>*+\-\d.)]*\[[^\]]+\]:/m.test(source)) return found;

@@ -1,12 +1,12 @@
-/** Characters that are not seen and change what is seen, or carry what nobody should read. */
+/** Invisible characters that change what is seen, or hide text. */
 
-/** Overrides of the writing direction turn words around; only attacks use them. Tag characters
- * hide whole sentences; the flags of England, Scotland and Wales are their one honest use. */
+/** Direction overrides reverse words and are only used in attacks. Tag characters hide whole sentences; their one
+ * honest use is in the flags of England, Scotland and Wales. */
 const HARMFUL =
   /\0|[\u202d\u202e]|(\u{1f3f4}[\u{e0020}-\u{e007e}]{2,6}\u{e007f})|[\u{e0000}-\u{e007f}]+/gu;
 const MAYBE_HARMFUL = /[\0\u202d\u202e]|\udb40/;
 
-/** Every mark of direction, and what has no width. */
+/** All direction marks and zero-width characters. */
 const UNSEEN =
   /[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/gu;
 
@@ -18,7 +18,7 @@ export function withoutHarm(text: string): string {
   });
 }
 
-/** For names that people judge by their looks: links and their hosts. */
+/** For names that people judge by their looks: links and hosts. */
 export function withoutUnseen(text: string): string {
   return text.replace(UNSEEN, "");
 }

@@ -1,14 +1,14 @@
-/** Math, typeset by KaTeX from a chunk that is loaded when the first formula is there. */
+/** Typesets math with KaTeX, from a chunk that is loaded when the first formula appears. */
 
 import type { KatexOptions } from "katex";
 
-/** The style sheet's name carries a hash, which only the build knows. */
+/** The name of the style sheet contains a hash that only the build knows. */
 declare const HEADRACE_MATH_STYLES: string | undefined;
 
 const MAX_CHARS = 8_000;
 
 const OPTIONS: KatexOptions = {
-  // No links, pictures, classes or styles out of a formula.
+  // Formulas must not create links, images, classes or styles.
   trust: false,
   strict: "ignore",
   throwOnError: true,
@@ -16,8 +16,8 @@ const OPTIONS: KatexOptions = {
   maxExpand: 500,
 };
 
-/** Typeset a placeholder in its place, with the styles it needs there. It builds elements, so it
- * needs no `unsafe-inline`. What cannot be read stays as it is. */
+/** Typeset a placeholder in place, with the styles it needs. It builds elements, so `unsafe-inline` is not
+ * needed. Invalid formulas stay as they are. */
 export async function drawMath(place: HTMLElement): Promise<void> {
   const tex = place.textContent ?? "";
   if (tex.length > MAX_CHARS) return;
@@ -34,7 +34,7 @@ export async function drawMath(place: HTMLElement): Promise<void> {
 
 const styled = new WeakSet<Node>();
 
-/** A browser looks for fonts in the document alone, and for rules in the shadow root alone. */
+/** Fonts must be declared in the document, style rules in the shadow root. */
 function addStyles(root: Node): void {
   for (const place of [document.head, root instanceof ShadowRoot ? root : document.head]) {
     if (styled.has(place)) continue;

@@ -1,5 +1,4 @@
-/** The only place that makes trusted HTML. What is not on these lists does not reach the page,
- * whatever the renderer before it made of the text. */
+/** The only place that produces trusted HTML. Anything that is not on these lists does not reach the page. */
 
 import createPurifier, { type Config, type DOMPurify } from "dompurify";
 import { hostToShow, isCarriedPicture, safeAddress } from "./address.js";
@@ -13,7 +12,7 @@ const WORDS =
   "class title target rel alt start align tabindex role aria-label " +
   "data-language data-display data-checked";
 
-/** Only our own classes: a foreign one could dress text up as a part of the page. */
+/** Only our own classes: others could make text look like a part of the page. */
 const CLASS = /^(?:code|table|image|host|math|task|language-[\w+#.-]{1,32})$/;
 
 const CONFIG: Config = {
@@ -33,9 +32,9 @@ export function sanitize(html: string): string {
 }
 
 function makePurifier(): DOMPurify {
-  // An own instance: hooks of the page around us are not ours, and ours not theirs.
+  // A separate instance, so that hooks of the surrounding page are not shared.
   const made = createPurifier(window);
-  // Without a document DOMPurify returns what it was given.
+  // Without a document DOMPurify returns its input unchanged.
   if (!made.isSupported) throw new Error("sanitize needs a document, and there is none");
   made.addHook("uponSanitizeElement", (node, { tagName }) => {
     if (tagName === "#text") cleanText(node);
@@ -52,14 +51,14 @@ function makePurifier(): DOMPurify {
   return made;
 }
 
-/** Here, and not in the source, since markdown can write any character as an entity. */
+/** Done here and not in the source, because Markdown can write any character as an entity. */
 function cleanText(node: Node): void {
   const text = node.nodeValue ?? "";
   const clean = node.parentElement?.closest("a") ? withoutUnseen(text) : withoutHarm(text);
   if (clean !== text) node.nodeValue = clean;
 }
 
-/** A link tells where it goes, and goes there only when it is clicked. */
+/** A link shows its target, and opens only when it is clicked. */
 function secureLink(link: Element): void {
   const url = safeAddress(link.getAttribute("href") ?? "");
   if (!url) {

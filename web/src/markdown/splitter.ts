@@ -1,26 +1,25 @@
-/** Cuts a growing markdown text into pieces that can be rendered one by one, line by line and
- * without looking back, so that the cost is linear in the text whatever the slicing.
+/** Cuts growing Markdown into pieces that can be rendered one by one, in linear time for any slicing.
  *
- * It does not parse markdown. It cuts only where every reader of markdown agrees that a block
- * ends, and leaves the rest of the grammar to the renderer of the piece. A block that grows without
- * end is cut as well, so that drawing what is open costs the same however long it gets. */
+ * It does not parse Markdown: it cuts where every Markdown parser ends a block, and leaves the syntax inside a
+ * piece to the renderer. A block that grows too long is cut as well, so that drawing the open tail has a bounded
+ * cost. */
 
 export interface Piece {
   readonly source: string;
-  /** The source as it must be written to mean, alone, what it means in its place. */
+  /** The source that renders alone as it would in its place. */
   readonly text: string;
   readonly isCode: boolean;
 }
 
-/** A block is cut at the next good place after this; most blocks are a tenth of it. */
+/** A longer block is cut at the next good place. Most blocks are a tenth of this. */
 const SOFT_LIMIT = 4_096;
-/** Words that no space divides, and lists in lists, have no good place. */
+/** Text without spaces and nested lists have no good place to cut. */
 const PATIENT_LIMIT = 8_192;
 /** Code is cheap to draw, and unpleasant to read in pieces. */
 const CODE_LIMIT = 16_384;
-/** Past this a block is cut anywhere. */
+/** A longer block is cut anywhere. */
 const HARD_LIMIT = 32_768;
-/** What a line begins is told by this much of it, however long it is. */
+/** The start of a line that decides what it begins. */
 const LONG_LINE = 4_096;
 
 const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/;
@@ -31,36 +30,36 @@ const ITEM_AFTER_TEXT = /^ {0,3}(?:[*+-]|1[.)])[ \t]/;
 const TABLE_RULE = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
 
 export class Splitter {
-  /** The line that has not ended, as far as it was not taken in already. */
+  /** The current line, as far as it has not been processed. */
   #line = "";
   #isInsideLine = false;
   #endedWithReturn = false;
 
-  /** The open block, and what is known of it. */
+  /** The open block and its state. */
   #piece = "";
-  /** What the beginning of the block said, if that is in an earlier piece. */
+  /** What the start of the block said, if it is in an earlier piece. */
   #context = "";
   #firstNumber = NaN;
   #dedent = 0;
   #fence = "";
-  /** A line that was set less far in than the list's text went on with it, or ended it. Code
-   * after that is in the list or not: only a parser could tell, so nothing is cut in it. */
+  /** Whether a line that is indented less than the list's text continued or ended the list. Only a parser could
+   * tell whether code after it is in the list, so nothing is cut there. */
   #mayHaveLeftList = false;
-  /** A number at the beginning of a line in a paragraph begins no list, nor do those after it. */
+  /** A number at the start of a paragraph line does not begin a list, nor do those after it. */
   #beganInText = false;
   #innerFence = "";
   #isFenceClosed = false;
   #wasBlank = false;
   #previous = "";
   #table = "";
-  /** How far the text of a list's items stands in; 0 outside of lists. */
+  /** Indentation of the text of list items; 0 outside of lists. */
   #itemIndent = 0;
   #itemNumber = 0;
   #hasNoCut = false;
 
   #done: Piece[] = [];
 
-  /** The pieces that this text completes. */
+  /** Return the pieces that this text completes. */
   feed(text: string): Piece[] {
     const lines = this.#normalise(text).split("\n");
     const rest = lines.pop() ?? "";
@@ -78,7 +77,7 @@ export class Splitter {
     return this.#drain();
   }
 
-  /** What has come and is in no piece yet. */
+  /** The text that is in no piece yet. */
   get open(): Piece {
     return this.#pieceOf(this.#piece + this.#line);
   }
@@ -105,7 +104,7 @@ export class Splitter {
     if (this.#isFenceClosed) this.#settle();
   }
 
-  /** Take in the beginning of a line that will not end soon. */
+  /** Process the start of a line that will not end soon. */
   #takeRest(): void {
     if (!this.#isInsideLine) this.#judge(this.#line.slice(0, LONG_LINE));
     this.#append(this.#line);
@@ -162,8 +161,8 @@ export class Splitter {
     return !isItem(line) || (this.#beganInText && isInText);
   }
 
-  /** An item of the list itself, not of a list inside it. Some are none, such as a number in a
-   * sentence that has come to stand at the beginning of a line; that only delays the next cut. */
+  /** Whether this is an item of the list itself, not of a nested list. A number that happens to start a line may
+   * be mistaken for one; that only delays the next cut. */
   #isListItem(line: string, indent: number): boolean {
     return isItem(line) && (this.#itemIndent === 0 || indent < this.#itemIndent);
   }
@@ -178,14 +177,14 @@ export class Splitter {
     this.#itemIndent = marker.length + width;
   }
 
-  /** The numbers of a list go on where they were, whatever number the next item bears. */
+  /** Continue the numbers of a list, whatever number the next item has. */
   #cutList(): void {
     const number = this.#itemNumber;
     this.#settle();
     this.#itemNumber = this.#firstNumber = number;
   }
 
-  /** A list in a list is cut as well, and then stands at the margin. */
+  /** Cut a nested list as well; its rest is then not indented. */
   #cutInItem(line: string, indent: number): void {
     if (this.#itemIndent === 0 || indent < this.#itemIndent || !isItem(line.trimStart())) return;
     this.#emit(this.#piece);
@@ -199,8 +198,8 @@ export class Splitter {
     for (let at = this.#cut(); at > 0; at = this.#cut()) this.#cutAt(at);
   }
 
-  /** Where to cut a block that has grown too long, or 0. Only the beginning of the block decides,
-   * never how much more of it has come: hence the order of the limits. */
+  /** Return where to cut a block that is too long, or 0. Only the start of the block decides, not how much more
+   * has arrived; hence the order of the limits. */
   #cut(): number {
     const length = this.#piece.length;
     if (this.#fence !== "") return length > CODE_LIMIT ? lastLine(this.#piece, CODE_LIMIT) : 0;
@@ -220,7 +219,7 @@ export class Splitter {
     return at > limit / 2 ? at : 0;
   }
 
-  /** Tables and quotations mean something by their lines. */
+  /** Tables and quotations depend on their lines. */
   #isInLines(): boolean {
     return this.#table !== "" || this.#piece.trimStart().startsWith(">");
   }
@@ -267,7 +266,7 @@ function isItem(line: string): boolean {
   return ITEM.test(line) && !RULE.test(line);
 }
 
-/** The closing line may be longer than the opening one. */
+/** The closing fence may be longer than the opening one. */
 function closesFence(line: string, fence: string): boolean {
   const text = line.trimEnd();
   const bare = text.trimStart();
@@ -290,14 +289,14 @@ function firstLine(text: string): string {
   return text.slice(text.lastIndexOf("\n", start) + 1, end < 0 ? undefined : end) + "\n";
 }
 
-/** The end of the last whole line before the limit; within an endless line, the limit. */
+/** Return the end of the last complete line before the limit; within an endless line, the limit. */
 function lastLine(text: string, limit: number): number {
   const at = text.lastIndexOf("\n", limit - 1) + 1;
   return at > limit / 2 ? at : wholeCharacter(text, limit);
 }
 
-/** After a sentence if there is one, else after a word. What follows begins with a letter, so that
- * it cannot be taken for a list or a heading. */
+/** Cut after a sentence if possible, else after a word. The next character is a letter, so that it cannot be
+ * taken for a list or a heading. */
 function lastWord(text: string): number {
   const half = text.length / 2;
   const window = text.slice(half);

@@ -1,5 +1,6 @@
-/** An answer: groups of steps and content, one below the other. Live, it is drawn from the bus, at
- * most once a frame; stored, from its event. */
+/** An answer: groups of steps and content.
+ *
+ * A live answer is drawn from the bus, at most once per animation frame; a stored one from its event. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
@@ -32,7 +33,7 @@ export class AssistantMessage extends Element {
     retry: { attribute: false },
   };
   declare chat: Chat;
-  /** Of an answer that is being written; empty while the question is on its way. */
+  /** Id of the streaming answer; empty while the question is being sent. */
   declare eventId: string;
   declare event: MessageEvent | undefined;
   declare startedAt: number;
@@ -74,7 +75,7 @@ export class AssistantMessage extends Element {
     this.#frame = 0;
   }
 
-  /** Draw with the next frame, and not with every one: a flood nobody can read is drawn less often. */
+  /** Draw with the next animation frame; under heavy load less often. */
   #soon(): void {
     if (this.#timer !== undefined || this.#frame) return;
     const waitMs = this.#drawnAt + (this.#isFlood ? FLOOD_MS : DRAW_MS) - performance.now();
@@ -93,7 +94,7 @@ export class AssistantMessage extends Element {
     this.requestUpdate();
   }
 
-  /** One template for both, so that the words stay the very same elements when the answer ends. */
+  /** One template for live and stored, so that the elements stay the same when the answer ends. */
   override render(): TemplateResult {
     const { event } = this;
     const isLive = event === undefined;
@@ -110,7 +111,7 @@ export class AssistantMessage extends Element {
     </article>`;
   }
 
-  /** Steps come next, as long as nothing else has: the overlay is there from the first moment. */
+  /** Show the overlay from the start, until something else arrives. */
   #liveGroups(): readonly Group[] {
     const draft = this.chat.bus.draft(this.eventId);
     const groups = draft ? draftView(draft) : [];

@@ -1,4 +1,4 @@
-/** Turns between a message and its siblings: answers given again, questions asked in other words. */
+/** Switches between a message and its siblings. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { Chat } from "../core/chat.js";

@@ -1,4 +1,4 @@
-/** A tool that the provider ran itself. It looks like any other, and goes by its own name. */
+/** A provider-run tool. It looks like any other tool, under its own name. */
 
 import { define } from "./element.js";
 import { ToolCallSegment } from "./tool-call-segment.js";

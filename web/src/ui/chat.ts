@@ -1,8 +1,7 @@
-/** `<headrace-chat>`: the whole chat as one element, to be put into any page of the same origin.
+/** `<headrace-chat>`: the whole chat as one element for any page of the same origin.
  *
- * Attributes: `base`, where the server is, relative to the page; `routes`, to keep the open
- * conversation in the page's address; `theme`, `light` or `dark`, else what the system has;
- * `heading`, what an empty page says. */
+ * Attributes: `base`, the server's address relative to the page; `routes`, to keep the open conversation in the
+ * page's address; `theme`, `light` or `dark` (default: the system's); `heading`, the text of an empty chat. */
 
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 import { API, Refused } from "../core/api.js";
@@ -31,7 +30,7 @@ const TRIES = [
   "Plan three days in Oslo in November.",
 ];
 
-/** Where one writes: a message that is being edited, else the composer. */
+/** The focused input: a message that is being edited, or else the composer. */
 const WRITING = "textarea";
 const MENU = ".menu";
 
@@ -49,7 +48,7 @@ export class HeadraceChat extends LitElement {
   declare theme: string;
   declare heading: string;
   declare isDrawerOpen: boolean;
-  /** What the components draw; for tests and embedders to look at. */
+  /** The state that the components draw; public for tests and embedders. */
   chat!: Chat;
   #live = new LiveRegion();
   #openId: string | null = null;
@@ -96,7 +95,7 @@ export class HeadraceChat extends LitElement {
   override updated(): void {
     this.#follow.attach(this.renderRoot.querySelector<HTMLElement>(".scroller")!);
     const { activeElement } = this.shadowRoot!;
-    // What is hidden keeps the focus for a moment longer.
+    // A hidden element keeps the focus for a moment longer.
     if (activeElement?.closest("[hidden]")) (activeElement as HTMLElement).blur();
     const token = this.renderRoot.querySelector<HTMLElement>(".token input");
     if (token) passFocus(() => token);
@@ -125,7 +124,7 @@ export class HeadraceChat extends LitElement {
     </div>`;
   }
 
-  /** It stays while a token is asked for, and so does what is half written in it. */
+  /** Kept while signing in, together with unsent text. */
   #conversation(isHidden: boolean): TemplateResult {
     const { chat } = this;
     const isEmpty = chat.store.branch.length === 0 && !chat.pending && !chat.failed;
@@ -177,7 +176,7 @@ export class HeadraceChat extends LitElement {
   #drawer(isOpen: boolean, next = isOpen ? ".new" : MENU): void {
     this.isDrawerOpen = isOpen;
     this.#focus(next);
-    // On a screen that has grown, or was turned, nothing is a drawer, and nothing may be shut off.
+    // On a larger or rotated screen there is no drawer, and nothing may be inert.
     if (isOpen) matchMedia("(max-width: 760px)").addEventListener("change", () => (this.isDrawerOpen = false), { once: true });
   }
 
@@ -185,13 +184,13 @@ export class HeadraceChat extends LitElement {
     void this.updateComplete.then(() => this.renderRoot.querySelector<HTMLElement>(next)?.focus());
   }
 
-  /** There is another token; what could not be sent with the old one is in the composer. */
+  /** The access token has changed. Unsent text is in the composer. */
   #admitted(): void {
     this.chat.problem = this.chat.failed = null;
     this.#start();
   }
 
-  /** What was pressed for it is gone when it has come about. */
+  /** The pressed button is gone when this happens. */
   #start(): void {
     void this.chat.start(this.#routeId()).then(() => passFocus(() => this.renderRoot.querySelector<HTMLElement>(WRITING)));
   }

@@ -1,4 +1,4 @@
-/** Where the user writes. What is written outlives a reload; send turns into stop in its place. */
+/** The input field. Unsent text survives a reload; Send becomes Stop in the same place. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { ServedModel } from "../core/api.js";
@@ -17,10 +17,10 @@ export class Composer extends Element {
   };
   declare chat: Chat;
   declare models: readonly ServedModel[];
-  /** The conversation that the draft belongs to. */
+  /** Key of the conversation that the draft belongs to. */
   declare draftKey: string;
   declare isBusy: boolean;
-  /** What could not be sent comes back here. */
+  /** A message that could not be sent returns here. */
   declare returned: Returned | null;
   declare text: string;
 
@@ -37,7 +37,7 @@ export class Composer extends Element {
     keep(this.draftKey, this.text);
   }
 
-  /** What was written while the first question was on its way belongs to the conversation that it began. */
+  /** Text written while the first question is being sent belongs to the conversation that it starts. */
   #turn(before: string | undefined): void {
     if (before === "new" && this.draftKey === this.chat.begunId && this.text !== "") {
       keep("new", "");
@@ -50,7 +50,7 @@ export class Composer extends Element {
   override updated(changed: PropertyValues): void {
     const area = this.area;
     if (!area) return;
-    // What was pressed to send makes room for the answer; whoever pressed it goes on here.
+    // The send button is replaced, so the focus moves to the input.
     if (changed.has("isBusy") && !changed.get("isBusy")) passFocus(() => area);
     if (area.value !== this.text) area.value = this.text;
     area.rows = Math.min(8, Math.max(1, this.text.split("\n").length));
@@ -143,7 +143,7 @@ function keep(key: string, text: string): void {
     if (text === "") localStorage.removeItem(PREFIX + key);
     else localStorage.setItem(PREFIX + key, text);
   } catch {
-    // A browser that keeps nothing loses the draft, and nothing else.
+    // A browser without storage loses the draft, and nothing else.
   }
 }
 

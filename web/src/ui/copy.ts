@@ -1,4 +1,4 @@
-/** A button that copies, and says that it has. */
+/** A button that copies a text and confirms it. */
 
 import { html, type TemplateResult } from "lit";
 import { icon } from "./icon.js";
@@ -21,7 +21,7 @@ async function copy(event: Event, text: string): Promise<void> {
 
 async function write(text: string, near: HTMLElement): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  // A page that is not secure has no clipboard; the old way still works there.
+  // Insecure pages have no clipboard API; the old command still works there.
   const area = document.createElement("textarea");
   area.value = text;
   near.append(area);

@@ -1,4 +1,4 @@
-/** The build gives a style sheet as text, in one piece and without blanks. */
+/** The build provides a style sheet as minified text. */
 declare module "*.css" {
   const sheet: string;
   export default sheet;

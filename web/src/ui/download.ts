@@ -1,4 +1,4 @@
-/** A conversation as a file. It is fetched, since a link could not carry a token. */
+/** Downloads a conversation. It is fetched, because a link could not send an access token. */
 
 import type { API } from "../core/api.js";
 

@@ -1,5 +1,5 @@
-/** The base of our elements: they draw into the one shadow root of the chat, so that there is one
- * style sheet, and text can be selected across them. */
+/** Base class of all elements. They render into the one shadow root of the chat, so that they share one style
+ * sheet and text can be selected across them. */
 
 import { LitElement } from "lit";
 
@@ -9,14 +9,14 @@ export class Element extends LitElement {
   }
 }
 
-/** The key that was pressed, or "" while it belongs to an input method: there Enter takes a word and
- * Escape drops it. (Safari tells the last of them by its code alone.) */
+/** Return the pressed key, or "" while an input method is composing, where Enter and Escape belong to it. (Safari
+ * reports the last of them only by its code.) */
 export function keyOf(event: KeyboardEvent): string {
   return event.isComposing || event.keyCode === 229 ? "" : event.key;
 }
 
-/** Give the focus to the successor of what had it and is gone, as soon as that is drawn. What is
- * gone leaves it to the page; if anything else has it, it stays there. */
+/** Move the focus to the successor of a removed element as soon as it is drawn, unless something else has the
+ * focus. */
 export function passFocus(successor: () => HTMLElement | null | undefined): void {
   requestAnimationFrame(() => {
     if (document.activeElement === document.body) successor()?.focus();

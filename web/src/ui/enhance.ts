@@ -1,5 +1,6 @@
-/** What a settled block gets: a copy button, colours, math, and pictures on demand. Colours and
- * math are loaded from our own files when the first block needs them. */
+/** Adds a copy button, highlighting, math and on-demand images to a settled block.
+ *
+ * Highlighting and math are loaded when the first block needs them. */
 
 import { render } from "lit";
 import { copyButton } from "./copy.js";
@@ -9,7 +10,7 @@ export function enhance(block: HTMLElement): void {
   enhanceMath(block);
 }
 
-/** Set the formulas of a block. */
+/** Typeset the formulas of a block. */
 export function enhanceMath(block: HTMLElement): void {
   for (const place of block.querySelectorAll<HTMLElement>(".math")) void setMath(place);
 }
@@ -30,14 +31,14 @@ const MAX_COLOURED_CHARS = 50_000;
 
 async function setColours(code: HTMLElement, text: string, language: string): Promise<void> {
   if (text.length > MAX_COLOURED_CHARS) return;
-  const { colour } = await import("./colour.js");
-  await colour(code, text, language);
+  const { highlightCode } = await import("./highlight-code.js");
+  await highlightCode(code, text, language);
 }
 
 const MAX_SET = 200;
 const set = new Map<string, Node>();
 
-/** A formula that was set before is there at once: between two frames, nothing may move. */
+/** Formulas that were typeset before appear at once, so that nothing moves between two frames. */
 async function setMath(place: HTMLElement): Promise<void> {
   const key = `${place.dataset["display"]} ${place.textContent}`;
   const known = set.get(key);

@@ -1,12 +1,11 @@
-/** Keeps a scrolling place at its newest words, until the reader scrolls away from them, and
- * again once the reader is back at the end. */
+/** Keeps a scroll container at its end, until the reader scrolls up, and again once the reader returns to the end. */
 
 const NEAR_PX = 24;
 
 export class Follow {
   #place: HTMLElement | undefined;
-  // Elements draw themselves when they like, and blocks are measured when they come into sight:
-  // only the size that results tells that there is more.
+  // Elements render at any time and blocks are measured when they become visible, so only the resulting size
+  // tells that there is more.
   #sizes = new ResizeObserver(() => this.moved());
   #lastTop = 0;
   isFollowing = true;
@@ -30,7 +29,7 @@ export class Follow {
     this.#place = undefined;
   }
 
-  /** The place has another size, or there is more in it. */
+  /** The container or its content has changed its size. */
   moved(): void {
     if (this.isFollowing) this.toEnd();
   }
@@ -47,7 +46,7 @@ export class Follow {
     const place = this.#place;
     if (!place) return;
     const isNear = place.scrollHeight - place.scrollTop - place.clientHeight < NEAR_PX;
-    // Content that shrinks moves the place, too; only going up while there is more below is a wish.
+    // Shrinking content also scrolls; only scrolling up while there is more below is a choice of the reader.
     if (isNear) this.#set(true);
     else if (place.scrollTop < this.#lastTop - 1) this.#set(false);
     this.#lastTop = place.scrollTop;

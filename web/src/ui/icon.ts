@@ -1,4 +1,4 @@
-/** The icons, drawn with one pen: 16 by 16, strokes in the colour of the text. */
+/** The icons: 16 by 16, stroked in the color of the text. */
 
 import { svg, type TemplateResult } from "lit";
 

@@ -1,10 +1,10 @@
-/** A link that a model gave, outside of its prose: it tells where it goes as those in it do. */
+/** A link that a model gave outside of its text. It shows its target like those in the text. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { hostToShow, safeAddress } from "../markdown/address.js";
 import { withoutUnseen } from "../markdown/invisible.js";
 
-/** Where it goes, or null if that is no place in the web. */
+/** Return the address, or null if it is not a web address. */
 export function webAddress(href: string): URL | null {
   const url = safeAddress(href);
   return url?.host ? url : null;

@@ -1,4 +1,4 @@
-/** Tells those who do not see the page what happens: events, never tokens. */
+/** Announces events to screen readers, but never single tokens. */
 
 const PAUSE_MS = 400;
 

@@ -1,12 +1,12 @@
-/** Markdown on the page. Settled blocks are put in once and never touched again; only the open
- * tail is drawn anew. Colours, math and copy buttons come when a block has settled. */
+/** Renders Markdown. Settled blocks are inserted once and never changed; only the open tail is redrawn.
+ * Highlighting, math and copy buttons are added when a block has settled. */
 
 import type { Prose } from "../core/view.js";
 import type { Block } from "../markdown/blocks.js";
 import { enhance, enhanceMath } from "./enhance.js";
 import { define } from "./element.js";
 
-/** How many blocks go together, out of sight, once twice as many stand below them. */
+/** How many off-screen blocks are merged into one page, once twice as many follow them. */
 const PAGE_BLOCKS = 40;
 
 interface Shown {
@@ -43,7 +43,7 @@ export class MarkdownView extends HTMLElement {
     if (this.#shown.length - this.#pages.length * PAGE_BLOCKS > 2 * PAGE_BLOCKS) this.#turnPage();
   }
 
-  /** A definition that came late has changed a link in it: everything stays where it is. */
+  /** Redraw a block whose link a later definition has changed; everything stays in place. */
   #change(shown: Shown, block: Block): void {
     shown.block = block;
     shown.element.innerHTML = block.html;
@@ -58,9 +58,8 @@ export class MarkdownView extends HTMLElement {
     this.replaceChildren();
   }
 
-  /** Put the oldest blocks together. A browser lays out and watches pages, not blocks, so a long
-   * text costs little for what is far above. Only pages that have been laid out once are let go:
-   * their height is known then, and nothing moves. */
+  /** Merge the oldest blocks into pages, which are cheaper for the browser to lay out and observe. Only pages
+   * that have been laid out once are skipped: their height is known then, and nothing moves. */
   #turnPage(): void {
     this.#pages.at(-1)?.classList.add("far");
     const first = this.#pages.length * PAGE_BLOCKS;
@@ -84,12 +83,12 @@ export class MarkdownView extends HTMLElement {
       this.append(this.#tail);
     }
     this.#tail.innerHTML = html;
-    // A formula that is whole is set at once: it would grow when it settles.
+    // A complete formula is typeset at once, because it would grow when it settles.
     enhanceMath(this.#tail);
   }
 }
 
-/** The HTML comes from our own sanitiser; nothing else is ever put in this way. */
+/** The HTML comes from our sanitizer; nothing else is inserted this way. */
 function blockElement(html: string): HTMLElement {
   const element = document.createElement("div");
   element.className = "block";

@@ -1,5 +1,5 @@
-/** What a model made: a picture that came along is shown; one that lies elsewhere is a link, since
- * to load it would tell its host who reads. */
+/** Media that a model produced. Embedded images are shown; remote ones are links, because loading them would tell
+ * the host who reads. */
 
 import { html, type TemplateResult } from "lit";
 import type { MediaView } from "../core/view.js";

@@ -1,4 +1,4 @@
-/** What went wrong: what happened, what to do, and a button that does it. */
+/** An error notice: what happened, what to do, and a button that does it. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { Advice } from "../core/advice.js";
@@ -6,13 +6,13 @@ import { Refused } from "../core/api.js";
 import type { MessageEvent } from "../core/event.js";
 import { icon } from "./icon.js";
 
-/** Where an answer broke off. */
+/** The notice of an answer that did not end normally. */
 export function notice(advice: Advice, event: MessageEvent, retry: (() => void) | undefined): TemplateResult {
   const run = event.run_id ? `Run ${event.run_id}` : "";
   return told(advice.isError, advice.what, advice.todo, advice.isError ? [advice.detail, run] : [], retry, nothing);
 }
 
-/** Where the server did not do something, or is not there. */
+/** The notice of a failed request. */
 export function refusal(what: string, error: Error, retry: () => void): TemplateResult {
   const isTold = error instanceof Refused;
   const number = isTold && error.requestId ? `Request ${error.requestId}` : "";

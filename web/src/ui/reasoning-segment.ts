@@ -1,4 +1,4 @@
-/** "Show Reasoning": closed until somebody opens it; then all steps in order. */
+/** "Show Reasoning": closed by default; opens to all steps in order. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { StepView } from "../core/view.js";
@@ -44,7 +44,7 @@ export class ReasoningSegment extends Element {
   }
 }
 
-/** A step of a stored event. */
+/** One step of a stored event. */
 export function storedStep(step: StepView): TemplateResult {
   if (step.kind === "reasoning") return html`<div class="thought">${step.parts.map((one) => part(one, false))}</div>`;
   if (step.kind === "opaque") return opaque(step);

@@ -1,4 +1,4 @@
-/** The conversations: a new one, a search, and the list, by day. */
+/** The sidebar: new conversation, search, and the list by day. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
@@ -22,7 +22,7 @@ export class Sidebar extends Element {
   declare chat: Chat;
   declare conversations: readonly Conversation[];
   declare openId: string | null;
-  /** Called when a conversation was chosen, or null for a new one: a drawer closes then. */
+  /** Called with the chosen conversation, or null for a new one; closes the drawer. */
   declare leave: (id: string | null) => void;
   declare renaming: string;
   declare deleting: string;
@@ -95,7 +95,7 @@ export class Sidebar extends Element {
     if (target instanceof HTMLInputElement) target.select();
   }
 
-  /** Leave the form, and it alone: a drawer stays. */
+  /** Close the form, but not the drawer. */
   #escape(one: Conversation): (event: KeyboardEvent) => void {
     return (event) => {
       if (keyOf(event) !== "Escape") return;
@@ -104,7 +104,7 @@ export class Sidebar extends Element {
     };
   }
 
-  /** The form gives way to a row. What is done then may move the rows, and take the focus away again. */
+  /** Replace the form by its row. The following action may move rows and take the focus away again. */
   async #end(id: string | undefined, work?: Promise<void>): Promise<void> {
     const pass = (): void => passFocus(() => this.querySelector<HTMLElement>(id ? `[data-id="${id}"]` : ".new"));
     this.renaming = this.deleting = "";
@@ -113,7 +113,7 @@ export class Sidebar extends Element {
     pass();
   }
 
-  /** Whoever asked for more goes on at the first that came. */
+  /** Move the focus to the first of the new entries. */
   async #more(): Promise<void> {
     const { length } = this.conversations;
     await this.chat.more();

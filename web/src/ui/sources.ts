@@ -1,4 +1,4 @@
-/** What an answer rests on, as links; each address once. */
+/** The sources of an answer as links, each address once. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { Citation } from "../core/event.js";

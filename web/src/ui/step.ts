@@ -1,4 +1,4 @@
-/** The pieces that a step is drawn with, the same while it streams and afterwards. */
+/** Templates of steps, the same while streaming and afterwards. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { BUILT_IN } from "../core/event.js";
@@ -7,7 +7,7 @@ import type { OpaqueView, PartView, ReasoningView, StepView, ToolView } from "..
 import { icon } from "./icon.js";
 import "./markdown-view.js";
 
-/** One part of reasoning; while it grows, with a spinner. */
+/** One reasoning part, with a spinner while it grows. */
 export function part(view: PartView, isLive: boolean): TemplateResult {
   if (view.isRedacted) {
     return html`<div class="part redacted" data-part>The provider keeps this part of the reasoning to itself.</div>`;
@@ -20,12 +20,12 @@ export function part(view: PartView, isLive: boolean): TemplateResult {
   </div>`;
 }
 
-/** The name of a tool as people know it. */
+/** The display name of a tool. */
 export function toolName(tool: ToolView): string {
   return tool.type === "tool_call" ? tool.name : BUILT_IN[tool.type];
 }
 
-/** One line: what was asked, what came of it. */
+/** One line with the call and its result. */
 export function toolLine(tool: ToolView): TemplateResult {
   const outcome = tool.error ?? shownBriefly(tool.result);
   return html`<span class="tool-mark ${tool.state}">${icon(tool.state === "failed" ? "warning" : "tool")}</span>
@@ -41,7 +41,7 @@ function toolState(tool: ToolView): string {
   return tool.durationMs === undefined ? "" : duration(tool.durationMs);
 }
 
-/** All of it: arguments, log, result, error. */
+/** The details: arguments, log, result and error. */
 export function toolBody(tool: ToolView): TemplateResult {
   return html`${field("Arguments", "tool-args", shownValue(tool.args))}
     ${tool.progress === undefined ? nothing : html`<progress max="1" .value=${tool.progress} aria-label="Progress"></progress>`}
@@ -58,7 +58,7 @@ export function opaque(view: OpaqueView): TemplateResult {
   return html`<div class="part redacted" data-part>An item of the kind “${view.what}” that is kept as it came.</div>`;
 }
 
-/** "Thought for 12 s · 2 tools": what the steps were, in a line. */
+/** Summarize the steps in a line: "Thought for 12 s · 2 tools". */
 export function summary(steps: readonly StepView[]): string {
   const thoughts = steps.filter((step): step is ReasoningView => step.kind === "reasoning");
   const times = thoughts.flatMap((step) => (step.durationMs === undefined ? [] : [step.durationMs]));
@@ -73,7 +73,7 @@ function thought(times: readonly number[]): string {
   return ms < 1_000 ? "a moment" : duration(ms);
 }
 
-/** What is known of the reasoning as a whole: effort and tokens. */
+/** Effort and token count of the reasoning. */
 export function facts(steps: readonly StepView[]): string {
   const thoughts = steps.filter((step): step is ReasoningView => step.kind === "reasoning");
   const tokens = thoughts.reduce((sum, step) => sum + (step.tokens ?? 0), 0);

@@ -1,9 +1,7 @@
-/** The steps that lead to a piece of content. While the message streams it draws overlays alone,
- * afterwards what is stored.
+/** The steps before a piece of content.
  *
- * Three shapes: *live*, a window that follows the newest words; *folded*, one row, from the moment
- * the text below begins; *stored*. The folded row is as high as the stored one, so that nothing
- * moves when the message ends: whoever reads the text does not notice. */
+ * Three states: *live*, a window that follows the newest text; *folded*, one row, once the text below begins;
+ * *stored*. The folded row is as high as the stored one, so that nothing moves when the message ends. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
@@ -66,7 +64,7 @@ export class StepsPanel extends Element {
     return html`<div class="tools">${this.steps.map(storedStep)}</div>`;
   }
 
-  /** Live and folded are one template: what has been drawn is only put out of sight. */
+  /** One template for live and folded: what has been drawn is only hidden. */
   #overlay(): TemplateResult {
     const isFolded = this.phase === "folded";
     const isTools = isFolded && !hasReasoning(this.steps);

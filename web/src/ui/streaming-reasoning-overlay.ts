@@ -1,4 +1,4 @@
-/** Reasoning while it streams: its parts in order, each with a spinner until it is whole. */
+/** Streaming reasoning: its parts in order, each with a spinner until it is complete. */
 
 import { html, type TemplateResult } from "lit";
 import type { ReasoningView } from "../core/view.js";

@@ -1,4 +1,4 @@
-/** A tool while it is called and runs: its arguments as they come, progress, log, result. */
+/** A running tool: its arguments as they arrive, progress, log and result. */
 
 import { html, type TemplateResult } from "lit";
 import type { ToolView } from "../core/view.js";

@@ -1,4 +1,4 @@
-/** How it looks, as one sheet for the chat's shadow root. */
+/** The style sheet of the chat's shadow root. */
 
 import { unsafeCSS } from "lit";
 import sheet from "./styles/all.css";

@@ -1,4 +1,4 @@
-/** The messages of a conversation, one below the other, and the answer that is being written. */
+/** The messages of a conversation and the streaming answer. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
@@ -19,7 +19,7 @@ export function thread(chat: Chat): unknown {
   if (live && !chat.pending) items.push({ key: live.event_id, draw: () => writing(chat, live.event_id, live.created_at) });
   const { pending, failed } = chat;
   const isHere = failed?.conversationId === (chat.store.open?.conversation.id ?? null);
-  // What was not sent stands in the composer again; here it is said why.
+  // The unsent text is in the composer; this explains why.
   return html`${repeat(items, (one) => one.key, (one) => one.draw())}${pending ? onItsWay(chat, pending) : nothing}
   ${failed && isHere ? refusal("This was not sent.", failed.error, () => void chat.retry()) : nothing}`;
 }
@@ -38,7 +38,7 @@ function writing(chat: Chat, eventId: string, startedAt: number): TemplateResult
   return assistant(chat, eventId, undefined, startedAt, nothing, undefined);
 }
 
-/** One template for both, so that the element stays when the answer is complete. */
+/** One template for live and stored, so that the element stays when the answer is complete. */
 function assistant(
   chat: Chat,
   eventId: string,

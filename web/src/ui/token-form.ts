@@ -1,5 +1,5 @@
-/** Asks for the token of a server that wants one. It stays in this browser, and goes out in a
- * header only. */
+/** The sign-in form of a server that requires an access token. The token stays in this browser and is only sent
+ * in a header. */
 
 import { html, nothing, type TemplateResult } from "lit";
 
@@ -13,7 +13,7 @@ export function recallToken(): string | null {
   }
 }
 
-/** For when there is no token, or the server does not take the one there is. */
+/** Shown if there is no access token, or the server rejects it. */
 export function tokenForm(done: () => void): TemplateResult {
   const submit = (event: Event): void => {
     event.preventDefault();

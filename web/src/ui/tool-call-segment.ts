@@ -1,4 +1,4 @@
-/** A tool that was called: one line, which opens to arguments, result and error. */
+/** A tool call: one line that opens to arguments, result and error. */
 
 import { html, type TemplateResult } from "lit";
 import type { ToolView } from "../core/view.js";

@@ -1,4 +1,4 @@
-/** What the user said: a soft block, that can be asked in other words. */
+/** A message of the user, which can be edited. */
 
 import { html, nothing, type TemplateResult } from "lit";
 import type { ShownMessage } from "../core/api.js";

@@ -1,10 +1,9 @@
-/** Gives code its colours, and the place where it stands the rules for them. Loaded when the first
- * code is there. */
+/** Highlights code and adds the style rules for it. Loaded when the first code block appears. */
 
 import { highlight } from "../markdown/highlight.js";
 import rules from "./styles/code.css";
 
-export async function colour(code: HTMLElement, text: string, language: string): Promise<void> {
+export async function highlightCode(code: HTMLElement, text: string, language: string): Promise<void> {
   const html = await highlight(text, language);
   if (html === null) return;
   addRules(code.getRootNode());
