@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-PATIENCE_MS = 25_000
+PATIENCE_MS = 60_000
 """What a stalled machine is given; a page that never does a thing is found out all the same."""
 expect.set_options(timeout=PATIENCE_MS)
 

@@ -75,7 +75,7 @@ def test_a_question_is_asked_in_other_words_as_a_branch(stage: Stage, talk: Talk
 def test_a_refused_question_can_be_tried_again(stage: Stage, talk: Talk) -> None:
     stage.plays["q"] = [turn(refuse(429, "Too many."))]
     talk.ask("q")
-    expect(talk.page.locator(".notice")).to_contain_text("takes no more requests")
+    expect(talk.page.locator(".notice")).to_contain_text("rate limit")
     stage.plays["q"] = [turn(say("Now."))]
     talk.page.get_by_role("button", name="Retry").click()
     expect(talk.page.locator(".text")).to_have_text("Now.")

@@ -91,15 +91,15 @@ def test_what_is_asked_is_written_and_is_there_after_a_restart(folder: Path) -> 
     with served(folder) as url:
         conversation, last = ask(url, "Write a shopping list.")
         assert last["type"] == "message_final"
-        (note,) = httpx.get(f"{url}/notes").json()
+        (note,) = httpx.get(f"{url}/notes", timeout=WITHIN_S).json()
         assert (note["title"], note["is_pinned"]) == ("Shopping list", False)
         assert httpx.put(f"{url}/pins/Shopping%20list").status_code == 200
     with served(folder) as url:
-        assert httpx.get(f"{url}/notes").json() == [note | {"is_pinned": True}]
+        assert httpx.get(f"{url}/notes", timeout=WITHIN_S).json() == [note | {"is_pinned": True}]
         _, last = ask(url, "Write a shopping list.", conversation_id=conversation)
         assert "is pinned" in json.dumps(last), "the model was told"
-        assert httpx.get(f"{url}/notes").json() == [note | {"is_pinned": True}]
-        kept = httpx.get(f"{url}/chat/api/conversations/{conversation}").json()
+        assert httpx.get(f"{url}/notes", timeout=WITHIN_S).json() == [note | {"is_pinned": True}]
+        kept = httpx.get(f"{url}/chat/api/conversations/{conversation}", timeout=WITHIN_S).json()
         assert len(kept["messages"]) == 4
 
 
@@ -123,6 +123,6 @@ def test_the_page_shows_the_note_beside_the_chat(folder: Path) -> None:
         expect(note.get_by_role("heading")).to_contain_text("Shopping list")
         note.get_by_role("button", name="Pin").click()
         expect(note.get_by_role("button", name="Unpin")).to_be_visible()
-        assert httpx.get(f"{url}/notes").json()[0]["is_pinned"]
+        assert httpx.get(f"{url}/notes", timeout=WITHIN_S).json()[0]["is_pinned"]
         browser.close()
     assert broken == []

@@ -53,7 +53,7 @@ def served(installed: Path, tmp_path: Path) -> Iterator[str]:
         yield process.stdout.readline().rpartition(" at ")[2].strip()
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 def test_the_wheel_carries_the_page_and_the_types(wheel: Path) -> None:

@@ -66,7 +66,7 @@ def process(tmp_path: Path) -> Iterator[Process]:
 
 def asked(url: str) -> Any:
     body = {"message": "long, please"}
-    return httpx.stream("POST", f"{url}/api/chat?protocol=thinking", json=body, timeout=30)
+    return httpx.stream("POST", f"{url}/api/chat?protocol=thinking", json=body, timeout=60)
 
 
 def test_a_server_that_is_told_to_stop_ends_its_runs_and_says_so(process: Process) -> None:

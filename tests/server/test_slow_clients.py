@@ -125,7 +125,7 @@ def _unchunked(data: bytes) -> bytes:
     return bytes(whole)
 
 
-async def until(is_so: Any, within_s: float = 15.0) -> None:
+async def until(is_so: Any, within_s: float = 60.0) -> None:
     by_s = time.monotonic() + within_s
     while not is_so():
         assert time.monotonic() < by_s

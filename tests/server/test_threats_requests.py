@@ -91,7 +91,7 @@ def test_t16_no_request_breaks_the_server(background: Background, record_propert
                 case.path_parameters.update(
                     {name: ids[name] for name in case.path_parameters if name in ids}
                 )
-            answer = case.call(timeout=20)
+            answer = case.call(timeout=60)
             sent[answer.status_code] += 1
             case.validate_response(answer, checks=CHECKS)
 

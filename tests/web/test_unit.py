@@ -10,7 +10,7 @@ import pytest
 WEB = Path(__file__).parents[2] / "web"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_unit_tests_of_the_page_pass():
     run = subprocess.run(
         [WEB / "npm.sh", "run", "--silent", "test"],

@@ -42,7 +42,7 @@ def test_a_plain_function_runs_in_a_thread_with_the_callers_context():
 
 
 def test_plain_functions_run_side_by_side_however_many():
-    together = threading.Barrier(40, timeout=20)
+    together = threading.Barrier(40, timeout=60)
 
     def work() -> str:
         together.wait()
@@ -198,7 +198,7 @@ asyncio.run(main())
 print("over")
 """
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, timeout=30, check=True
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, timeout=60, check=True
     )
     assert (done.stdout, done.stderr) == (b"over\n", b"")
 

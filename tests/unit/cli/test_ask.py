@@ -216,13 +216,13 @@ def _on_terminal(
     ) as process:
         os.close(follower)
         screen = _read_screen(leader, process, interrupt_after)
-        process.wait(timeout=20)
+        process.wait(timeout=60)
     os.close(leader)
     return process.returncode, screen.decode()
 
 
 def _read_screen(leader: int, process: subprocess.Popen[Any], interrupt_after: bytes) -> bytes:
-    screen, deadline, is_sent = b"", time.monotonic() + 20, False
+    screen, deadline, is_sent = b"", time.monotonic() + 60, False
     while time.monotonic() < deadline:
         if not select.select([leader], [], [], 0.1)[0]:
             continue

@@ -279,7 +279,7 @@ def _page(*argv: str) -> subprocess.Popen[str]:
 
 def _fetched(url: str) -> bytes:
     assert url.startswith("http://127.0.0.1:")
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         data: bytes = answer.read()
         return data
 
