@@ -16,17 +16,7 @@ from headrace.client.answer import AsyncAnswer
 from headrace.client.connection import NO_HEADERS, ClientError, Connection, Response
 from headrace.client.target import FolderTarget, ServerTarget
 from headrace.encoders import Effort
-from headrace.server.api import (
-    MAX_PAGE,
-    CancelResult,
-    ChatRequest,
-    ConversationDetail,
-    ConversationPage,
-    ConversationUpdate,
-    ErrorResponse,
-    ModelInfo,
-    ModelList,
-)
+from headrace.server import api
 from headrace.server.storage.store.store import Conversation
 
 if TYPE_CHECKING:
@@ -127,7 +117,7 @@ class AsyncClient:
         Leaving the context early does not end the run. Without a message, the user message
         `parent_id` is answered again.
         """
-        body = msgspec.json.encode(ChatRequest(message=message, **options))
+        body = msgspec.json.encode(api.ChatRequest(message=message, **options))
         headers = {"idempotency-key": uuid.uuid4().hex}
         async with self._target.connect() as connection:
             path = "/api/chat?protocol=ux"
@@ -153,13 +143,13 @@ class AsyncClient:
 
     # -- conversations
 
-    async def conversations(self, limit: int = MAX_PAGE) -> list[Conversation]:
+    async def conversations(self, limit: int = api.MAX_PAGE) -> list[Conversation]:
         """Return up to `limit` conversations, the most recently used first."""
         found: list[Conversation] = []
         query: dict[str, Any] = {}
         async with self._target.connect():
             while len(found) < limit:
-                query["limit"] = min(limit - len(found), MAX_PAGE)
+                query["limit"] = min(limit - len(found), api.MAX_PAGE)
                 page = await self._find(query)
                 found += page.conversations
                 if page.next is None:
@@ -167,21 +157,21 @@ class AsyncClient:
                 query["before"] = page.next
         return found
 
-    async def search(self, words: str, limit: int = MAX_PAGE) -> list[Conversation]:
+    async def search(self, words: str, limit: int = api.MAX_PAGE) -> list[Conversation]:
         """Return up to `limit` conversations with these words, the best matches first."""
         return (await self._find({"q": words, "limit": limit})).conversations
 
-    async def conversation(self, conversation_id: str) -> ConversationDetail:
+    async def conversation(self, conversation_id: str) -> api.ConversationDetail:
         """Return a conversation with its messages and the answers that are being written."""
-        return await self._call("GET", _path(conversation_id), ConversationDetail)
+        return await self._call("GET", _path(conversation_id), api.ConversationDetail)
 
     async def rename(self, conversation_id: str, title: str) -> Conversation:
         """Set the title of a conversation."""
-        return await self._update(conversation_id, ConversationUpdate(title=title))
+        return await self._update(conversation_id, api.ConversationUpdate(title=title))
 
     async def select(self, conversation_id: str, leaf_id: str) -> Conversation:
         """Switch to the branch that ends with this message."""
-        return await self._update(conversation_id, ConversationUpdate(leaf_id=leaf_id))
+        return await self._update(conversation_id, api.ConversationUpdate(leaf_id=leaf_id))
 
     async def delete(self, conversation_id: str) -> None:
         """Delete a conversation; its live runs are cancelled."""
@@ -196,10 +186,10 @@ class AsyncClient:
 
     # -- models
 
-    async def models(self) -> list[ModelInfo]:
+    async def models(self) -> list[api.ModelInfo]:
         """Return the models of the server. The first one is the default."""
         own = await self._target.own_models()
-        return own or (await self._call("GET", "/api/models", ModelList)).models
+        return own or (await self._call("GET", "/api/models", api.ModelList)).models
 
     # -- requests
 
@@ -218,15 +208,17 @@ class AsyncClient:
         path = f"/api/chat/{quote(event_id, safe='')}/stream?protocol=ux"
         return await self._send(connection, "GET", path, headers={"last-event-id": after})
 
-    async def _cancel(self, connection: Connection, event_id: str) -> CancelResult:
+    async def _cancel(self, connection: Connection, event_id: str) -> api.CancelResult:
         path = f"/api/chat/{quote(event_id, safe='')}/cancel"
         response = await self._send(connection, "POST", path)
-        return _decode(await _read_all(response), CancelResult)
+        return _decode(await _read_all(response), api.CancelResult)
 
-    async def _find(self, query: Mapping[str, Any]) -> ConversationPage:
-        return await self._call("GET", f"/api/conversations?{urlencode(query)}", ConversationPage)
+    async def _find(self, query: Mapping[str, Any]) -> api.ConversationPage:
+        return await self._call(
+            "GET", f"/api/conversations?{urlencode(query)}", api.ConversationPage
+        )
 
-    async def _update(self, conversation_id: str, update: ConversationUpdate) -> Conversation:
+    async def _update(self, conversation_id: str, update: api.ConversationUpdate) -> Conversation:
         body = msgspec.json.encode(update)
         return await self._call("PATCH", _path(conversation_id), Conversation, body)
 
@@ -279,7 +271,7 @@ def _decode(body: bytes, kind: type[T]) -> T:
 
 def _to_error(status: int, body: bytes) -> ClientError:
     try:
-        error = msgspec.json.decode(body, type=ErrorResponse).error
+        error = msgspec.json.decode(body, type=api.ErrorResponse).error
     except msgspec.DecodeError:
         return ClientError(status, "unknown", f"the server responded with status {status}")
     return ClientError(status, error.code, error.message)

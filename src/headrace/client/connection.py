@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from headrace.errors import HeadraceError
 
-NO_HEADERS: Final[Mapping[str, str]] = {}
+Headers: TypeAlias = Mapping[str, str]
+NO_HEADERS: Final[Headers] = {}
 
 
 class ClientError(HeadraceError):
@@ -60,11 +61,7 @@ class Connection(Protocol):
     """URL of the server, or empty if it runs in this process."""
 
     async def request(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] = NO_HEADERS,
+        self, method: str, path: str, body: bytes | None = None, headers: Headers = NO_HEADERS
     ) -> Response:
         """Send a request and return the response as soon as its headers are there.
 

@@ -3,11 +3,11 @@ to the server alone."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 
 import aiohttp
 
-from headrace.client.connection import NO_HEADERS, ClientError, Response
+from headrace.client.connection import NO_HEADERS, ClientError, Headers, Response
 from headrace.transport.stream_error import reason_of
 
 _CONNECT_S = 10.0
@@ -23,11 +23,7 @@ class HTTPConnection:
         self._session: aiohttp.ClientSession | None = None
 
     async def request(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] = NO_HEADERS,
+        self, method: str, path: str, body: bytes | None = None, headers: Headers = NO_HEADERS
     ) -> Response:
         if self._session is None:
             self._session = _create_session()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.types import ASGIApp
 
-from headrace.client.connection import NO_HEADERS, Response
+from headrace.client.connection import NO_HEADERS, Headers, Response
 
 _Message = dict[str, Any]
 
@@ -22,11 +22,7 @@ class AppConnection:
         self._app = app
 
     async def request(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] = NO_HEADERS,
+        self, method: str, path: str, body: bytes | None = None, headers: Headers = NO_HEADERS
     ) -> Response:
         request = _Request(self._app, _scope(method, path, headers), body or b"")
         try:
@@ -88,7 +84,7 @@ class _Request:
         await asyncio.wait({self._task})
 
 
-def _scope(method: str, path: str, headers: Mapping[str, str]) -> _Message:
+def _scope(method: str, path: str, headers: Headers) -> _Message:
     route, _, query = path.partition("?")
     all_headers = {"host": "localhost", **headers}
     return {

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
+from headrace import events as ev
 from headrace.encoders import Request
 from headrace.engine.journal.journal import Journal
 from headrace.engine.journal.sink import SinkFailed
@@ -17,31 +18,14 @@ from headrace.engine.middleware.middleware import RunView
 from headrace.engine.run_config import RunConfig
 from headrace.engine.tool_runner import ToolRunner, result_of_skipped
 from headrace.errors import HeadraceError, RequestFailed, Terminate
-from headrace.events import (
-    DELTA_TYPES,
-    Event,
-    HistoryCompacted,
-    MediaProduced,
-    OpaqueItem,
-    ReasoningRedacted,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    StepDiscarded,
-    StepFinished,
-    StepStarted,
-    ToolCallFinished,
-    ToolOutput,
-    TurnEvent,
-    TurnFailed,
-)
+from headrace.events import Event, TurnEvent
 from headrace.messages import CallPart, Message, Turn
 from headrace.outcome import ErrorCategory, ErrorInfo, FinishReason, abort_reason
 from headrace.turn.open_turn import OpenTurn, open_turn
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
-End = RunFinished | RunFailed
+End = ev.RunFinished | ev.RunFailed
 # Errors that cannot change an end that is being written.
 _END_ERRORS = (MiddlewareFailed, Terminate, SinkFailed)
 _ENDING_REASONS = frozenset({"content_filter", "context_full"})
@@ -75,7 +59,7 @@ class Loop:
         self._stop = stop
         self._history: tuple[Message, ...] = config.request.messages
         self._nudge: str | None = None
-        self._compaction: HistoryCompacted | None = None
+        self._compaction: ev.HistoryCompacted | None = None
         self._has_output = False
         self._turn: OpenTurn | None = None
         self._tool_runner: ToolRunner | None = None
@@ -91,7 +75,7 @@ class Loop:
     async def begin(self) -> None:
         """Write `RunStarted`."""
         effort = self._config.request.options.effort
-        start = RunStarted(self._view.run_id, self._config.model.name, effort)
+        start = ev.RunStarted(self._view.run_id, self._config.model.name, effort)
         await self._journal.write([start])
 
     async def play(self) -> FinishReason:
@@ -103,11 +87,11 @@ class Loop:
             self._view.step = step
             # Set first: `StepStarted` is written even if middleware raises for it.
             self._is_in_step = True
-            await write([StepStarted(step)])
+            await write([ev.StepStarted(step)])
             finish = await self._step(step)
             self._is_in_step = False
             nudge, self._nudge = self._nudge, None
-            await write([StepFinished(step, nudge)])
+            await write([ev.StepFinished(step, nudge)])
             if finish is not None:
                 return finish
         return abort_reason("max_iterations", f"max_iterations={self._limits.max_iterations}")
@@ -118,9 +102,9 @@ class Loop:
             end = await self._journal.rewrite_end(end)
             await self._chain.run_end(self._view, end)
         except Terminate as terminate:
-            end = RunFinished(abort_reason("terminated", terminate.reason), end.usage)
+            end = ev.RunFinished(abort_reason("terminated", terminate.reason), end.usage)
         except MiddlewareFailed as error:
-            end = RunFailed(category="unknown", message=str(error), usage=end.usage)
+            end = ev.RunFailed(category="unknown", message=str(error), usage=end.usage)
         try:
             await self._journal.write([end], is_rewritten=True)
         except _END_ERRORS as error:
@@ -178,13 +162,13 @@ class Loop:
                 pause_s = 0.0 if has_compacted else None
             if pause_s is None:
                 raise RunBroken(failed.category, failed.message)
-            await self._journal.write([StepDiscarded(step, failed.message)])
+            await self._journal.write([ev.StepDiscarded(step, failed.message)])
             if has_compacted:
                 await self._write_compaction()
             await asyncio.sleep(pause_s)
             attempt += 1
 
-    def _pause_s(self, failed: TurnFailed, attempt: int) -> float | None:
+    def _pause_s(self, failed: ev.TurnFailed, attempt: int) -> float | None:
         """Return how long to wait before the turn is retried, or None if it is not."""
         if not failed.retryable or attempt >= self._limits.turn_attempts:
             return None
@@ -192,7 +176,7 @@ class Loop:
             return None
         return self._config.policy.pause_s(failed.retry_after_s, attempt, random.random())
 
-    async def _try_turn(self) -> TurnFailed | None:
+    async def _try_turn(self) -> ev.TurnFailed | None:
         with self.timer(self._limits.turn_timeout_s, "turn_timeout_s"):
             self._turn = turn = await self._open_turn()
             self._has_output = False
@@ -203,7 +187,7 @@ class Loop:
         self._turn = None
         self._next_item, self._next_part = turn.decoder.next_item, turn.decoder.next_part
         last = self._journal.records[-1].event
-        return last if isinstance(last, TurnFailed) else None
+        return last if isinstance(last, ev.TurnFailed) else None
 
     async def _read(self, turn: OpenTurn) -> None:
         journal = self._journal
@@ -278,7 +262,7 @@ class Loop:
         kept = tuple(m for m in compacted if m.run_id != run_id or m.role != "assistant")
         before, after = len(self._history), len(kept)
         self._history = kept
-        self._compaction = HistoryCompacted(before, after, compactor.name)
+        self._compaction = ev.HistoryCompacted(before, after, compactor.name)
         return True
 
     async def _write_compaction(self) -> None:
@@ -325,7 +309,7 @@ class Loop:
     async def _end_step(self) -> None:
         if self._is_in_step:
             self._is_in_step = False
-            await self._write_quietly([StepFinished(self._view.step)])
+            await self._write_quietly([ev.StepFinished(self._view.step)])
 
     async def _abort_tools(self) -> None:
         runner, self._tool_runner = self._tool_runner, None
@@ -351,10 +335,10 @@ def _has_output(events: list[TurnEvent]) -> bool:
 
 
 _OUTPUT_TYPES = (
-    *DELTA_TYPES,
-    ToolCallFinished,
-    ReasoningRedacted,
-    ToolOutput,
-    MediaProduced,
-    OpaqueItem,
+    *ev.DELTA_TYPES,
+    ev.ToolCallFinished,
+    ev.ReasoningRedacted,
+    ev.ToolOutput,
+    ev.MediaProduced,
+    ev.OpaqueItem,
 )

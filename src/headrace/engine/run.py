@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from headrace.engine.cancellation import CancelToken
 from headrace.engine.journal.journal import Journal
@@ -67,16 +66,11 @@ class Run(RecordStream[Event]):
         self._task = asyncio.create_task(self._main(), name=f"run {self.run_id}")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: Any) -> None:
         self.cancel("the caller left the run")
         await self._wait_for_task()
         late = self._late_error
-        if late is not None and error is None and not self._was_terminated:
+        if late is not None and not any(error) and not self._was_terminated:
             raise late
 
     async def _next_batch(self) -> list[Record]:

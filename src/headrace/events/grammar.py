@@ -10,97 +10,60 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias, get_args
 
-from headrace.events.run import (
-    HistoryCompacted,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    StepDiscarded,
-    StepFinished,
-    StepStarted,
-    ToolProgress,
-    ToolResult,
-    ToolStarted,
-)
-from headrace.events.turn import (
-    DELTA_TYPES,
-    CitationAdded,
-    MediaProduced,
-    OpaqueItem,
-    OutputFinished,
-    OutputStarted,
-    PartSealed,
-    ReasoningDelta,
-    ReasoningFinished,
-    ReasoningRedacted,
-    ReasoningStarted,
-    TextDelta,
-    TextFinished,
-    TextStarted,
-    ToolActivity,
-    ToolCallArgsDelta,
-    ToolCallFinished,
-    ToolCallMalformed,
-    ToolCallStarted,
-    ToolOutput,
-    TurnEvent,
-    TurnFailed,
-    TurnFinished,
-    TurnStarted,
-)
+from headrace import events as ev
 
 Moves: TypeAlias = Mapping[str, Mapping[type, str]]
 """For each state: the types of the events that may come, and the state after each."""
 
 TURN_GRAMMAR: Mapping[str, Moves] = {
     "turn": {
-        "before": {TurnStarted: "open"},
-        "open": {CitationAdded: "open", TurnFinished: "over", TurnFailed: "over"},
+        "before": {ev.TurnStarted: "open"},
+        "open": {ev.CitationAdded: "open", ev.TurnFinished: "over", ev.TurnFailed: "over"},
     },
     "output": {
-        "before": {OutputStarted: "open"},
-        "open": {OutputFinished: "over"},
+        "before": {ev.OutputStarted: "open"},
+        "open": {ev.OutputFinished: "over"},
     },
     "reasoning": {
-        "before": {ReasoningStarted: "open"},
+        "before": {ev.ReasoningStarted: "open"},
         "open": {
-            ReasoningDelta: "open",
-            CitationAdded: "open",
-            PartSealed: "open",
-            ReasoningFinished: "closed",
+            ev.ReasoningDelta: "open",
+            ev.CitationAdded: "open",
+            ev.PartSealed: "open",
+            ev.ReasoningFinished: "closed",
         },
-        "closed": {CitationAdded: "closed", PartSealed: "closed"},
+        "closed": {ev.CitationAdded: "closed", ev.PartSealed: "closed"},
     },
     "text": {
-        "before": {TextStarted: "open"},
+        "before": {ev.TextStarted: "open"},
         "open": {
-            TextDelta: "open",
-            CitationAdded: "open",
-            PartSealed: "open",
-            TextFinished: "closed",
+            ev.TextDelta: "open",
+            ev.CitationAdded: "open",
+            ev.PartSealed: "open",
+            ev.TextFinished: "closed",
         },
-        "closed": {CitationAdded: "closed", PartSealed: "closed"},
+        "closed": {ev.CitationAdded: "closed", ev.PartSealed: "closed"},
     },
     "call": {
-        "before": {ToolCallStarted: "open"},
+        "before": {ev.ToolCallStarted: "open"},
         "open": {
-            ToolCallArgsDelta: "open",
-            ToolActivity: "open",
-            CitationAdded: "open",
-            PartSealed: "open",
-            ToolCallFinished: "closed",
-            ToolCallMalformed: "closed",
+            ev.ToolCallArgsDelta: "open",
+            ev.ToolActivity: "open",
+            ev.CitationAdded: "open",
+            ev.PartSealed: "open",
+            ev.ToolCallFinished: "closed",
+            ev.ToolCallMalformed: "closed",
         },
-        "closed": {ToolActivity: "closed", CitationAdded: "closed", PartSealed: "closed"},
+        "closed": {ev.ToolActivity: "closed", ev.CitationAdded: "closed", ev.PartSealed: "closed"},
     },
     "whole part": {
         "before": {
-            ReasoningRedacted: "closed",
-            ToolOutput: "closed",
-            MediaProduced: "closed",
-            OpaqueItem: "closed",
+            ev.ReasoningRedacted: "closed",
+            ev.ToolOutput: "closed",
+            ev.MediaProduced: "closed",
+            ev.OpaqueItem: "closed",
         },
-        "closed": {CitationAdded: "closed", PartSealed: "closed"},
+        "closed": {ev.CitationAdded: "closed", ev.PartSealed: "closed"},
     },
 }
 """The moves of a turn, of each of its outputs, and of each kind of part.
@@ -109,47 +72,47 @@ Two rules join the tables: a part opens only in an open output, and an output or
 when everything in it has ended. `can_be_open_together` has the rule for parts of one output.
 """
 
-MODEL_OUTPUT_TYPES: frozenset[type] = frozenset(get_args(TurnEvent)) - {
-    TurnStarted,
-    TurnFinished,
-    TurnFailed,
+MODEL_OUTPUT_TYPES: frozenset[type] = frozenset(get_args(ev.TurnEvent)) - {
+    ev.TurnStarted,
+    ev.TurnFinished,
+    ev.TurnFailed,
 }
 """All turn events between the first and the last one. `TURN_GRAMMAR` has their order."""
 
 RUN_GRAMMAR: Moves = {
-    "before": {RunStarted: "begun"},
+    "before": {ev.RunStarted: "begun"},
     "begun": {
-        HistoryCompacted: "begun",
-        StepStarted: "asking",
-        RunFinished: "over",
-        RunFailed: "over",
+        ev.HistoryCompacted: "begun",
+        ev.StepStarted: "asking",
+        ev.RunFinished: "over",
+        ev.RunFailed: "over",
     },
     "asking": {
-        HistoryCompacted: "asking",
-        TurnStarted: "turn",
-        StepFinished: "step over",
+        ev.HistoryCompacted: "asking",
+        ev.TurnStarted: "turn",
+        ev.StepFinished: "step over",
     },
     "turn": {
         **dict.fromkeys(MODEL_OUTPUT_TYPES, "turn"),
-        TurnFinished: "calls",
-        TurnFailed: "failed",
+        ev.TurnFinished: "calls",
+        ev.TurnFailed: "failed",
     },
     "calls": {
-        ToolStarted: "calls",
-        ToolProgress: "calls",
-        ToolResult: "calls",
-        StepFinished: "step over",
+        ev.ToolStarted: "calls",
+        ev.ToolProgress: "calls",
+        ev.ToolResult: "calls",
+        ev.StepFinished: "step over",
     },
     "failed": {
-        ToolResult: "failed",
-        StepDiscarded: "asking",
-        StepFinished: "step over",
+        ev.ToolResult: "failed",
+        ev.StepDiscarded: "asking",
+        ev.StepFinished: "step over",
     },
     "step over": {
-        HistoryCompacted: "step over",
-        StepStarted: "asking",
-        RunFinished: "over",
-        RunFailed: "over",
+        ev.HistoryCompacted: "step over",
+        ev.StepStarted: "asking",
+        ev.RunFinished: "over",
+        ev.RunFailed: "over",
     },
 }
 """The moves of a run. If the log of a run fails, the run is cut off in whatever state it is in, and
@@ -170,7 +133,7 @@ DELTA_TYPE_OF: Mapping[type, type] = {
     for moves in _PARTS.values()
     for start in moves["before"]
     for event in moves.get("open", ())
-    if event in DELTA_TYPES
+    if event in ev.DELTA_TYPES
 }
 """For each event that opens a part: the one type of delta that the part takes."""
 START_TYPE_OF: Mapping[type, type] = {
@@ -190,8 +153,8 @@ def can_be_open_together(start: Any, other: Any) -> bool:
     """
     if start.output != other.output:
         return True
-    is_call = isinstance(start, ToolCallStarted)
-    if is_call != isinstance(other, ToolCallStarted):
+    is_call = isinstance(start, ev.ToolCallStarted)
+    if is_call != isinstance(other, ev.ToolCallStarted):
         return True
     return is_call and "provider" in (start.executor, other.executor)
 
@@ -218,7 +181,7 @@ class GrammarChecker:
         _, turn_state = self._states.get("turn", ("turn", "before"))
         if turn_state != "open" and type(event) not in TURN_GRAMMAR["turn"].get(turn_state, ()):
             return [f"the turn is in the state {turn_state!r}: {event}"]
-        if type(event) is not TurnStarted and type(event) not in RUN_GRAMMAR["turn"]:
+        if type(event) is not ev.TurnStarted and type(event) not in RUN_GRAMMAR["turn"]:
             return []
         key = _find_key(event)
         table, state = self._states.get(key) or (STARTED_BY.get(type(event)), "before")
@@ -241,16 +204,16 @@ class GrammarChecker:
         kind = type(event)
         if kind in PART_START_TYPES:
             return self._check_part_start(event)
-        if kind in DELTA_TYPES:
-            if kind is ToolCallArgsDelta:
+        if kind in ev.DELTA_TYPES:
+            if kind is ev.ToolCallArgsDelta:
                 self._arguments[event.part].append(event.text)
             return [] if event.text else [f"a delta is empty: {event}"]
         if kind in START_TYPE_OF:
             return self._check_part_end(event, self._open.pop(event.part))
-        if kind is OutputFinished:
+        if kind is ev.OutputFinished:
             left = [start for start in self._open.values() if start.output == event.output]
             return [f"the output ends while a part is open: {start}" for start in left]
-        if kind in (TurnFinished, TurnFailed):
+        if kind in (ev.TurnFinished, ev.TurnFailed):
             return [
                 f"the turn ends while {key} is open"
                 for key, (_, state) in self._states.items()
@@ -272,7 +235,7 @@ class GrammarChecker:
             for other in self._open.values()
             if not can_be_open_together(event, other)
         ]
-        if isinstance(event, ToolCallStarted):
+        if isinstance(event, ev.ToolCallStarted):
             if not event.call_id or event.call_id in self._call_ids:
                 violations.append(f"a call needs an id of its own: {event}")
             self._call_ids.add(event.call_id)
@@ -282,7 +245,7 @@ class GrammarChecker:
 
     def _check_part_end(self, event: Any, start: Any) -> list[str]:
         arguments = "".join(self._arguments.pop(event.part))
-        if not isinstance(event, ToolCallFinished | ToolCallMalformed):
+        if not isinstance(event, ev.ToolCallFinished | ev.ToolCallMalformed):
             return []
         violations: list[str] = []
         if (start.call_id, start.name) != (event.call_id, event.name):

@@ -28,27 +28,8 @@ from headrace.messages.provider_history import (
 )
 
 __all__ = [
-    "Activity",
-    "Assembler",
-    "CallPart",
-    "CallResult",
-    "Citation",
-    "HistoryEntry",
-    "MediaPart",
-    "Message",
-    "OpaquePart",
-    "OutputEnd",
-    "OutputPart",
-    "Part",
-    "PromptEntry",
-    "ReasoningPart",
-    "RedactedPart",
-    "AssistantEntry",
-    "ToolResultsEntry",
-    "Seal",
-    "TextPart",
-    "Turn",
-    "fold",
-    "fold_candidates",
-    "history",
-]
+    "Activity", "Assembler", "CallPart", "CallResult", "Citation", "HistoryEntry", "MediaPart",
+    "Message", "OpaquePart", "OutputEnd", "OutputPart", "Part", "PromptEntry", "ReasoningPart",
+    "RedactedPart", "AssistantEntry", "ToolResultsEntry", "Seal", "TextPart", "Turn", "fold",
+    "fold_candidates", "history",
+]  # fmt: skip

@@ -12,23 +12,8 @@ import msgspec
 
 from headrace import events
 from headrace.events import Record
-from headrace.messages.message import (
-    Activity,
-    CallPart,
-    CallResult,
-    Citation,
-    MediaPart,
-    Message,
-    OpaquePart,
-    OutputEnd,
-    OutputPart,
-    Part,
-    ReasoningPart,
-    RedactedPart,
-    Seal,
-    TextPart,
-    Turn,
-)
+from headrace.messages import message as msg
+from headrace.messages.message import Message, Part
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.usage import Usage
 
@@ -58,7 +43,7 @@ def _candidate(whole: Message, number: int) -> Message:
     return msgspec.structs.replace(whole, turns=turns, finish=finish)
 
 
-def _only_output(turn: Turn, number: int) -> Turn:
+def _only_output(turn: msg.Turn, number: int) -> msg.Turn:
     outputs = tuple(end for end in turn.outputs if end.output == number)
     return msgspec.structs.replace(
         turn,
@@ -91,9 +76,9 @@ class _PartBuilder:
         self.text: list[str] = []
         """The newest pieces."""
         self._joined: list[str] = []
-        self.seals: list[Seal] = []
-        self.citations: list[Citation] = []
-        self.activities: list[Activity] = []
+        self.seals: list[msg.Seal] = []
+        self.citations: list[msg.Citation] = []
+        self.activities: list[msg.Activity] = []
 
     def join(self) -> None:
         """Join many pieces into one: a small string takes four times its characters."""
@@ -106,10 +91,10 @@ class _PartBuilder:
 
     def part(self) -> Part:
         fields = dict(self.fields)
-        if self.kind is TextPart or self.kind is ReasoningPart:
+        if self.kind is msg.TextPart or self.kind is msg.ReasoningPart:
             fields["text"] = self.whole
             fields["citations"] = tuple(self.citations)
-        elif self.kind is CallPart:
+        elif self.kind is msg.CallPart:
             fields.setdefault("raw", self.whole)
             fields["activities"] = tuple(self.activities)
         return self.kind(seals=tuple(self.seals), **fields)
@@ -119,23 +104,23 @@ class _TurnBuilder:
     def __init__(self, step: int) -> None:
         self.fields: dict[str, Any] = {"step": step}
         self.parts: list[_PartBuilder] = []
-        self.outputs: dict[int, OutputEnd] = {}
-        self.citations: list[Citation] = []
-        self.results: dict[str, CallResult] = {}
+        self.outputs: dict[int, msg.OutputEnd] = {}
+        self.citations: list[msg.Citation] = []
+        self.results: dict[str, msg.CallResult] = {}
         self.tool_starts: dict[str, int] = {}
         self.is_settled = False
-        self._settled: Turn | None = None
+        self._settled: msg.Turn | None = None
 
-    def turn(self) -> Turn:
+    def turn(self) -> msg.Turn:
         if not self.is_settled:
             return self._build()
         if self._settled is None:
             self._settled = self._build()
         return self._settled
 
-    def _build(self) -> Turn:
+    def _build(self) -> msg.Turn:
         parts = tuple(builder.part() for builder in self.parts)
-        return Turn(
+        return msg.Turn(
             **self.fields,
             parts=parts,
             outputs=tuple(self.outputs.values()),
@@ -143,21 +128,23 @@ class _TurnBuilder:
             results=self._ordered_results(parts),
         )
 
-    def _ordered_results(self, parts: tuple[Part, ...]) -> tuple[CallResult, ...]:
+    def _ordered_results(self, parts: tuple[Part, ...]) -> tuple[msg.CallResult, ...]:
         """In the order of the calls, whatever order the tools came back in."""
-        order = {part.call_id: at for at, part in enumerate(parts) if isinstance(part, CallPart)}
+        order = {
+            part.call_id: at for at, part in enumerate(parts) if isinstance(part, msg.CallPart)
+        }
         last = len(parts)
         return tuple(sorted(self.results.values(), key=lambda r: order.get(r.call_id, last)))
 
 
 _STARTS: dict[type, Callable[..., Part]] = {
-    events.TextStarted: TextPart,
-    events.ReasoningStarted: ReasoningPart,
-    events.ToolCallStarted: CallPart,
-    events.ReasoningRedacted: RedactedPart,
-    events.ToolOutput: OutputPart,
-    events.MediaProduced: MediaPart,
-    events.OpaqueItem: OpaquePart,
+    events.TextStarted: msg.TextPart,
+    events.ReasoningStarted: msg.ReasoningPart,
+    events.ToolCallStarted: msg.CallPart,
+    events.ReasoningRedacted: msg.RedactedPart,
+    events.ToolOutput: msg.OutputPart,
+    events.MediaProduced: msg.MediaPart,
+    events.OpaqueItem: msg.OpaquePart,
 }
 _ATOMIC = (events.ReasoningRedacted, events.ToolOutput, events.MediaProduced, events.OpaqueItem)
 
@@ -203,7 +190,7 @@ class Assembler:
         self.turns.append(turn)
 
     def _start_output(self, event: events.OutputStarted, record: Record) -> None:
-        self.turns[-1].outputs[event.output] = OutputEnd(event.output, event.role)
+        self.turns[-1].outputs[event.output] = msg.OutputEnd(event.output, event.role)
 
     def _finish_output(self, event: events.OutputFinished, record: Record) -> None:
         outputs = self.turns[-1].outputs
@@ -253,7 +240,7 @@ class Assembler:
         builder = self.parts[event.part]
         builder.fields["ended_ms"] = record.at_ms
         if isinstance(event, events.ReasoningFinished) and event.signature is not None:
-            builder.seals.append(Seal("signature", event.signature))
+            builder.seals.append(msg.Seal("signature", event.signature))
 
     def _finish_call(self, event: events.ToolCallFinished, record: Record) -> None:
         self.parts[event.part].fields.update(ended_ms=record.at_ms, raw=event.raw, args=event.args)
@@ -264,17 +251,17 @@ class Assembler:
         )
 
     def _add_activity(self, event: events.ToolActivity, record: Record) -> None:
-        activity = Activity(record.at_ms, event.status, event.detail)
+        activity = msg.Activity(record.at_ms, event.status, event.detail)
         self.parts[event.part].activities.append(activity)
 
     def _add_seal(self, event: events.PartSealed, record: Record) -> None:
-        self.parts[event.part].seals.append(Seal(event.kind, event.value))
+        self.parts[event.part].seals.append(msg.Seal(event.kind, event.value))
 
     def _add_citation(self, event: events.CitationAdded, record: Record) -> None:
         fields = msgspec.structs.asdict(event)
         number = fields.pop("part")
         target = self.turns[-1] if number is None else self.parts[number]
-        target.citations.append(Citation(**fields))
+        target.citations.append(msg.Citation(**fields))
 
     # -- runs
 
@@ -287,7 +274,7 @@ class Assembler:
 
     def _add_result(self, event: events.ToolResult, record: Record) -> None:
         turn = self.turns[-1]
-        turn.results[event.call_id] = CallResult(
+        turn.results[event.call_id] = msg.CallResult(
             call_id=event.call_id,
             content=event.content,
             kind=event.kind,

@@ -13,17 +13,8 @@ from typing import TypeAlias
 import msgspec
 
 from headrace.content import Content, TextContent
-from headrace.messages.message import (
-    CallPart,
-    CallResult,
-    Message,
-    OutputPart,
-    Part,
-    ReasoningPart,
-    RedactedPart,
-    TextPart,
-    Turn,
-)
+from headrace.messages import message as msg
+from headrace.messages.message import Part
 
 NOT_RUN = "The call was not run: the run ended before it."
 """The answer to a call that nobody has answered."""
@@ -49,18 +40,18 @@ class AssistantEntry(msgspec.Struct, frozen=True, kw_only=True):
 class ToolResultsEntry(msgspec.Struct, frozen=True):
     """The results of all client calls of the entry before, in the order of the calls."""
 
-    results: tuple[CallResult, ...]
+    results: tuple[msg.CallResult, ...]
 
 
 HistoryEntry: TypeAlias = PromptEntry | AssistantEntry | ToolResultsEntry
 
 
-def history(messages: Iterable[Message]) -> list[HistoryEntry]:
+def history(messages: Iterable[msg.Message]) -> list[HistoryEntry]:
     """Return the conversation as alternating prompts, replies and results."""
     return [entry for message in messages for entry in _split_message(message)]
 
 
-def _split_message(message: Message) -> Iterator[HistoryEntry]:
+def _split_message(message: msg.Message) -> Iterator[HistoryEntry]:
     if message.role != "assistant":
         yield PromptEntry(message.role, message.content)
         return
@@ -68,7 +59,7 @@ def _split_message(message: Message) -> Iterator[HistoryEntry]:
         yield from _split_turn(turn)
 
 
-def _split_turn(turn: Turn) -> Iterator[HistoryEntry]:
+def _split_turn(turn: msg.Turn) -> Iterator[HistoryEntry]:
     parts = _select_parts(turn)
     if parts:
         yield AssistantEntry(
@@ -85,18 +76,18 @@ def _split_turn(turn: Turn) -> Iterator[HistoryEntry]:
         yield PromptEntry("user", (TextContent(turn.nudge),))
 
 
-def _select_parts(turn: Turn) -> tuple[Part, ...]:
+def _select_parts(turn: msg.Turn) -> tuple[Part, ...]:
     if not _is_cut(turn):
         return tuple(part for part in turn.parts if part.ended_ms is not None)
-    answered = {part.call_id for part in turn.parts if isinstance(part, OutputPart)}
+    answered = {part.call_id for part in turn.parts if isinstance(part, msg.OutputPart)}
     parts = [part for part in turn.parts if _survives_cut(part, answered)]
     # A provider refuses reasoning that no item follows.
-    while parts and isinstance(parts[-1], ReasoningPart | RedactedPart):
+    while parts and isinstance(parts[-1], msg.ReasoningPart | msg.RedactedPart):
         parts.pop()
     return tuple(parts)
 
 
-def _is_cut(turn: Turn) -> bool:
+def _is_cut(turn: msg.Turn) -> bool:
     return turn.finish is None or turn.finish.word in _CUT_SHORT
 
 
@@ -105,32 +96,32 @@ _CUT_SHORT = frozenset({"aborted", "max_tokens", "context_full", "content_filter
 
 def _survives_cut(part: Part, answered: set[str]) -> bool:
     match part:
-        case TextPart():
+        case msg.TextPart():
             return bool(part.text)
-        case ReasoningPart():
+        case msg.ReasoningPart():
             return bool(part.seals)
-        case CallPart(executor="provider"):
+        case msg.CallPart(executor="provider"):
             return part.error is None and part.call_id in answered
-        case CallPart():
+        case msg.CallPart():
             return part.error is None and part.ended_ms is not None
         case _:
             return True
 
 
 def _select_results(
-    parts: tuple[Part, ...], results: tuple[CallResult, ...]
-) -> Iterator[CallResult]:
+    parts: tuple[Part, ...], results: tuple[msg.CallResult, ...]
+) -> Iterator[msg.CallResult]:
     known = {result.call_id: result for result in results}
     for part in parts:
-        if isinstance(part, CallPart) and part.executor == "client":
+        if isinstance(part, msg.CallPart) and part.executor == "client":
             yield known.get(part.call_id) or _create_missing_result(part)
 
 
-def _create_missing_result(call: CallPart) -> CallResult:
+def _create_missing_result(call: msg.CallPart) -> msg.CallResult:
     content = (TextContent(explain_not_run(call)),)
-    return CallResult(call_id=call.call_id, content=content, is_error=True)
+    return msg.CallResult(call_id=call.call_id, content=content, is_error=True)
 
 
-def explain_not_run(call: CallPart) -> str:
+def explain_not_run(call: msg.CallPart) -> str:
     """Return what the model is told about a call that was not run."""
     return NOT_RUN if call.error is None else f"The arguments are malformed: {call.error}"

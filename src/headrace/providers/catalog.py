@@ -9,9 +9,6 @@ from typing import Final
 
 from headrace.encoders.chat.quirks import ChatRequestQuirks
 from headrace.providers.provider import Provider
-from headrace.wire.dialects.chat import ChatQuirks
-
-_CHAT = "/chat/completions"
 
 _ROWS: tuple[Provider, ...] = (
     Provider(
@@ -28,9 +25,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="openai-chat",
         title="OpenAI (Chat Completions)",
-        dialect="chat",
         base_url="https://api.openai.com/v1",
-        path=_CHAT,
         key_variables=("OPENAI_API_KEY",),
         base_url_variable="OPENAI_BASE_URL",
         request_quirks=ChatRequestQuirks(
@@ -43,7 +38,6 @@ _ROWS: tuple[Provider, ...] = (
         name="azure",
         title="Azure OpenAI (Responses)",
         dialect="responses",
-        base_url=None,
         path="/responses",
         key_variables=("AZURE_OPENAI_API_KEY",),
         base_url_variable="AZURE_OPENAI_BASE_URL",
@@ -54,9 +48,6 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="azure-chat",
         title="Azure OpenAI (Chat Completions)",
-        dialect="chat",
-        base_url=None,
-        path=_CHAT,
         key_variables=("AZURE_OPENAI_API_KEY",),
         base_url_variable="AZURE_OPENAI_BASE_URL",
         auth="api-key",
@@ -94,7 +85,6 @@ _ROWS: tuple[Provider, ...] = (
         name="vertex",
         title="Google Vertex AI",
         dialect="gemini",
-        base_url=None,
         path="/publishers/google/models/{model}:streamGenerateContent?alt=sse",
         key_variables=("VERTEX_ACCESS_TOKEN",),
         base_url_variable="VERTEX_BASE_URL",
@@ -104,9 +94,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="deepseek",
         title="DeepSeek",
-        dialect="chat",
         base_url="https://api.deepseek.com",
-        path=_CHAT,
         key_variables=("DEEPSEEK_API_KEY",),
         request_quirks=ChatRequestQuirks(
             replays="reasoning_content",
@@ -121,9 +109,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="zai",
         title="Z.ai (GLM)",
-        dialect="chat",
         base_url="https://api.z.ai/api/paas/v4",
-        path=_CHAT,
         key_variables=("ZAI_API_KEY", "ZHIPUAI_API_KEY"),
         request_quirks=ChatRequestQuirks(
             replays="reasoning_content",
@@ -138,9 +124,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="alibaba",
         title="Alibaba Model Studio (Qwen)",
-        dialect="chat",
         base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-        path=_CHAT,
         key_variables=("DASHSCOPE_API_KEY",),
         base_url_variable="DASHSCOPE_BASE_URL",
         request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="enable_thinking"),
@@ -150,9 +134,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="moonshot",
         title="Moonshot (Kimi)",
-        dialect="chat",
         base_url="https://api.moonshot.ai/v1",
-        path=_CHAT,
         key_variables=("MOONSHOT_API_KEY",),
         # A blank, since Kimi takes an empty text for a missing one.
         request_quirks=ChatRequestQuirks(
@@ -164,9 +146,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="mistral",
         title="Mistral",
-        dialect="chat",
         base_url="https://api.mistral.ai/v1",
-        path=_CHAT,
         key_variables=("MISTRAL_API_KEY",),
         request_quirks=ChatRequestQuirks(
             replays="thinking_parts",
@@ -181,9 +161,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="groq",
         title="Groq",
-        dialect="chat",
         base_url="https://api.groq.com/openai/v1",
-        path=_CHAT,
         key_variables=("GROQ_API_KEY",),
         request_quirks=ChatRequestQuirks(
             max_tokens_field="max_completion_tokens",
@@ -197,9 +175,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="openrouter",
         title="OpenRouter",
-        dialect="chat",
         base_url="https://openrouter.ai/api/v1",
-        path=_CHAT,
         key_variables=("OPENROUTER_API_KEY",),
         request_quirks=ChatRequestQuirks(replays="reasoning_details", effort="reasoning"),
         verified="recorded",
@@ -208,9 +184,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="together",
         title="Together AI",
-        dialect="chat",
         base_url="https://api.together.xyz/v1",
-        path=_CHAT,
         key_variables=("TOGETHER_API_KEY",),
         request_quirks=ChatRequestQuirks(replays="reasoning", effort="reasoning_effort"),
         verified="recorded",
@@ -219,9 +193,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="fireworks",
         title="Fireworks AI",
-        dialect="chat",
         base_url="https://api.fireworks.ai/inference/v1",
-        path=_CHAT,
         key_variables=("FIREWORKS_API_KEY",),
         request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         verified="documented",
@@ -230,9 +202,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="cerebras",
         title="Cerebras",
-        dialect="chat",
         base_url="https://api.cerebras.ai/v1",
-        path=_CHAT,
         key_variables=("CEREBRAS_API_KEY",),
         request_quirks=ChatRequestQuirks(
             max_tokens_field="max_completion_tokens",
@@ -246,9 +216,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="perplexity",
         title="Perplexity",
-        dialect="chat",
         base_url="https://api.perplexity.ai",
-        path=_CHAT,
         key_variables=("PERPLEXITY_API_KEY",),
         request_quirks=ChatRequestQuirks(
             effort="reasoning_effort",
@@ -262,9 +230,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="huggingface",
         title="Hugging Face Inference Providers",
-        dialect="chat",
         base_url="https://router.huggingface.co/v1",
-        path=_CHAT,
         key_variables=("HF_TOKEN",),
         request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         verified="recorded",
@@ -283,9 +249,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="xai-chat",
         title="xAI (Chat Completions)",
-        dialect="chat",
         base_url="https://api.x.ai/v1",
-        path=_CHAT,
         key_variables=("XAI_API_KEY",),
         request_quirks=ChatRequestQuirks(effort="reasoning_effort", efforts=("low", "high")),
         verified="recorded",
@@ -319,9 +283,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="lmstudio",
         title="LM Studio",
-        dialect="chat",
         base_url="http://127.0.0.1:1234/v1",
-        path=_CHAT,
         base_url_variable="LMSTUDIO_BASE_URL",
         auth="none",
         request_quirks=ChatRequestQuirks(replays="reasoning_content"),
@@ -331,9 +293,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="vllm",
         title="vLLM",
-        dialect="chat",
         base_url="http://127.0.0.1:8000/v1",
-        path=_CHAT,
         base_url_variable="VLLM_BASE_URL",
         auth="none",
         request_quirks=ChatRequestQuirks(replays="reasoning", effort="chat_template_kwargs"),
@@ -343,9 +303,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="llamacpp",
         title="llama.cpp server",
-        dialect="chat",
         base_url="http://127.0.0.1:8080/v1",
-        path=_CHAT,
         base_url_variable="LLAMACPP_BASE_URL",
         auth="none",
         request_quirks=ChatRequestQuirks(
@@ -357,12 +315,8 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="compatible",
         title="Any OpenAI-compatible server",
-        dialect="chat",
-        base_url=None,
-        path=_CHAT,
         key_variables=("COMPATIBLE_API_KEY",),
         base_url_variable="COMPATIBLE_BASE_URL",
-        quirks=ChatQuirks(),
         request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         verified="recorded",
         source="https://platform.openai.com/docs/api-reference/chat",
@@ -370,9 +324,7 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="rehearsal",
         title="Rehearsal (no model, no key, no network)",
-        dialect="chat",
         base_url="rehearsal://stage",
-        path=_CHAT,
         transport="rehearsal",
         auth="none",
         request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),

@@ -20,11 +20,11 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """Name before the colon of a model string."""
     title: str
     """Display name."""
-    dialect: str
+    dialect: str = "chat"
     """Dialect of its requests and streams."""
-    base_url: str | None
+    base_url: str | None = None
     """Base address, or None if the user must give it (`base_url=`, or `base_url_variable`)."""
-    path: str
+    path: str = "/chat/completions"
     """Path that is joined to the base address. `{model}` is replaced."""
     framing: str = "sse"
     """Framing of its streams."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from headrace.errors import UsageError
@@ -70,12 +69,7 @@ class RecordStream(Generic[E]):
     async def __aenter__(self) -> Self:
         raise NotImplementedError
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: Any) -> None:
         raise NotImplementedError
 
     async def __aiter__(self) -> AsyncIterator[E]:
@@ -105,14 +99,9 @@ class RecordStream(Generic[E]):
         self._thread.run(self.__aenter__())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         if self._thread is not None:
-            self._thread.run(self.__aexit__(kind, error, traceback))
+            self._thread.run(self.__aexit__(*error))
 
     def __iter__(self) -> Iterator[E]:
         """Iterate over the events."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from headrace.events import Record, Stamp, TurnEvent, TurnFailed, TurnFinished
 from headrace.events.stamp import create_wall_clock
@@ -53,16 +52,11 @@ class TurnStream(RecordStream[TurnEvent]):
                 self._transport, self._call, self._new_decoder, self._policy
             )
         except BaseException:
-            await self.__aexit__(None, None, None)
+            await self.__aexit__()
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: Any) -> None:
         if self._turn is not None:
             await self._turn.aclose()
         if self._owns_transport:

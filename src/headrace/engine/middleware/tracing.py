@@ -8,26 +8,15 @@ from typing import IO, Any
 
 import msgspec
 
+from headrace import events as ev
 from headrace.engine.middleware.middleware import Middleware, RunView
-from headrace.events import (
-    ReasoningDelta,
-    Record,
-    RunFailed,
-    RunFinished,
-    StepFinished,
-    StepStarted,
-    TextDelta,
-    ToolStarted,
-    TurnFailed,
-    TurnFinished,
-    encode_record,
-)
+from headrace.events import Record
 from headrace.usage import Usage
 
 # A batch is written when it is this large or this old, and at the end of a turn, step or run.
 _MAX_BATCH_BYTES = 64 * 1024
 _MAX_BATCH_MS = 1_000
-_ENDS = frozenset({TurnFinished, TurnFailed, StepFinished, RunFinished, RunFailed})
+_ENDS = frozenset({ev.TurnFinished, ev.TurnFailed, ev.StepFinished, ev.RunFinished, ev.RunFailed})
 
 
 class RunSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -89,7 +78,7 @@ class _Trace:
         self._summary = RunSummary()
 
     def add(self, record: Record) -> None:
-        line = self._head + encode_record(record)[1:]
+        line = self._head + ev.encode_record(record)[1:]
         self._lines.append(line)
         self._bytes += len(line)
         self._count(record)
@@ -102,7 +91,7 @@ class _Trace:
         )
 
     def take(self, record: Record) -> bytes:
-        if isinstance(record.event, RunFinished | RunFailed):
+        if isinstance(record.event, ev.RunFinished | ev.RunFailed):
             summary = msgspec.json.encode({"summary": self._summarize(record)})
             self._lines.append(self._head + summary[1:])
         lines, self._lines, self._bytes = self._lines, [], 0
@@ -112,23 +101,23 @@ class _Trace:
     def _count(self, record: Record) -> None:
         summary, event = self._summary, record.event
         summary.records += 1
-        if isinstance(event, TextDelta):
+        if isinstance(event, ev.TextDelta):
             if summary.first_text_ms is None:
                 summary.first_text_ms = record.at_ms - self._began_ms
-        elif isinstance(event, ReasoningDelta):
+        elif isinstance(event, ev.ReasoningDelta):
             if summary.first_reasoning_ms is None:
                 summary.first_reasoning_ms = record.at_ms - self._began_ms
-        elif isinstance(event, StepStarted):
+        elif isinstance(event, ev.StepStarted):
             summary.steps += 1
-        elif isinstance(event, ToolStarted):
+        elif isinstance(event, ev.ToolStarted):
             summary.tool_calls += 1
 
     def _summarize(self, record: Record) -> RunSummary:
         summary, end = self._summary, record.event
         summary.duration_ms = record.at_ms - self._began_ms
-        if isinstance(end, RunFinished):
+        if isinstance(end, ev.RunFinished):
             summary.finish, summary.usage = str(end.reason), end.usage
-        elif isinstance(end, RunFailed):
+        elif isinstance(end, ev.RunFailed):
             summary.error, summary.usage = f"{end.category}: {end.message}", end.usage
         return summary
 

@@ -7,33 +7,22 @@ from typing import Any, TypeAlias
 import msgspec
 
 from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS
-from headrace.server.api import (
-    MAX_KEY_CHARS,
-    MAX_PAGE,
-    CancelResult,
-    ChatRequest,
-    ConversationDetail,
-    ConversationExport,
-    ConversationPage,
-    ConversationUpdate,
-    ErrorResponse,
-    ModelList,
-)
+from headrace.server import api
 from headrace.server.storage.store import Conversation
 
 Schema: TypeAlias = dict[str, Any]
 
 _STRING: Schema = {"type": "string"}
 _STRUCTS = (
-    ChatRequest,
-    ConversationUpdate,
+    api.ChatRequest,
+    api.ConversationUpdate,
     Conversation,
-    ConversationPage,
-    ConversationDetail,
-    ConversationExport,
-    ModelList,
-    CancelResult,
-    ErrorResponse,
+    api.ConversationPage,
+    api.ConversationDetail,
+    api.ConversationExport,
+    api.ModelList,
+    api.CancelResult,
+    api.ErrorResponse,
 )
 
 
@@ -60,13 +49,13 @@ def openapi(version: str, prefix: str = "") -> Schema:
 
 
 def _paths(schemas: Schema) -> Schema:
-    key = {"minLength": 1, "maxLength": MAX_KEY_CHARS}
+    key = {"minLength": 1, "maxLength": api.MAX_KEY_CHARS}
     event_id, conversation_id = _path("event_id"), _path("conversation_id")
     conversation = "/api/conversations/{conversation_id}"
     search = [
         _query("q", "words of a title, a question or an answer"),
         _query("before", "`next` of the previous page; not together with q"),
-        _query("limit", f"most conversations to return, 1 to {MAX_PAGE}"),
+        _query("limit", f"most conversations to return, 1 to {api.MAX_PAGE}"),
     ]
     markdown = {"text/markdown": {"schema": _STRING}}
     delete = _operation("Delete", {}, [conversation_id])

@@ -19,18 +19,9 @@ from headrace.wire.framing.sse import SSEFraming
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 __all__ = [
-    "LINE_FRAMINGS",
-    "FRAMINGS",
-    "Frame",
-    "Framing",
-    "GRPCFraming",
-    "JSONArrayFraming",
-    "LineFraming",
-    "NDJSONFraming",
-    "SSEFraming",
-    "SqueezedSSEFraming",
-    "create_framing",
-]
+    "LINE_FRAMINGS", "FRAMINGS", "Frame", "Framing", "GRPCFraming", "JSONArrayFraming",
+    "LineFraming", "NDJSONFraming", "SSEFraming", "SqueezedSSEFraming", "create_framing",
+]  # fmt: skip
 
 FRAMINGS: dict[str, Callable[..., Framing]] = {
     "sse": SSEFraming,

@@ -9,16 +9,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from headrace.projections.ux import to_event
-from headrace.server.api import (
-    MAX_PAGE,
-    ConversationDetail,
-    ConversationExport,
-    ConversationPage,
-    ConversationUpdate,
-    LiveAnswer,
-    MessageView,
-    select_branch,
-)
+from headrace.server import api
 from headrace.server.http.body import read_body
 from headrace.server.http_error import HTTPError, JSONResponse
 from headrace.server.service import Service
@@ -74,7 +65,7 @@ class Conversations:
         live = await self._service.store.live_under(owner, conversation_id)
         conversation, messages = await self._load(request)
         return JSONResponse(
-            ConversationDetail(
+            api.ConversationDetail(
                 conversation=conversation,
                 messages=[_to_view(stored) for stored in messages],
                 live=[_to_live_answer(run) for run in live],
@@ -85,7 +76,7 @@ class Conversations:
         """Rename a conversation, or switch to another branch."""
         owner = await self._service.owner(request)
         limit = self._service.settings.max_body_bytes
-        body = await read_body(request, ConversationUpdate, limit)
+        body = await read_body(request, api.ConversationUpdate, limit)
         title = None if body.title is None else _clean_title(body.title)
         conversation_id, store = request.path_params["conversation_id"], self._service.store
         conversation = await store.conversation(owner, conversation_id)
@@ -118,9 +109,11 @@ class Conversations:
         format_name = request.query_params.get("format", "json")
         conversation, messages = await self._load(request)
         if format_name == "json":
-            return JSONResponse(ConversationExport(conversation=conversation, messages=messages))
+            return JSONResponse(
+                api.ConversationExport(conversation=conversation, messages=messages)
+            )
         if format_name == "markdown":
-            text = _to_markdown(conversation, select_branch(messages, conversation.leaf_id))
+            text = _to_markdown(conversation, api.select_branch(messages, conversation.leaf_id))
             return PlainTextResponse(text, media_type="text/markdown")
         raise HTTPError(422, "unknown_format", "format is json or markdown")
 
@@ -133,17 +126,17 @@ class Conversations:
 
 
 def _parse_limit(request: Request) -> int:
-    text = request.query_params.get("limit", str(MAX_PAGE))
-    if not (text.isascii() and text.isdigit() and len(text) < 4 and 0 < int(text) <= MAX_PAGE):
-        raise HTTPError(422, "bad_limit", f"limit must be a number from 1 to {MAX_PAGE}")
+    text = request.query_params.get("limit", str(api.MAX_PAGE))
+    if not (text.isascii() and text.isdigit() and len(text) < 4 and 0 < int(text) <= api.MAX_PAGE):
+        raise HTTPError(422, "bad_limit", f"limit must be a number from 1 to {api.MAX_PAGE}")
     return int(text)
 
 
-def _to_page(found: list[Conversation], limit: int) -> ConversationPage:
+def _to_page(found: list[Conversation], limit: int) -> api.ConversationPage:
     page = found[:limit]
     last = page[-1] if len(found) > limit else None
     cursor = None if last is None else f"{last.updated_ms}.{last.id}"
-    return ConversationPage(conversations=page, next=cursor)
+    return api.ConversationPage(conversations=page, next=cursor)
 
 
 def _parse_cursor(text: str) -> PageCursor:
@@ -160,10 +153,10 @@ def _clean_title(text: str) -> str:
     return title
 
 
-def _to_view(stored: StoredMessage) -> MessageView:
+def _to_view(stored: StoredMessage) -> api.MessageView:
     message = stored.message
     is_answer = message.role == "assistant"
-    return MessageView(
+    return api.MessageView(
         id=stored.id,
         parent_id=stored.parent_id,
         role=message.role,
@@ -173,8 +166,10 @@ def _to_view(stored: StoredMessage) -> MessageView:
     )
 
 
-def _to_live_answer(run: RunRow) -> LiveAnswer:
-    return LiveAnswer(event_id=run.message_id, parent_id=run.parent_id, created_at=run.created_ms)
+def _to_live_answer(run: RunRow) -> api.LiveAnswer:
+    return api.LiveAnswer(
+        event_id=run.message_id, parent_id=run.parent_id, created_at=run.created_ms
+    )
 
 
 def _to_markdown(conversation: Conversation, messages: list[StoredMessage]) -> str:

@@ -15,15 +15,6 @@ from headrace.server.storage.store.store import (
 )
 
 __all__ = [
-    "Conversation",
-    "KeyTaken",
-    "NotFound",
-    "PageCursor",
-    "RunLive",
-    "RunRow",
-    "RunStart",
-    "SQLiteStore",
-    "StartedRun",
-    "Store",
-    "StoredMessage",
-]
+    "Conversation", "KeyTaken", "NotFound", "PageCursor", "RunLive", "RunRow", "RunStart",
+    "SQLiteStore", "StartedRun", "Store", "StoredMessage",
+]  # fmt: skip

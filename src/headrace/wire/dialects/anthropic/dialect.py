@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import outcome
 from headrace.errors import LimitExceeded
-from headrace.outcome import (
-    CONTENT_FILTER,
-    CONTEXT_FULL,
-    END_TURN,
-    MAX_TOKENS,
-    PAUSED,
-    STOP_SEQUENCE,
-    TOOL_USE,
-    FinishReason,
-    other_reason,
-)
+from headrace.outcome import FinishReason, other_reason
 from headrace.wire.dialects.anthropic.block import Block
 from headrace.wire.dialects.anthropic.event import WireEvent, extract_block_json
 from headrace.wire.dialects.anthropic.usage import AnthropicUsage
@@ -28,14 +19,14 @@ from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 _FINISH_WORDS: dict[str, FinishReason] = {
-    "end_turn": END_TURN,
-    "tool_use": TOOL_USE,
-    "max_tokens": MAX_TOKENS,
-    "stop_sequence": STOP_SEQUENCE,
-    "refusal": CONTENT_FILTER,
-    "pause_turn": PAUSED,
-    "compaction": PAUSED,
-    "model_context_window_exceeded": CONTEXT_FULL,
+    "end_turn": outcome.END_TURN,
+    "tool_use": outcome.TOOL_USE,
+    "max_tokens": outcome.MAX_TOKENS,
+    "stop_sequence": outcome.STOP_SEQUENCE,
+    "refusal": outcome.CONTENT_FILTER,
+    "pause_turn": outcome.PAUSED,
+    "compaction": outcome.PAUSED,
+    "model_context_window_exceeded": outcome.CONTEXT_FULL,
 }
 _EVENTS = frozenset(
     "message_start content_block_start content_block_delta content_block_stop message_delta "

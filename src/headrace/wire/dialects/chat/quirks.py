@@ -9,39 +9,30 @@ from __future__ import annotations
 
 import msgspec
 
-from headrace.outcome import (
-    CONTENT_FILTER,
-    CONTEXT_FULL,
-    END_TURN,
-    MAX_TOKENS,
-    STOP_SEQUENCE,
-    TIME_LIMIT,
-    TOOL_USE,
-    ErrorCategory,
-    FinishReason,
-)
+from headrace import outcome
+from headrace.outcome import ErrorCategory, FinishReason
 from headrace.wire.think_tags import TAGS
 
 FINISH_WORDS: dict[str, FinishReason] = {
-    "stop": END_TURN,
-    "end_turn": END_TURN,
-    "eos": END_TURN,
-    "eos_token": END_TURN,
-    "length": MAX_TOKENS,
-    "max_tokens": MAX_TOKENS,
-    "max_output_tokens": MAX_TOKENS,
-    "tool_calls": TOOL_USE,
-    "tool_use": TOOL_USE,
-    "function_call": TOOL_USE,
-    "stop_sequence": STOP_SEQUENCE,
-    "content_filter": CONTENT_FILTER,
-    "safety": CONTENT_FILTER,
-    "sensitive": CONTENT_FILTER,
-    "refusal": CONTENT_FILTER,
-    "model_length": CONTEXT_FULL,
-    "context_length": CONTEXT_FULL,
-    "model_context_window_exceeded": CONTEXT_FULL,
-    "time_limit": TIME_LIMIT,
+    "stop": outcome.END_TURN,
+    "end_turn": outcome.END_TURN,
+    "eos": outcome.END_TURN,
+    "eos_token": outcome.END_TURN,
+    "length": outcome.MAX_TOKENS,
+    "max_tokens": outcome.MAX_TOKENS,
+    "max_output_tokens": outcome.MAX_TOKENS,
+    "tool_calls": outcome.TOOL_USE,
+    "tool_use": outcome.TOOL_USE,
+    "function_call": outcome.TOOL_USE,
+    "stop_sequence": outcome.STOP_SEQUENCE,
+    "content_filter": outcome.CONTENT_FILTER,
+    "safety": outcome.CONTENT_FILTER,
+    "sensitive": outcome.CONTENT_FILTER,
+    "refusal": outcome.CONTENT_FILTER,
+    "model_length": outcome.CONTEXT_FULL,
+    "context_length": outcome.CONTEXT_FULL,
+    "model_context_window_exceeded": outcome.CONTEXT_FULL,
+    "time_limit": outcome.TIME_LIMIT,
 }
 """The finish reasons of the providers, in lower case; what is not here is `other`."""
 

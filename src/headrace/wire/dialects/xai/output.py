@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
+from headrace import outcome
 from headrace.content import TextContent
 from headrace.events import JSONObject
-from headrace.outcome import (
-    CONTEXT_FULL,
-    END_TURN,
-    MAX_TOKENS,
-    TIME_LIMIT,
-    TOOL_USE,
-    FinishReason,
-    other_reason,
-)
+from headrace.outcome import FinishReason, other_reason
 from headrace.wire.dialects.xai.calls import XAICalls, get_end_status
 from headrace.wire.dialects.xai.chunk import WireCall, WireDelta
 from headrace.wire.dialects.xai.citation import TextPlaces, XAISources
 from headrace.wire.ledger import Output
 
 REASONS: dict[str, FinishReason] = {
-    "REASON_MAX_LEN": MAX_TOKENS,
-    "REASON_MAX_CONTEXT": CONTEXT_FULL,
-    "REASON_STOP": END_TURN,
-    "REASON_TOOL_CALLS": TOOL_USE,
-    "REASON_TIME_LIMIT": TIME_LIMIT,
+    "REASON_MAX_LEN": outcome.MAX_TOKENS,
+    "REASON_MAX_CONTEXT": outcome.CONTEXT_FULL,
+    "REASON_STOP": outcome.END_TURN,
+    "REASON_TOOL_CALLS": outcome.TOOL_USE,
+    "REASON_TIME_LIMIT": outcome.TIME_LIMIT,
 }
 NO_REASON = "REASON_INVALID"
 
