@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from headrace import Agent, tool
-from headrace.rehearsal.free_arguments import arguments_from
 from headrace.rehearsal.heard import HeardTool
 from headrace.rehearsal.reading import read
+from headrace.rehearsal.tool_use import arguments_from
 
 
 def schema(**types: Any) -> dict[str, Any]:

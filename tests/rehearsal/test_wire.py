@@ -28,7 +28,7 @@ from headrace.rehearsal.script import (
     usage,
     wait,
 )
-from headrace.rehearsal.wire import Break, Pause, Silence, steps_of
+from headrace.rehearsal.wire import steps_of
 from tests.grammar import check_grammar
 from tests.rehearsal import scripts
 from tests.rehearsal.scripts import DIALECTS, bytes_of
@@ -206,16 +206,16 @@ def test_a_thought_that_breaks_off_has_no_seal(dialect: str) -> None:
 @each_dialect
 def test_waits_cuts_and_stalls_are_steps_where_they_are_written(dialect: str) -> None:
     steps = list(steps_of(turn(wait(2), "Hi", wait(3), raw(b": note\n\n"), cut(), "no"), dialect))
-    assert steps[0] == Pause(2)
-    assert steps[-3:] == [Pause(3), b": note\n\n", Break()]
-    assert list(steps_of(turn("Hi", stall()), dialect))[-1] == Silence()
+    assert steps[0] == wait(2)
+    assert steps[-3:] == [wait(3), b": note\n\n", cut()]
+    assert list(steps_of(turn("Hi", stall()), dialect))[-1] == stall()
 
 
 @each_dialect
 def test_before_anything_is_said_a_fault_is_all_that_comes(dialect: str) -> None:
     assert len(bytes_of(turn(wait(1), error()), dialect)) == 1
-    assert list(steps_of(turn(cut()), dialect)) == [Break()]
-    assert list(steps_of(turn(stall()), dialect)) == [Silence()]
+    assert list(steps_of(turn(cut()), dialect)) == [cut()]
+    assert list(steps_of(turn(stall()), dialect)) == [stall()]
     assert bytes_of(turn(raw(b"by hand"), no_finish()), dialect) == [b"by hand"]
 
 
@@ -223,14 +223,14 @@ def test_before_anything_is_said_a_fault_is_all_that_comes(dialect: str) -> None
 def test_a_reason_can_come_before_the_break(dialect: str) -> None:
     steps = list(steps_of(turn("Hi", finish("end_turn"), cut()), dialect))
     told = events_of([step for step in steps if isinstance(step, bytes)], dialect)
-    assert steps[-1] == Break()
+    assert steps[-1] == cut()
     assert isinstance(told[-1], ev.TurnFinished)
 
 
 @each_dialect
 def test_a_pace_waits_before_each_event(dialect: str) -> None:
     steps = list(steps_of(turn("one two", pace_s=0.5), dialect))
-    assert steps[::2] == [Pause(0.5)] * (len(steps) // 2)
+    assert steps[::2] == [wait(0.5)] * (len(steps) // 2)
     assert all(isinstance(step, bytes) for step in steps[1::2])
 
 

@@ -22,22 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.rehearsal import script
 from headrace.rehearsal.heard import Heard, HeardResult
 from headrace.rehearsal.prose import choose, count_words, reply
 from headrace.rehearsal.reading import Reading, read
-from headrace.rehearsal.script import (
-    Line,
-    ScriptedTurn,
-    call,
-    cut,
-    error,
-    refuse,
-    say,
-    stall,
-    think,
-    turn,
-    wait,
-)
+from headrace.rehearsal.script import Line, ScriptedTurn, call, say, think
 from headrace.rehearsal.tool_use import ToolUse, plan_calls
 from headrace.rehearsal.transport import ScriptedTransport
 
@@ -48,9 +37,9 @@ _LONG_PACE_S = 0.004
 _SLOW_WAIT_S = 1.5
 
 _FAULTS: dict[str, Line] = {
-    "fail": error("overloaded", "The rehearsal model was asked to fail, and does."),
-    "cut": cut(),
-    "stall": stall(),
+    "fail": script.error("overloaded", "The rehearsal model was asked to fail, and does."),
+    "cut": script.cut(),
+    "stall": script.stall(),
 }
 _READINGS = (
     "Let me read the message again before I answer.",
@@ -68,13 +57,13 @@ def answer(heard: Heard, *, pace_s: float = PACE_S) -> ScriptedTurn:
     """Return the turn that answers a request. With `pace_s` 0 there are no pauses between words."""
     reading = read(heard.user)
     if "refuse" in reading.wishes:
-        return turn(refuse(429, "The rehearsal model was asked to refuse, and does."))
+        return script.turn(script.refuse(429, "The rehearsal model was asked to refuse, and does."))
     results = [m.result for m in heard.since_user if m.result is not None]
     left = plan_calls(reading, heard)[len(results) :]
     lines = _ask(reading, heard, left, results) if left else _answer(reading, heard, results)
     if "slow" in reading.wishes:
-        lines = [step for line in lines for step in (wait(_SLOW_WAIT_S), line)]
-    return turn(*lines, pace_s=_pace_s(reading, pace_s))
+        lines = [step for line in lines for step in (script.wait(_SLOW_WAIT_S), line)]
+    return script.turn(*lines, pace_s=_pace_s(reading, pace_s))
 
 
 def rehearsal_transport(*, dialect: str = "chat", pace_s: float = PACE_S) -> ScriptedTransport:

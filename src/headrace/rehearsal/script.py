@@ -22,33 +22,29 @@ _TOKEN = re.compile(r"[^\s,:]*[\s,:]+|[^\s,:]+")
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True):
-    pass
+    """Base of all lines."""
 
 
-class Think(_Line, frozen=True, kw_only=True):
+class _Prose(_Line, frozen=True, kw_only=True):
+    pieces: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(self.pieces)
+
+
+class Think(_Prose, frozen=True, kw_only=True):
     """A part of the reasoning."""
 
-    pieces: tuple[str, ...]
     signed: bool | None = None
     """Whether to send a seal; None means as the dialect does by default."""
     encrypted: bool = False
     """Whether only the seal is sent, because the provider hides the text."""
 
-    @property
-    def text(self) -> str:
-        """The whole text."""
-        return "".join(self.pieces)
 
-
-class Say(_Line, frozen=True, kw_only=True):
+class Say(_Prose, frozen=True, kw_only=True):
     """Text. Consecutive lines are one text."""
-
-    pieces: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """The whole text."""
-        return "".join(self.pieces)
 
 
 class Call(_Line, frozen=True, kw_only=True):

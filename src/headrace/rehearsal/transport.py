@@ -10,8 +10,8 @@ import msgspec
 
 from headrace.errors import RequestFailed, UsageError
 from headrace.rehearsal.heard import Heard, heard_from
-from headrace.rehearsal.script import Line, Refuse, ScriptedTurn, Wait, turn
-from headrace.rehearsal.wire import DIALECTS, Occasion, Pause, Silence, Step, steps_of
+from headrace.rehearsal.script import Line, Refuse, ScriptedTurn, Stall, Wait, turn
+from headrace.rehearsal.wire import DIALECTS, Occasion, Step, steps_of
 from headrace.rehearsal.wire.words import anthropic_error, openai_error
 from headrace.transport.error_response import refusal
 from headrace.transport.retry import Sleep
@@ -138,9 +138,9 @@ class ScriptedStream:
         for step in self._steps:
             if self._closed.is_set():
                 break
-            if isinstance(step, Pause):
+            if isinstance(step, Wait):
                 await self._pause(step.seconds)
-            elif isinstance(step, Silence):
+            elif isinstance(step, Stall):
                 await self._closed.wait()
             elif not isinstance(step, bytes):
                 await self.aclose()

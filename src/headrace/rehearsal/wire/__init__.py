@@ -1,7 +1,37 @@
 """Writes scripted turns as bytes, one file per dialect. The same turn always gives the same
 bytes."""
 
-from headrace.rehearsal.wire.dialect import DIALECTS, steps_of
-from headrace.rehearsal.wire.step import Break, Occasion, Pause, Silence, Step
+from __future__ import annotations
 
-__all__ = ["DIALECTS", "Break", "Occasion", "Pause", "Silence", "Step", "steps_of"]
+from collections.abc import Callable, Iterator
+
+from headrace.errors import UsageError
+from headrace.rehearsal.script import ScriptedTurn
+from headrace.rehearsal.wire.anthropic import AnthropicWriter
+from headrace.rehearsal.wire.chat import ChatWriter
+from headrace.rehearsal.wire.responses import ResponsesWriter
+from headrace.rehearsal.wire.writer import Occasion, Step, Writer, play
+
+_WRITERS: dict[str, Callable[[ScriptedTurn, Occasion], Writer]] = {
+    "chat": ChatWriter,
+    "anthropic": AnthropicWriter,
+    "responses": ResponsesWriter,
+}
+DIALECTS: tuple[str, ...] = tuple(_WRITERS)
+"""Names of the dialects in which a script can be played."""
+
+
+def steps_of(
+    turn: ScriptedTurn, dialect: str = "chat", occasion: Occasion | None = None
+) -> Iterator[Step]:
+    """Yield what the provider does in this turn, event by event.
+
+    Raises `UsageError` for a dialect that cannot be written.
+    """
+    writer = _WRITERS.get(dialect)
+    if writer is None:
+        raise UsageError(f"no script in {dialect!r}: there are {', '.join(DIALECTS)}")
+    return play(turn, writer(turn, occasion or Occasion()))
+
+
+__all__ = ["DIALECTS", "Occasion", "Step", "steps_of"]

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from headrace.rehearsal.script import Call, Error, Redacted, Say, ScriptedTurn, Think
-from headrace.rehearsal.wire.step import Occasion
 from headrace.rehearsal.wire.words import ANTHROPIC_REASONS, anthropic_error
-from headrace.rehearsal.wire.writer import sse, usage_of
+from headrace.rehearsal.wire.writer import Occasion, sse, usage_of
 
 JSONObject = dict[str, Any]
 

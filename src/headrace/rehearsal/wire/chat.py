@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from headrace.rehearsal.script import Call, Error, Redacted, Say, ScriptedTurn, Think
-from headrace.rehearsal.wire.step import Occasion
 from headrace.rehearsal.wire.words import CHAT_REASONS, openai_error
-from headrace.rehearsal.wire.writer import in_turns, sse, usage_of
+from headrace.rehearsal.wire.writer import Occasion, in_turns, sse, usage_of
 
 
 class ChatWriter:

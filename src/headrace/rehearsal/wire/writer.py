@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, zip_longest
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from headrace.rehearsal.script import (
-    Call,
-    Cut,
-    Error,
-    Finish,
-    Line,
-    NoFinish,
-    Raw,
-    Redacted,
-    Refuse,
-    Say,
-    ScriptedTurn,
-    Stall,
-    Think,
-    Tokens,
-    Wait,
-)
-from headrace.rehearsal.wire.step import Break, Occasion, Pause, Silence, Step
+from headrace.rehearsal import script as sc
+from headrace.rehearsal.script import Call, Line, ScriptedTurn, Think
 from headrace.usage import Usage
 
 T = TypeVar("T")
-_SPOKEN = (Think, Say, Call, Redacted, Finish)
+_SPOKEN = (Think, sc.Say, Call, sc.Redacted, sc.Finish)
+Step: TypeAlias = bytes | sc.Wait | sc.Cut | sc.Stall
+"""One step of a turn; bytes are one event."""
+
+
+class Occasion(msgspec.Struct, frozen=True, kw_only=True):
+    """The request that a turn answers."""
+
+    name: str = "1"
+    """Basis of all ids; it differs between two turns of one conversation."""
+    model: str = "scripted"
+    input_tokens: int = 0
 
 
 class Writer(Protocol):
@@ -43,15 +38,15 @@ class Writer(Protocol):
 
     def think(self, line: Think) -> Iterable[bytes]: ...
 
-    def say(self, line: Say) -> Iterable[bytes]: ...
+    def say(self, line: sc.Say) -> Iterable[bytes]: ...
 
     def call(self, lines: Sequence[Call]) -> Iterable[bytes]:
         """Write one call, or several with interleaved arguments."""
         ...
 
-    def redact(self, line: Redacted) -> Iterable[bytes]: ...
+    def redact(self, line: sc.Redacted) -> Iterable[bytes]: ...
 
-    def fail(self, line: Error) -> Iterable[bytes]: ...
+    def fail(self, line: sc.Error) -> Iterable[bytes]: ...
 
     def finish(self, word: str) -> Iterable[bytes]:
         """Write the finish reason; only the end follows."""
@@ -64,7 +59,7 @@ def play(turn: ScriptedTurn, writer: Writer) -> Iterator[Step]:
     """Yield the steps of a turn."""
     for step in _steps(turn, writer):
         if turn.pace_s and isinstance(step, bytes):
-            yield Pause(turn.pace_s)
+            yield sc.Wait(seconds=turn.pace_s)
         yield step
 
 
@@ -79,8 +74,8 @@ def _steps(turn: ScriptedTurn, writer: Writer) -> Iterator[Step]:
             begun = True
             yield from writer.begin()
         yield from _line(line, group, writer)
-        finished = finished or isinstance(line, Finish)
-        if isinstance(line, Cut | Stall | Error | NoFinish):
+        finished = finished or isinstance(line, sc.Finish)
+        if isinstance(line, sc.Cut | sc.Stall | sc.Error | sc.NoFinish):
             return
     if not begun:
         yield from writer.begin()
@@ -90,29 +85,25 @@ def _steps(turn: ScriptedTurn, writer: Writer) -> Iterator[Step]:
     yield from writer.end()
 
 
-def _line(line: Line, group: Sequence[Line], writer: Writer) -> Iterable[Step]:  # noqa: PLR0911
+def _line(line: Line, group: Sequence[Line], writer: Writer) -> Iterable[Step]:
     match line:
-        case Say():
+        case sc.Say():
             return writer.say(line)
         case Think():
             return writer.think(line)
         case Call():
             return writer.call([entry for entry in group if isinstance(entry, Call)])
-        case Redacted():
+        case sc.Redacted():
             return writer.redact(line)
-        case Raw():
+        case sc.Raw():
             return (line.data,)
-        case Wait():
-            return (Pause(line.seconds),)
-        case Cut():
-            return (Break(),)
-        case Stall():
-            return (Silence(),)
-        case Error():
+        case sc.Wait() | sc.Cut() | sc.Stall():
+            return (line,)
+        case sc.Error():
             return writer.fail(line)
-        case Finish():
+        case sc.Finish():
             return writer.finish(line.word)
-        case Tokens() | NoFinish() | Refuse():
+        case sc.Tokens() | sc.NoFinish() | sc.Refuse():
             return ()
 
 
@@ -135,9 +126,9 @@ def in_turns(queues: Sequence[Sequence[T]]) -> Iterator[T]:
 
 def usage_of(turn: ScriptedTurn, occasion: Occasion) -> Usage:
     """Return the usage to report: counted words, unless the script sets it."""
-    told = next((line.usage for line in turn.lines if isinstance(line, Tokens)), Usage())
+    told = next((line.usage for line in turn.lines if isinstance(line, sc.Tokens)), Usage())
     thought = sum(len(line.pieces) for line in turn.lines if isinstance(line, Think))
-    spoken = sum(len(line.pieces) for line in turn.lines if isinstance(line, Say | Call))
+    spoken = sum(len(line.pieces) for line in turn.lines if isinstance(line, sc.Say | Call))
     counted = Usage(
         input_tokens=occasion.input_tokens,
         output_tokens=thought + spoken,
