@@ -7,28 +7,9 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
+from headrace import events as ev
 from headrace.errors import UsageError
-from headrace.events import (
-    CitationAdded,
-    OutputFinished,
-    OutputStarted,
-    PhaseChanged,
-    PhaseStatus,
-    ReasoningDelta,
-    ReasoningStarted,
-    Record,
-    RunFailed,
-    RunFinished,
-    StepDiscarded,
-    TextDelta,
-    TextStarted,
-    ToolCallFinished,
-    ToolCallMalformed,
-    ToolCallStarted,
-    TurnFailed,
-    TurnFinished,
-    TurnStarted,
-)
+from headrace.events import PhaseChanged, PhaseStatus, ReasoningDelta, Record, TextDelta
 from headrace.phases.output_stats import OutputStats, output_status
 
 CompletionMode: TypeAlias = Literal["transition", "phase"]
@@ -75,13 +56,7 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
 class _Output:
     """One output: its counters, and which completes have been sent."""
 
-    __slots__ = (
-        "content_sent",
-        "context",
-        "reasoning_sent",
-        "stats",
-        "status",
-    )
+    __slots__ = ("content_sent", "context", "reasoning_sent", "stats", "status")
 
     def __init__(self, number: int) -> None:
         self.stats = OutputStats(number)
@@ -94,10 +69,10 @@ class _Output:
 class _Turn:
     """The current turn of a run or of a nested run."""
 
-    def __init__(self, record: Record, *, is_successive: bool) -> None:
+    def __init__(self, record: Record, event: ev.TurnStarted) -> None:
         self.path = record.path
         self.step = record.step
-        self.is_successive = is_successive
+        self.is_successive = event.outputs == "successive"
         self.outputs: dict[int, _Output] = {}
         self.output_of_part: dict[int, _Output] = {}
         self.executor_of_part: dict[int, str] = {}
@@ -134,8 +109,13 @@ class PhaseTracker:
         kind = type(event)
         if kind is ReasoningDelta or kind is TextDelta:
             return self._delta(record, event)  # type: ignore[arg-type]
-        handle = _HANDLERS.get(kind)
-        return handle(self, record, event) if handle is not None else []
+        if kind in _TURN_BOUNDARIES:
+            notices = self._end(record.path)
+            if isinstance(event, ev.TurnStarted):
+                self._turns[record.path] = _Turn(record, event)
+            return notices
+        handle, turn = _HANDLERS.get(kind), self._turns.get(record.path)
+        return [] if handle is None or turn is None else handle(self, turn, event)
 
     def close(self) -> list[Notice]:
         """End the stream: return the completes that have not been sent yet."""
@@ -163,27 +143,19 @@ class PhaseTracker:
             output = self._find(record.path, event.part)
         if output is None:
             return []
-        text, stats = event.text, output.stats
+        text, stats, context = event.text, output.stats, output.context
         if type(event) is ReasoningDelta:
             stats.reasoning_deltas += 1
             stats.reasoning_chars += len(text)
-            if (
-                stats.is_reasoning_last
-                and output.context is not None
-                and stats.reasoning_deltas > 1
-            ):
-                return [Notice("reasoning_delta", output.context, text)]
+            if stats.is_reasoning_last and context is not None and stats.reasoning_deltas > 1:
+                return [Notice("reasoning_delta", context, text)]
             stats.is_reasoning_last = True
             is_first, name = stats.reasoning_deltas == 1, "reasoning"
         else:
             stats.content_deltas += 1
             stats.content_chars += len(text)
-            if (
-                output.context is not None
-                and stats.content_deltas > 1
-                and not stats.is_reasoning_last
-            ):
-                return [Notice("content_delta", output.context, text)]
+            if context is not None and stats.content_deltas > 1 and not stats.is_reasoning_last:
+                return [Notice("content_delta", context, text)]
             stats.is_reasoning_last = False
             is_first, name = stats.content_deltas == 1, "content"
         turn = self._turns[record.path]
@@ -202,16 +174,7 @@ class PhaseTracker:
 
     # -- the turn and its outputs
 
-    def _turn_started(self, record: Record, event: TurnStarted) -> list[Notice]:
-        notices = self._end(record.path)
-        is_successive = event.outputs == "successive"
-        self._turns[record.path] = _Turn(record, is_successive=is_successive)
-        return notices
-
-    def _output_started(self, record: Record, event: OutputStarted) -> list[Notice]:
-        turn = self._turns.get(record.path)
-        if turn is None:
-            return []
+    def _output_started(self, turn: _Turn, event: ev.OutputStarted) -> list[Notice]:
         notices: list[Notice] = []
         for earlier in turn.live:
             earlier.context = None
@@ -223,10 +186,9 @@ class PhaseTracker:
         turn.live.append(turn.last)
         return notices
 
-    def _output_finished(self, record: Record, event: OutputFinished) -> list[Notice]:
-        turn = self._turns.get(record.path)
-        output = turn.outputs.get(event.output) if turn is not None else None
-        if turn is None or output is None:
+    def _output_finished(self, turn: _Turn, event: ev.OutputFinished) -> list[Notice]:
+        output = turn.outputs.get(event.output)
+        if output is None:
             return []
         output.stats.is_finished = True
         output.stats.finish = event.reason
@@ -235,18 +197,11 @@ class PhaseTracker:
             notices += self._completes(turn, output)
         return notices
 
-    def _turn_ended(self, record: Record, event: TurnFinished | TurnFailed) -> list[Notice]:
-        turn = self._turns.get(record.path)
-        notices = self._end(record.path)
-        if turn is not None and event.usage.is_known:
+    def _turn_ended(self, turn: _Turn, event: ev.TurnFinished | ev.TurnFailed) -> list[Notice]:
+        notices = self._end(turn.path)
+        if event.usage.is_known:
             notices.append(Notice("usage", _last_context(turn), event.usage))
         return notices
-
-    def _run_ended(self, record: Record, event: RunFinished | RunFailed) -> list[Notice]:
-        return self._end(record.path)
-
-    def _step_discarded(self, record: Record, event: StepDiscarded) -> list[Notice]:
-        return self._end(record.path)
 
     def _end(self, path: tuple[str, ...]) -> list[Notice]:
         turn = self._turns.pop(path, None)
@@ -257,16 +212,16 @@ class PhaseTracker:
 
     # -- parts
 
-    def _part_started(self, record: Record, event: ReasoningStarted | TextStarted) -> list[Notice]:
-        turn = self._turns.get(record.path)
-        if turn is not None and event.output in turn.outputs:
+    def _part_started(
+        self, turn: _Turn, event: ev.ReasoningStarted | ev.TextStarted
+    ) -> list[Notice]:
+        if event.output in turn.outputs:
             turn.output_of_part[event.part] = turn.outputs[event.output]
         return []
 
-    def _call_started(self, record: Record, event: ToolCallStarted) -> list[Notice]:
-        turn = self._turns.get(record.path)
-        output = turn.outputs.get(event.output) if turn is not None else None
-        if turn is None or output is None:
+    def _call_started(self, turn: _Turn, event: ev.ToolCallStarted) -> list[Notice]:
+        output = turn.outputs.get(event.output)
+        if output is None:
             return []
         turn.output_of_part[event.part] = output
         turn.executor_of_part[event.part] = event.executor
@@ -275,20 +230,16 @@ class PhaseTracker:
         return self._changes(turn, output)
 
     def _call_ended(
-        self, record: Record, event: ToolCallFinished | ToolCallMalformed
+        self, turn: _Turn, event: ev.ToolCallFinished | ev.ToolCallMalformed
     ) -> list[Notice]:
-        turn = self._turns.get(record.path)
-        output = turn.output_of_part.get(event.part) if turn is not None else None
-        if turn is None or output is None:
+        output = turn.output_of_part.get(event.part)
+        if output is None:
             return []
         is_client = turn.executor_of_part.get(event.part) == "client"
         name: NoticeName = "client_call" if is_client else "provider_call"
         return [Notice(name, _context(turn, output), event)]
 
-    def _citation_added(self, record: Record, event: CitationAdded) -> list[Notice]:
-        turn = self._turns.get(record.path)
-        if turn is None:
-            return []
+    def _citation_added(self, turn: _Turn, event: ev.CitationAdded) -> list[Notice]:
         output = turn.output_of_part.get(-1 if event.part is None else event.part)
         context = _last_context(turn) if output is None else _context(turn, output)
         return [Notice("citation", context, event)]
@@ -344,21 +295,18 @@ def _last_context(turn: _Turn) -> OutputContext:
     return _context(turn, turn.last)
 
 
-_Handler: TypeAlias = Callable[[PhaseTracker, Record, Any], list[Notice]]
+_Handler: TypeAlias = Callable[[PhaseTracker, _Turn, Any], list[Notice]]
 # pyright: reportPrivateUsage=false
 _HANDLERS: dict[type, _Handler] = {
-    TurnStarted: PhaseTracker._turn_started,
-    OutputStarted: PhaseTracker._output_started,
-    OutputFinished: PhaseTracker._output_finished,
-    ReasoningStarted: PhaseTracker._part_started,
-    TextStarted: PhaseTracker._part_started,
-    ToolCallStarted: PhaseTracker._call_started,
-    ToolCallFinished: PhaseTracker._call_ended,
-    ToolCallMalformed: PhaseTracker._call_ended,
-    CitationAdded: PhaseTracker._citation_added,
-    TurnFinished: PhaseTracker._turn_ended,
-    TurnFailed: PhaseTracker._turn_ended,
-    RunFinished: PhaseTracker._run_ended,
-    RunFailed: PhaseTracker._run_ended,
-    StepDiscarded: PhaseTracker._step_discarded,
+    ev.OutputStarted: PhaseTracker._output_started,
+    ev.OutputFinished: PhaseTracker._output_finished,
+    ev.ReasoningStarted: PhaseTracker._part_started,
+    ev.TextStarted: PhaseTracker._part_started,
+    ev.ToolCallStarted: PhaseTracker._call_started,
+    ev.ToolCallFinished: PhaseTracker._call_ended,
+    ev.ToolCallMalformed: PhaseTracker._call_ended,
+    ev.CitationAdded: PhaseTracker._citation_added,
+    ev.TurnFinished: PhaseTracker._turn_ended,
+    ev.TurnFailed: PhaseTracker._turn_ended,
 }
+_TURN_BOUNDARIES = (ev.TurnStarted, ev.RunFinished, ev.RunFailed, ev.StepDiscarded)

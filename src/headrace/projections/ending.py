@@ -6,23 +6,18 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from headrace.events import (
-    RunClosed,
-    RunFailed,
-    RunFinished,
-    StepDiscarded,
-    StepFinished,
-    StepStarted,
-    ToolResult,
-    ToolStarted,
-    TurnFailed,
-    TurnFinished,
-    TurnStarted,
-)
+from headrace import events as ev
 from headrace.outcome import ErrorCategory
 
-Terminal: TypeAlias = TurnFinished | TurnFailed | RunFinished | RunFailed
-GOES_ON = (TurnStarted, StepStarted, StepDiscarded, StepFinished, ToolStarted, ToolResult)
+Terminal: TypeAlias = ev.TurnFinished | ev.TurnFailed | ev.RunFinished | ev.RunFailed
+GOES_ON = (
+    ev.TurnStarted,
+    ev.StepStarted,
+    ev.StepDiscarded,
+    ev.StepFinished,
+    ev.ToolStarted,
+    ev.ToolResult,
+)
 """Events after the end of a turn that show the message is not over."""
 
 
@@ -42,7 +37,9 @@ class Ending(msgspec.Struct, frozen=True, gc=False):
 _CUT = "the records ended before the {} did"
 
 
-def ending(terminal: Terminal | None, closed: RunClosed | None = None, of: str = "turn") -> Ending:
+def ending(
+    terminal: Terminal | None, closed: ev.RunClosed | None = None, of: str = "turn"
+) -> Ending:
     """Return the outcome, from the last terminal event and the server's `RunClosed` if there is
     one.
 
@@ -50,21 +47,21 @@ def ending(terminal: Terminal | None, closed: RunClosed | None = None, of: str =
     """
     if closed is not None and closed.outcome == "save_failed":
         return Ending("failed", "the message could not be saved", "storage")
-    is_failed = isinstance(terminal, TurnFailed | RunFailed)
+    is_failed = isinstance(terminal, ev.TurnFailed | ev.RunFailed)
     if closed is not None and closed.outcome == "interrupted" and not is_failed:
         return Ending("failed", "the run was interrupted", "interrupted")
     match terminal:
         case None:
             return Ending("failed", _CUT.format(of), "incomplete", retryable=True)
-        case TurnFailed():
+        case ev.TurnFailed():
             return Ending("failed", terminal.message, terminal.category, terminal.retryable)
-        case RunFailed():
+        case ev.RunFailed():
             return Ending("failed", terminal.message, terminal.category)
         case _:
             return _abort_ending(terminal)
 
 
-def _abort_ending(terminal: TurnFinished | RunFinished) -> Ending:
+def _abort_ending(terminal: ev.TurnFinished | ev.RunFinished) -> Ending:
     reason = terminal.reason
     kind = reason.kind if reason.word == "aborted" else None
     if kind == "timeout":

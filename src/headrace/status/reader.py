@@ -4,24 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from headrace.events import (
-    OutputFinished,
-    OutputStarted,
-    ReasoningDelta,
-    ReasoningFinished,
-    ReasoningRedacted,
-    ReasoningStarted,
-    Record,
-    StatusChanged,
-    TextDelta,
-    TextStarted,
-    ToolCallFinished,
-    ToolCallStarted,
-    ToolOutput,
-    TurnFailed,
-    TurnFinished,
-    TurnStarted,
-)
+from headrace import events as ev
+from headrace.events import ReasoningDelta, Record, StatusChanged
 from headrace.status.reasoning_reader import RANKS, ReasoningReader
 from headrace.status.tool_phrase import tool_phrase
 
@@ -53,8 +37,7 @@ class StatusReader:
         self._calls: dict[int, str] = {}
 
     def feed(self, record: Record) -> list[StatusChanged]:
-        """Return the phrases of the next record: none, one, or a last phrase and a tool's
-        phrase."""
+        """Return the phrases of the next record: none, one, or a last one and a tool's."""
         event = record.event
         if record.path:
             return []
@@ -85,28 +68,30 @@ class StatusReader:
     def _handle_rare(self, record: Record) -> list[StatusChanged]:
         event, at_ms = record.event, record.at_ms
         match event:
-            case ReasoningStarted() if self._is_ours(event.output):
+            case ev.ReasoningStarted() if self._is_ours(event.output):
                 return self._reasoning_started(event, at_ms)
-            case ReasoningFinished():
+            case ev.ReasoningFinished():
                 self._reasoning_finished(event)
-            case ToolOutput() | ReasoningRedacted() | TextStarted() if self._is_ours(event.output):
+            case ev.ToolOutput() | ev.ReasoningRedacted() | ev.TextStarted() if self._is_ours(
+                event.output
+            ):
                 return self._release(at_ms)
-            case TextDelta():
+            case ev.TextDelta():
                 self.end_phase()
-            case ToolCallStarted() if self._is_ours(event.output):
+            case ev.ToolCallStarted() if self._is_ours(event.output):
                 return self._start_tool(event, at_ms)
-            case ToolCallFinished() if event.part in self._calls:
+            case ev.ToolCallFinished() if event.part in self._calls:
                 return self._name_tool(event, at_ms)
-            case OutputFinished() if self._is_ours(event.output):
+            case ev.OutputFinished() if self._is_ours(event.output):
                 is_cut = event.reason is None or event.reason.word == "max_tokens"
                 self._pending = None if is_cut else self._pending
                 return self._release(at_ms)
-            case OutputStarted() if self._output is None:
+            case ev.OutputStarted() if self._output is None:
                 self._output = event.output
-            case TurnStarted():
+            case ev.TurnStarted():
                 self._output = None
                 self._is_successive = event.outputs == "successive"
-            case TurnFinished() | TurnFailed():
+            case ev.TurnFinished() | ev.TurnFailed():
                 self._pending = None
                 self._thoughts.clear()
                 self.end_phase()
@@ -119,7 +104,7 @@ class StatusReader:
 
     # -- reasoning
 
-    def _reasoning_started(self, event: ReasoningStarted, at_ms: int) -> list[StatusChanged]:
+    def _reasoning_started(self, event: ev.ReasoningStarted, at_ms: int) -> list[StatusChanged]:
         released = self._release(at_ms)
         if not self._is_thinking:
             self._is_thinking = True
@@ -128,7 +113,7 @@ class StatusReader:
         self._thoughts[event.part] = ReasoningReader(self._said)
         return released
 
-    def _reasoning_finished(self, event: ReasoningFinished) -> None:
+    def _reasoning_finished(self, event: ev.ReasoningFinished) -> None:
         """The end of a part completes its last phrase, unless the part was cut off; the next record
         tells."""
         thought = self._thoughts.pop(event.part, None)
@@ -146,7 +131,7 @@ class StatusReader:
 
     # -- tools
 
-    def _start_tool(self, event: ToolCallStarted, at_ms: int) -> list[StatusChanged]:
+    def _start_tool(self, event: ev.ToolCallStarted, at_ms: int) -> list[StatusChanged]:
         released = self._release(at_ms)
         self.end_phase()
         self._said.clear()
@@ -155,7 +140,7 @@ class StatusReader:
             return released
         return released + self.show(StatusChanged(tool_phrase(event.name), "tool"), at_ms)
 
-    def _name_tool(self, event: ToolCallFinished, at_ms: int) -> list[StatusChanged]:
+    def _name_tool(self, event: ev.ToolCallFinished, at_ms: int) -> list[StatusChanged]:
         name = self._calls.pop(event.part)
         return self.show(StatusChanged(tool_phrase(name, event.args), "tool"), at_ms)
 

@@ -8,66 +8,26 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
+from headrace import events as ev
 from headrace.content import data_url
 from headrace.errors import UsageError
-from headrace.events import (
-    MediaProduced,
-    OutputFinished,
-    OutputStarted,
-    ReasoningDelta,
-    ReasoningFinished,
-    ReasoningRedacted,
-    ReasoningStarted,
-    Record,
-    RunClosed,
-    RunFailed,
-    RunFinished,
-    StepDiscarded,
-    TextDelta,
-    TextStarted,
-    ToolActivity,
-    ToolCallFinished,
-    ToolCallMalformed,
-    ToolCallStarted,
-    ToolOutput,
-    ToolResult,
-    TurnFailed,
-    TurnFinished,
-    TurnStarted,
-)
+from headrace.events import ReasoningDelta, Record, TextDelta
 from headrace.messages import Message
 from headrace.projections.ending import GOES_ON, Terminal, ending
-from headrace.projections.thinking.frame import (
-    END_OF_FRAMES,
-    Cancelled,
-    ChunkChoice,
-    ChunkDelta,
-    Done,
-    Error,
-    ImageComplete,
-    Status,
-    StatusWord,
-    TextChunk,
-    TextEnd,
-    TextPiece,
-    TextStart,
-    ThinkingComplete,
-    ThinkingDelta,
-    ThinkingEnd,
-    ThinkingFrame,
-    ThinkingStart,
-)
+from headrace.projections.thinking import frame as fr
+from headrace.projections.thinking.frame import TextPiece, ThinkingDelta, ThinkingFrame
 from headrace.projections.thinking.tool_calls import ThinkingToolCalls
 from headrace.status.reader import StatusReader
 from headrace.status.reasoning_reader import ReasoningReader
 
 TextShape: TypeAlias = Literal["text_delta", "openai"]
-_SOURCES: dict[str, StatusWord] = {
+_SOURCES: dict[str, fr.StatusWord] = {
     "title": "title",
     "marker": "glm_marker",
     "natural": "natural_language",
     "tool": "tool",
 }
+_END_WORDS = {"finished": "stop", "failed": "error", "cancelled": "cancelled"}
 
 
 class ThinkingProjection:
@@ -102,7 +62,7 @@ class ThinkingProjection:
         self._output: int | None = None
         self._is_shown: dict[int, bool] = {}
         self._calls = ThinkingToolCalls()
-        self._ended: OutputFinished | None = None
+        self._ended: ev.OutputFinished | None = None
         self._terminal: Terminal | None = None
         self._is_over = False
         self._at_ms = 0
@@ -122,17 +82,16 @@ class ThinkingProjection:
 
     def _handle_rare(self, record: Record) -> list[ThinkingFrame]:
         event = record.event
-        self._calls.step = record.step
+        self._calls.step, self._calls.at_ms = record.step, record.at_ms
         frames = self._after_terminal(event)
         statuses = [
-            Status(status.text, _SOURCES[status.source], record.at_ms)
+            fr.Status(status.text, _SOURCES[status.source], record.at_ms)
             for status in self._status.feed(record)
         ]
         # Status phrases of the thinking come before its end, those of a tool after it.
         frames += [status for status in statuses if status.source != "tool"]
         handle = _HANDLERS.get(type(event))
-        if handle is not None:
-            frames += handle(self, event)
+        frames += self._calls.feed(event) if handle is None else handle(self, event)
         return [*frames, *(status for status in statuses if status.source == "tool")]
 
     def close(self) -> list[ThinkingFrame]:
@@ -158,22 +117,24 @@ class ThinkingProjection:
         return [
             *(begun or ()),
             *([ThinkingDelta(text, at_ms)] if text else ()),
-            *(Status(one.text, _SOURCES[one.source], at_ms) for one in said),
+            *(fr.Status(one.text, _SOURCES[one.source], at_ms) for one in said),
         ]
 
     def _think(self) -> list[ThinkingFrame]:
         """Start thinking, unless it is open."""
         if self._started_ms is not None:
             return []
-        frames = [*self._answers(), *self._end_text("stop")]
+        frames = [*self._calls.flush_ended(self._at_ms), *self._end_text("stop")]
         self._started_ms = self._at_ms
         self._has_thought = True
-        return [*frames, ThinkingStart(self._at_ms)]
+        return [*frames, fr.ThinkingStart(self._at_ms)]
 
-    def _reasoning_started(self, event: ReasoningStarted) -> list[ThinkingFrame]:
+    def _reasoning_started(
+        self, event: ev.ReasoningStarted | ev.ReasoningRedacted
+    ) -> list[ThinkingFrame]:
         return self._think() if self._is_ours(event.output) else []
 
-    def _reasoning_finished(self, event: ReasoningFinished) -> list[ThinkingFrame]:
+    def _reasoning_finished(self, event: ev.ReasoningFinished) -> list[ThinkingFrame]:
         self._part, self._thinking = -1, None
         return [] if self._started_ms is None else self._rest(of_open=False)
 
@@ -185,20 +146,17 @@ class ThinkingProjection:
             self._thought_room -= len(rest)
         return [ThinkingDelta(rest, self._at_ms)] if rest else []
 
-    def _reasoning_redacted(self, event: ReasoningRedacted) -> list[ThinkingFrame]:
-        return self._think() if self._is_ours(event.output) else []
-
     def _end_thinking(self) -> list[ThinkingFrame]:
         if self._started_ms is None:
             return []
         duration_ms = self._at_ms - self._started_ms
         self._started_ms = None
         self._thought_ms += duration_ms
-        return [*self._rest(), ThinkingEnd(duration_ms // 1000, self._at_ms, duration_ms)]
+        return [*self._rest(), fr.ThinkingEnd(duration_ms // 1000, self._at_ms, duration_ms)]
 
     # -- text
 
-    def _text_started(self, event: TextStarted) -> list[ThinkingFrame]:
+    def _text_started(self, event: ev.TextStarted) -> list[ThinkingFrame]:
         self._is_shown[event.part] = self._is_ours(event.output)
         return []
 
@@ -206,169 +164,143 @@ class ThinkingProjection:
         if not self._is_shown.get(event.part):
             return []
         piece: ThinkingFrame = (
-            TextChunk((ChunkChoice(ChunkDelta(event.text)),))
+            fr.TextChunk((fr.ChunkChoice(fr.ChunkDelta(event.text)),))
             if self._is_chunked
             else TextPiece(event.text)
         )
         if self._has_text:
             return [piece]
         self._status.end_phase()
-        frames = [*self._end_thinking(), *self._answers(), TextStart(self._at_ms), piece]
         self._has_text = True
-        return frames
+        return [*self._end_steps(), fr.TextStart(self._at_ms), piece]
 
     def _end_text(self, reason: str) -> list[ThinkingFrame]:
         if not self._has_text:
             return []
         self._has_text = False
-        return [TextEnd(reason, self._at_ms)]
+        return [fr.TextEnd(reason, self._at_ms)]
 
     # -- tools
 
-    def _call_started(self, event: ToolCallStarted) -> list[ThinkingFrame]:
+    def _call_started(self, event: ev.ToolCallStarted) -> list[ThinkingFrame]:
         if not self._is_ours(event.output):
             return []
-        frames = [*self._end_thinking(), *self._answers(), *self._end_text("tool_calls")]
+        frames = self._closing_frames("tool_calls")
         self._calls.add(event)
         return frames
 
-    def _call_finished(self, event: ToolCallFinished) -> list[ThinkingFrame]:
-        return self._calls.finish_arguments(event, self._at_ms)
-
-    def _call_malformed(self, event: ToolCallMalformed) -> list[ThinkingFrame]:
-        return self._calls.fail_arguments(event, self._at_ms)
-
-    def _activity(self, event: ToolActivity) -> list[ThinkingFrame]:
-        self._calls.activity(event)
-        return []
-
-    def _answers(self) -> list[ThinkingFrame]:
-        return self._calls.flush_ended(self._at_ms)
-
-    def _tool_output(self, event: ToolOutput) -> list[ThinkingFrame]:
+    def _tool_output(self, event: ev.ToolOutput) -> list[ThinkingFrame]:
         if not self._is_ours(event.output):
             return []
-        frames = self._calls.output(event, self._at_ms)
+        frames = self._calls.output(event)
         return [*self._end_thinking(), *self._end_text("tool_calls"), *frames]
 
-    def _tool_result(self, event: ToolResult) -> list[ThinkingFrame]:
-        return self._calls.result(event, self._at_ms)
-
-    def _media(self, event: MediaProduced) -> list[ThinkingFrame]:
+    def _media(self, event: ev.MediaProduced) -> list[ThinkingFrame]:
         if not self._is_ours(event.output) or not event.media_type.startswith("image"):
             return []
-        return [ImageComplete(data_url(event), self._at_ms)]
+        return [fr.ImageComplete(data_url(event), self._at_ms)]
 
     # -- turns, runs and the end
 
     def _is_ours(self, output: int) -> bool:
         return self._is_successive or self._output is None or output == self._output
 
-    def _turn_started(self, event: TurnStarted) -> list[ThinkingFrame]:
+    def _turn_started(self, event: ev.TurnStarted) -> list[ThinkingFrame]:
         self._is_successive = event.outputs == "successive"
         self._output = None
         return []
 
-    def _output_started(self, event: OutputStarted) -> list[ThinkingFrame]:
+    def _output_started(self, event: ev.OutputStarted) -> list[ThinkingFrame]:
         if self._output is None:
             self._output = event.output
         return []
 
-    def _output_finished(self, event: OutputFinished) -> list[ThinkingFrame]:
+    def _output_finished(self, event: ev.OutputFinished) -> list[ThinkingFrame]:
         if event.output == self._output and not self._is_successive:
             self._ended = event
         return []
 
-    def _turn_finished(self, event: TurnFinished) -> list[ThinkingFrame]:
+    def _turn_finished(self, event: ev.TurnFinished) -> list[ThinkingFrame]:
         """Note how the turn ended. With several candidates, the one that is shown decides."""
         ended, self._ended = self._ended, None
         reason, raw_reason = event.reason, event.raw_reason
         if ended is not None and ended.reason is not None:
             reason, raw_reason = ended.reason, ended.raw_reason
         self._terminal = msgspec.structs.replace(event, reason=reason, raw_reason=raw_reason)
-        frames = [*self._end_thinking(), *self._answers()]
-        return [*frames, *self._end_text(raw_reason or "stop")]
+        return self._closing_frames(raw_reason or "stop")
 
-    def _turn_failed(self, event: TurnFailed) -> list[ThinkingFrame]:
+    def _turn_failed(self, event: ev.TurnFailed) -> list[ThinkingFrame]:
         """Note the error. The next record tells whether a person caused the end of the text."""
         self._terminal = event
-        return [*self._end_thinking(), *self._answers()]
+        return self._end_steps()
 
     def _after_terminal(self, event: object) -> list[ThinkingFrame]:
         """Handle records that show that the last turn was not the end of the message."""
         if self._terminal is None or not isinstance(event, GOES_ON):
             return []
-        is_failed = isinstance(self._terminal, TurnFailed)
+        is_failed = isinstance(self._terminal, ev.TurnFailed)
         self._terminal = None
         return self._end_text("error") if is_failed else []
 
-    def _on_step_discarded(self, event: StepDiscarded) -> list[ThinkingFrame]:
+    def _on_step_discarded(self, event: ev.StepDiscarded) -> list[ThinkingFrame]:
         """Forget the calls of a discarded step; what was shown stays."""
-        frames = self._answers()
+        frames = self._calls.flush_ended(self._at_ms)
         self._calls.discard(event.step)
         return frames
 
-    def _run_ended(self, event: RunFinished | RunFailed) -> list[ThinkingFrame]:
+    def _run_ended(self, event: ev.RunFinished | ev.RunFailed) -> list[ThinkingFrame]:
         self._terminal = event
-        return self._closing_frames(_word_of_end(event))
-
-    def _run_closed(self, event: RunClosed) -> list[ThinkingFrame]:
-        return self._end(event)
+        return self._closing_frames(_END_WORDS[ending(event).kind])
 
     def _closing_frames(self, word: str) -> list[ThinkingFrame]:
-        return [*self._end_thinking(), *self._answers(), *self._end_text(word)]
+        return [*self._end_steps(), *self._end_text(word)]
 
-    def _end(self, closed: RunClosed | None) -> list[ThinkingFrame]:
+    def _end_steps(self) -> list[ThinkingFrame]:
+        return [*self._end_thinking(), *self._calls.flush_ended(self._at_ms)]
+
+    def _end(self, closed: ev.RunClosed | None) -> list[ThinkingFrame]:
         self._is_over = True
         last = _last_frame(self._terminal, closed, self._at_ms)
-        frames = self._closing_frames("cancelled" if isinstance(last, Cancelled) else "error")
+        frames = self._closing_frames("cancelled" if isinstance(last, fr.Cancelled) else "error")
         if self._has_thought:
             thinking = "".join(self._thoughts)[: self._max_chars]
-            duration_ms = self._thought_ms
-            frames.append(ThinkingComplete(duration_ms // 1000, thinking, self._at_ms, duration_ms))
-        return [*frames, last, END_OF_FRAMES]
-
-
-def _word_of_end(event: RunFinished | RunFailed) -> str:
-    return {"finished": "stop", "failed": "error", "cancelled": "cancelled"}[ending(event).kind]
+            ms = self._thought_ms
+            frames.append(fr.ThinkingComplete(ms // 1000, thinking, self._at_ms, ms))
+        return [*frames, last, fr.END_OF_FRAMES]
 
 
 def _last_frame(
-    terminal: Terminal | None, closed: RunClosed | None, at_ms: int
-) -> Done | Error | Cancelled:
+    terminal: Terminal | None, closed: ev.RunClosed | None, at_ms: int
+) -> fr.Done | fr.Error | fr.Cancelled:
     end = ending(terminal, closed)
     if end.kind == "failed":
-        return Error(end.message, end.category, at_ms, retryable=end.retryable)
+        return fr.Error(end.message, end.category, at_ms, retryable=end.retryable)
     if end.kind == "cancelled":
-        return Cancelled(at_ms)
-    assert isinstance(terminal, TurnFinished | RunFinished)
+        return fr.Cancelled(at_ms)
+    assert isinstance(terminal, ev.TurnFinished | ev.RunFinished)
     usage = terminal.usage if terminal.usage.is_known else None
-    return Done(str(terminal.reason), at_ms, usage)
+    return fr.Done(str(terminal.reason), at_ms, usage)
 
 
 _Handler: TypeAlias = Callable[[ThinkingProjection, Any], list[ThinkingFrame]]
 # pyright: reportPrivateUsage=false
 _HANDLERS: dict[type, _Handler] = {
-    TurnStarted: ThinkingProjection._turn_started,
-    OutputStarted: ThinkingProjection._output_started,
-    OutputFinished: ThinkingProjection._output_finished,
-    ReasoningStarted: ThinkingProjection._reasoning_started,
-    ReasoningFinished: ThinkingProjection._reasoning_finished,
-    ReasoningRedacted: ThinkingProjection._reasoning_redacted,
-    TextStarted: ThinkingProjection._text_started,
-    ToolCallStarted: ThinkingProjection._call_started,
-    ToolCallFinished: ThinkingProjection._call_finished,
-    ToolCallMalformed: ThinkingProjection._call_malformed,
-    ToolActivity: ThinkingProjection._activity,
-    ToolOutput: ThinkingProjection._tool_output,
-    ToolResult: ThinkingProjection._tool_result,
-    MediaProduced: ThinkingProjection._media,
-    TurnFinished: ThinkingProjection._turn_finished,
-    TurnFailed: ThinkingProjection._turn_failed,
-    StepDiscarded: ThinkingProjection._on_step_discarded,
-    RunFinished: ThinkingProjection._run_ended,
-    RunFailed: ThinkingProjection._run_ended,
-    RunClosed: ThinkingProjection._run_closed,
+    ev.TurnStarted: ThinkingProjection._turn_started,
+    ev.OutputStarted: ThinkingProjection._output_started,
+    ev.OutputFinished: ThinkingProjection._output_finished,
+    ev.ReasoningStarted: ThinkingProjection._reasoning_started,
+    ev.ReasoningFinished: ThinkingProjection._reasoning_finished,
+    ev.ReasoningRedacted: ThinkingProjection._reasoning_started,
+    ev.TextStarted: ThinkingProjection._text_started,
+    ev.ToolCallStarted: ThinkingProjection._call_started,
+    ev.ToolOutput: ThinkingProjection._tool_output,
+    ev.MediaProduced: ThinkingProjection._media,
+    ev.TurnFinished: ThinkingProjection._turn_finished,
+    ev.TurnFailed: ThinkingProjection._turn_failed,
+    ev.StepDiscarded: ThinkingProjection._on_step_discarded,
+    ev.RunFinished: ThinkingProjection._run_ended,
+    ev.RunFailed: ThinkingProjection._run_ended,
+    ev.RunClosed: ThinkingProjection._end,
 }
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from headrace.events import (
-    JSONObject,
-    ToolActivity,
-    ToolCallFinished,
-    ToolCallMalformed,
-    ToolCallStarted,
-    ToolOutput,
-    ToolResult,
-)
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from headrace import events as ev
+from headrace.events import JSONObject
 from headrace.projections.thinking.frame import ThinkingFrame, ToolCallStart
 from headrace.projections.thinking.tool_result import ToolAnswer, result_frames
 from headrace.status.tool_kind import ToolKind, tool_kind
@@ -24,22 +22,18 @@ _RESULT_KINDS: dict[ToolKind | None, str] = {
 }
 
 
-class _Call:
+class _Call(msgspec.Struct, eq=False):
     """A call that is shown. `answered_in` is the step that brought its result."""
 
-    __slots__ = ("answered_in", "call_id", "is_told", "kind", "name", "step")
-
-    def __init__(self, call_id: str, name: str, kind: str | None, step: int) -> None:
-        self.call_id = call_id
-        self.name = name
-        self.kind = kind
-        self.step = step
-        self.is_told = False
-        self.answered_in: int | None = None
+    call_id: str
+    name: str
+    kind: str | None
+    step: int
+    is_told: bool = False
+    answered_in: int | None = None
 
     def takes(self, step: int) -> bool:
-        """Return whether a provider tool's output in this step belongs to this call. Later steps
-        may answer a call that is still open."""
+        """Return whether an output in this step, or a later one if it is open, is for this call."""
         return self.step == step or self.answered_in in (None, step)
 
 
@@ -47,68 +41,69 @@ class ThinkingToolCalls:
     """Keeps the calls that are shown, by part and by id.
 
     Ids are unique only within a turn, so an id means the latest call that has it. Unknown calls are
-    ignored. `step` is that of the current record.
+    ignored. `step` and `at_ms` are those of the current record.
     """
 
     def __init__(self) -> None:
         self.step = 0
+        self.at_ms = 0
         self._by_part: dict[int, _Call] = {}
         self._by_id: dict[str, _Call] = {}
         self._ended: dict[_Call, bool] = {}
 
-    def add(self, event: ToolCallStarted) -> None:
+    def feed(self, event: object) -> list[ThinkingFrame]:
+        """Return the frames of an event about a call that has started."""
+        handle = _HANDLERS.get(type(event))
+        return [] if handle is None else handle(self, event)
+
+    def add(self, event: ev.ToolCallStarted) -> None:
         """Add a call that is shown."""
         kind = _RESULT_KINDS.get(tool_kind(event.name, event.provider_data))
         call = _Call(event.call_id, event.name, kind, self.step)
         self._by_part[event.part] = self._by_id[event.call_id] = call
 
-    def finish_arguments(self, event: ToolCallFinished, at_ms: int) -> list[ThinkingFrame]:
-        """Return the frames for a call whose arguments are complete."""
+    def _finish_arguments(self, event: ev.ToolCallFinished) -> list[ThinkingFrame]:
         args = as_object(event.args)
         if args != event.args:
             args = {"input": event.args}
-        call = self._by_part.get(event.part)
-        return [] if call is None else _announce(call, args, at_ms)
+        return self._announce(self._by_part.get(event.part), args)
 
-    def fail_arguments(self, event: ToolCallMalformed, at_ms: int) -> list[ThinkingFrame]:
-        """Return the frames for a call whose arguments never became complete."""
-        call = self._by_part.get(event.part)
-        return [] if call is None else _announce(call, {}, at_ms, event.error)
+    def _fail_arguments(self, event: ev.ToolCallMalformed) -> list[ThinkingFrame]:
+        return self._announce(self._by_part.get(event.part), {}, event.error)
 
-    def activity(self, event: ToolActivity) -> None:
-        """Note a report of the provider; some providers show no output, but report the end of a
-        tool."""
+    def _activity(self, event: ev.ToolActivity) -> list[ThinkingFrame]:
+        """Note a report; some providers show no output, but report the end of a tool."""
         call = self._by_part.get(event.part)
         if call is not None and event.status in _ACTIVITY_ENDS:
             self._ended[call] = _ACTIVITY_ENDS[event.status]
+        return []
 
     def flush_ended(self, at_ms: int) -> list[ThinkingFrame]:
         """Return results for provider-run tools that ended without an output."""
+        self.at_ms = at_ms
         waiting, self._ended = self._ended, {}
         return [
             frame
             for call, is_good in waiting.items()
-            for frame in self._answer(call, ToolAnswer(is_error=not is_good), at_ms)
+            for frame in self._answer(call, ToolAnswer(is_error=not is_good))
         ]
 
-    def output(self, event: ToolOutput, at_ms: int) -> list[ThinkingFrame]:
+    def output(self, event: ev.ToolOutput) -> list[ThinkingFrame]:
         """Return the result frames of a provider-run tool; its call may be unknown."""
         call = self._by_id.get(event.call_id)
         if call is None or not call.takes(self.step):
-            call = _Call(event.call_id, "", None, self.step)
-            call.is_told = True
+            call = _Call(event.call_id, "", None, self.step, is_told=True)
             self._by_id[event.call_id] = call
         self._ended.pop(call, None)
         answer = ToolAnswer(content=event.content, kind=call.kind, is_error=event.is_error)
-        return self._answer(call, answer, at_ms)
+        return self._answer(call, answer)
 
-    def result(self, event: ToolResult, at_ms: int) -> list[ThinkingFrame]:
-        """Return the result frames of a client tool."""
+    def _result(self, event: ev.ToolResult) -> list[ThinkingFrame]:
         call = self._by_id.get(event.call_id)
         if call is None:
             return []
         answer = ToolAnswer(content=event.content, kind=event.kind, is_error=event.is_error)
-        return self._answer(call, answer, at_ms)
+        return self._answer(call, answer)
 
     def discard(self, step: int) -> None:
         """Remove the calls of a discarded step, and reopen calls that it had answered."""
@@ -118,21 +113,30 @@ class ThinkingToolCalls:
             if call.answered_in == step:
                 call.answered_in = None
 
-    def _answer(self, call: _Call, answer: ToolAnswer, at_ms: int) -> list[ThinkingFrame]:
+    def _answer(self, call: _Call, answer: ToolAnswer) -> list[ThinkingFrame]:
         """Return the result frames of a call, once. Later results are ignored."""
         if call.answered_in is not None:
             return []
         call.answered_in = self.step
-        told = _announce(call, {}, at_ms)
-        return [*told, *result_frames(call.call_id, call.name, answer, at_ms)]
+        announced = self._announce(call, {})
+        return [*announced, *result_frames(call.call_id, call.name, answer, self.at_ms)]
+
+    def _announce(
+        self, call: _Call | None, args: JSONObject, error: str | None = None
+    ) -> list[ThinkingFrame]:
+        """Announce a call once, before its result. Some providers send the arguments of their own
+        tools only when those are done."""
+        if call is None or call.is_told:
+            return []
+        call.is_told = True
+        return [ToolCallStart(call.name, args, self.at_ms, call_id=call.call_id, error=error)]
 
 
-def _announce(
-    call: _Call, args: JSONObject, at_ms: int, error: str | None = None
-) -> list[ThinkingFrame]:
-    """Announce a call once, before its result. Some providers send the arguments of their own tools
-    only when those are done."""
-    if call.is_told:
-        return []
-    call.is_told = True
-    return [ToolCallStart(call.name, args, at_ms, call_id=call.call_id, error=error)]
+_Handler: TypeAlias = Callable[[ThinkingToolCalls, Any], list[ThinkingFrame]]
+# pyright: reportPrivateUsage=false
+_HANDLERS: dict[type, _Handler] = {
+    ev.ToolCallFinished: ThinkingToolCalls._finish_arguments,
+    ev.ToolCallMalformed: ThinkingToolCalls._fail_arguments,
+    ev.ToolActivity: ThinkingToolCalls._activity,
+    ev.ToolResult: ThinkingToolCalls._result,
+}

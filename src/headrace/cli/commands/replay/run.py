@@ -11,26 +11,16 @@ from typing import Any, Self, cast
 
 import msgspec
 
+from headrace import events as ev
 from headrace.engine import Agent, Run
 from headrace.engine.journal.sink import Sink
-from headrace.events import (
-    Event,
-    Record,
-    RunClosed,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    StepFinished,
-    StepStarted,
-    TurnFailed,
-    TurnFinished,
-)
+from headrace.events import Event, Record
 from headrace.messages import Message, fold
 from headrace.outcome import abort_reason
 from headrace.usage import Usage
 
-_END = RunFinished | RunFailed
-_CUT = RunFailed(category="incomplete", message="the run had not ended when this was taken")
+_END = ev.RunFinished | ev.RunFailed
+_CUT = ev.RunFailed(category="incomplete", message="the run had not ended when this was taken")
 
 
 class ReplayAgent(Agent):
@@ -93,18 +83,18 @@ class ReplayRun:
 
     def cancel(self, detail: str = "cancelled") -> None:
         """Cancel the run."""
-        self._end(RunFinished(abort_reason("cancelled", detail)))
+        self._end(ev.RunFinished(abort_reason("cancelled", detail)))
 
     def interrupt(self, why: str) -> None:
         """End the run as failed."""
-        self._end(RunFailed(category="interrupted", message=why))
+        self._end(ev.RunFailed(category="interrupted", message=why))
 
     @property
     def message(self) -> Message:
         """The answer so far."""
         return fold(self.records_so_far)
 
-    def _end(self, event: RunFinished | RunFailed) -> None:
+    def _end(self, event: ev.RunFinished | ev.RunFailed) -> None:
         if self._task is not None and not self._task.done() and self._stop is None:
             self._stop = event
             self._task.cancel()
@@ -140,7 +130,7 @@ class ReplayRun:
         self._take(batch)
 
 
-_Stop = RunFinished | RunFailed
+_Stop = ev.RunFinished | ev.RunFailed
 
 
 def whole_run(records: Sequence[Record]) -> list[Record]:
@@ -149,10 +139,10 @@ def whole_run(records: Sequence[Record]) -> list[Record]:
     A single stream becomes one step, records of the server are removed, and an unfinished run gets
     an end.
     """
-    kept = [record for record in records if not isinstance(record.event, RunClosed)]
+    kept = [record for record in records if not isinstance(record.event, ev.RunClosed)]
     if not kept:
         return _number([(0, _CUT, (), 0)])
-    if not isinstance(kept[0].event, RunStarted):
+    if not isinstance(kept[0].event, ev.RunStarted):
         return _number(_as_step(kept))
     rows = [(record.at_ms, record.event, record.path, record.step) for record in kept]
     if not _is_over(kept):
@@ -169,19 +159,19 @@ _Row = tuple[int, Any, tuple[str, ...], int]
 
 def _as_step(records: Sequence[Record]) -> list[_Row]:
     first, last = records[0].at_ms, records[-1].at_ms
-    rows: list[_Row] = [(first, RunStarted(""), (), 0), (first, StepStarted(0), (), 0)]
+    rows: list[_Row] = [(first, ev.RunStarted(""), (), 0), (first, ev.StepStarted(0), (), 0)]
     rows += [(record.at_ms, record.event, (), 0) for record in records]
-    return [*rows, (last, StepFinished(0), (), 0), (last, _end_of(records[-1].event), (), 0)]
+    return [*rows, (last, ev.StepFinished(0), (), 0), (last, _end_of(records[-1].event), (), 0)]
 
 
 def _end_of(event: Any) -> Event:
     match event:
-        case TurnFinished():
-            return RunFinished(event.reason, event.usage)
-        case TurnFailed():
-            return RunFailed(category=event.category, message=event.message, usage=event.usage)
+        case ev.TurnFinished():
+            return ev.RunFinished(event.reason, event.usage)
+        case ev.TurnFailed():
+            return ev.RunFailed(category=event.category, message=event.message, usage=event.usage)
         case _:
-            return RunFailed(category="incomplete", message=_CUT.message, usage=Usage())
+            return ev.RunFailed(category="incomplete", message=_CUT.message, usage=Usage())
 
 
 def _number(rows: Sequence[_Row]) -> list[Record]:
@@ -197,7 +187,7 @@ def _shift(records: Sequence[Record], run_id: str, now_ms: int) -> list[Record]:
     by_ms = now_ms - records[0].at_ms
     moved = [msgspec.structs.replace(record, at_ms=record.at_ms + by_ms) for record in records]
     first = moved[0].event
-    if isinstance(first, RunStarted):
+    if isinstance(first, ev.RunStarted):
         started = msgspec.structs.replace(first, run_id=run_id)
         moved[0] = msgspec.structs.replace(moved[0], event=started)
     return moved
