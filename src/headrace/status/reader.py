@@ -28,7 +28,8 @@ class StatusReader:
         self._thoughts: dict[int, ReasoningReader] = {}
         self._rest = ""
         self._output: int | None = None
-        self._is_successive = False
+        self.is_successive = False
+        """Whether outputs are an agent's successive outputs, not candidates."""
         self._is_thinking = False
         self._pending: StatusChanged | None = None
         self._said: set[str] = set()
@@ -46,6 +47,10 @@ class StatusReader:
         thought = self._thoughts.get(event.part)
         status = None if thought is None else thought.feed(event.text)[1]
         return [] if status is None else self.show(status, record.at_ms)
+
+    def is_shown(self, output: int) -> bool:
+        """Return whether an output is the first of several candidates, or an agent's."""
+        return self.is_successive or self._output is None or output == self._output
 
     def thought(self, part: int) -> ReasoningReader | None:
         """Return the open reasoning part with this number, or None.
@@ -68,21 +73,19 @@ class StatusReader:
     def _handle_rare(self, record: Record) -> list[StatusChanged]:
         event, at_ms = record.event, record.at_ms
         match event:
-            case ev.ReasoningStarted() if self._is_ours(event.output):
+            case ev.ReasoningStarted() if self.is_shown(event.output):
                 return self._reasoning_started(event, at_ms)
             case ev.ReasoningFinished():
                 self._reasoning_finished(event)
-            case ev.ToolOutput() | ev.ReasoningRedacted() | ev.TextStarted() if self._is_ours(
-                event.output
-            ):
-                return self._release(at_ms)
+            case ev.ToolOutput() | ev.ReasoningRedacted() | ev.TextStarted():
+                return self._release(at_ms) if self.is_shown(event.output) else []
             case ev.TextDelta():
                 self.end_phase()
-            case ev.ToolCallStarted() if self._is_ours(event.output):
+            case ev.ToolCallStarted() if self.is_shown(event.output):
                 return self._start_tool(event, at_ms)
             case ev.ToolCallFinished() if event.part in self._calls:
                 return self._name_tool(event, at_ms)
-            case ev.OutputFinished() if self._is_ours(event.output):
+            case ev.OutputFinished() if self.is_shown(event.output):
                 is_cut = event.reason is None or event.reason.word == "max_tokens"
                 self._pending = None if is_cut else self._pending
                 return self._release(at_ms)
@@ -90,7 +93,7 @@ class StatusReader:
                 self._output = event.output
             case ev.TurnStarted():
                 self._output = None
-                self._is_successive = event.outputs == "successive"
+                self.is_successive = event.outputs == "successive"
             case ev.TurnFinished() | ev.TurnFailed():
                 self._pending = None
                 self._thoughts.clear()
@@ -98,9 +101,6 @@ class StatusReader:
             case _:
                 pass
         return []
-
-    def _is_ours(self, output: int) -> bool:
-        return self._is_successive or self._output is None or output == self._output
 
     # -- reasoning
 

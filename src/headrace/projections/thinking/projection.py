@@ -58,8 +58,6 @@ class ThinkingProjection:
         # The part of the latest delta. The next delta nearly always belongs to it too.
         self._part = -1
         self._thinking: ReasoningReader | None = None
-        self._is_successive = False
-        self._output: int | None = None
         self._is_shown: dict[int, bool] = {}
         self._calls = ThinkingToolCalls()
         self._ended: ev.OutputFinished | None = None
@@ -132,7 +130,7 @@ class ThinkingProjection:
     def _reasoning_started(
         self, event: ev.ReasoningStarted | ev.ReasoningRedacted
     ) -> list[ThinkingFrame]:
-        return self._think() if self._is_ours(event.output) else []
+        return self._think() if self._status.is_shown(event.output) else []
 
     def _reasoning_finished(self, event: ev.ReasoningFinished) -> list[ThinkingFrame]:
         self._part, self._thinking = -1, None
@@ -157,7 +155,7 @@ class ThinkingProjection:
     # -- text
 
     def _text_started(self, event: ev.TextStarted) -> list[ThinkingFrame]:
-        self._is_shown[event.part] = self._is_ours(event.output)
+        self._is_shown[event.part] = self._status.is_shown(event.output)
         return []
 
     def _text(self, event: TextDelta) -> list[ThinkingFrame]:
@@ -183,40 +181,27 @@ class ThinkingProjection:
     # -- tools
 
     def _call_started(self, event: ev.ToolCallStarted) -> list[ThinkingFrame]:
-        if not self._is_ours(event.output):
+        if not self._status.is_shown(event.output):
             return []
         frames = self._closing_frames("tool_calls")
         self._calls.add(event)
         return frames
 
     def _tool_output(self, event: ev.ToolOutput) -> list[ThinkingFrame]:
-        if not self._is_ours(event.output):
+        if not self._status.is_shown(event.output):
             return []
         frames = self._calls.output(event)
         return [*self._end_thinking(), *self._end_text("tool_calls"), *frames]
 
     def _media(self, event: ev.MediaProduced) -> list[ThinkingFrame]:
-        if not self._is_ours(event.output) or not event.media_type.startswith("image"):
+        if not self._status.is_shown(event.output) or not event.media_type.startswith("image"):
             return []
         return [fr.ImageComplete(data_url(event), self._at_ms)]
 
     # -- turns, runs and the end
 
-    def _is_ours(self, output: int) -> bool:
-        return self._is_successive or self._output is None or output == self._output
-
-    def _turn_started(self, event: ev.TurnStarted) -> list[ThinkingFrame]:
-        self._is_successive = event.outputs == "successive"
-        self._output = None
-        return []
-
-    def _output_started(self, event: ev.OutputStarted) -> list[ThinkingFrame]:
-        if self._output is None:
-            self._output = event.output
-        return []
-
     def _output_finished(self, event: ev.OutputFinished) -> list[ThinkingFrame]:
-        if event.output == self._output and not self._is_successive:
+        if self._status.is_shown(event.output) and not self._status.is_successive:
             self._ended = event
         return []
 
@@ -285,8 +270,6 @@ def _last_frame(
 _Handler: TypeAlias = Callable[[ThinkingProjection, Any], list[ThinkingFrame]]
 # pyright: reportPrivateUsage=false
 _HANDLERS: dict[type, _Handler] = {
-    ev.TurnStarted: ThinkingProjection._turn_started,
-    ev.OutputStarted: ThinkingProjection._output_started,
     ev.OutputFinished: ThinkingProjection._output_finished,
     ev.ReasoningStarted: ThinkingProjection._reasoning_started,
     ev.ReasoningFinished: ThinkingProjection._reasoning_finished,

@@ -7,22 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from headrace import messages
 from headrace.content import data_url
 from headrace.errors import UsageError
-from headrace.messages import (
-    CallPart,
-    CallResult,
-    Citation,
-    MediaPart,
-    Message,
-    OpaquePart,
-    OutputPart,
-    Part,
-    ReasoningPart,
-    RedactedPart,
-    TextPart,
-    Turn,
-)
+from headrace.messages import CallPart, Citation, Message, OutputPart, ReasoningPart, RedactedPart
+from headrace.projections.ux import segment_builder as sb
 from headrace.projections.ux.segment import (
     MediaSegment,
     MessageEvent,
@@ -30,16 +19,7 @@ from headrace.projections.ux.segment import (
     PartType,
     TextSegment,
 )
-from headrace.projections.ux.segment_builder import (
-    Draft,
-    EntryDraft,
-    ReasoningDraft,
-    TextDraft,
-    ToolDraft,
-    WholeDraft,
-    segments,
-)
-from headrace.projections.ux.tool_kind import ANY_TOOL, kind_of
+from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
 from headrace.projections.ux.tool_value import ToolValue, tool_value
 from headrace.status.marker import MarkerReader
 
@@ -59,7 +39,7 @@ def to_event(message: Message, *, event_id: str) -> MessageEvent:
         role="assistant",
         run_id=message.run_id,
         created_at=message.created_at_ms,
-        segments=segments(composer.drafts),
+        segments=sb.segments(composer.drafts),
         usage=message.usage if message.usage.is_known else None,
         finish=message.finish,
         error=message.error,
@@ -95,16 +75,16 @@ class _Composer:
     """Builds segments from the turns of a message, one turn after the other."""
 
     def __init__(self, event_id: str, effort: str | None) -> None:
-        self.drafts: list[Draft] = []
+        self.drafts: list[sb.Draft] = []
         self._event_id = event_id
         self._effort = effort
         self._step = 0
-        self._calls: dict[str, ToolDraft] = {}
+        self._calls: dict[str, sb.ToolDraft] = {}
         # The segment that the next reasoning part may continue, and the parts it has.
-        self._open: ReasoningDraft | None = None
+        self._open: sb.ReasoningDraft | None = None
         self._thought: dict[str, list[ReasoningPart | RedactedPart]] = {}
 
-    def add(self, turn: Turn) -> None:
+    def add(self, turn: messages.Turn) -> None:
         self._step = turn.step
         self._open = None
         self._thought.clear()
@@ -115,15 +95,15 @@ class _Composer:
             self._open = self._open if is_reasoning else None
             _ADDS[type(part)](self, part)
         for draft in self.drafts[begun:]:
-            if isinstance(draft, ReasoningDraft):
+            if isinstance(draft, sb.ReasoningDraft):
                 self._settle(draft, cut)
         for result in turn.results:
             self._result(result)
-        thoughts = [d for d in self.drafts[begun:] if isinstance(d, ReasoningDraft)]
+        thoughts = [d for d in self.drafts[begun:] if isinstance(d, sb.ReasoningDraft)]
         if len(thoughts) == 1:
             thoughts[0].facts["reasoning_tokens"] = turn.usage.reasoning_tokens
 
-    def _id(self, part: Part) -> str:
+    def _id(self, part: messages.Part) -> str:
         return segment_id(self._event_id, part.part)
 
     # -- reasoning
@@ -132,7 +112,7 @@ class _Composer:
         draft = self._open
         before = self._thought[draft.id][-1] if draft is not None else None
         if draft is None or before is None or not _goes_on(before, part):
-            draft = ReasoningDraft(self._id(part), part.output)
+            draft = sb.ReasoningDraft(self._id(part), part.output)
             self.drafts.append(draft)
             self._open = draft
         self._thought.setdefault(draft.id, []).append(part)
@@ -140,7 +120,7 @@ class _Composer:
         if isinstance(part, ReasoningPart):
             draft.citations += map(without_raw, part.citations)
 
-    def _settle(self, draft: ReasoningDraft, cut: set[int]) -> None:
+    def _settle(self, draft: sb.ReasoningDraft, cut: set[int]) -> None:
         parts = self._thought[draft.id]
         for entry, part in zip(draft.entries, parts, strict=True):
             is_cut = part.ended_ms is None or part.part in cut
@@ -154,25 +134,13 @@ class _Composer:
     # -- tools
 
     def _call(self, part: CallPart) -> None:
-        kind = kind_of(part.name, part.executor, part.provider_data)
-        draft = ToolDraft(
-            kind.segment(
-                id=self._id(part),
-                call_id=part.call_id,
-                name=part.name,
-                args=part.args if part.error is None else part.raw or None,
-                result=None,
-                status="incomplete",
-                sequence_number=0,
-                created_at=part.started_ms,
-                executor=part.executor,
-                output_index=part.output,
-                provider_item_id=part.item_id,
-            ),
-            self._step,
+        draft = self._add_tool(
+            part,
+            kind_of(part.name, part.executor, part.provider_data),
+            name=part.name,
+            args=part.args if part.error is None else part.raw or None,
+            executor=part.executor,
         )
-        self._calls[part.call_id] = draft
-        self.drafts.append(draft)
         for activity in part.activities:
             draft.tell(activity.status)
         if part.error is not None:
@@ -182,35 +150,28 @@ class _Composer:
     def _output(self, part: OutputPart) -> None:
         draft = self._calls.get(part.call_id)
         if draft is None or not draft.takes(self._step):
-            draft = self._orphan(part)
+            draft = self._add_tool(part, ANY_TOOL, name="", args=None, executor="provider")
         elif not part.content and not part.is_error and draft.has_result:
             return
         said = tool_value(part.content, is_error=part.is_error)
         draft.answer(said, None, part.started_ms - draft.created_at, self._step)
 
-    def _orphan(self, part: OutputPart) -> ToolDraft:
-        """Add a result whose call is unknown."""
-        draft = ToolDraft(
-            ANY_TOOL.segment(
-                id=self._id(part),
-                call_id=part.call_id,
-                name="",
-                args=None,
-                result=None,
-                status="incomplete",
-                sequence_number=0,
-                created_at=part.started_ms,
-                executor="provider",
-                output_index=part.output,
-                provider_item_id=part.item_id,
-            ),
+    def _add_tool(self, part: CallPart | OutputPart, kind: ToolKind, **fields: Any) -> sb.ToolDraft:
+        draft = sb.ToolDraft(
+            kind.segment,
             self._step,
+            id=self._id(part),
+            call_id=part.call_id,
+            created_at=part.started_ms,
+            output_index=part.output,
+            provider_item_id=part.item_id,
+            **fields,
         )
         self._calls[part.call_id] = draft
         self.drafts.append(draft)
         return draft
 
-    def _result(self, result: CallResult) -> None:
+    def _result(self, result: messages.CallResult) -> None:
         draft = self._calls.get(result.call_id)
         if draft is None or draft.step != self._step:
             return
@@ -221,23 +182,23 @@ class _Composer:
 
     # -- the rest
 
-    def _text(self, part: TextPart) -> None:
-        draft = TextDraft(text_segment(self._id(part), part))
+    def _text(self, part: messages.TextPart) -> None:
+        draft = sb.TextDraft(text_segment(self._id(part), part))
         draft.pieces += [part.text] if part.text else []
         draft.citations += map(without_raw, part.citations)
         self.drafts.append(draft)
 
-    def _media(self, part: MediaPart) -> None:
-        self.drafts.append(WholeDraft(media_segment(self._id(part), part, 0, part.started_ms)))
+    def _media(self, part: messages.MediaPart) -> None:
+        self.drafts.append(sb.WholeDraft(media_segment(self._id(part), part, 0, part.started_ms)))
 
-    def _opaque(self, part: OpaquePart) -> None:
-        self.drafts.append(WholeDraft(opaque_segment(self._id(part), part, 0, part.started_ms)))
+    def _opaque(self, part: messages.OpaquePart) -> None:
+        self.drafts.append(sb.WholeDraft(opaque_segment(self._id(part), part, 0, part.started_ms)))
 
 
-def _entry(part: ReasoningPart | RedactedPart) -> EntryDraft:
+def _entry(part: ReasoningPart | RedactedPart) -> sb.EntryDraft:
     if isinstance(part, RedactedPart):
-        return EntryDraft("redacted", part.started_ms)
-    entry = EntryDraft(part_type(part.kind), part.started_ms)
+        return sb.EntryDraft("redacted", part.started_ms)
+    entry = sb.EntryDraft(part_type(part.kind), part.started_ms)
     entry.pieces.append(_without_markers(part.text))
     return entry
 
@@ -247,7 +208,7 @@ def _goes_on(before: Any, part: Any) -> bool:
     return (before.output, before.item_id) == (part.output, part.item_id)
 
 
-def _cut_parts(turn: Turn) -> set[int]:
+def _cut_parts(turn: messages.Turn) -> set[int]:
     """Return the parts in which a turn broke off: the last part of every output without a
     reason."""
     if turn.finish is not None:
@@ -304,11 +265,11 @@ def opaque_segment(id: str, item: Any, number: int, at_ms: int) -> OpaqueSegment
 
 # pyright: reportPrivateUsage=false
 _ADDS: dict[type, Callable[[_Composer, Any], None]] = {
-    TextPart: _Composer._text,
+    messages.TextPart: _Composer._text,
     ReasoningPart: _Composer._reasoning,
     RedactedPart: _Composer._reasoning,
     CallPart: _Composer._call,
     OutputPart: _Composer._output,
-    MediaPart: _Composer._media,
-    OpaquePart: _Composer._opaque,
+    messages.MediaPart: _Composer._media,
+    messages.OpaquePart: _Composer._opaque,
 }

@@ -8,16 +8,8 @@ from typing import Any
 from headrace.messages import Citation
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.projections.ux import frame as fr
+from headrace.projections.ux import segment_builder as sb
 from headrace.projections.ux.segment import MessageEvent, TextSegment
-from headrace.projections.ux.segment_builder import (
-    Draft,
-    EntryDraft,
-    ReasoningDraft,
-    TextDraft,
-    ToolDraft,
-    WholeDraft,
-    segments,
-)
 from headrace.projections.ux.tool_kind import KIND_OF_FRAME
 from headrace.projections.ux.tool_value import ToolValue
 from headrace.usage import Usage
@@ -41,10 +33,10 @@ class FrameFold:
         self._id = ""
         self._run_id: str | None = None
         self._created_at = 0
-        self._drafts: list[Draft] = []
-        self._by_id: dict[str, Draft] = {}
-        self._texts: dict[int, TextDraft] = {}
-        self._calls: dict[str, ToolDraft] = {}
+        self._drafts: list[sb.Draft] = []
+        self._by_id: dict[str, sb.Draft] = {}
+        self._texts: dict[int, sb.TextDraft] = {}
+        self._calls: dict[str, sb.ToolDraft] = {}
         self._citations: list[Citation] = []
         self._usage: Usage | None = None
         self._finish: FinishReason | None = None
@@ -64,7 +56,7 @@ class FrameFold:
             role="assistant",
             run_id=self._run_id,
             created_at=self._created_at,
-            segments=segments(self._drafts),
+            segments=sb.segments(self._drafts),
             usage=self._usage,
             finish=self._finish,
             error=self._error,
@@ -72,7 +64,7 @@ class FrameFold:
             duration_ms=self._duration_ms,
         )
 
-    def _add(self, draft: Draft) -> None:
+    def _add(self, draft: sb.Draft) -> None:
         self._drafts.append(draft)
         self._by_id[draft.id] = draft
 
@@ -82,20 +74,15 @@ class FrameFold:
 
     # -- reasoning and text
 
-    def _reasoning(self, segment_id: str) -> ReasoningDraft:
+    def _reasoning(self, segment_id: str) -> sb.ReasoningDraft:
         draft = self._by_id[segment_id]
-        assert isinstance(draft, ReasoningDraft)
-        return draft
-
-    def _tool(self, segment_id: str) -> ToolDraft:
-        draft = self._by_id[segment_id]
-        assert isinstance(draft, ToolDraft)
+        assert isinstance(draft, sb.ReasoningDraft)
         return draft
 
     def _part_started(self, frame: fr.ReasoningPartStarted) -> None:
         if frame.segment_id not in self._by_id:
-            self._add(ReasoningDraft(frame.segment_id, frame.output_index))
-        entry = EntryDraft(frame.part_type, frame.created_at)
+            self._add(sb.ReasoningDraft(frame.segment_id, frame.output_index))
+        entry = sb.EntryDraft(frame.part_type, frame.created_at)
         self._reasoning(frame.segment_id).entries.append(entry)
 
     def _part_delta(self, frame: fr.ReasoningPartDelta) -> None:
@@ -113,10 +100,10 @@ class FrameFold:
     def _segment_added(self, frame: fr.SegmentAdded) -> None:
         segment = frame.segment
         if isinstance(segment, TextSegment):
-            draft = self._texts[segment.output_index] = TextDraft(segment)
+            draft = self._texts[segment.output_index] = sb.TextDraft(segment)
             self._add(draft)
         else:
-            self._add(WholeDraft(segment))
+            self._add(sb.WholeDraft(segment))
 
     def _text(self, frame: fr.TextPiece) -> None:
         self._texts[frame.output_index].pieces.append(frame.text_delta)
@@ -126,26 +113,22 @@ class FrameFold:
             self._citations.append(frame.citation)
             return
         draft = self._by_id[frame.segment_id]
-        assert isinstance(draft, ReasoningDraft | TextDraft)
+        assert isinstance(draft, sb.ReasoningDraft | sb.TextDraft)
         draft.citations.append(frame.citation)
 
     # -- tools
 
     def _call_started(self, frame: fr.ToolCallStarted) -> None:
-        draft = ToolDraft(
-            KIND_OF_FRAME[type(frame)].segment(
-                id=frame.segment_id,
-                call_id=frame.call_id,
-                name=frame.name,
-                args=None,
-                result=None,
-                status="incomplete",
-                sequence_number=frame.sequence_number,
-                created_at=frame.created_at,
-                executor=frame.executor,
-                output_index=frame.output_index,
-                provider_item_id=frame.provider_item_id,
-            )
+        draft = sb.ToolDraft(
+            KIND_OF_FRAME[type(frame)].segment,
+            id=frame.segment_id,
+            call_id=frame.call_id,
+            name=frame.name,
+            args=None,
+            created_at=frame.created_at,
+            executor=frame.executor,
+            output_index=frame.output_index,
+            provider_item_id=frame.provider_item_id,
         )
         self._add(draft)
         self._calls[frame.call_id] = draft
@@ -167,9 +150,10 @@ class FrameFold:
         gone = set(frame.segment_ids)
         self._drafts = [draft for draft in self._drafts if draft.id not in gone]
         self._by_id = {draft.id: draft for draft in self._drafts}
-        self._calls = {d.call_id: d for d in self._drafts if isinstance(d, ToolDraft)}
-        for segment_id in frame.unanswered_ids:
-            self._tool(segment_id).take_back()
+        self._calls = {d.call_id: d for d in self._drafts if isinstance(d, sb.ToolDraft)}
+        for draft in self._drafts:
+            if isinstance(draft, sb.ToolDraft) and draft.id in frame.unanswered_ids:
+                draft.take_back()
         del self._citations[len(self._citations) - frame.dropped_citations :]
 
     def _on_ended(self, frame: fr.EndFrame) -> None:

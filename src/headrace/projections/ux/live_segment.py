@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from headrace.projections.ux.segment import TextSegment
 from headrace.status.marker import MarkerReader
 from headrace.status.reasoning_reader import ReasoningReader
 
 
-class LiveSegment:
+class LiveSegment(msgspec.Struct, eq=False):
     """A segment that was sent, and the step it belongs to."""
 
-    __slots__ = ("id", "step")
-
-    def __init__(self, segment_id: str, step: int) -> None:
-        self.id = segment_id
-        self.step = step
+    id: str
+    step: int
 
 
-class LiveReasoning(LiveSegment):
+class LiveReasoning(LiveSegment, eq=False):
     """A reasoning segment: its position and progress."""
 
-    __slots__ = ("ended_ms", "item_id", "number", "open_parts", "output", "parts", "started_ms")
-
-    def __init__(self, segment_id: str, step: int, number: int, at_ms: int) -> None:
-        super().__init__(segment_id, step)
-        self.number = number
-        self.output = 0
-        self.item_id: str | None = None
-        self.parts = 0
-        self.open_parts = 0
-        self.started_ms = at_ms
-        self.ended_ms = at_ms
+    number: int
+    output: int
+    item_id: str | None
+    started_ms: int
+    ended_ms: int
+    parts: int = 0
+    open_parts: int = 0
 
 
 class LivePart:
@@ -53,12 +48,9 @@ class LivePart:
         return self.markers.close() if self.thought is None else self.thought.rest()
 
 
-class LiveText:
+class LiveText(msgspec.Struct, eq=False):
     """A text, which is sent with its first characters."""
 
-    __slots__ = ("output", "segment", "shown")
-
-    def __init__(self, segment: TextSegment) -> None:
-        self.segment = segment
-        self.output = segment.output_index
-        self.shown: LiveSegment | None = None
+    segment: TextSegment
+    output: int
+    shown: LiveSegment | None = None

@@ -208,8 +208,8 @@ class UXProjection:
 
     def _new_reasoning(self, event: _Start) -> tuple[LiveReasoning, list[UXFrame]]:
         name = segment_id(self._event_id, event.part)
-        segment = LiveReasoning(name, self._step, len(self._segments), self._at_ms)
-        segment.output, segment.item_id = event.output, event.item_id
+        number, at_ms = len(self._segments), self._at_ms
+        segment = LiveReasoning(name, self._step, number, event.output, event.item_id, at_ms, at_ms)
         frames = self._append(segment)
         self._joined = segment
         self._thoughts.append(segment)
@@ -250,7 +250,8 @@ class UXProjection:
     def _text_started(self, event: ev.TextStarted) -> list[UXFrame]:
         frames = self._part_began(event.part, event.output)
         self._joined = None
-        text = LiveText(text_segment(segment_id(self._event_id, event.part), event))
+        segment = text_segment(segment_id(self._event_id, event.part), event)
+        text = LiveText(segment, event.output)
         self._texts[event.part] = self._waiting = text
         return frames
 
@@ -277,7 +278,7 @@ class UXProjection:
         frames = self._part_began(event.part, event.output)
         self._joined = None
         if not self._tools.awaits(event):
-            call, started = self._tools.start_unknown(event, self._event_id, len(self._segments))
+            call, started = self._tools.start(event, self._event_id, len(self._segments))
             frames += [*self._append(call), started]
         return [*frames, *self._tools.output(event)]
 
@@ -311,14 +312,11 @@ class UXProjection:
             return []
         return [*frames, fr.CitationFrame(self._event_id, citation, segment.id)]
 
-    def _turn_started(self, event: ev.TurnStarted) -> list[UXFrame]:
-        self._forget_turn()
-        return []
-
-    def _forget_turn(self) -> None:
+    def _forget_turn(self, event: object = None) -> list[UXFrame]:
         self._joined = self._waiting = None
         for of_turn in (self._thoughts, self._unsettled, self._newest, self._held):
             of_turn.clear()
+        return []
 
     def _output_finished(self, event: ev.OutputFinished) -> list[UXFrame]:
         return self._release_status(event.output) if event.reason is not None else []
@@ -367,9 +365,6 @@ class UXProjection:
         self._terminal = event
         return []
 
-    def _run_closed(self, event: ev.RunClosed) -> list[UXFrame]:
-        return self._end(event)
-
     def _end(self, closed: ev.RunClosed | None) -> list[UXFrame]:
         self._is_over = True
         frames = [frame for part in [*self._parts] for frame in self._rest(part)]
@@ -389,7 +384,7 @@ class UXProjection:
 _Handler: TypeAlias = Callable[[UXProjection, Any], list[UXFrame]]
 # pyright: reportPrivateUsage=false
 _HANDLERS: dict[type, _Handler] = {
-    ev.TurnStarted: UXProjection._turn_started,
+    ev.TurnStarted: UXProjection._forget_turn,
     ev.OutputFinished: UXProjection._output_finished,
     ev.ReasoningStarted: UXProjection._reasoning_started,
     ev.ReasoningFinished: UXProjection._reasoning_finished,
@@ -407,7 +402,7 @@ _HANDLERS: dict[type, _Handler] = {
     ev.StepDiscarded: UXProjection._step_discarded,
     ev.RunFinished: UXProjection._run_ended,
     ev.RunFailed: UXProjection._run_ended,
-    ev.RunClosed: UXProjection._run_closed,
+    ev.RunClosed: UXProjection._end,
 }
 
 

@@ -10,20 +10,10 @@ import msgspec
 from msgspec.structs import replace
 
 from headrace.messages import Citation
-from headrace.projections.ux.segment import (
-    MediaSegment,
-    OpaqueSegment,
-    PartType,
-    ReasoningEntry,
-    ReasoningSegment,
-    Segment,
-    TextSegment,
-    ToolSegment,
-    ToolStatus,
-)
+from headrace.projections.ux import segment as sg
 from headrace.projections.ux.tool_value import ToolValue
 
-_ENDS: dict[str, ToolStatus] = {
+_ENDS: dict[str, sg.ToolStatus] = {
     "completed": "completed",
     "failed": "failed",
     "incomplete": "incomplete",
@@ -33,14 +23,14 @@ _ENDS: dict[str, ToolStatus] = {
 class EntryDraft:
     """A reasoning part under construction."""
 
-    def __init__(self, kind: PartType, created_at: int) -> None:
-        self.kind: PartType = kind
+    def __init__(self, kind: sg.PartType, created_at: int) -> None:
+        self.kind: sg.PartType = kind
         self.created_at = created_at
         self.is_complete = False
         self.pieces: list[str] = []
 
-    def entry(self, summary_index: int, number: int) -> ReasoningEntry:
-        return ReasoningEntry(
+    def entry(self, summary_index: int, number: int) -> sg.ReasoningEntry:
+        return sg.ReasoningEntry(
             text="".join(self.pieces),
             type=self.kind,
             created_at=self.created_at,
@@ -60,11 +50,11 @@ class ReasoningDraft:
         self.citations: list[Citation] = []
         self.facts: dict[str, Any] = {}
 
-    def segment(self, number: int, first_part: int) -> ReasoningSegment:
+    def segment(self, number: int, first_part: int) -> sg.ReasoningSegment:
         parts = tuple(
             draft.entry(place, first_part + place) for place, draft in enumerate(self.entries)
         )
-        return ReasoningSegment(
+        return sg.ReasoningSegment(
             id=self.id,
             parts=parts,
             streaming=False,
@@ -79,13 +69,13 @@ class ReasoningDraft:
 class TextDraft:
     """A text segment under construction; an empty one is not shown."""
 
-    def __init__(self, segment: TextSegment) -> None:
+    def __init__(self, segment: sg.TextSegment) -> None:
         self.id = segment.id
         self.begun = segment
         self.pieces: list[str] = [segment.text] if segment.text else []
         self.citations: list[Citation] = []
 
-    def segment(self, number: int, first_part: int) -> TextSegment:
+    def segment(self, number: int, first_part: int) -> sg.TextSegment:
         citations = tuple(self.citations)
         return replace(self.begun, text="".join(self.pieces), citations=citations)
 
@@ -98,24 +88,24 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class ToolDraft:
-    """A tool segment under construction.
+    """A tool segment under construction; `fields` are those that are known at its start.
 
     Status reports count only for provider-run tools; client tools get a result.
     """
 
-    def __init__(self, segment: ToolSegment, step: int = 0) -> None:
-        self.id = segment.id
-        self.call_id = segment.call_id
-        self.created_at = segment.created_at
+    def __init__(self, kind: type[sg.ToolSegment], step: int = 0, **fields: Any) -> None:
+        begun = kind(result=None, status="incomplete", sequence_number=0, **fields)
+        self.id = begun.id
+        self.call_id = begun.call_id
+        self.created_at = begun.created_at
         self.step = step
         self.is_malformed = False
-        self._begun = segment
-        self._told: ToolStatus = "incomplete"
+        self._begun = begun
+        self._told: sg.ToolStatus = "incomplete"
         self._answer: _Answer | None = None
 
     def takes(self, step: int) -> bool:
-        """Return whether a tool output in this step belongs to this call. Later steps may answer a
-        call that is still open."""
+        """Return whether an output in this step, or a later one if it is open, is for this call."""
         return step == self.step or self._answer is None or self._answer.step == step
 
     @property
@@ -139,7 +129,7 @@ class ToolDraft:
         """Remove the result, because the step that brought it was discarded."""
         self._answer = None
 
-    def segment(self, number: int, first_part: int) -> ToolSegment:
+    def segment(self, number: int, first_part: int) -> sg.ToolSegment:
         answer = self._answer
         if answer is None:
             return replace(self._begun, sequence_number=number, status=self._told)
@@ -157,20 +147,20 @@ class ToolDraft:
 class WholeDraft:
     """A segment that arrived whole."""
 
-    def __init__(self, segment: MediaSegment | OpaqueSegment) -> None:
+    def __init__(self, segment: sg.MediaSegment | sg.OpaqueSegment) -> None:
         self.id = segment.id
         self.begun = segment
 
-    def segment(self, number: int, first_part: int) -> MediaSegment | OpaqueSegment:
+    def segment(self, number: int, first_part: int) -> sg.MediaSegment | sg.OpaqueSegment:
         return replace(self.begun, sequence_number=number)
 
 
 Draft: TypeAlias = ReasoningDraft | TextDraft | ToolDraft | WholeDraft
 
 
-def segments(drafts: Iterable[Draft]) -> tuple[Segment, ...]:
+def segments(drafts: Iterable[Draft]) -> tuple[sg.Segment, ...]:
     """Return the segments that remain, numbered: all but empty texts."""
-    made: list[Segment] = []
+    made: list[sg.Segment] = []
     parts = 0
     for draft in drafts:
         if isinstance(draft, TextDraft) and not draft.pieces:

@@ -7,44 +7,30 @@ from typing import Any, TypeAlias
 
 from headrace import events as ev
 from headrace.projections.ux.event import segment_id
-from headrace.projections.ux.frame import ToolCallStarted, UXFrame
+from headrace.projections.ux.frame import UXFrame
 from headrace.projections.ux.live_segment import LiveSegment
 from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
 from headrace.projections.ux.tool_value import ToolValue, tool_value
 
 
-class LiveCall(LiveSegment):
+class LiveCall(LiveSegment, eq=False):
     """A tool call that was sent. `answered_in` is the step that brought its result."""
 
-    __slots__ = (
-        "answered_in",
-        "call_id",
-        "event_id",
-        "is_malformed",
-        "kind",
-        "started_ms",
-        "status",
-        "tool_started_ms",
-    )
-
-    def __init__(self, started: ToolCallStarted, kind: ToolKind, step: int) -> None:
-        super().__init__(started.segment_id, step)
-        self.event_id = started.event_id
-        self.call_id = started.call_id
-        self.kind = kind
-        self.status = "writing"
-        self.started_ms = started.created_at
-        self.tool_started_ms: int | None = None
-        self.answered_in: int | None = None
-        self.is_malformed = False
+    event_id: str
+    call_id: str
+    kind: ToolKind
+    started_ms: int
+    status: str = "writing"
+    tool_started_ms: int | None = None
+    answered_in: int | None = None
+    is_malformed: bool = False
 
     @property
     def has_result(self) -> bool:
         return self.answered_in is not None and not self.is_malformed
 
     def takes(self, step: int) -> bool:
-        """Return whether a tool output in this step belongs to this call. Later steps may answer a
-        call that is still open."""
+        """Return whether an output in this step, or a later one if it is open, is for this call."""
         return self.step == step or self.answered_in in (None, step)
 
 
@@ -69,39 +55,30 @@ class UXToolCalls:
     # -- start
 
     def start(
-        self, event: ev.ToolCallStarted, event_id: str, number: int
+        self, event: ev.ToolCallStarted | ev.ToolOutput, event_id: str, number: int
     ) -> tuple[LiveCall, UXFrame]:
-        """Return the frames for a new call."""
-        kind = kind_of(event.name, event.executor, event.provider_data)
-        call, frame = self._start_frame(event, kind, event_id, number)
-        self._by_part[event.part] = call
-        return call, frame
-
-    def start_unknown(
-        self, event: ev.ToolOutput, event_id: str, number: int
-    ) -> tuple[LiveCall, UXFrame]:
-        """Return the frames for a result whose call is unknown."""
-        return self._start_frame(event, ANY_TOOL, event_id, number)
-
-    def _start_frame(
-        self, event: ev.ToolCallStarted | ev.ToolOutput, kind: ToolKind, event_id: str, number: int
-    ) -> tuple[LiveCall, UXFrame]:
-        call_event = event if isinstance(event, ev.ToolCallStarted) else None
+        """Return a new call and its first frame. The call of a `ToolOutput` is unknown."""
+        name, kind = "", ANY_TOOL
+        executor: ev.Executor = "provider"
+        if isinstance(event, ev.ToolCallStarted):
+            name, executor = event.name, event.executor
+            kind = kind_of(name, executor, event.provider_data)
+        id = segment_id(event_id, event.part)
         frame = kind.started(
             event_id,
             event.call_id,
-            "" if call_event is None else call_event.name,
+            name,
             "",
             number,
             self.at_ms,
-            segment_id(event_id, event.part),
-            "provider" if call_event is None else call_event.executor,
+            id,
+            executor,
             event.output,
             event.item_id,
         )
-        call = LiveCall(frame, kind, self.step)
+        call = LiveCall(id, self.step, event_id, event.call_id, kind, self.at_ms)
         self._all.append(call)
-        self._by_id[event.call_id] = call
+        self._by_id[event.call_id] = self._by_part[event.part] = call
         return call, frame
 
     # -- updates
@@ -152,8 +129,7 @@ class UXToolCalls:
         return call is not None and call.takes(self.step)
 
     def output(self, event: ev.ToolOutput) -> list[UXFrame]:
-        """Return the frames for a provider-run tool's output. An empty output does not replace a
-        result."""
+        """Return the frames of a provider tool's output. An empty one replaces no result."""
         call = self._by_id[event.call_id]
         if call.has_result and not event.content and not event.is_error:
             return []
