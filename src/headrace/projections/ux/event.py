@@ -79,24 +79,19 @@ class _Composer:
         self._event_id = event_id
         self._effort = effort
         self._step = 0
+        self._cut: set[int] = set()
         self._calls: dict[str, sb.ToolDraft] = {}
-        # The segment that the next reasoning part may continue, and the parts it has.
+        # The segment that the next reasoning part may continue.
         self._open: sb.ReasoningDraft | None = None
-        self._thought: dict[str, list[ReasoningPart | RedactedPart]] = {}
 
     def add(self, turn: messages.Turn) -> None:
-        self._step = turn.step
+        self._step, self._cut = turn.step, _cut_parts(turn)
         self._open = None
-        self._thought.clear()
         begun = len(self.drafts)
-        cut = _cut_parts(turn)
         for part in turn.parts:
             is_reasoning = isinstance(part, ReasoningPart | RedactedPart)
             self._open = self._open if is_reasoning else None
             _ADDS[type(part)](self, part)
-        for draft in self.drafts[begun:]:
-            if isinstance(draft, sb.ReasoningDraft):
-                self._settle(draft, cut)
         for result in turn.results:
             self._result(result)
         thoughts = [d for d in self.drafts[begun:] if isinstance(d, sb.ReasoningDraft)]
@@ -110,26 +105,23 @@ class _Composer:
 
     def _reasoning(self, part: ReasoningPart | RedactedPart) -> None:
         draft = self._open
-        before = self._thought[draft.id][-1] if draft is not None else None
-        if draft is None or before is None or not _goes_on(before, part):
-            draft = sb.ReasoningDraft(self._id(part), part.output)
+        if draft is None or (draft.output_index, draft.item_id) != (part.output, part.item_id):
+            draft = self._open = sb.ReasoningDraft(self._id(part), part.output)
+            draft.facts |= {"effort_level": self._effort, "provider_item_id": part.item_id}
             self.drafts.append(draft)
-            self._open = draft
-        self._thought.setdefault(draft.id, []).append(part)
-        draft.entries.append(_entry(part))
+        draft.entries.append(self._entry(part))
+        started, ended = draft.entries[0].created_at, part.ended_ms
+        draft.facts["duration_ms"] = None if ended is None else ended - started
         if isinstance(part, ReasoningPart):
             draft.citations += map(without_raw, part.citations)
 
-    def _settle(self, draft: sb.ReasoningDraft, cut: set[int]) -> None:
-        parts = self._thought[draft.id]
-        for entry, part in zip(draft.entries, parts, strict=True):
-            is_cut = part.ended_ms is None or part.part in cut
-            entry.is_complete = isinstance(part, RedactedPart) or not is_cut
-        first, last = parts[0], parts[-1]
-        draft.facts["effort_level"] = self._effort
-        draft.facts["provider_item_id"] = first.item_id
-        if last.ended_ms is not None:
-            draft.facts["duration_ms"] = last.ended_ms - first.started_ms
+    def _entry(self, part: ReasoningPart | RedactedPart) -> sb.EntryDraft:
+        if isinstance(part, RedactedPart):
+            return sb.EntryDraft("redacted", part.started_ms, is_complete=True)
+        is_complete = part.ended_ms is not None and part.part not in self._cut
+        entry = sb.EntryDraft(part_type(part.kind), part.started_ms, is_complete=is_complete)
+        entry.pieces.append(_without_markers(part.text))
+        return entry
 
     # -- tools
 
@@ -193,19 +185,6 @@ class _Composer:
 
     def _opaque(self, part: messages.OpaquePart) -> None:
         self.drafts.append(sb.WholeDraft(opaque_segment(self._id(part), part, 0, part.started_ms)))
-
-
-def _entry(part: ReasoningPart | RedactedPart) -> sb.EntryDraft:
-    if isinstance(part, RedactedPart):
-        return sb.EntryDraft("redacted", part.started_ms)
-    entry = sb.EntryDraft(part_type(part.kind), part.started_ms)
-    entry.pieces.append(_without_markers(part.text))
-    return entry
-
-
-def _goes_on(before: Any, part: Any) -> bool:
-    """Return whether a reasoning part belongs to the same segment as the one before it."""
-    return (before.output, before.item_id) == (part.output, part.item_id)
 
 
 def _cut_parts(turn: messages.Turn) -> set[int]:

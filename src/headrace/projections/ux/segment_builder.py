@@ -23,10 +23,10 @@ _ENDS: dict[str, sg.ToolStatus] = {
 class EntryDraft:
     """A reasoning part under construction."""
 
-    def __init__(self, kind: sg.PartType, created_at: int) -> None:
+    def __init__(self, kind: sg.PartType, created_at: int, *, is_complete: bool = False) -> None:
         self.kind: sg.PartType = kind
         self.created_at = created_at
-        self.is_complete = False
+        self.is_complete = is_complete
         self.pieces: list[str] = []
 
     def entry(self, summary_index: int, number: int) -> sg.ReasoningEntry:
@@ -49,6 +49,10 @@ class ReasoningDraft:
         self.entries: list[EntryDraft] = []
         self.citations: list[Citation] = []
         self.facts: dict[str, Any] = {}
+
+    @property
+    def item_id(self) -> str | None:
+        return self.facts.get("provider_item_id")
 
     def segment(self, number: int, first_part: int) -> sg.ReasoningSegment:
         parts = tuple(
