@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any
 
 import msgspec
 
@@ -29,7 +28,15 @@ from headrace.messages import (
 from headrace.timeline.span import Span
 from headrace.timeline.timeline import MIN_PAUSE_MS, Gap, Timeline, timeline
 
+_Timed = tuple[int, Event]
 _Moment = tuple[int, Event, int]
+# Events of parts that arrive whole.
+_WHOLE: dict[type, type[Event]] = {
+    RedactedPart: ev.ReasoningRedacted,
+    OutputPart: ev.ToolOutput,
+    MediaPart: ev.MediaProduced,
+    OpaquePart: ev.OpaqueItem,
+}
 
 
 def message_timeline(message: Message) -> Timeline:
@@ -49,7 +56,8 @@ def message_timeline(message: Message) -> Timeline:
 
 def _moments(message: Message) -> Iterator[_Moment]:
     at = message.created_at_ms
-    yield at, ev.RunStarted(message.run_id or "", _model(message), message.effort), 0
+    model = next((turn.model for turn in message.turns if turn.model), None)
+    yield at, ev.RunStarted(message.run_id or "", model, message.effort), 0
     for turn in message.turns:
         last = _last_ms(turn, at)
         yield from ((min(max(when, at), last), event, turn.step) for when, event in _turn(turn, at))
@@ -58,17 +66,13 @@ def _moments(message: Message) -> Iterator[_Moment]:
     yield at, _end(message), step
 
 
-def _model(message: Message) -> str | None:
-    return next((turn.model for turn in message.turns if turn.model), None)
-
-
 def _last_ms(turn: Turn, at: int) -> int:
     times = [part.ended_ms or part.started_ms for part in turn.parts]
     times += [result.ended_ms for result in turn.results if result.ended_ms is not None]
     return max(times, default=at)
 
 
-def _turn(turn: Turn, at: int) -> Iterator[tuple[int, Event]]:
+def _turn(turn: Turn, at: int) -> Iterator[_Timed]:
     said = max((part.ended_ms or part.started_ms for part in turn.parts), default=at)
     yield at, ev.TurnStarted(dialect=turn.dialect or "", provider=turn.provider, model=turn.model)
     yield from ((at, ev.OutputStarted(one.output, one.role)) for one in turn.outputs)
@@ -76,81 +80,39 @@ def _turn(turn: Turn, at: int) -> Iterator[tuple[int, Event]]:
         yield from _part(part, said)
     yield said, _turn_end(turn)
     for result in turn.results:
-        yield from _result(result)
+        # A call that never ran has no events.
+        if result.started_ms is not None and result.ended_ms is not None:
+            yield result.started_ms, ev.ToolStarted(result.call_id)
+            yield result.ended_ms, _event(ev.ToolResult, result)
 
 
-def _part(part: Part, said_ms: int) -> Iterator[tuple[int, Event]]:
+def _part(part: Part, said_ms: int) -> Iterator[_Timed]:
     start, end = part.started_ms, part.ended_ms if part.ended_ms is not None else said_ms
-    place: dict[str, Any] = {"part": part.part, "output": part.output, "item": part.item}
+    number = part.part
     match part:
         case ReasoningPart():
-            yield start, ev.ReasoningStarted(**place, kind=part.kind)
-            yield start, ev.ReasoningDelta(part.part, part.text)
-            yield end, ev.ReasoningFinished(part.part)
+            yield start, _event(ev.ReasoningStarted, part)
+            yield start, ev.ReasoningDelta(number, part.text)
+            yield end, ev.ReasoningFinished(number)
         case TextPart():
-            yield start, ev.TextStarted(**place)
-            yield start, ev.TextDelta(part.part, part.text)
-            yield end, ev.TextFinished(part.part)
+            yield start, _event(ev.TextStarted, part)
+            yield start, ev.TextDelta(number, part.text)
+            yield end, ev.TextFinished(number)
         case CallPart():
-            yield from _call(part, end)
-        case RedactedPart():
-            yield end, ev.ReasoningRedacted(**place, data="")
-        case OutputPart():
-            content, is_error = part.content, part.is_error
-            yield (
-                end,
-                ev.ToolOutput(**place, call_id=part.call_id, content=content, is_error=is_error),
-            )
-        case MediaPart():
-            yield end, ev.MediaProduced(**place, media_type=part.media_type)
-        case OpaquePart():
-            yield end, ev.OpaqueItem(**place, kind=part.kind, data="")
+            ended = ev.ToolCallFinished if part.error is None else ev.ToolCallMalformed
+            yield start, _event(ev.ToolCallStarted, part)
+            yield end, ev.ToolCallArgsDelta(number, part.raw)
+            yield end, _event(ended, part)
+            for one in part.activities:
+                report = ev.ToolActivity(part=number, call_id=part.call_id, status=one.status)
+                yield one.at_ms, report
+        case _:
+            yield end, _event(_WHOLE[type(part)], part)
 
 
-def _call(part: CallPart, end: int) -> Iterator[tuple[int, Event]]:
-    number, call_id, name = part.part, part.call_id, part.name
-    yield (
-        part.started_ms,
-        ev.ToolCallStarted(
-            part=number,
-            output=part.output,
-            item=part.item,
-            call_id=call_id,
-            name=name,
-            executor=part.executor,
-        ),
-    )
-    yield end, ev.ToolCallArgsDelta(number, part.raw)
-    if part.error is not None:
-        yield (
-            end,
-            ev.ToolCallMalformed(
-                part=number, call_id=call_id, name=name, raw=part.raw, error=part.error
-            ),
-        )
-    else:
-        yield (
-            end,
-            ev.ToolCallFinished(
-                part=number, call_id=call_id, name=name, args=part.args, raw=part.raw
-            ),
-        )
-    for activity in part.activities:
-        yield (
-            activity.at_ms,
-            ev.ToolActivity(part=number, call_id=call_id, status=activity.status),
-        )
-
-
-def _result(result: CallResult) -> Iterator[tuple[int, Event]]:
-    """Yield the events of a tool result. A call that never ran has none."""
-    if result.started_ms is None or result.ended_ms is None:
-        return
-    yield result.started_ms, ev.ToolStarted(result.call_id)
-    yield (
-        result.ended_ms,
-        ev.ToolResult(call_id=result.call_id, content=result.content, is_error=result.is_error),
-    )
+def _event(kind: type[Event], stored: Part | CallResult) -> Event:
+    """Create an event from what is stored, which names its fields alike."""
+    return msgspec.convert(stored, kind, from_attributes=True)
 
 
 def _turn_end(turn: Turn) -> ev.TurnFinished | ev.TurnFailed:

@@ -15,10 +15,16 @@ from headrace.timeline.span import Span, SpanKind
 _Path = tuple[str, ...]
 # Statuses with which a provider reports that its tool has ended.
 _ENDS = frozenset({"completed", "failed", "incomplete"})
+_KINDS: dict[type, SpanKind] = {
+    ev.TextStarted: "text",
+    ev.TextDelta: "text",
+    ev.ReasoningStarted: "reasoning",
+    ev.ReasoningDelta: "reasoning",
+}
 
 
 class _Open(msgspec.Struct, kw_only=True):
-    """A span under construction."""
+    """A span under construction, with the fields of a `Span`."""
 
     kind: SpanKind
     output: int
@@ -154,31 +160,17 @@ class SpanReader:
 
     # --- text and reasoning --------------------------------------------------------
 
-    def _more_text(self, record: Record, event: ev.TextDelta) -> None:
-        self._more(record, event.part, "text", len(event.text))
-
-    def _more_reasoning(self, record: Record, event: ev.ReasoningDelta) -> None:
-        self._more(record, event.part, "reasoning", len(event.text))
-
-    def _more(self, record: Record, part: int, kind: SpanKind, chars: int) -> None:
-        output = self.output_of(record.path, part)
+    def _more(self, record: Record, event: ev.TextDelta | ev.ReasoningDelta) -> None:
+        output, kind = self.output_of(record.path, event.part), _KINDS[type(event)]
         prose = self._prose.get((record.path, output))
         if prose is None or prose.kind != kind:
             prose = self._begin_prose(record, output, kind)
         prose.deltas += 1
-        prose.chars += chars
+        prose.chars += len(event.text)
 
-    def _text_started(self, record: Record, event: ev.TextStarted) -> None:
-        self._start_part(record, event, "text")
-
-    def _reasoning_started(self, record: Record, event: ev.ReasoningStarted) -> None:
-        self._start_part(record, event, "reasoning")
-
-    def _start_part(
-        self, record: Record, event: ev.TextStarted | ev.ReasoningStarted, kind: SpanKind
-    ) -> None:
+    def _part_started(self, record: Record, event: ev.TextStarted | ev.ReasoningStarted) -> None:
         self._part_outputs[record.path, event.part] = event.output
-        self._resume_prose(record, event.output, kind).is_running = True
+        self._resume_prose(record, event.output, _KINDS[type(event)]).is_running = True
 
     def _resume_prose(self, record: Record, output: int, kind: SpanKind) -> _Open:
         """Continue the open span with the next part, or start a new span."""
@@ -280,8 +272,7 @@ class SpanReader:
             tool.deltas += 1
 
     def _tool_result(self, record: Record, event: ev.ToolResult) -> None:
-        """End the tool. The result of a call that never ran, such as a malformed one, takes no
-        time."""
+        """End the tool. The result of a call that never ran, such as a malformed one, has none."""
         tool = self._tools.get((record.path, event.call_id))
         if tool is not None:
             tool.deltas += 1
@@ -334,13 +325,10 @@ class SpanReader:
         """End text and reasoning. Tools go on: an agent's result may arrive in a later output."""
         self._end_prose(record.path, event.output)
 
-    def _turn_finished(self, record: Record, event: ev.TurnFinished) -> None:
-        self._end_turn(record.path, is_cut=False)
+    def _turn_ended(self, record: Record, event: ev.TurnFinished | ev.TurnFailed) -> None:
+        self._end_turn(record.path, is_cut=isinstance(event, ev.TurnFailed))
 
-    def _turn_failed(self, record: Record, event: ev.TurnFailed) -> None:
-        self._end_turn(record.path, is_cut=True)
-
-    def _run_over(self, record: Record, event: ev.RunFinished | ev.RunFailed) -> None:
+    def _run_ended(self, record: Record, event: ev.RunFinished | ev.RunFailed) -> None:
         self._end_run(record.path)
 
     def _end_turn(self, path: _Path, *, is_cut: bool) -> None:
@@ -353,16 +341,16 @@ class SpanReader:
 
     def _end_run(self, path: _Path) -> None:
         self._end_turn(path, is_cut=True)
-        for place, call_id in [key for key in self._tools if key[0] == path]:
-            self._end_tool(place, call_id)
+        for key in [key for key in self._tools if key[0] == path]:
+            self._end_tool(*key)
 
     def _handlers(self) -> dict[type, Callable[[Record, Any], None]]:
         return {
-            ev.TextDelta: self._more_text,
-            ev.ReasoningDelta: self._more_reasoning,
+            ev.TextDelta: self._more,
+            ev.ReasoningDelta: self._more,
             ev.ToolCallArgsDelta: self._more_args,
-            ev.TextStarted: self._text_started,
-            ev.ReasoningStarted: self._reasoning_started,
+            ev.TextStarted: self._part_started,
+            ev.ReasoningStarted: self._part_started,
             ev.TextFinished: self._part_finished,
             ev.ReasoningFinished: self._part_finished,
             ev.ReasoningRedacted: self._reasoning_redacted,
@@ -377,8 +365,8 @@ class SpanReader:
             ev.MediaProduced: self._media_produced,
             ev.OpaqueItem: self._opaque_item,
             ev.OutputFinished: self._output_finished,
-            ev.TurnFinished: self._turn_finished,
-            ev.TurnFailed: self._turn_failed,
-            ev.RunFinished: self._run_over,
-            ev.RunFailed: self._run_over,
+            ev.TurnFinished: self._turn_ended,
+            ev.TurnFailed: self._turn_ended,
+            ev.RunFinished: self._run_ended,
+            ev.RunFailed: self._run_ended,
         }

@@ -12,21 +12,8 @@ from html import escape
 from itertools import accumulate
 
 from headrace.cli.terminal.fitted_text import fit, visible, wrap_text
-from headrace.cli.timeline.layout import (
-    Fact,
-    Run,
-    Scale,
-    count_words,
-    duration_words,
-    facts,
-    headings,
-    lane_numbers,
-    runs,
-    shown_lanes,
-    tick_words,
-    ticks,
-    title,
-)
+from headrace.cli.timeline import layout
+from headrace.cli.timeline.layout import Fact, Run, Scale, duration_words
 from headrace.timeline.lane import Lane, lanes
 from headrace.timeline.pulse import Pulse
 from headrace.timeline.span import total
@@ -108,7 +95,7 @@ class _Picture:
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         every = lanes(timeline)
-        self._lanes = shown_lanes(every)
+        self._lanes = layout.shown_lanes(every)
         self._hidden = len(every) - len(self._lanes)
         self._scale = Scale(timeline.started_ms, timeline.duration_ms, _PLOT_END - _PLOT_X)
         self._y = _LANES_Y
@@ -121,7 +108,7 @@ class _Picture:
         head = _HEAD.format(
             width=WIDTH,
             height=self._y,
-            title=_safe(f"Timeline of {fit(title(self._timeline), 200)}"),
+            title=_safe(f"Timeline of {fit(layout.title(self._timeline), 200)}"),
             about=_safe(_about(self._timeline)),
             style=_STYLE,
         )
@@ -130,15 +117,15 @@ class _Picture:
     def _title(self) -> Iterator[str]:
         took = duration_words(self._timeline.duration_ms)
         room = WIDTH - 2 * _EDGE - _WORD_COLUMN * (len(took) + 2)
-        yield _text(_EDGE, _TITLE_Y, _cut(title(self._timeline), room, _TITLE_SIZE), "title")
+        yield _text(_EDGE, _TITLE_Y, _cut(layout.title(self._timeline), room, _TITLE_SIZE), "title")
         yield _text(WIDTH - _EDGE, _TITLE_Y, took, "took")
 
     def _axis(self, bottom: int) -> Iterator[str]:
         duration_ms = self._timeline.duration_ms
-        for at_ms in ticks(duration_ms, _TICKS if duration_ms < _HOUR_MS else _HOUR_TICKS):
+        for at_ms in layout.ticks(duration_ms, _TICKS if duration_ms < _HOUR_MS else _HOUR_TICKS):
             x = _PLOT_X + self._scale.cell(self._scale.start_ms + at_ms)
             yield f'<path class="rule" d="M{x} {_AXIS_Y + 6}V{bottom}"/>'
-            yield _text(x, _AXIS_Y, tick_words(at_ms, duration_ms), "soft tick")
+            yield _text(x, _AXIS_Y, layout.tick_words(at_ms, duration_ms), "soft tick")
         for x, name in zip(_NUMBER_XS, _NAMES, strict=True):
             yield _text(x, _AXIS_Y, name, "soft number")
 
@@ -153,7 +140,7 @@ class _Picture:
             )
 
     def _rows(self) -> Iterator[list[str]]:
-        for lane, heading in zip(self._lanes, headings(self._lanes), strict=True):
+        for lane, heading in zip(self._lanes, layout.headings(self._lanes), strict=True):
             if heading is not None:
                 self._y += _HEADING
                 yield [_text(_EDGE, self._y - 6, _cut(heading, WIDTH - 2 * _EDGE), "soft")]
@@ -170,7 +157,7 @@ class _Picture:
             yield _bar(lane, run, top)
             if rates is not None:
                 yield _curve(lane, rates, run, top)
-        for x, number in zip(_NUMBER_XS, lane_numbers(lane), strict=True):
+        for x, number in zip(_NUMBER_XS, layout.lane_numbers(lane), strict=True):
             if number:
                 yield _text(x, base, number, "number")
 
@@ -178,7 +165,7 @@ class _Picture:
         self._y += 12
         yield f'<path class="rule" d="M{_EDGE} {self._y}H{WIDTH - _EDGE}"/>'
         self._y += 6
-        for fact in facts(self._timeline, self._hidden):
+        for fact in layout.facts(self._timeline, self._hidden):
             yield from self._fact(fact)
         self._y += _EDGE - 6
 
@@ -195,10 +182,10 @@ def _label_class(lane: Lane) -> str:
 
 
 def _bounded_runs(lane: Lane, scale: Scale) -> list[Run]:
-    fine = runs(lane.spans, scale, least=3)
+    fine = layout.runs(lane.spans, scale, least=3)
     if len(fine) <= _MAX_RUNS:
         return fine
-    coarse = runs(lane.spans, scale._replace(cells=scale.cells // _COARSE))
+    coarse = layout.runs(lane.spans, scale._replace(cells=scale.cells // _COARSE))
     return [run._replace(start=run.start * _COARSE, end=run.end * _COARSE) for run in coarse]
 
 
@@ -219,7 +206,7 @@ def _bar_words(lane: Lane, run: Run) -> str:
     verb = {"call": "arguments", "tool": "running"}.get(run.kind, "")
     many = f"{sums.spans} times" if sums.spans > 1 else ""
     deltas = f" in {sums.deltas:,} deltas" if sums.deltas else ""
-    counts = f"{count_words(sums.chars)} characters{deltas}" if sums.chars else ""
+    counts = f"{layout.count_words(sums.chars)} characters{deltas}" if sums.chars else ""
     words = (name, verb, "failed" * run.is_error, many, duration_words(sums.ms), counts)
     return " · ".join(filter(None, words))
 
@@ -255,7 +242,7 @@ def _rates(pulse: Pulse, scale: Scale) -> list[float]:
 
 
 def _about(timeline: Timeline) -> str:
-    told = [f"{fact.label}: {fit(fact.words, 200)}" for fact in facts(timeline)]
+    told = [f"{fact.label}: {fit(fact.words, 200)}" for fact in layout.facts(timeline)]
     return (
         f"What came over {duration_words(timeline.duration_ms)}. Bars are phases in time; the"
         f" height inside them is how fast it came. {'; '.join(told)}."

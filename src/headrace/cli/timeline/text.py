@@ -5,20 +5,8 @@ from __future__ import annotations
 
 from headrace.cli.terminal.color import Paint, Style
 from headrace.cli.terminal.fitted_text import fit, pad, wrap_text
-from headrace.cli.timeline.layout import (
-    Fact,
-    Run,
-    Scale,
-    duration_words,
-    facts,
-    headings,
-    lane_numbers,
-    runs,
-    shown_lanes,
-    tick_words,
-    ticks,
-    title,
-)
+from headrace.cli.timeline import layout
+from headrace.cli.timeline.layout import Fact, Run, Scale, duration_words
 from headrace.timeline.lane import Lane, lanes
 from headrace.timeline.span import SpanKind
 from headrace.timeline.timeline import Timeline
@@ -56,7 +44,7 @@ class _Drawing:
         self._columns = columns
         self._paint = paint
         every = lanes(timeline)
-        self._lanes = shown_lanes(every)
+        self._lanes = layout.shown_lanes(every)
         self._hidden = len(every) - len(self._lanes)
         self._label = _label_columns(self._lanes, columns)
         # Narrow terminals get fewer numbers; the time is kept longest.
@@ -70,14 +58,14 @@ class _Drawing:
         room = self._columns - len(took) - 2
         if room < 1:
             return [fit(took, self._columns), "", *self._axis()]
-        name = self._paint(pad(title(self._timeline), room), Style.BOLD)
+        name = self._paint(pad(layout.title(self._timeline), room), Style.BOLD)
         return [f"{name}  {took}", "", *self._axis()]
 
     def _axis(self) -> list[str]:
         labels, rule = "", ["─"] * self._cells
-        for at_ms in ticks(self._timeline.duration_ms, max(self._cells // _TICK_COLUMNS, 3)):
+        for at_ms in layout.ticks(self._timeline.duration_ms, max(self._cells // _TICK_COLUMNS, 3)):
             cell = min(self._scale.cell(self._scale.start_ms + at_ms) // 2, self._cells - 1)
-            words = tick_words(at_ms, self._timeline.duration_ms)
+            words = layout.tick_words(at_ms, self._timeline.duration_ms)
             rule[cell] = "┬"
             start = min(cell, self._cells - len(words))
             # A label that would overlap the previous one is left out; its tick stays.
@@ -92,7 +80,7 @@ class _Drawing:
 
     def rows(self) -> list[str]:
         rows: list[str] = []
-        for lane, heading in zip(self._lanes, headings(self._lanes), strict=True):
+        for lane, heading in zip(self._lanes, layout.headings(self._lanes), strict=True):
             if heading is not None:
                 rows.append(self._paint(fit(heading, self._columns), Style.DIM))
             rows.append(self._row(lane))
@@ -100,13 +88,13 @@ class _Drawing:
 
     def _row(self, lane: Lane) -> str:
         label = pad(lane.label or lane.kind, self._label)
-        shown = lane_numbers(lane)[: self._numbers]
+        shown = layout.lane_numbers(lane)[: self._numbers]
         numbers = "".join(f"{text:>{_NUMBER_COLUMNS}}" for text in shown)
         return f"{label}  {self._bar(lane)}{self._paint(numbers.rstrip(), Style.DIM)}"
 
     def _bar(self, lane: Lane) -> str:
         bar, end = "", 0
-        for run in _whole_cells(runs(lane.spans, self._scale, least=2)):
+        for run in _whole_cells(layout.runs(lane.spans, self._scale, least=2)):
             start = max(run.start // 2, end)
             signs = "".join(_sign(run, cell) for cell in range(start, (run.end + 1) // 2))
             bar += " " * (start - end) + self._paint(signs, _style(run))
@@ -114,7 +102,9 @@ class _Drawing:
         return bar + " " * (self._cells - end)
 
     def foot(self) -> list[str]:
-        return [line for fact in facts(self._timeline, self._hidden) for line in self._fact(fact)]
+        return [
+            line for fact in layout.facts(self._timeline, self._hidden) for line in self._fact(fact)
+        ]
 
     def _fact(self, fact: Fact) -> list[str]:
         width = self._columns - self._label - 2
