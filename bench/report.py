@@ -194,20 +194,20 @@ _HEAD = """
 
 This page is generated: `make bench` measures and writes it. Python {python}; {versions}.
 
-All figures are CPU time of one process, medians of rounds in which everybody takes turns; slow
-peers take part in fewer rounds. Read the ratios: absolute figures belong to one machine, and even
-there they move by a fifth from run to run.
+All figures are CPU time of one process: medians of interleaved rounds; slow
+libraries take part in fewer rounds. Compare the ratios: absolute figures depend on the machine, and
+even there they vary by a fifth from run to run.
 
-- Everybody reads the same authored streams: reasoning, text, two tool calls and usage. In Gemini's
-  and Ollama's, calls come whole, as they do there.
+- All libraries read the same hand-written streams: reasoning, text, two tool calls and usage. In
+  those of Gemini and Ollama, calls arrive complete, as they do with these providers.
 - The **floor** is the least that a reader in Python can do: it splits lines and calls
-  `orjson.loads` on each, makes no events, and would be wrong for reads that are not whole lines.
-- Headrace is fed the reads directly: framing, dialect and ledger, bytes to turn events. It keeps
-  its events for `message`, as a decoder does unless told not to; the floor and the raw streams
-  keep nothing, and `keeps_message=False` is Headrace doing the same.
-- A peer cannot be fed bytes. It gets the same reads through its own HTTP client, out of memory and
-  without a socket. What that client costs is told by *httpx alone*, and *Headrace behind httpx* is
-  Headrace in the same place, with records stamped as its async skin stamps them.
+  `orjson.loads` on each, creates no events, and would be wrong for reads that are not whole lines.
+- Headrace is fed the reads directly: framing, dialect and ledger, from bytes to turn events. By
+  default it keeps its events for `message`; the floor and the raw streams
+  keep nothing, and `keeps_message=False` is the equivalent in Headrace.
+- The other libraries cannot be fed bytes. They get the same reads through their own HTTP client,
+  from memory and without a socket. *httpx alone* is the cost of that client, and *Headrace behind
+  httpx* is Headrace in the same place, including numbered and timed records.
 """
 
 _REPEAT = """
@@ -216,13 +216,13 @@ _REPEAT = """
 ```
 make bench                      # about ten minutes; writes this page
 make bench ARGS=--no-write      # the goals only
-make bench ARGS=--load          # the server under load alone: prints its section
-make bench ARGS=--page          # the page alone, beside React: prints its section
-make bench ARGS=--quick         # a tenth of the sizes, to see that it runs; writes nothing
+make bench ARGS=--load          # only the server under load: prints its section
+make bench ARGS=--page          # only the web UI, compared with React: prints its section
+make bench ARGS=--quick         # a tenth of the sizes, as a smoke test; writes nothing
 ```
 
-The peers are pinned in `bench/requirements.txt` and live in an environment of their own. A missed
-goal is said in its line and does not fail the run.
+The other libraries are pinned in `bench/requirements.txt` and installed in a separate environment.
+A missed goal is marked in its line and does not fail the run.
 """
 
 
@@ -242,9 +242,7 @@ def _contest(contest: Contest, unit: str, ours: str = HEADRACE) -> str:
         "",
         f"{stream.events:,} {unit}s of {size:.0f} bytes on average, in {contest.reads:,} reads.",
         "",
-        f"| | µs a{'n' * unit.startswith('e')} {unit} |"
-        + (" × floor |" if has_floor else "")
-        + " × Headrace | rounds |",
+        f"| | µs per {unit} |" + (" × floor |" if has_floor else "") + " × Headrace | rounds |",
         "|---|---:|" + ("---:|" if has_floor else "") + "---:|---:|",
     ]
     for contestant in contest.contestants:
@@ -262,25 +260,27 @@ def _path(path: Path) -> str:
         for name, ratio in path.reads_an_event.items()
     )
     text = (
-        "A server in a process of its own sends the chat stream as chunked HTTP over loopback,"
-        " one\nevent for each write, with a pause before it. So everybody waits for every event,"
-        " which is how\na model's answer comes, and what a client and its event loop cost for each"
-        " read counts in full.\nHeadrace is the whole path: request, HTTP client, decoder, records."
+        "A server in a separate process sends the chat stream as chunked HTTP over loopback,"
+        " one event\nper write, with a pause before each. So every client waits for every event,"
+        " as it does for a\nreal model, and the cost of the client and its event loop counts for"
+        " each read.\nHeadrace is the whole path: request, HTTP client, decoder, records."
     )
-    return "\n\n".join([_contest(path.contest, "chunk", STREAM), text, f"Reads an event: {reads}."])
+    return "\n\n".join(
+        [_contest(path.contest, "chunk", STREAM), text, f"Reads per event: {reads}."]
+    )
 
 
 def _growth(growths: list[Growth]) -> str:
     lines = [
         "## Growth",
         "",
-        "*Per doubling*: by how much the time grows when the stream doubles; 2 is linear. *Kept*:",
-        "the events that came out, which a decoder holds for its `message` unless it is made with",
-        "`keeps_message=False`. *Peak*: the highest memory of a decoder that keeps none. The",
+        "*Per doubling*: growth of the time when the stream doubles; 2 is linear. *Kept*:",
+        "the decoded events, which a decoder keeps for its `message` unless it is created with",
+        "`keeps_message=False`. *Peak*: the peak memory of a decoder that keeps none. The",
         "arguments of a call that is open or held back are kept until it ends, and are then joined",
         "and parsed, so the peak of these streams is a multiple of their arguments.",
         "",
-        "| stream | size | µs an event | per doubling | kept, KB | peak, KB |",
+        "| stream | size | µs per event | per doubling | kept, KB | peak, KB |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for growth in growths:
@@ -298,10 +298,10 @@ def _thinking(thinking: Thinking) -> str:
     lines = [
         "## Phases, status and thinking frames",
         "",
-        "Reasoning alone, a word a chunk, one sentence in four announcing an action: what the",
-        "phase tracker and the thinking projection (with its status phrases) add to the decoding.",
+        "Only reasoning, one word per chunk, every fourth sentence announcing an action: what the",
+        "phase tracker and the thinking projection (with its status phrases) add to decoding.",
         "",
-        "| µs a chunk | " + " | ".join(f"{chunks:,} chunks" for chunks in thinking.chunks) + " |",
+        "| µs per chunk | " + " | ".join(f"{chunks:,} chunks" for chunks in thinking.chunks) + " |",
         "|---|---:|---:|",
     ]
     rows = {
@@ -319,10 +319,10 @@ def _crowd(crowd: Crowd) -> str:
     lines = [
         "### Many runs at once",
         "",
-        "Runs of the scripted model side by side in one process and one event loop, each with its",
-        "own agent and transport; the memory is the highest of all, divided by the runs.",
+        "Concurrent runs of the scripted model in one process and one event loop, each with its",
+        "own agent and transport; the memory is the peak, divided by the number of runs.",
         "",
-        "| runs | KB a run | ms in all |",
+        "| runs | KB per run | total ms |",
         "|---:|---:|---:|",
     ]
     for runs, size, cost_s in zip(crowd.runs, crowd.bytes_a_run, crowd.cost_s, strict=True):
@@ -334,8 +334,8 @@ def _imports(imports: dict[str, float]) -> str:
     lines = [
         "## Import",
         "",
-        "CPU milliseconds beyond a bare interpreter, medians of interleaved processes. `import",
-        "headrace` loads names when they are first used; the line below it is what a program pays",
+        "CPU milliseconds on top of a bare interpreter, medians of interleaved processes. `import",
+        "headrace` loads names on first use; the line below it is the cost for a program",
         "that decodes a stream.",
         "",
         "| | ms | × msgspec |",

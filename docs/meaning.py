@@ -143,7 +143,7 @@ OWN_FIELDS: dict[str, str] = {
     "Status.source": "Where it was found.",
     "TextChunk.choices": "Always one.",
     "TextChunk.object": "As OpenAI has it.",
-    "TextEnd.finish_reason": "Why; see [what text_end says](../topics/thinking.md#what-ends-it).",
+    "TextEnd.finish_reason": "Why it ended: see [how it ends](../topics/thinking.md#how-it-ends).",
     "TextPiece.content": "The text.",
     "ThinkingComplete.thinking": "All that was thought, cut if `max_thinking_chars` says so.",
     "ThinkingDelta.content": "The text.",

@@ -168,7 +168,7 @@ def _members(kind: Struct) -> str:
         (
             f"`{field.name}`",
             f"`{types[field.name]}`",
-            "always" if field.required else "if told",
+            "always" if field.required else "if known",
             docs[field.name],
         )
         for field in sorted(msgspec.structs.fields(kind), key=lambda field: not field.required)

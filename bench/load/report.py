@@ -9,17 +9,17 @@ from bench.load.ramp import BOUND_MS, Ramp
 
 _TEXT = f"""## Under load
 
-One server process on one core; upstream and clients in processes of their own on the other;
-loopback; {EVENTS_A_SECOND} events a second and stream. Headrace is the whole path: upstream, HTTP
-client, decoder, engine, log (SQLite, a record is sent only when its transaction has returned),
-projection, SSE. The generator of Starlette makes its events itself, with nothing behind it.
+One server process on one core, and the provider and the clients in processes on the other core,
+over loopback; {EVENTS_A_SECOND} events per second and stream. Headrace is the whole path: HTTP
+client, decoder, engine, log (SQLite; a record is sent only after its transaction has returned),
+projection, SSE. The Starlette generator creates its own events and does nothing else.
 
-*Delay* is the time from the upstream's send to the client's read, *held* whether nearly all events
-came and the delay of 99 in 100 stayed within {BOUND_MS:g} ms. *CPU* is the server's, of all its
-threads. *KB a stream* is what the process grew by, for each stream beyond a first few, at the end
-of the window, when a stream has had some 200 events. *Others* is what other programs had of the
-server's core meanwhile: where it is not nearly nothing, delays are theirs too, and a level that
-does not hold is tried again.
+*Delay* is the time from the send of the provider to the read of the client. *Held* is whether
+nearly all events arrived and the 99th percentile of the delay stayed within {BOUND_MS:g} ms.
+*CPU* is that of all threads of the server. *KB per stream* is the growth of the process per stream,
+beyond the first few, after about 200 events of each stream. *Others* is the share of the server's
+core that other programs used: if it is not close to 0, they affect the delays too, and a level that
+does not hold is repeated.
 """
 
 
@@ -27,7 +27,8 @@ def section(load: Load) -> str:
     """The tables."""
     lines = [
         _TEXT,
-        "| | streams | held | delay p50, ms | p99, ms | CPU, µs an event | KB a stream | others |",
+        "| | streams | held | delay p50, ms | p99, ms | CPU, µs per event | KB per stream |"
+        " others |",
         "|---|---:|:---:|---:|---:|---:|---:|---:|",
     ]
     for ramp in load.ramps:
@@ -52,8 +53,8 @@ def _row(ramp: Ramp, level: Level) -> str:
 def _parts(ramp: Ramp) -> str:
     best = ramp.best
     lines = [
-        f"Where the delay of Headrace goes, at {best.streams if best else 0} streams, of one event"
-        " in eight:",
+        f"The parts of Headrace's delay at {best.streams if best else 0} streams, from every eighth"
+        " event:",
         "",
         "| | p50, ms | p99, ms |",
         "|---|---:|---:|",
@@ -68,7 +69,7 @@ def _parts(ramp: Ramp) -> str:
 def _deaf(load: Load) -> str:
     deaf = load.deaf
     return (
-        f"{deaf.clients} good clients have a p99 of {deaf.alone.p99_ms:.1f} ms; beside"
-        f" {deaf.clients} more that ask and never read, each with a stream of its own,"
-        f" {deaf.beside.p99_ms:.1f} ms. Best of the rounds, which took turns."
+        f"The p99 of {deaf.clients} clients is {deaf.alone.p99_ms:.1f} ms; together with"
+        f" {deaf.clients} clients that send a question and never read the answer, it is"
+        f" {deaf.beside.p99_ms:.1f} ms (best of interleaved rounds)."
     )

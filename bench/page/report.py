@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bench.page.contest import SIZES, Pages, Sample
 
-_TEXT = """## The page
+_TEXT = """## The web UI
 
-A long answer in a real Chromium: reasoning first, then 20,000 characters of text, as markdown with
-paragraphs, lists and code, in deltas of 16 characters, eight a tick of 8 ms. Headrace's page and
-the peer read the same stream of the same server: React with Streamdown, which takes what came once
-a frame and follows the newest words. *Main thread* is its CPU time, *longest task* is wall time.
+A long answer in Chromium: reasoning first, then 20,000 characters of text, as Markdown with
+paragraphs, lists and code, in deltas of 16 characters, eight of them every 8 ms. The UI of Headrace
+and the other one read the same stream of the same server: React with Streamdown, which renders once
+per frame and scrolls to the newest text. *Main thread* is CPU time, *longest task* is wall time.
 """
 
 
