@@ -1,4 +1,4 @@
-# One word per task; `make` alone explains them.
+# One-word targets; run `make` alone for the list.
 
 PYTHON ?= python3
 WORKERS ?= auto
@@ -13,20 +13,20 @@ ARGS ?=
 
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Those that are said to work.
+# The supported versions.
 PYTHONS := 3.11 3.12 3.13
 RELEASE := .venv-release/bin
 NPM := web/npm.sh
 STATIC := src/headrace/server/static
-# Folders too: theirs is the only time stamp that a removed file changes.
+# Folders too: removing a file changes only the time stamp of its folder.
 WEB_SOURCES := web/build.mjs $(shell find web/src)
 UNIT_TESTS := tests/unit tests/seeds tests/complaints tests/rehearsal
 CODE := src tests examples scripts $(if $(wildcard bench/*.py),bench)
 
 export HEADRACE_VENV := $(VENV)
-# pyright looks for a newer release of itself and says so; that is noise here.
+# Silences the update notice of pyright.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
-# litellm asks the network for prices when it is imported.
+# litellm would fetch prices from the network when it is imported.
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 .DEFAULT_GOAL := help
@@ -39,30 +39,30 @@ help: ## Show this list
 	@echo '  Variables: PYTHON (interpreter), ARGS (for pytest and bench),'
 	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS, SOAK_RUNS, SOAK_STREAMS.'
 
-setup: $(VENV)/.stamp $(STATIC)/.stamp chromium ## Make .venv and the web page; nothing to do when nothing changed
+setup: $(VENV)/.stamp $(STATIC)/.stamp chromium ## Create .venv and build the web UI; does nothing if nothing changed
 
 serve: $(VENV)/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, on 127.0.0.1:PORT
 	@$(BIN)/headrace serve --port $(PORT) --data $(DATA) $(if $(MODEL),-m $(MODEL)) $(ARGS)
 
-test: setup ## Run every test; ARGS="-k sse -x" goes to pytest
+test: setup ## Run all tests; ARGS="-k sse -x" is passed to pytest
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 unit: $(VENV)/.stamp ## Run the unit tests alone: about a minute, without npm and a browser
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(UNIT_TESTS) $(ARGS)
 
-pythons: ## Run every test on each Python from 3.11 to 3.13 that is here, in an environment of its own
+pythons: ## Run all tests on each installed Python from 3.11 to 3.13
 	@for number in $(PYTHONS); do \
 	  if python$$number -c '' 2>/dev/null; then \
 	    echo "Python $$number"; \
 	    $(MAKE) --no-print-directory test PYTHON=python$$number VENV=.venv-$$number || exit 1; \
-	  else echo "Python $$number is not here"; fi; \
+	  else echo "Python $$number is not installed"; fi; \
 	done
 
-web: ## Build the web page anew, and print its sizes
+web: ## Rebuild the web UI and print its sizes
 	@rm -f $(STATIC)/.stamp
 	@$(MAKE) --no-print-directory $(STATIC)/.stamp
 
-screenshots: setup ## Take a picture of every state of the page; those of the docs go there
+screenshots: setup ## Take screenshots of the UI and the terminal, also for the docs
 	@$(BIN)/python -m tests.browser.screenshots screenshots
 	@$(BIN)/python -m tests.chat.pictures screenshots/terminal
 	@cp $(patsubst %,screenshots/%.png,tools text opened opened-dark final-phone) docs/pictures/
@@ -76,30 +76,30 @@ fmt: setup ## Format the code and fix what can be fixed
 format: setup
 	@$(BIN)/ruff format --check .
 
-lint: setup ## Look for mistakes (ruff)
+lint: setup ## Lint with ruff
 	@$(BIN)/ruff check .
 
 types: setup ## Check the types (mypy, pyright and tsc, strict)
 	@status=0; $(BIN)/mypy $(CODE) || status=1; $(BIN)/pyright || status=1; \
 	  $(NPM) run --silent types || status=1; exit $$status
 
-layers: setup ## Check who imports whom (import-linter)
+layers: setup ## Check the import contracts (import-linter)
 	@$(BIN)/lint-imports --no-cache --no-logo
 
 words: setup ## Check that names and docstrings are plain words
 	@$(BIN)/python scripts/plain_words.py src/headrace
 
-bench: .venv-bench/.stamp bench/page/build/.stamp $(STATIC)/.stamp ## Measure Headrace beside its peers, in an environment of their own
+bench: .venv-bench/.stamp bench/page/build/.stamp $(STATIC)/.stamp ## Run the benchmarks against other libraries, in a separate environment
 	@.venv-bench/bin/python -m bench $(ARGS)
 
-docs: setup ## Regenerate the reference pages, and build the documents as a site into site/
+docs: setup ## Regenerate the reference pages and build the docs site into site/
 	@$(BIN)/python -m docs.generate
 	@$(BIN)/zensical build --strict --config-file mkdocs.yml
 
-fuzz: setup ## Feed the decoders hostile bytes for FUZZ_SECONDS
+fuzz: setup ## Fuzz the decoders for FUZZ_SECONDS
 	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
-soak: setup ## Long forms: agents with faults, streams, kills, hostile requests, recorded pages
+soak: setup ## Run the long tests: agents with faults, streams, kills, hostile requests, recorded pages
 	@HEADRACE_SOAK_RUNS=$(SOAK_RUNS) $(BIN)/python -m pytest tests/engine/test_machine.py -q
 	@HEADRACE_SOAK_STREAMS=$(SOAK_STREAMS) $(BIN)/python -m pytest tests/load -q -s
 	@HEADRACE_SOAK_KILLS=$(SOAK_KILLS) HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=20000 \
@@ -110,13 +110,13 @@ soak: setup ## Long forms: agents with faults, streams, kills, hostile requests,
 wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m build --wheel
 
-lock: .venv-release/.stamp ## Pin what a server needs, with hashes, into requirements/server.txt
+lock: .venv-release/.stamp ## Pin the dependencies of a server, with hashes, in requirements/server.txt
 	@mkdir -p requirements
 	@$(RELEASE)/pip-compile --quiet --generate-hashes --strip-extras --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
 	  --extra server --extra chat --output-file requirements/server.txt pyproject.toml
 
-sbom: .venv-release/.stamp ## Tell what is in it: a CycloneDX bill of materials, dist/sbom.json
+sbom: .venv-release/.stamp ## Write a CycloneDX bill of materials to dist/sbom.json
 	@mkdir -p dist
 	@$(RELEASE)/cyclonedx-py requirements requirements/server.txt \
 	  --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.json
@@ -126,7 +126,7 @@ clean: ## Remove environments, builds and caches
 	  .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	@find src tests bench docs examples -name __pycache__ -prune -exec rm -rf {} +
 
-# An environment is whole once its stamp is there, so a broken install is tried again.
+# The stamp marks a complete environment, so a failed installation is repeated.
 $(VENV)/.stamp: pyproject.toml
 	$(call environment,$(VENV),-e . --group dev)
 
@@ -145,14 +145,14 @@ $(STATIC)/.stamp: web/node_modules/.stamp $(WEB_SOURCES)
 	@$(NPM) run --silent build
 	@touch $@
 
-# The peer of the page, which only the benchmarks need.
+# The React page that the benchmarks compare the UI with.
 bench/page/build/.stamp: bench/page/package-lock.json bench/page/build.mjs bench/page/peer.tsx
 	@echo 'installing into bench/page/node_modules ...'
 	@HEADRACE_NPM_FOLDER=bench/page $(NPM) ci >/dev/null
 	@HEADRACE_NPM_FOLDER=bench/page $(NPM) run --silent build
 	@touch $@
 
-# The tests of the page need a real browser; only they miss it when it cannot be had.
+# The browser tests need Chromium; without it only they fail.
 chromium:
 	@for name in chromium chromium-browser google-chrome; do \
 	  if command -v $$name >/dev/null; then exit 0; fi; \
@@ -163,7 +163,7 @@ chromium:
 	fi; \
 	echo 'No chromium, chromium-browser or google-chrome on PATH: the browser tests need one.'
 
-# $(1): where, $(2): what to install. The pip of older Pythons knows no --group, hence its upgrade.
+# $(1): folder, $(2): what to install. Older versions of pip do not have --group, hence the upgrade.
 define environment
 	@echo 'installing into $(1) ...'
 	@if command -v uv >/dev/null; then \

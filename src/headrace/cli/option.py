@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from headrace.wire.dialects import DIALECT_NAMES
 
+if TYPE_CHECKING:
+    from headrace.encoders import Effort
+
 # Written out, because importing them would slow down the help; a test compares them.
 FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse", "grpc")
-EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 DEFAULT_RATE = 50.0
 
 

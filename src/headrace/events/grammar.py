@@ -8,7 +8,7 @@ documentation all read these tables. Decoding does not import this module.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias, cast, get_args
 
 from headrace import events as ev
 
@@ -178,16 +178,17 @@ class GrammarChecker:
 
     def feed(self, event: Any) -> list[str]:
         """Take the next event and return its violations."""
+        kind = cast("type[object]", type(event))
         _, turn_state = self._states.get("turn", ("turn", "before"))
-        if turn_state != "open" and type(event) not in TURN_GRAMMAR["turn"].get(turn_state, ()):
+        if turn_state != "open" and kind not in TURN_GRAMMAR["turn"].get(turn_state, ()):
             return [f"the turn is in the state {turn_state!r}: {event}"]
-        if type(event) is not ev.TurnStarted and type(event) not in RUN_GRAMMAR["turn"]:
+        if kind is not ev.TurnStarted and kind not in RUN_GRAMMAR["turn"]:
             return []
         key = _find_key(event)
-        table, state = self._states.get(key) or (STARTED_BY.get(type(event)), "before")
+        table, state = self._states.get(key) or (STARTED_BY.get(kind), "before")
         if table is None:
             return [f"nothing was started that this belongs to: {event}"]
-        next_state = TURN_GRAMMAR[table].get(state, {}).get(type(event))
+        next_state = TURN_GRAMMAR[table].get(state, {}).get(kind)
         if next_state is None:
             return [f"the {table} is in the state {state!r}: {event}"]
         violations = self._check_rules(event)
@@ -201,7 +202,7 @@ class GrammarChecker:
 
     def _check_rules(self, event: Any) -> list[str]:
         """Check what a table of states cannot say."""
-        kind = type(event)
+        kind = cast("type[object]", type(event))
         if kind in PART_START_TYPES:
             return self._check_part_start(event)
         if kind in ev.DELTA_TYPES:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from headrace.cli.commands.chat.advice import advice_of
 from headrace.cli.commands.chat.display.display import Display
@@ -205,12 +205,16 @@ class Chat:
         return next((one for one in models if one.name == self._model), models[0])
 
     async def _think(self, argument: str) -> None:
-        if argument and argument not in ("auto", *EFFORTS):
-            self._display.complain(f"There is no effort {argument}: {', '.join(EFFORTS)}, or auto.")
-            return
-        if argument:
-            self.effort = None if argument == "auto" else cast("Effort", argument)
-        self._display.note(f"Effort: {self.effort or 'as the model has it'}.")
+        if argument == "auto":
+            self.effort = None
+        elif argument:
+            efforts: dict[str, Effort] = {level: level for level in EFFORTS}
+            if argument not in efforts:
+                known = ", ".join(efforts)
+                self._display.complain(f"There is no effort {argument}: {known}, or auto.")
+                return
+            self.effort = efforts[argument]
+        self._display.note(f"Effort: {self.effort or 'default'}.")
 
     async def _reasoning(self, argument: str) -> None:
         if argument in ("on", "off"):

@@ -17,7 +17,7 @@ class FrameStyle:
     name_columns: int = 24
     first: tuple[str, ...] = ("text", "content", "message", "name")
     hidden: tuple[str, ...] = ()
-    styles: Mapping[str, Style] = field(default_factory=dict)
+    styles: Mapping[str, Style] = field(default_factory=dict[str, Style])
 
 
 _THINKING = FrameStyle(
