@@ -15,7 +15,7 @@ from headrace.wire.dialects.gemini import response as gemini_wire
 from headrace.wire.dialects.ollama import dialect as ollama_wire
 from headrace.wire.dialects.responses import event as responses_wire
 from headrace.wire.dialects.xai import chunk as xai_wire
-from headrace.wire.dialects.xai.schema import CALL_TYPE, REASON, ROLE, STATUS
+from headrace.wire.dialects.xai.enums import CALL_TYPE, REASON, ROLE, STATUS
 from headrace.wire.framing.grpc import add_prefix
 from tests.wire import sse
 

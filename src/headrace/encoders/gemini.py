@@ -4,33 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import messages as msg
 from headrace.content import Content, FileContent, ImageContent, JSONContent
+from headrace.encoders import resend_rules as resend
 from headrace.encoders.model_family import is_generation_at_least, parse_family
 from headrace.encoders.request import Effort, Options, Request, ToolSpec, reject_options
-from headrace.encoders.resend_rules import (
-    get_tool_name,
-    is_from_same_model,
-    is_generated_id,
-    iterate_client_calls,
-    to_arguments_object,
-    to_raw_json,
-)
 from headrace.encoders.text_content import drop_empty_texts, find_media, to_text
 from headrace.events import JSONObject
-from headrace.messages import (
-    AssistantEntry,
-    CallPart,
-    CallResult,
-    MediaPart,
-    OpaquePart,
-    OutputPart,
-    Part,
-    PromptEntry,
-    ReasoningPart,
-    TextPart,
-    ToolResultsEntry,
-    history,
-)
 from headrace.wire.json.value import as_object
 
 # Since Gemini 3 thinking has levels, and cannot be turned off; before, it has a budget. A
@@ -132,24 +112,24 @@ def _encode_contents(request: Request) -> list[JSONObject]:
     signs = parse_family(request.model) == "gemini" and is_generation_at_least(
         request.model, _LEVELS_SINCE
     )
-    for entry in history(request.messages):
+    for entry in msg.history(request.messages):
         match entry:
-            case PromptEntry(role="system" | "developer"):
+            case msg.PromptEntry(role="system" | "developer"):
                 continue
-            case PromptEntry():
+            case msg.PromptEntry():
                 _append_parts(
                     contents,
                     "user",
                     [_encode_content(part) for part in drop_empty_texts(entry.content)],
                 )
-            case AssistantEntry():
-                is_ours = is_from_same_model(entry, request, "gemini")
+            case msg.AssistantEntry():
+                is_ours = resend.is_from_same_model(entry, request, "gemini")
                 calls = {
                     call.call_id: _encode_call_name(call, is_ours)
-                    for call in iterate_client_calls(entry)
+                    for call in resend.iterate_client_calls(entry)
                 }
                 _append_parts(contents, "model", _encode_reply(entry, is_ours, signs))
-            case ToolResultsEntry():
+            case msg.ToolResultsEntry():
                 _append_parts(contents, "user", _encode_results(entry, calls, signs))
     return contents
 
@@ -181,7 +161,7 @@ def _encode_media(media_type: str, data: str | None, url: str | None) -> JSONObj
 # --- replies ----------------------------------------------------------------------
 
 
-def _encode_reply(reply: AssistantEntry, is_ours: bool, signs: bool) -> list[Any]:
+def _encode_reply(reply: msg.AssistantEntry, is_ours: bool, signs: bool) -> list[Any]:
     made = [_encode_part(part, is_ours) for part in reply.parts]
     parts = [part for part in made if part is not None]
     if signs:
@@ -197,9 +177,9 @@ def _fill_in_signature(calls: list[JSONObject]) -> None:
         calls[0]["thoughtSignature"] = NO_SIGNATURE
 
 
-def _encode_part(part: Part, is_ours: bool) -> Any:
-    if isinstance(part, OpaquePart):
-        return to_raw_json(part) if is_ours else None
+def _encode_part(part: msg.Part, is_ours: bool) -> Any:
+    if isinstance(part, msg.OpaquePart):
+        return resend.to_raw_json(part) if is_ours else None
     made = _encode_unsigned_part(part, is_ours)
     if made is None or not is_ours:
         return made
@@ -207,48 +187,48 @@ def _encode_part(part: Part, is_ours: bool) -> Any:
     return made | ({"thoughtSignature": seals[-1]} if seals else {})
 
 
-def _encode_unsigned_part(part: Part, is_ours: bool) -> JSONObject | None:
+def _encode_unsigned_part(part: msg.Part, is_ours: bool) -> JSONObject | None:
     match part:
-        case TextPart():
+        case msg.TextPart():
             # An empty text that carries a signature is a part like any other.
             return {"text": part.text} if part.text or (part.seals and is_ours) else None
-        case CallPart(executor="client"):
+        case msg.CallPart(executor="client"):
             return {
                 "functionCall": _encode_call_name(part, is_ours)
-                | {"args": to_arguments_object(part)}
+                | {"args": resend.to_arguments_object(part)}
             }
         case _ if not is_ours:
             return None
-        case MediaPart():
+        case msg.MediaPart():
             return _encode_media(part.media_type, part.data, part.url)
-        case ReasoningPart():
+        case msg.ReasoningPart():
             return {"text": part.text, "thought": True} if part.seals else None
-        case CallPart():
+        case msg.CallPart():
             return _encode_provider_call(part)
-        case OutputPart():
+        case msg.OutputPart():
             return dict(part.provider_data or {}) or None
         case _:
             return None
 
 
-def _encode_call_name(call: CallPart, is_ours: bool) -> JSONObject:
+def _encode_call_name(call: msg.CallPart, is_ours: bool) -> JSONObject:
     """Encode the name, and the id only if it is Google's own."""
-    has_id = is_ours and not is_generated_id(call.call_id)
-    return ({"id": call.call_id} if has_id else {}) | {"name": get_tool_name(call)}
+    has_id = is_ours and not resend.is_generated_id(call.call_id)
+    return ({"id": call.call_id} if has_id else {}) | {"name": resend.get_tool_name(call)}
 
 
-def _encode_provider_call(call: CallPart) -> JSONObject:
-    ids = {} if is_generated_id(call.call_id) else {"id": call.call_id}
+def _encode_provider_call(call: msg.CallPart) -> JSONObject:
+    ids = {} if resend.is_generated_id(call.call_id) else {"id": call.call_id}
     if call.name == "code_execution":
         return {"executableCode": ids | as_object(call.args)}
-    return {"toolCall": ids | {"toolType": call.name, "args": to_arguments_object(call)}}
+    return {"toolCall": ids | {"toolType": call.name, "args": resend.to_arguments_object(call)}}
 
 
 # --- results ----------------------------------------------------------------------
 
 
 def _encode_results(
-    entry: ToolResultsEntry, calls: dict[str, JSONObject], signs: bool
+    entry: msg.ToolResultsEntry, calls: dict[str, JSONObject], signs: bool
 ) -> list[JSONObject]:
     """Encode results. Since Gemini 3 images are inside a response; before, they follow all
     responses."""
@@ -262,12 +242,12 @@ def _encode_results(
     ]
 
 
-def _encode_response(result: CallResult, calls: dict[str, JSONObject]) -> JSONObject:
+def _encode_response(result: msg.CallResult, calls: dict[str, JSONObject]) -> JSONObject:
     named = calls.get(result.call_id) or {"name": "unknown"}
     return named | {"response": _encode_answer(result)}
 
 
-def _encode_answer(result: CallResult) -> JSONObject:
+def _encode_answer(result: msg.CallResult) -> JSONObject:
     """Encode a result as an object, which Gemini needs."""
     if result.is_error:
         return {"error": to_text(result.content)}

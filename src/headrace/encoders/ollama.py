@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import messages as msg
 from headrace.content import ImageContent
+from headrace.encoders import resend_rules as resend
 from headrace.encoders.request import Effort, Options, Request, ToolSpec, reject_options
-from headrace.encoders.resend_rules import (
-    get_tool_name,
-    is_from_same_model,
-    iterate_client_calls,
-    to_arguments_object,
-)
 from headrace.encoders.text_content import drop_empty_texts, find_images, find_media, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
-from headrace.messages import (
-    AssistantEntry,
-    CallPart,
-    CallResult,
-    PromptEntry,
-    ReasoningPart,
-    TextPart,
-    ToolResultsEntry,
-    history,
-)
 
 # Models with levels take a word; for the others any word switches thinking on.
 _THINK: dict[Effort, Any] = {
@@ -87,19 +73,24 @@ def _encode_messages(request: Request) -> list[JSONObject]:
     if request.instructions:
         messages.append({"role": "system", "content": request.instructions})
     names: dict[str, str] = {}
-    for entry in history(request.messages):
+    for entry in msg.history(request.messages):
         match entry:
-            case PromptEntry():
+            case msg.PromptEntry():
                 messages += _encode_prompt(entry)
-            case AssistantEntry():
-                names = {call.call_id: get_tool_name(call) for call in iterate_client_calls(entry)}
-                messages += _encode_reply(entry, is_from_same_model(entry, request, "ollama"))
-            case ToolResultsEntry():
+            case msg.AssistantEntry():
+                names = {
+                    call.call_id: resend.get_tool_name(call)
+                    for call in resend.iterate_client_calls(entry)
+                }
+                messages += _encode_reply(
+                    entry, resend.is_from_same_model(entry, request, "ollama")
+                )
+            case msg.ToolResultsEntry():
                 messages += [_encode_result(result, names) for result in entry.results]
     return messages
 
 
-def _encode_prompt(prompt: PromptEntry) -> list[JSONObject]:
+def _encode_prompt(prompt: msg.PromptEntry) -> list[JSONObject]:
     content = drop_empty_texts(prompt.content)
     for entry in find_media(content):
         if not isinstance(entry, ImageContent) or entry.data is None:
@@ -117,10 +108,10 @@ def _encode_images(content: Any) -> JSONObject:
     return {"images": images} if images else {}
 
 
-def _encode_reply(reply: AssistantEntry, is_ours: bool) -> list[JSONObject]:
-    text = "".join(part.text for part in reply.parts if isinstance(part, TextPart))
-    thought = "".join(part.text for part in reply.parts if isinstance(part, ReasoningPart))
-    calls = [_encode_call(call) for call in iterate_client_calls(reply)]
+def _encode_reply(reply: msg.AssistantEntry, is_ours: bool) -> list[JSONObject]:
+    text = "".join(part.text for part in reply.parts if isinstance(part, msg.TextPart))
+    thought = "".join(part.text for part in reply.parts if isinstance(part, msg.ReasoningPart))
+    calls = [_encode_call(call) for call in resend.iterate_client_calls(reply)]
     if not (text or calls):
         return []
     message: JSONObject = {"role": "assistant", "content": text}
@@ -129,11 +120,16 @@ def _encode_reply(reply: AssistantEntry, is_ours: bool) -> list[JSONObject]:
     return [message | ({"tool_calls": calls} if calls else {})]
 
 
-def _encode_call(call: CallPart) -> JSONObject:
-    return {"function": {"name": get_tool_name(call), "arguments": to_arguments_object(call)}}
+def _encode_call(call: msg.CallPart) -> JSONObject:
+    return {
+        "function": {
+            "name": resend.get_tool_name(call),
+            "arguments": resend.to_arguments_object(call),
+        }
+    }
 
 
-def _encode_result(result: CallResult, names: dict[str, str]) -> JSONObject:
+def _encode_result(result: msg.CallResult, names: dict[str, str]) -> JSONObject:
     """Encode a result; Ollama finds the call by name and order."""
     name = names.get(result.call_id, "unknown")
     message = {"role": "tool", "tool_name": name, "content": to_text(result.content)}

@@ -5,14 +5,11 @@ Requests are stateless: nothing is stored at the provider, and reasoning is sent
 
 from __future__ import annotations
 
+from headrace import messages as msg
 from headrace.content import Content, FileContent, ImageContent, data_url
+from headrace.encoders import resend_rules as resend
 from headrace.encoders.request import Effort, Options, Request, ToolSpec
-from headrace.encoders.resend_rules import (
-    CallIds,
-    encode_arguments,
-    get_tool_name,
-    is_from_same_model,
-)
+from headrace.encoders.resend_rules import CallIds
 from headrace.encoders.text_content import (
     decode_text_file,
     drop_empty_texts,
@@ -21,19 +18,6 @@ from headrace.encoders.text_content import (
     to_text,
 )
 from headrace.events import JSONObject
-from headrace.messages import (
-    AssistantEntry,
-    CallPart,
-    CallResult,
-    OutputPart,
-    Part,
-    PromptEntry,
-    ReasoningPart,
-    RedactedPart,
-    TextPart,
-    ToolResultsEntry,
-    history,
-)
 
 _CLIENT_SIDE = "TOOL_CALL_TYPE_CLIENT_SIDE_TOOL"
 # `minimal` and `max` map to the nearest words.
@@ -112,21 +96,21 @@ def _encode_messages(request: Request) -> list[JSONObject]:
     ids = CallIds()
     if request.instructions:
         messages.append({"role": "ROLE_SYSTEM", "content": [{"text": request.instructions}]})
-    for entry in history(request.messages):
+    for entry in msg.history(request.messages):
         match entry:
-            case PromptEntry():
+            case msg.PromptEntry():
                 messages += _encode_prompt(entry)
-            case AssistantEntry():
-                is_ours = is_from_same_model(entry, request, "xai")
+            case msg.AssistantEntry():
+                is_ours = resend.is_from_same_model(entry, request, "xai")
                 ids.begin(entry, is_ours)
                 messages += _ReplyEncoder(entry, is_ours, ids).messages()
-            case ToolResultsEntry():
+            case msg.ToolResultsEntry():
                 messages += [_encode_result(result, ids) for result in entry.results]
                 messages += _encode_result_images(entry.results)
     return messages
 
 
-def _encode_prompt(prompt: PromptEntry) -> list[JSONObject]:
+def _encode_prompt(prompt: msg.PromptEntry) -> list[JSONObject]:
     content = [_encode_content(entry) for entry in drop_empty_texts(prompt.content)]
     role = "ROLE_USER" if prompt.role == "user" else "ROLE_SYSTEM"
     return [{"role": role, "content": content}] if content else []
@@ -144,7 +128,7 @@ def _encode_content(entry: Content) -> JSONObject:
             return {"text": to_text((entry,))}
 
 
-def _encode_result(result: CallResult, ids: CallIds) -> JSONObject:
+def _encode_result(result: msg.CallResult, ids: CallIds) -> JSONObject:
     return _encode_answer(ids[result.call_id], to_text(result.content) or "(no output)")
 
 
@@ -152,7 +136,7 @@ def _encode_answer(call_id: str, text: str) -> JSONObject:
     return {"role": "ROLE_TOOL", "tool_call_id": call_id, "content": [{"text": text}]}
 
 
-def _encode_result_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
+def _encode_result_images(results: tuple[msg.CallResult, ...]) -> list[JSONObject]:
     """Encode images of tools as a user message, because a tool message takes only text."""
     images = [image for result in results for image in find_images(result.content)]
     content = [_encode_content(image) for image in images]
@@ -166,13 +150,13 @@ class _ReplyEncoder:
     """Encodes one reply as messages, one for each output: a step of the model with its calls, then
     the results of the provider's own tools, as xAI's own client does."""
 
-    def __init__(self, reply: AssistantEntry, is_ours: bool, ids: CallIds) -> None:
+    def __init__(self, reply: msg.AssistantEntry, is_ours: bool, ids: CallIds) -> None:
         self._is_ours = is_ours
         self._ids = ids
-        self._outputs: dict[int, list[Part]] = {}
+        self._outputs: dict[int, list[msg.Part]] = {}
         for part in reply.parts:
             self._outputs.setdefault(part.output, []).append(part)
-        self._calls = {part.call_id: part for part in reply.parts if isinstance(part, CallPart)}
+        self._calls = {part.call_id: part for part in reply.parts if isinstance(part, msg.CallPart)}
 
     def messages(self) -> list[JSONObject]:
         """Return the messages, output by output."""
@@ -183,26 +167,26 @@ class _ReplyEncoder:
                 messages += self._encode_results(parts)
         return messages
 
-    def _encode_step(self, parts: list[Part]) -> list[JSONObject]:
-        text = "".join(part.text for part in parts if isinstance(part, TextPart))
+    def _encode_step(self, parts: list[msg.Part]) -> list[JSONObject]:
+        text = "".join(part.text for part in parts if isinstance(part, msg.TextPart))
         calls = [self._call(part) for part in parts if self._is_sent(part)]
         sealed = _join_encrypted(parts) if self._is_ours else None
         if not (text or calls or sealed):
             return []
         message: JSONObject = {"role": "ROLE_ASSISTANT", "content": [{"text": text}]}
-        thoughts = [part.text for part in parts if isinstance(part, ReasoningPart)]
+        thoughts = [part.text for part in parts if isinstance(part, msg.ReasoningPart)]
         if self._is_ours and any(thoughts):
             message["reasoning_content"] = "".join(thoughts)
         if calls:
             message["tool_calls"] = calls
         return [message | ({"encrypted_content": sealed} if sealed else {})]
 
-    def _is_sent(self, part: Part) -> bool:
-        return isinstance(part, CallPart) and (part.executor == "client" or self._is_ours)
+    def _is_sent(self, part: msg.Part) -> bool:
+        return isinstance(part, msg.CallPart) and (part.executor == "client" or self._is_ours)
 
-    def _call(self, part: Part, status: str | None = None) -> JSONObject:
-        assert isinstance(part, CallPart)
-        function = {"name": get_tool_name(part), "arguments": encode_arguments(part)}
+    def _call(self, part: msg.Part, status: str | None = None) -> JSONObject:
+        assert isinstance(part, msg.CallPart)
+        function = {"name": resend.get_tool_name(part), "arguments": resend.encode_arguments(part)}
         call: JSONObject = {
             "id": self._ids[part.call_id],
             "type": _encode_type(part),
@@ -210,16 +194,16 @@ class _ReplyEncoder:
         }
         return call | ({"status": status} if status else {})
 
-    def _encode_results(self, parts: list[Part]) -> list[JSONObject]:
+    def _encode_results(self, parts: list[msg.Part]) -> list[JSONObject]:
         """Encode the results of the provider's tools: one message per item, which may answer
         several calls. A result whose call was cut off is dropped."""
-        items: dict[int, list[OutputPart]] = {}
+        items: dict[int, list[msg.OutputPart]] = {}
         for part in parts:
-            if isinstance(part, OutputPart) and part.call_id in self._calls:
+            if isinstance(part, msg.OutputPart) and part.call_id in self._calls:
                 items.setdefault(part.item, []).append(part)
         return [self._encode_provider_result(outputs) for outputs in items.values()]
 
-    def _encode_provider_result(self, outputs: list[OutputPart]) -> JSONObject:
+    def _encode_provider_result(self, outputs: list[msg.OutputPart]) -> JSONObject:
         message = _encode_answer(self._ids[outputs[0].call_id], to_text(outputs[0].content))
         calls = [self._calls[output.call_id] for output in outputs]
         message["tool_calls"] = [self._call(call, _find_status(call)) for call in calls]
@@ -227,7 +211,7 @@ class _ReplyEncoder:
         return message | ({"encrypted_content": sealed} if sealed else {})
 
 
-def _encode_type(call: CallPart) -> str | int:
+def _encode_type(call: msg.CallPart) -> str | int:
     """Return the word of the enum; an unknown tool has only its number."""
     if call.executor == "client":
         return _CLIENT_SIDE
@@ -235,15 +219,15 @@ def _encode_type(call: CallPart) -> str | int:
     return int(told) if told.isdecimal() else f"TOOL_CALL_TYPE_{told.upper()}_TOOL"
 
 
-def _find_status(call: CallPart) -> str | None:
+def _find_status(call: msg.CallPart) -> str | None:
     told = [_STATUSES[a.status] for a in call.activities if a.status in _STATUSES]
     return told[-1] if told else None
 
 
-def _join_encrypted(parts: list[Part]) -> str | None:
+def _join_encrypted(parts: list[msg.Part]) -> str | None:
     """Join the encrypted content of an output. The rest of it may have come after the finish, on
     another part."""
-    found = [part.data for part in parts if isinstance(part, RedactedPart)]
+    found = [part.data for part in parts if isinstance(part, msg.RedactedPart)]
     for part in parts:
         found += [seal.value for seal in part.seals if seal.kind == "encrypted"]
     return "".join(found) or None

@@ -11,7 +11,17 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import (
+    Any,
+    Final,
+    Generic,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
@@ -106,6 +116,27 @@ def _list_steps(field: Field) -> list[tuple[int, _Step]]:
         # Writers pack numbers or do not, and readers must take both.
         steps.append((_SIZED, (_PACKED, name, kind.read, wire)))
     return steps
+
+
+def create_table(struct_type: type[T], *, leaves_out: str = "") -> Message[T]:
+    """Return the table of a struct whose fields are annotated with their numbers, and with their
+    type if Python's says too little: `Annotated[int | None, 11, INT64]`. The field `leaves_out` is
+    skipped at any depth."""
+    fields: dict[int, Field] = {}
+    for name, hint in get_type_hints(struct_type, include_extras=True).items():
+        number, *kinds = hint.__metadata__
+        entry, _ = get_args(hint.__origin__)
+        is_list = get_origin(entry) is list
+        if is_list:
+            (entry,) = get_args(entry)
+        if name == leaves_out:
+            continue
+        if entry in _SCALARS:
+            kind = kinds[0] if kinds else _SCALARS[entry]
+        else:
+            kind = create_table(entry, leaves_out=leaves_out)
+        fields[number] = Field(name, kind, is_list)
+    return Message(struct_type, fields)
 
 
 def _to_camel_case(name: str) -> str:
@@ -319,3 +350,4 @@ TEXT: Final = Scalar(_SIZED, _read_text, _read_json_text)
 INT32: Final = Scalar(_VARINT, _read_int32, _make_json_int(_SIGN_32))
 INT64: Final = Scalar(_VARINT, _read_int64, _make_json_int(_SIGN_64))
 FLOAT: Final = Scalar(_FIXED32, _read_float, _read_json_float)
+_SCALARS: Final = {str: TEXT, int: INT32, float: FLOAT}

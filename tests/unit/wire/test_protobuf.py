@@ -16,7 +16,6 @@ from xai_sdk.proto import chat_pb2, sample_pb2, usage_pb2
 
 from headrace.errors import LimitExceeded
 from headrace.wire.dialects.xai import chunk as wire
-from headrace.wire.dialects.xai import schema
 from headrace.wire.protobuf import (
     FLOAT,
     INT32,
@@ -30,7 +29,7 @@ from headrace.wire.protobuf import (
     read_json,
 )
 
-FULL = schema.CHUNK_WITH_LOGPROBS
+FULL = wire.CHUNK_WITH_LOGPROBS
 
 
 def read(data: bytes, message: Message[Any] = FULL, max_entries: int = 1_000) -> Any:

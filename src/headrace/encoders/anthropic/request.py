@@ -4,34 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import messages as msg
 from headrace.content import Content, FileContent, ImageContent, JSONContent
+from headrace.encoders import resend_rules as resend
 from headrace.encoders.anthropic.options import encode_options
 from headrace.encoders.request import Request, ToolSpec
-from headrace.encoders.resend_rules import (
-    CallIds,
-    get_tool_name,
-    group_by_item,
-    is_from_same_model,
-    to_arguments_object,
-    to_raw_json,
-)
+from headrace.encoders.resend_rules import CallIds
 from headrace.encoders.text_content import decode_text_file, drop_empty_texts, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
-from headrace.messages import (
-    AssistantEntry,
-    CallPart,
-    CallResult,
-    OpaquePart,
-    OutputPart,
-    Part,
-    PromptEntry,
-    ReasoningPart,
-    RedactedPart,
-    TextPart,
-    ToolResultsEntry,
-    history,
-)
 
 _CALL_ID = r"[A-Za-z0-9_-]{1,64}"
 _REASONING = ("thinking", "redacted_thinking")
@@ -74,21 +55,21 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
 def _encode_messages(request: Request) -> list[JSONObject]:
     messages: list[JSONObject] = []
     ids = CallIds(_CALL_ID)
-    for entry in history(request.messages):
+    for entry in msg.history(request.messages):
         match entry:
-            case PromptEntry(role="system" | "developer"):
+            case msg.PromptEntry(role="system" | "developer"):
                 continue
-            case PromptEntry():
+            case msg.PromptEntry():
                 _append_content(
                     messages,
                     "user",
                     [_encode_content(part) for part in drop_empty_texts(entry.content)],
                 )
-            case AssistantEntry():
-                is_ours = is_from_same_model(entry, request, "anthropic")
+            case msg.AssistantEntry():
+                is_ours = resend.is_from_same_model(entry, request, "anthropic")
                 ids.begin(entry, is_ours)
                 _append_content(messages, "assistant", _encode_reply(entry, is_ours, ids))
-            case ToolResultsEntry():
+            case msg.ToolResultsEntry():
                 _append_content(
                     messages, "user", [_encode_result(result, ids) for result in entry.results]
                 )
@@ -136,40 +117,40 @@ def _encode_document(file: FileContent) -> JSONObject:
 # --- replies ----------------------------------------------------------------------
 
 
-def _encode_reply(reply: AssistantEntry, is_ours: bool, ids: CallIds) -> list[Any]:
+def _encode_reply(reply: msg.AssistantEntry, is_ours: bool, ids: CallIds) -> list[Any]:
     """Encode block by block, in the original order. Seals and tools of other models are left out,
     and so is trailing reasoning."""
-    made = [_encode_block(item, is_ours, ids) for item in group_by_item(reply.parts)]
+    made = [_encode_block(item, is_ours, ids) for item in resend.group_by_item(reply.parts)]
     blocks = [block for block in made if block is not None]
     while blocks and isinstance(blocks[-1], dict) and blocks[-1]["type"] in _REASONING:
         blocks.pop()
     return blocks
 
 
-def _encode_block(item: list[Part], is_ours: bool, ids: CallIds) -> Any:
+def _encode_block(item: list[msg.Part], is_ours: bool, ids: CallIds) -> Any:
     match item[0]:
-        case TextPart():
+        case msg.TextPart():
             return _encode_text(item, is_ours)
-        case CallPart(executor="client") as call:
+        case msg.CallPart(executor="client") as call:
             return _encode_call(call, is_ours, ids)
         case _ if not is_ours:
             return None
-        case ReasoningPart():
+        case msg.ReasoningPart():
             return _encode_reasoning(item)
-        case RedactedPart() as sealed:
+        case msg.RedactedPart() as sealed:
             return {"type": "redacted_thinking", "data": sealed.data}
-        case CallPart() as call:
+        case msg.CallPart() as call:
             return _encode_call(call, is_ours, ids)
-        case OutputPart() as output:
+        case msg.OutputPart() as output:
             return _encode_output(output)
-        case OpaquePart() as odd:
-            return to_raw_json(odd)
+        case msg.OpaquePart() as odd:
+            return resend.to_raw_json(odd)
         case _:
             return None
 
 
-def _encode_text(item: list[Part], is_ours: bool) -> JSONObject | None:
-    parts = [part for part in item if isinstance(part, TextPart)]
+def _encode_text(item: list[msg.Part], is_ours: bool) -> JSONObject | None:
+    parts = [part for part in item if isinstance(part, msg.TextPart)]
     text = "".join(part.text for part in parts)
     if not text.strip():
         return None
@@ -178,8 +159,8 @@ def _encode_text(item: list[Part], is_ours: bool) -> JSONObject | None:
     return block | ({"citations": citations} if citations and is_ours else {})
 
 
-def _encode_reasoning(item: list[Part]) -> JSONObject | None:
-    parts = [part for part in item if isinstance(part, ReasoningPart)]
+def _encode_reasoning(item: list[msg.Part]) -> JSONObject | None:
+    parts = [part for part in item if isinstance(part, msg.ReasoningPart)]
     signature = next((part.signature for part in reversed(parts) if part.signature), None)
     if signature is None:
         return None
@@ -187,17 +168,17 @@ def _encode_reasoning(item: list[Part]) -> JSONObject | None:
     return {"type": "thinking", "thinking": words, "signature": signature}
 
 
-def _encode_call(call: CallPart, is_ours: bool, ids: CallIds) -> JSONObject:
+def _encode_call(call: msg.CallPart, is_ours: bool, ids: CallIds) -> JSONObject:
     block: JSONObject = {
         "type": "tool_use",
         "id": ids[call.call_id],
-        "name": get_tool_name(call),
-        "input": to_arguments_object(call),
+        "name": resend.get_tool_name(call),
+        "input": resend.to_arguments_object(call),
     }
     return block | ((call.provider_data or {}) if is_ours else {})
 
 
-def _encode_output(output: OutputPart) -> JSONObject:
+def _encode_output(output: msg.OutputPart) -> JSONObject:
     values: list[Any] = [e.value for e in output.content if isinstance(e, JSONContent)]
     block: JSONObject = {"tool_use_id": output.call_id, "content": values[0] if values else ""}
     facts = output.provider_data or {}
@@ -206,7 +187,7 @@ def _encode_output(output: OutputPart) -> JSONObject:
     return facts | block
 
 
-def _encode_result(result: CallResult, ids: CallIds) -> JSONObject:
+def _encode_result(result: msg.CallResult, ids: CallIds) -> JSONObject:
     block: JSONObject = {"type": "tool_result", "tool_use_id": ids[result.call_id]}
     content = [_encode_content(entry) for entry in drop_empty_texts(result.content)]
     if content:

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import messages as msg
 from headrace.content import Content, FileContent, ImageContent, data_url
+from headrace.encoders import resend_rules as resend
 from headrace.encoders.chat.quirks import DEFAULT_REQUEST_QUIRKS, EFFORTS, ChatRequestQuirks
 from headrace.encoders.chat.reasoning import encode_reasoning
 from headrace.encoders.request import Effort, Options, Request, ToolSpec
-from headrace.encoders.resend_rules import (
-    CallIds,
-    encode_arguments,
-    get_tool_name,
-    is_from_same_model,
-    iterate_client_calls,
-)
+from headrace.encoders.resend_rules import CallIds
 from headrace.encoders.text_content import decode_text_file, drop_empty_texts, find_images, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
-from headrace.messages import (
-    AssistantEntry,
-    CallPart,
-    CallResult,
-    PromptEntry,
-    TextPart,
-    ToolResultsEntry,
-    history,
-)
 
 _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
@@ -135,21 +122,21 @@ def _encode_messages(request: Request, rules: ChatRequestQuirks) -> list[JSONObj
     ids = CallIds(rules.call_id_pattern)
     if request.instructions:
         messages.append({"role": "system", "content": request.instructions})
-    for entry in history(request.messages):
+    for entry in msg.history(request.messages):
         match entry:
-            case PromptEntry():
+            case msg.PromptEntry():
                 messages += _encode_prompt(entry)
-            case AssistantEntry():
-                is_ours = is_from_same_model(entry, request, "chat")
+            case msg.AssistantEntry():
+                is_ours = resend.is_from_same_model(entry, request, "chat")
                 ids.begin(entry, is_ours)
                 messages += _encode_reply(entry, is_ours, rules, ids)
-            case ToolResultsEntry():
+            case msg.ToolResultsEntry():
                 messages += [_encode_result(result, ids) for result in entry.results]
                 messages += _encode_result_images(entry.results)
     return messages
 
 
-def _encode_prompt(prompt: PromptEntry) -> list[JSONObject]:
+def _encode_prompt(prompt: msg.PromptEntry) -> list[JSONObject]:
     """Encode a prompt. All providers understand `system`; only OpenAI knows `developer`, and takes
     both."""
     content = drop_empty_texts(prompt.content)
@@ -178,12 +165,12 @@ def _encode_content_part(entry: Content) -> JSONObject:
 
 
 def _encode_reply(
-    reply: AssistantEntry, is_ours: bool, rules: ChatRequestQuirks, ids: CallIds
+    reply: msg.AssistantEntry, is_ours: bool, rules: ChatRequestQuirks, ids: CallIds
 ) -> list[JSONObject]:
-    texts = [part for part in reply.parts if isinstance(part, TextPart)]
+    texts = [part for part in reply.parts if isinstance(part, msg.TextPart)]
     text = "".join(part.text for part in texts if not (part.is_refusal and is_ours))
     refusal = "".join(part.text for part in texts if part.is_refusal and is_ours)
-    calls = [_encode_call(part, is_ours, ids) for part in iterate_client_calls(reply)]
+    calls = [_encode_call(part, is_ours, ids) for part in resend.iterate_client_calls(reply)]
     if not (text or refusal or calls):
         return []
     message: JSONObject = {"role": "assistant", "content": text or None}
@@ -194,21 +181,24 @@ def _encode_reply(
     return [message | encode_reasoning(reply, is_ours, rules)]
 
 
-def _encode_call(part: CallPart, is_ours: bool, ids: CallIds) -> JSONObject:
+def _encode_call(part: msg.CallPart, is_ours: bool, ids: CallIds) -> JSONObject:
     call: JSONObject = {"id": ids[part.call_id]}
     if part.input == "text" and is_ours:
-        return call | {"type": "custom", "custom": {"name": get_tool_name(part), "input": part.raw}}
-    function = {"name": get_tool_name(part), "arguments": encode_arguments(part)}
+        return call | {
+            "type": "custom",
+            "custom": {"name": resend.get_tool_name(part), "input": part.raw},
+        }
+    function = {"name": resend.get_tool_name(part), "arguments": resend.encode_arguments(part)}
     extra = (part.provider_data or {}) if is_ours else {}
     return call | {"type": "function", "function": function} | extra
 
 
-def _encode_result(result: CallResult, ids: CallIds) -> JSONObject:
+def _encode_result(result: msg.CallResult, ids: CallIds) -> JSONObject:
     text = to_text(result.content) or "(no output)"
     return {"role": "tool", "tool_call_id": ids[result.call_id], "content": text}
 
 
-def _encode_result_images(results: tuple[CallResult, ...]) -> list[JSONObject]:
+def _encode_result_images(results: tuple[msg.CallResult, ...]) -> list[JSONObject]:
     """Encode images of tools as a user message, because a tool message takes only text."""
     images = [image for result in results for image in find_images(result.content)]
     if not images:

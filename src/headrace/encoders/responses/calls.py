@@ -5,13 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent, data_url
-from headrace.encoders.resend_rules import (
-    CallIds,
-    encode_arguments,
-    get_tool_name,
-    iterate_client_calls,
-    to_arguments_object,
-)
+from headrace.encoders import resend_rules as resend
+from headrace.encoders.resend_rules import CallIds
 from headrace.encoders.text_content import drop_empty_texts, find_images, find_media, to_text
 from headrace.events import JSONObject
 from headrace.messages import AssistantEntry, CallPart, CallResult
@@ -50,11 +45,14 @@ def encode_call(call: CallPart, is_ours: bool, keeps_id: bool, ids: CallIds) -> 
     if keeps_id and call.item_id:
         item["id"] = call.item_id
     if kind == _FUNCTION:
-        return item | {"name": get_tool_name(call), "arguments": encode_arguments(call)}
+        return item | {
+            "name": resend.get_tool_name(call),
+            "arguments": resend.encode_arguments(call),
+        }
     if kind == "custom_tool_call":
-        return item | {"name": get_tool_name(call), "input": call.raw}
+        return item | {"name": resend.get_tool_name(call), "input": call.raw}
     item |= {"status": "completed", "id": call.item_id or call.call_id}
-    return item | ({_FIELDS[kind]: to_arguments_object(call)} if call.raw.strip() else {})
+    return item | ({_FIELDS[kind]: resend.to_arguments_object(call)} if call.raw.strip() else {})
 
 
 class ResultEncoder:
@@ -62,7 +60,7 @@ class ResultEncoder:
     that made a call continues only if the result names it as the caller."""
 
     def __init__(self, reply: AssistantEntry | None = None, is_ours: bool = False) -> None:
-        calls = () if reply is None else tuple(iterate_client_calls(reply))
+        calls = () if reply is None else tuple(resend.iterate_client_calls(reply))
         self._kinds = {call.call_id: choose_item_type(call, is_ours) for call in calls}
         facts = {call.call_id: (call.provider_data or {}) if is_ours else {} for call in calls}
         self._callers = {name: told["caller"] for name, told in facts.items() if "caller" in told}

@@ -8,24 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from headrace import messages as msg
 from headrace.encoders.request import Options, Request, ToolSpec, reject_options
 from headrace.encoders.resend_rules import CallIds, group_by_item, is_from_same_model, to_raw_json
 from headrace.encoders.responses.calls import ResultEncoder, encode_call, encode_content
 from headrace.encoders.text_content import drop_empty_texts
 from headrace.events import JSONObject
-from headrace.messages import (
-    AssistantEntry,
-    CallPart,
-    MediaPart,
-    OpaquePart,
-    OutputPart,
-    Part,
-    PromptEntry,
-    ReasoningPart,
-    TextPart,
-    ToolResultsEntry,
-    history,
-)
 from headrace.wire.json.value import as_object
 
 _CALL_ID = r"[A-Za-z0-9_-]{1,64}"
@@ -98,21 +86,21 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
 def _encode_input(request: Request) -> list[Any]:
     items: list[Any] = []
     ids, answered = CallIds(_CALL_ID), ResultEncoder()
-    for entry in history(request.messages):
+    for entry in msg.history(request.messages):
         match entry:
-            case PromptEntry():
+            case msg.PromptEntry():
                 items += _encode_prompt(entry)
-            case AssistantEntry():
+            case msg.AssistantEntry():
                 is_ours = is_from_same_model(entry, request, "responses")
                 ids.begin(entry, is_ours)
                 answered = ResultEncoder(entry, is_ours)
                 items += _ReplyEncoder(entry, is_ours, ids).items()
-            case ToolResultsEntry():
+            case msg.ToolResultsEntry():
                 items += [answered.item(result, ids) for result in entry.results]
     return items
 
 
-def _encode_prompt(prompt: PromptEntry) -> list[JSONObject]:
+def _encode_prompt(prompt: msg.PromptEntry) -> list[JSONObject]:
     content = [encode_content(part) for part in drop_empty_texts(prompt.content)]
     return [{"type": "message", "role": prompt.role, "content": content}] if content else []
 
@@ -121,11 +109,11 @@ class _ReplyEncoder:
     """Encodes one reply as items. An item with an id is rejected without the reasoning before it,
     so ids are sent only if all reasoning is."""
 
-    def __init__(self, reply: AssistantEntry, is_ours: bool, ids: CallIds) -> None:
+    def __init__(self, reply: msg.AssistantEntry, is_ours: bool, ids: CallIds) -> None:
         self._groups = group_by_item(reply.parts)
         self._is_ours = is_ours
         self._ids = ids
-        thoughts = [group for group in self._groups if isinstance(group[0], ReasoningPart)]
+        thoughts = [group for group in self._groups if isinstance(group[0], msg.ReasoningPart)]
         self._is_intact = is_ours and all(_find_seal(group) for group in thoughts)
         self._outputs = Counter(map(_get_key, filter(None, map(_find_provider_item, self._groups))))
 
@@ -135,7 +123,7 @@ class _ReplyEncoder:
         pending: list[Any] = []
         for group in self._groups:
             made = self._encode_group(group)
-            if isinstance(group[0], ReasoningPart):
+            if isinstance(group[0], msg.ReasoningPart):
                 pending += [made] if made is not None else []
                 continue
             if made is not None:
@@ -143,17 +131,17 @@ class _ReplyEncoder:
             pending = []
         return items
 
-    def _encode_group(self, group: list[Part]) -> Any:
+    def _encode_group(self, group: list[msg.Part]) -> Any:
         match group[0]:
-            case TextPart():
+            case msg.TextPart():
                 return _encode_message(group, self._is_ours, self._is_intact)
-            case CallPart(executor="client") as call:
+            case msg.CallPart(executor="client") as call:
                 return encode_call(call, self._is_ours, self._is_intact, self._ids)
             case _ if not self._is_intact:
                 return None
-            case ReasoningPart():
+            case msg.ReasoningPart():
                 return _encode_reasoning(group)
-            case OpaquePart() as odd:
+            case msg.OpaquePart() as odd:
                 return to_raw_json(odd)
             case _:
                 return self._drop_if_unanswered(_find_provider_item(group))
@@ -172,8 +160,8 @@ def _get_key(item: JSONObject) -> tuple[Any, Any]:
     return item.get("type"), item.get("call_id")
 
 
-def _encode_message(group: list[Part], is_ours: bool, is_intact: bool) -> JSONObject | None:
-    parts = [part for part in group if isinstance(part, TextPart) and part.text]
+def _encode_message(group: list[msg.Part], is_ours: bool, is_intact: bool) -> JSONObject | None:
+    parts = [part for part in group if isinstance(part, msg.TextPart) and part.text]
     if not parts:
         return None
     message: JSONObject = {"type": "message", "role": "assistant"}
@@ -185,20 +173,20 @@ def _encode_message(group: list[Part], is_ours: bool, is_intact: bool) -> JSONOb
     return message | {"id": parts[0].item_id, "status": "completed", "content": content}
 
 
-def _encode_text(part: TextPart) -> JSONObject:
+def _encode_text(part: msg.TextPart) -> JSONObject:
     if part.is_refusal:
         return {"type": "refusal", "refusal": part.text}
     return {"type": "output_text", "text": part.text, "annotations": []}
 
 
-def _find_seal(group: list[Part]) -> str | None:
+def _find_seal(group: list[msg.Part]) -> str | None:
     seals = [seal for part in group for seal in part.seals if seal.kind == "encrypted"]
     return seals[-1].value if seals else None
 
 
-def _encode_reasoning(group: list[Part]) -> JSONObject:
+def _encode_reasoning(group: list[msg.Part]) -> JSONObject:
     """Encode a reasoning item with its seal."""
-    parts = [part for part in group if isinstance(part, ReasoningPart) and part.text]
+    parts = [part for part in group if isinstance(part, msg.ReasoningPart) and part.text]
     item: JSONObject = {
         "type": "reasoning",
         "id": group[0].item_id or f"rs_{group[0].part}",
@@ -211,19 +199,19 @@ def _encode_reasoning(group: list[Part]) -> JSONObject:
     return item | ({"content": raw} if raw else {})
 
 
-def _find_provider_item(group: list[Part]) -> JSONObject | None:
+def _find_provider_item(group: list[msg.Part]) -> JSONObject | None:
     """Return a call that the provider ran, as its finished item. The image of it is stored only
     once."""
     item = next(filter(None, map(_find_finished_item, group)), None)
     if item is None:
         return None
-    pictures = [part.data for part in group if isinstance(part, MediaPart)]
+    pictures = [part.data for part in group if isinstance(part, msg.MediaPart)]
     if item.get("type") == "custom_tool_call":
         item.pop("status", None)
     return item | ({"result": pictures[0]} if pictures else {})
 
 
-def _find_finished_item(part: Part) -> JSONObject | None:
-    if not isinstance(part, OutputPart):
+def _find_finished_item(part: msg.Part) -> JSONObject | None:
+    if not isinstance(part, msg.OutputPart):
         return None
     return dict(as_object((part.provider_data or {}).get("item"))) or None

@@ -1,101 +1,123 @@
-"""Structs of an xAI chunk: every field is optional, and only fields that are used are listed. Enums
-are words; `schema` has the field numbers."""
+"""Structs of an xAI chunk: each field with its number in xAI's messages, and all of them optional.
+https://github.com/xai-org/xai-proto/tree/main/proto/xai/api/v1 (chat, sample, usage), as of
+2026-11. What is not here (`created`, `debug_output` and what is yet to come) is skipped."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+
+from headrace.wire.dialects.xai import enums
+from headrace.wire.protobuf import INT64, Message, create_table
 
 
 class WireFunction(msgspec.Struct, gc=False):
-    name: str | None = None
-    arguments: str | None = None
+    name: Annotated[str | None, 1] = None
+    arguments: Annotated[str | None, 2] = None
 
 
 class WireCall(msgspec.Struct, gc=False):
-    id: str | None = None
-    type: str | None = None
-    status: str | None = None
-    error_message: str | None = None
-    function: WireFunction | None = None
+    id: Annotated[str | None, 1] = None
+    type: Annotated[str | None, 2, enums.CALL_TYPE] = None
+    status: Annotated[str | None, 3, enums.STATUS] = None
+    error_message: Annotated[str | None, 4] = None
+    function: Annotated[WireFunction | None, 10] = None
 
 
 class WirePage(msgspec.Struct, gc=False):
     """A page of the web, or a post."""
 
-    url: str | None = None
+    url: Annotated[str | None, 1] = None
 
 
 class WireCollection(msgspec.Struct, gc=False):
-    file_id: str | None = None
-    chunk_id: str | None = None
-    chunk_content: str | None = None
-    score: float | None = None
-    collection_ids: list[str] | None = None
+    file_id: Annotated[str | None, 1] = None
+    chunk_id: Annotated[str | None, 2] = None
+    chunk_content: Annotated[str | None, 3] = None
+    score: Annotated[float | None, 4] = None
+    collection_ids: Annotated[list[str] | None, 5] = None
 
 
 class WireCitation(msgspec.Struct, gc=False, omit_defaults=True):
-    id: str | None = None
-    start_index: int | None = None
-    end_index: int | None = None
-    web_citation: WirePage | None = None
-    x_citation: WirePage | None = None
-    collections_citation: WireCollection | None = None
+    id: Annotated[str | None, 1] = None
+    start_index: Annotated[int | None, 2] = None
+    end_index: Annotated[int | None, 6] = None
+    web_citation: Annotated[WirePage | None, 3] = None
+    x_citation: Annotated[WirePage | None, 4] = None
+    collections_citation: Annotated[WireCollection | None, 5] = None
 
 
 class WireDelta(msgspec.Struct, gc=False):
-    content: str | None = None
-    reasoning_content: str | None = None
-    role: str | None = None
-    tool_calls: list[WireCall] | None = None
-    encrypted_content: str | None = None
-    citations: list[WireCitation] | None = None
+    content: Annotated[str | None, 1] = None
+    reasoning_content: Annotated[str | None, 4] = None
+    role: Annotated[str | None, 2, enums.ROLE] = None
+    tool_calls: Annotated[list[WireCall] | None, 3] = None
+    encrypted_content: Annotated[str | None, 5] = None
+    citations: Annotated[list[WireCitation] | None, 6] = None
 
 
 class WireTopLogProb(msgspec.Struct, gc=False, omit_defaults=True):
-    token: str | None = None
-    logprob: float | None = None
+    token: Annotated[str | None, 1] = None
+    logprob: Annotated[float | None, 2] = None
 
 
 class WireLogProb(msgspec.Struct, gc=False, omit_defaults=True):
-    token: str | None = None
-    logprob: float | None = None
-    top_logprobs: list[WireTopLogProb] | None = None
+    token: Annotated[str | None, 1] = None
+    logprob: Annotated[float | None, 2] = None
+    top_logprobs: Annotated[list[WireTopLogProb] | None, 4] = None
 
 
 class WireLogProbs(msgspec.Struct, gc=False, omit_defaults=True):
-    content: list[WireLogProb] | None = None
+    content: Annotated[list[WireLogProb] | None, 1] = None
 
 
 class WireOutput(msgspec.Struct, gc=False):
-    delta: WireDelta | None = None
-    logprobs: WireLogProbs | None = None
-    finish_reason: str | None = None
-    index: int | None = None
+    delta: Annotated[WireDelta | None, 1] = None
+    logprobs: Annotated[WireLogProbs | None, 2] = None
+    finish_reason: Annotated[str | None, 3, enums.REASON] = None
+    index: Annotated[int | None, 4] = None
 
 
 class WireUsage(msgspec.Struct, gc=False):
-    completion_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    prompt_tokens: int | None = None
-    total_tokens: int | None = None
-    cached_prompt_text_tokens: int | None = None
-    cost_in_usd_ticks: int | None = None
-    prompt_image_tokens: int | None = None
-    num_sources_used: int | None = None
-    server_side_tools_used: list[str] | None = None
+    completion_tokens: Annotated[int | None, 1] = None
+    reasoning_tokens: Annotated[int | None, 6] = None
+    prompt_tokens: Annotated[int | None, 2] = None
+    total_tokens: Annotated[int | None, 3] = None
+    cached_prompt_text_tokens: Annotated[int | None, 7] = None
+    cost_in_usd_ticks: Annotated[int | None, 11, INT64] = None
+    prompt_image_tokens: Annotated[int | None, 5] = None
+    num_sources_used: Annotated[int | None, 8] = None
+    server_side_tools_used: Annotated[list[str] | None, 9, enums.SERVER_TOOL] = None
 
 
 class WireFile(msgspec.Struct, gc=False, omit_defaults=True):
-    file_id: str | None = None
-    name: str | None = None
+    file_id: Annotated[str | None, 1] = None
+    name: Annotated[str | None, 2] = None
 
 
 class WireChunk(msgspec.Struct, gc=False):
-    id: str | None = None
-    outputs: list[WireOutput] | None = None
-    model: str | None = None
-    system_fingerprint: str | None = None
-    usage: WireUsage | None = None
-    citations: list[str] | None = None
-    output_files: list[WireFile] | None = None
-    service_tier: str | None = None
+    id: Annotated[str | None, 1] = None
+    outputs: Annotated[list[WireOutput] | None, 2] = None
+    model: Annotated[str | None, 4] = None
+    system_fingerprint: Annotated[str | None, 5] = None
+    usage: Annotated[WireUsage | None, 6] = None
+    citations: Annotated[list[str] | None, 7] = None
+    output_files: Annotated[list[WireFile] | None, 11] = None
+    service_tier: Annotated[str | None, 12, enums.SERVICE_TIER] = None
+
+
+_HEAD = ("id", "model", "system_fingerprint")
+
+
+def _without_head(chunk: Message[WireChunk]) -> Message[WireChunk]:
+    rest = {number: field for number, field in chunk.fields.items() if field.name not in _HEAD}
+    return Message(WireChunk, rest)
+
+
+# What every chunk repeats is read only until it is known, and log-probabilities only where
+# somebody wants them.
+CHUNK = create_table(WireChunk, leaves_out="logprobs")
+LATER_CHUNK = _without_head(CHUNK)
+CHUNK_WITH_LOGPROBS = create_table(WireChunk)
+LATER_CHUNK_WITH_LOGPROBS = _without_head(CHUNK_WITH_LOGPROBS)

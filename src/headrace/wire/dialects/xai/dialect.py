@@ -9,7 +9,7 @@ import msgspec
 from headrace.events import OutputsKind
 from headrace.outcome import ErrorInfo
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.dialects.xai import schema
+from headrace.wire.dialects.xai import chunk as tables
 from headrace.wire.dialects.xai.calls import XAICalls
 from headrace.wire.dialects.xai.chunk import WireChunk, WireOutput
 from headrace.wire.dialects.xai.citation import XAISources
@@ -60,7 +60,7 @@ class XAIDialect(JSONDialect[WireChunk]):
         self._is_outputs_kind_given = is_outputs_kind_given
         self._keeps_logprobs = keeps_logprobs
         self._read = ProtobufReader(limits.max_parts).read
-        self._chunk = schema.CHUNK_WITH_LOGPROBS if keeps_logprobs else schema.CHUNK
+        self._chunk = tables.CHUNK_WITH_LOGPROBS if keeps_logprobs else tables.CHUNK
         self._json_chunk = self._chunk
         self._head = WireChunk()
         self._is_introduced = False
@@ -156,7 +156,7 @@ class XAIDialect(JSONDialect[WireChunk]):
         if self.ledger.is_started and head.id and head.model and head.system_fingerprint:
             self._is_introduced = True
             keeps = self._keeps_logprobs
-            self._chunk = schema.LATER_CHUNK_WITH_LOGPROBS if keeps else schema.LATER_CHUNK
+            self._chunk = tables.LATER_CHUNK_WITH_LOGPROBS if keeps else tables.LATER_CHUNK
 
     def _start(self, outputs: list[WireOutput]) -> None:
         kind: OutputsKind | None = None
