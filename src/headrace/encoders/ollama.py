@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from headrace import messages as msg
-from headrace.content import ImageContent
+from headrace.content import Content, ImageContent
 from headrace.encoders import resend_rules as resend
+from headrace.encoders.history_encoder import HistoryEncoder
 from headrace.encoders.request import Effort, Options, Request, ToolSpec, reject_options
 from headrace.encoders.text_content import drop_empty_texts, find_images, find_media, to_text
 from headrace.errors import UsageError
@@ -32,7 +34,7 @@ def encode_ollama(request: Request) -> JSONObject:
         raise UsageError("Ollama cannot be told which tool to call: leave 'tool_choice' out")
     body: JSONObject = {
         "model": request.model,
-        "messages": _encode_messages(request),
+        "messages": _MessageEncoder(request).encode(),
         "stream": True,
     }
     if request.tools and choice != "none":
@@ -68,69 +70,58 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
 # --- messages ---------------------------------------------------------------------
 
 
-def _encode_messages(request: Request) -> list[JSONObject]:
-    messages: list[JSONObject] = []
-    if request.instructions:
-        messages.append({"role": "system", "content": request.instructions})
-    names: dict[str, str] = {}
-    for entry in msg.history(request.messages):
-        match entry:
-            case msg.PromptEntry():
-                messages += _encode_prompt(entry)
-            case msg.AssistantEntry():
-                names = {
-                    call.call_id: resend.get_tool_name(call)
-                    for call in resend.iterate_client_calls(entry)
-                }
-                messages += _encode_reply(
-                    entry, resend.is_from_same_model(entry, request, "ollama")
-                )
-            case msg.ToolResultsEntry():
-                messages += [_encode_result(result, names) for result in entry.results]
-    return messages
+class _MessageEncoder(HistoryEncoder):
+    dialect = "ollama"
+    has_system_messages = True
 
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._names: dict[str, str] = {}
 
-def _encode_prompt(prompt: msg.PromptEntry) -> list[JSONObject]:
-    content = drop_empty_texts(prompt.content)
-    for entry in find_media(content):
-        if not isinstance(entry, ImageContent) or entry.data is None:
-            what = entry.url or entry.media_type
-            raise UsageError(f"Ollama takes text and images as data, and this is {what}")
-    if not content:
-        return []
-    role = "system" if prompt.role == "developer" else prompt.role
-    texts = [entry for entry in content if not isinstance(entry, ImageContent)]
-    return [{"role": role, "content": to_text(texts), **_encode_images(prompt.content)}]
+    def encode_prompt(self, prompt: msg.PromptEntry) -> list[JSONObject]:
+        content = drop_empty_texts(prompt.content)
+        for entry in find_media(content):
+            if not isinstance(entry, ImageContent) or entry.data is None:
+                what = entry.url or entry.media_type
+                raise UsageError(f"Ollama takes text and images as data, and this is {what}")
+        if not content:
+            return []
+        role = "system" if prompt.role == "developer" else prompt.role
+        texts = [entry for entry in content if not isinstance(entry, ImageContent)]
+        return [{"role": role, "content": to_text(texts), **_encode_images(prompt.content)}]
 
+    def encode_reply(self, reply: msg.AssistantEntry) -> list[JSONObject]:
+        calls = list(resend.iterate_client_calls(reply))
+        self._names = {call.call_id: resend.get_tool_name(call) for call in calls}
+        text = "".join(part.text for part in reply.parts if isinstance(part, msg.TextPart))
+        thought = "".join(part.text for part in reply.parts if isinstance(part, msg.ReasoningPart))
+        if not (text or calls):
+            return []
+        message: JSONObject = {"role": "assistant", "content": text}
+        if thought and self.is_ours:
+            message["thinking"] = thought
+        if calls:
+            message["tool_calls"] = [_encode_call(call) for call in calls]
+        return [message]
 
-def _encode_images(content: Any) -> JSONObject:
-    images = [image.data for image in find_images(content) if image.data]
-    return {"images": images} if images else {}
-
-
-def _encode_reply(reply: msg.AssistantEntry, is_ours: bool) -> list[JSONObject]:
-    text = "".join(part.text for part in reply.parts if isinstance(part, msg.TextPart))
-    thought = "".join(part.text for part in reply.parts if isinstance(part, msg.ReasoningPart))
-    calls = [_encode_call(call) for call in resend.iterate_client_calls(reply)]
-    if not (text or calls):
-        return []
-    message: JSONObject = {"role": "assistant", "content": text}
-    if thought and is_ours:
-        message["thinking"] = thought
-    return [message | ({"tool_calls": calls} if calls else {})]
+    def encode_results(self, results: tuple[msg.CallResult, ...]) -> list[JSONObject]:
+        """Encode results; Ollama finds the call by name and order."""
+        return [
+            {
+                "role": "tool",
+                "tool_name": self._names.get(result.call_id, "unknown"),
+                "content": to_text(result.content),
+                **_encode_images(result.content),
+            }
+            for result in results
+        ]
 
 
 def _encode_call(call: msg.CallPart) -> JSONObject:
-    return {
-        "function": {
-            "name": resend.get_tool_name(call),
-            "arguments": resend.to_arguments_object(call),
-        }
-    }
+    name, arguments = resend.get_tool_name(call), resend.to_arguments_object(call)
+    return {"function": {"name": name, "arguments": arguments}}
 
 
-def _encode_result(result: msg.CallResult, names: dict[str, str]) -> JSONObject:
-    """Encode a result; Ollama finds the call by name and order."""
-    name = names.get(result.call_id, "unknown")
-    message = {"role": "tool", "tool_name": name, "content": to_text(result.content)}
-    return message | _encode_images(result.content)
+def _encode_images(content: Iterable[Content]) -> JSONObject:
+    images = [image.data for image in find_images(content) if image.data]
+    return {"images": images} if images else {}

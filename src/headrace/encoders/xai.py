@@ -8,8 +8,8 @@ from __future__ import annotations
 from headrace import messages as msg
 from headrace.content import Content, FileContent, ImageContent, data_url
 from headrace.encoders import resend_rules as resend
+from headrace.encoders.history_encoder import HistoryEncoder
 from headrace.encoders.request import Effort, Options, Request, ToolSpec
-from headrace.encoders.resend_rules import CallIds
 from headrace.encoders.text_content import (
     decode_text_file,
     drop_empty_texts,
@@ -43,7 +43,7 @@ def encode_xai(request: Request) -> JSONObject:
     the provider: one."""
     body: JSONObject = {
         "model": request.model,
-        "messages": _encode_messages(request),
+        "messages": _MessageEncoder(request).encode(),
         "use_encrypted_content": True,
     }
     if request.tools:
@@ -91,29 +91,89 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
 # --- messages ---------------------------------------------------------------------
 
 
-def _encode_messages(request: Request) -> list[JSONObject]:
-    messages: list[JSONObject] = []
-    ids = CallIds()
-    if request.instructions:
-        messages.append({"role": "ROLE_SYSTEM", "content": [{"text": request.instructions}]})
-    for entry in msg.history(request.messages):
-        match entry:
-            case msg.PromptEntry():
-                messages += _encode_prompt(entry)
-            case msg.AssistantEntry():
-                is_ours = resend.is_from_same_model(entry, request, "xai")
-                ids.begin(entry, is_ours)
-                messages += _ReplyEncoder(entry, is_ours, ids).messages()
-            case msg.ToolResultsEntry():
-                messages += [_encode_result(result, ids) for result in entry.results]
-                messages += _encode_result_images(entry.results)
-    return messages
+class _MessageEncoder(HistoryEncoder):
+    """Encodes each output of a reply as a message of its own: a step of the model with its calls,
+    then the results of the provider's own tools, as xAI's own client does."""
 
+    dialect = "xai"
+    has_system_messages = True
 
-def _encode_prompt(prompt: msg.PromptEntry) -> list[JSONObject]:
-    content = [_encode_content(entry) for entry in drop_empty_texts(prompt.content)]
-    role = "ROLE_USER" if prompt.role == "user" else "ROLE_SYSTEM"
-    return [{"role": role, "content": content}] if content else []
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._calls: dict[str, msg.CallPart] = {}
+
+    def encode_prompt(self, prompt: msg.PromptEntry) -> list[JSONObject]:
+        content = [_encode_content(entry) for entry in drop_empty_texts(prompt.content)]
+        role = "ROLE_USER" if prompt.role == "user" else "ROLE_SYSTEM"
+        return [{"role": role, "content": content}] if content else []
+
+    def encode_reply(self, reply: msg.AssistantEntry) -> list[JSONObject]:
+        self._calls = {p.call_id: p for p in reply.parts if isinstance(p, msg.CallPart)}
+        outputs: dict[int, list[msg.Part]] = {}
+        for part in reply.parts:
+            outputs.setdefault(part.output, []).append(part)
+        messages: list[JSONObject] = []
+        for parts in outputs.values():
+            messages += self._encode_step(parts)
+            if self.is_ours:
+                messages += self._encode_provider_results(parts)
+        return messages
+
+    def encode_results(self, results: tuple[msg.CallResult, ...]) -> list[JSONObject]:
+        """Encode results. Images follow in a user message, because a tool message takes only
+        text."""
+        messages = [
+            _encode_answer(self.ids[result.call_id], to_text(result.content) or "(no output)")
+            for result in results
+        ]
+        images = [image for result in results for image in find_images(result.content)]
+        if images:
+            content = [_encode_content(image) for image in images]
+            messages.append({"role": "ROLE_USER", "content": content})
+        return messages
+
+    def _encode_step(self, parts: list[msg.Part]) -> list[JSONObject]:
+        text = "".join(part.text for part in parts if isinstance(part, msg.TextPart))
+        calls = [
+            self._encode_call(part)
+            for part in parts
+            if isinstance(part, msg.CallPart) and (part.executor == "client" or self.is_ours)
+        ]
+        sealed = _join_encrypted(parts) if self.is_ours else None
+        if not (text or calls or sealed):
+            return []
+        message: JSONObject = {"role": "ROLE_ASSISTANT", "content": [{"text": text}]}
+        thoughts = [part.text for part in parts if isinstance(part, msg.ReasoningPart)]
+        if self.is_ours and any(thoughts):
+            message["reasoning_content"] = "".join(thoughts)
+        if calls:
+            message["tool_calls"] = calls
+        return [message | ({"encrypted_content": sealed} if sealed else {})]
+
+    def _encode_call(self, part: msg.CallPart, status: str | None = None) -> JSONObject:
+        name, arguments = resend.get_tool_name(part), resend.encode_arguments(part)
+        call: JSONObject = {
+            "id": self.ids[part.call_id],
+            "type": _encode_type(part),
+            "function": {"name": name, "arguments": arguments},
+        }
+        return call | ({"status": status} if status else {})
+
+    def _encode_provider_results(self, parts: list[msg.Part]) -> list[JSONObject]:
+        """Encode the results of the provider's tools: one message per item, which may answer
+        several calls. A result whose call was cut off is dropped."""
+        items: dict[int, list[msg.OutputPart]] = {}
+        for part in parts:
+            if isinstance(part, msg.OutputPart) and part.call_id in self._calls:
+                items.setdefault(part.item, []).append(part)
+        return [self._encode_provider_result(outputs) for outputs in items.values()]
+
+    def _encode_provider_result(self, outputs: list[msg.OutputPart]) -> JSONObject:
+        message = _encode_answer(self.ids[outputs[0].call_id], to_text(outputs[0].content))
+        calls = [self._calls[output.call_id] for output in outputs]
+        message["tool_calls"] = [self._encode_call(call, _find_status(call)) for call in calls]
+        sealed = (outputs[0].provider_data or {}).get("encrypted_content")
+        return message | ({"encrypted_content": sealed} if sealed else {})
 
 
 def _encode_content(entry: Content) -> JSONObject:
@@ -128,87 +188,8 @@ def _encode_content(entry: Content) -> JSONObject:
             return {"text": to_text((entry,))}
 
 
-def _encode_result(result: msg.CallResult, ids: CallIds) -> JSONObject:
-    return _encode_answer(ids[result.call_id], to_text(result.content) or "(no output)")
-
-
 def _encode_answer(call_id: str, text: str) -> JSONObject:
     return {"role": "ROLE_TOOL", "tool_call_id": call_id, "content": [{"text": text}]}
-
-
-def _encode_result_images(results: tuple[msg.CallResult, ...]) -> list[JSONObject]:
-    """Encode images of tools as a user message, because a tool message takes only text."""
-    images = [image for result in results for image in find_images(result.content)]
-    content = [_encode_content(image) for image in images]
-    return [{"role": "ROLE_USER", "content": content}] if content else []
-
-
-# --- replies ----------------------------------------------------------------------
-
-
-class _ReplyEncoder:
-    """Encodes one reply as messages, one for each output: a step of the model with its calls, then
-    the results of the provider's own tools, as xAI's own client does."""
-
-    def __init__(self, reply: msg.AssistantEntry, is_ours: bool, ids: CallIds) -> None:
-        self._is_ours = is_ours
-        self._ids = ids
-        self._outputs: dict[int, list[msg.Part]] = {}
-        for part in reply.parts:
-            self._outputs.setdefault(part.output, []).append(part)
-        self._calls = {part.call_id: part for part in reply.parts if isinstance(part, msg.CallPart)}
-
-    def messages(self) -> list[JSONObject]:
-        """Return the messages, output by output."""
-        messages: list[JSONObject] = []
-        for parts in self._outputs.values():
-            messages += self._encode_step(parts)
-            if self._is_ours:
-                messages += self._encode_results(parts)
-        return messages
-
-    def _encode_step(self, parts: list[msg.Part]) -> list[JSONObject]:
-        text = "".join(part.text for part in parts if isinstance(part, msg.TextPart))
-        calls = [self._call(part) for part in parts if self._is_sent(part)]
-        sealed = _join_encrypted(parts) if self._is_ours else None
-        if not (text or calls or sealed):
-            return []
-        message: JSONObject = {"role": "ROLE_ASSISTANT", "content": [{"text": text}]}
-        thoughts = [part.text for part in parts if isinstance(part, msg.ReasoningPart)]
-        if self._is_ours and any(thoughts):
-            message["reasoning_content"] = "".join(thoughts)
-        if calls:
-            message["tool_calls"] = calls
-        return [message | ({"encrypted_content": sealed} if sealed else {})]
-
-    def _is_sent(self, part: msg.Part) -> bool:
-        return isinstance(part, msg.CallPart) and (part.executor == "client" or self._is_ours)
-
-    def _call(self, part: msg.Part, status: str | None = None) -> JSONObject:
-        assert isinstance(part, msg.CallPart)
-        function = {"name": resend.get_tool_name(part), "arguments": resend.encode_arguments(part)}
-        call: JSONObject = {
-            "id": self._ids[part.call_id],
-            "type": _encode_type(part),
-            "function": function,
-        }
-        return call | ({"status": status} if status else {})
-
-    def _encode_results(self, parts: list[msg.Part]) -> list[JSONObject]:
-        """Encode the results of the provider's tools: one message per item, which may answer
-        several calls. A result whose call was cut off is dropped."""
-        items: dict[int, list[msg.OutputPart]] = {}
-        for part in parts:
-            if isinstance(part, msg.OutputPart) and part.call_id in self._calls:
-                items.setdefault(part.item, []).append(part)
-        return [self._encode_provider_result(outputs) for outputs in items.values()]
-
-    def _encode_provider_result(self, outputs: list[msg.OutputPart]) -> JSONObject:
-        message = _encode_answer(self._ids[outputs[0].call_id], to_text(outputs[0].content))
-        calls = [self._calls[output.call_id] for output in outputs]
-        message["tool_calls"] = [self._call(call, _find_status(call)) for call in calls]
-        sealed = (outputs[0].provider_data or {}).get("encrypted_content")
-        return message | ({"encrypted_content": sealed} if sealed else {})
 
 
 def _encode_type(call: msg.CallPart) -> str | int:

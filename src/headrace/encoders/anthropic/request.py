@@ -8,8 +8,8 @@ from headrace import messages as msg
 from headrace.content import Content, FileContent, ImageContent, JSONContent
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.anthropic.options import encode_options
+from headrace.encoders.history_encoder import HistoryEncoder, collect_instructions, merge_roles
 from headrace.encoders.request import Request, ToolSpec
-from headrace.encoders.resend_rules import CallIds
 from headrace.encoders.text_content import decode_text_file, drop_empty_texts, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
@@ -22,22 +22,14 @@ def encode_anthropic(request: Request) -> JSONObject:
     """Encode the body of `POST /messages`."""
     body: JSONObject = {
         "model": request.model,
-        "messages": _encode_messages(request),
+        "messages": merge_roles(_MessageEncoder(request, _CALL_ID).encode(), "content"),
         "stream": True,
     }
-    system = _join_instructions(request)
-    if system:
-        body["system"] = system
+    if instructions := collect_instructions(request):
+        body["system"] = "\n\n".join(instructions)
     if request.tools:
         body["tools"] = [_encode_tool(tool) for tool in request.tools]
     return body | encode_options(request)
-
-
-def _join_instructions(request: Request) -> str:
-    """Return all instructions as one text; Anthropic has one field for them."""
-    said = [request.instructions or ""]
-    said += [to_text(m.content) for m in request.messages if m.role in ("system", "developer")]
-    return "\n\n".join(text for text in said if text.strip())
 
 
 def _encode_tool(tool: ToolSpec) -> JSONObject:
@@ -52,39 +44,63 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
 # --- messages ---------------------------------------------------------------------
 
 
-def _encode_messages(request: Request) -> list[JSONObject]:
-    messages: list[JSONObject] = []
-    ids = CallIds(_CALL_ID)
-    for entry in msg.history(request.messages):
-        match entry:
-            case msg.PromptEntry(role="system" | "developer"):
-                continue
-            case msg.PromptEntry():
-                _append_content(
-                    messages,
-                    "user",
-                    [_encode_content(part) for part in drop_empty_texts(entry.content)],
-                )
-            case msg.AssistantEntry():
-                is_ours = resend.is_from_same_model(entry, request, "anthropic")
-                ids.begin(entry, is_ours)
-                _append_content(messages, "assistant", _encode_reply(entry, is_ours, ids))
-            case msg.ToolResultsEntry():
-                _append_content(
-                    messages, "user", [_encode_result(result, ids) for result in entry.results]
-                )
-    return messages
+class _MessageEncoder(HistoryEncoder):
+    dialect = "anthropic"
 
+    def encode_prompt(self, prompt: msg.PromptEntry) -> list[JSONObject]:
+        if prompt.role != "user":
+            return []
+        content = [_encode_content(entry) for entry in drop_empty_texts(prompt.content)]
+        return [{"role": "user", "content": content}]
 
-def _append_content(messages: list[JSONObject], role: str, content: list[JSONObject]) -> None:
-    """Append content; consecutive content of one role shares a message, because roles must
-    alternate."""
-    if not content:
-        return
-    if messages and messages[-1]["role"] == role:
-        messages[-1]["content"] += content
-    else:
-        messages.append({"role": role, "content": content})
+    def encode_reply(self, reply: msg.AssistantEntry) -> list[JSONObject]:
+        """Encode block by block, in the original order. Seals and tools of other models are left
+        out, and so is trailing reasoning."""
+        items = map(self._encode_block, resend.group_by_item(reply.parts))
+        blocks = [block for block in items if block is not None]
+        while blocks and isinstance(blocks[-1], dict) and blocks[-1]["type"] in _REASONING:
+            blocks.pop()
+        return [{"role": "assistant", "content": blocks}]
+
+    def encode_results(self, results: tuple[msg.CallResult, ...]) -> list[JSONObject]:
+        return [{"role": "user", "content": [self._encode_result(result) for result in results]}]
+
+    def _encode_block(self, item: list[msg.Part]) -> Any:
+        match item[0]:
+            case msg.TextPart():
+                return _encode_text(item, self.is_ours)
+            case msg.CallPart(executor="client") as call:
+                return self._encode_call(call)
+            case _ if not self.is_ours:
+                return None
+            case msg.ReasoningPart():
+                return _encode_reasoning(item)
+            case msg.RedactedPart() as sealed:
+                return {"type": "redacted_thinking", "data": sealed.data}
+            case msg.CallPart() as call:
+                return self._encode_call(call)
+            case msg.OutputPart() as output:
+                return _encode_output(output)
+            case msg.OpaquePart() as odd:
+                return resend.to_raw_json(odd)
+            case _:
+                return None
+
+    def _encode_call(self, call: msg.CallPart) -> JSONObject:
+        block: JSONObject = {
+            "type": "tool_use",
+            "id": self.ids[call.call_id],
+            "name": resend.get_tool_name(call),
+            "input": resend.to_arguments_object(call),
+        }
+        return block | ((call.provider_data or {}) if self.is_ours else {})
+
+    def _encode_result(self, result: msg.CallResult) -> JSONObject:
+        block: JSONObject = {"type": "tool_result", "tool_use_id": self.ids[result.call_id]}
+        content = [_encode_content(entry) for entry in drop_empty_texts(result.content)]
+        if content:
+            block["content"] = content
+        return block | ({"is_error": True} if result.is_error else {})
 
 
 def _encode_content(entry: Content) -> JSONObject:
@@ -114,41 +130,6 @@ def _encode_document(file: FileContent) -> JSONObject:
     return _encode_source(file)
 
 
-# --- replies ----------------------------------------------------------------------
-
-
-def _encode_reply(reply: msg.AssistantEntry, is_ours: bool, ids: CallIds) -> list[Any]:
-    """Encode block by block, in the original order. Seals and tools of other models are left out,
-    and so is trailing reasoning."""
-    made = [_encode_block(item, is_ours, ids) for item in resend.group_by_item(reply.parts)]
-    blocks = [block for block in made if block is not None]
-    while blocks and isinstance(blocks[-1], dict) and blocks[-1]["type"] in _REASONING:
-        blocks.pop()
-    return blocks
-
-
-def _encode_block(item: list[msg.Part], is_ours: bool, ids: CallIds) -> Any:
-    match item[0]:
-        case msg.TextPart():
-            return _encode_text(item, is_ours)
-        case msg.CallPart(executor="client") as call:
-            return _encode_call(call, is_ours, ids)
-        case _ if not is_ours:
-            return None
-        case msg.ReasoningPart():
-            return _encode_reasoning(item)
-        case msg.RedactedPart() as sealed:
-            return {"type": "redacted_thinking", "data": sealed.data}
-        case msg.CallPart() as call:
-            return _encode_call(call, is_ours, ids)
-        case msg.OutputPart() as output:
-            return _encode_output(output)
-        case msg.OpaquePart() as odd:
-            return resend.to_raw_json(odd)
-        case _:
-            return None
-
-
 def _encode_text(item: list[msg.Part], is_ours: bool) -> JSONObject | None:
     parts = [part for part in item if isinstance(part, msg.TextPart)]
     text = "".join(part.text for part in parts)
@@ -168,16 +149,6 @@ def _encode_reasoning(item: list[msg.Part]) -> JSONObject | None:
     return {"type": "thinking", "thinking": words, "signature": signature}
 
 
-def _encode_call(call: msg.CallPart, is_ours: bool, ids: CallIds) -> JSONObject:
-    block: JSONObject = {
-        "type": "tool_use",
-        "id": ids[call.call_id],
-        "name": resend.get_tool_name(call),
-        "input": resend.to_arguments_object(call),
-    }
-    return block | ((call.provider_data or {}) if is_ours else {})
-
-
 def _encode_output(output: msg.OutputPart) -> JSONObject:
     values: list[Any] = [e.value for e in output.content if isinstance(e, JSONContent)]
     block: JSONObject = {"tool_use_id": output.call_id, "content": values[0] if values else ""}
@@ -185,11 +156,3 @@ def _encode_output(output: msg.OutputPart) -> JSONObject:
     if facts.get("type") == "mcp_tool_result":
         block["is_error"] = output.is_error
     return facts | block
-
-
-def _encode_result(result: msg.CallResult, ids: CallIds) -> JSONObject:
-    block: JSONObject = {"type": "tool_result", "tool_use_id": ids[result.call_id]}
-    content = [_encode_content(entry) for entry in drop_empty_texts(result.content)]
-    if content:
-        block["content"] = content
-    return block | ({"is_error": True} if result.is_error else {})

@@ -9,8 +9,8 @@ from headrace.content import Content, FileContent, ImageContent, data_url
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.chat.quirks import DEFAULT_REQUEST_QUIRKS, EFFORTS, ChatRequestQuirks
 from headrace.encoders.chat.reasoning import encode_reasoning
+from headrace.encoders.history_encoder import HistoryEncoder
 from headrace.encoders.request import Effort, Options, Request, ToolSpec
-from headrace.encoders.resend_rules import CallIds
 from headrace.encoders.text_content import decode_text_file, drop_empty_texts, find_images, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
@@ -22,7 +22,7 @@ def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_REQUEST_QUI
     """Encode the body of `POST /chat/completions`."""
     body: JSONObject = {
         "model": request.model,
-        "messages": _encode_messages(request, rules),
+        "messages": _MessageEncoder(request, rules).encode(),
         "stream": True,
     }
     if rules.asks_for_usage:
@@ -117,33 +117,60 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
 # --- messages ---------------------------------------------------------------------
 
 
-def _encode_messages(request: Request, rules: ChatRequestQuirks) -> list[JSONObject]:
-    messages: list[JSONObject] = []
-    ids = CallIds(rules.call_id_pattern)
-    if request.instructions:
-        messages.append({"role": "system", "content": request.instructions})
-    for entry in msg.history(request.messages):
-        match entry:
-            case msg.PromptEntry():
-                messages += _encode_prompt(entry)
-            case msg.AssistantEntry():
-                is_ours = resend.is_from_same_model(entry, request, "chat")
-                ids.begin(entry, is_ours)
-                messages += _encode_reply(entry, is_ours, rules, ids)
-            case msg.ToolResultsEntry():
-                messages += [_encode_result(result, ids) for result in entry.results]
-                messages += _encode_result_images(entry.results)
-    return messages
+class _MessageEncoder(HistoryEncoder):
+    dialect = "chat"
+    has_system_messages = True
 
+    def __init__(self, request: Request, rules: ChatRequestQuirks) -> None:
+        super().__init__(request, rules.call_id_pattern)
+        self._rules = rules
 
-def _encode_prompt(prompt: msg.PromptEntry) -> list[JSONObject]:
-    """Encode a prompt. All providers understand `system`; only OpenAI knows `developer`, and takes
-    both."""
-    content = drop_empty_texts(prompt.content)
-    if not content:
-        return []
-    role = "system" if prompt.role == "developer" else prompt.role
-    return [{"role": role, "content": _encode_content(content)}]
+    def encode_prompt(self, prompt: msg.PromptEntry) -> list[JSONObject]:
+        """Encode a prompt. All providers understand `system`; only OpenAI knows `developer`, and
+        takes both."""
+        content = drop_empty_texts(prompt.content)
+        role = "system" if prompt.role == "developer" else prompt.role
+        return [{"role": role, "content": _encode_content(content)}] if content else []
+
+    def encode_reply(self, reply: msg.AssistantEntry) -> list[JSONObject]:
+        texts = [part for part in reply.parts if isinstance(part, msg.TextPart)]
+        text = "".join(part.text for part in texts if not (part.is_refusal and self.is_ours))
+        refusal = "".join(part.text for part in texts if part.is_refusal and self.is_ours)
+        calls = [self._encode_call(part) for part in resend.iterate_client_calls(reply)]
+        if not (text or refusal or calls):
+            return []
+        message: JSONObject = {"role": "assistant", "content": text or None}
+        if refusal:
+            message["refusal"] = refusal
+        if calls:
+            message["tool_calls"] = calls
+        return [message | encode_reasoning(reply, self.is_ours, self._rules)]
+
+    def encode_results(self, results: tuple[msg.CallResult, ...]) -> list[JSONObject]:
+        """Encode results. Images follow in a user message, because a tool message takes only
+        text."""
+        messages: list[JSONObject] = [
+            {
+                "role": "tool",
+                "tool_call_id": self.ids[result.call_id],
+                "content": to_text(result.content) or "(no output)",
+            }
+            for result in results
+        ]
+        images = [image for result in results for image in find_images(result.content)]
+        if images:
+            content = [_encode_content_part(image) for image in images]
+            messages.append({"role": "user", "content": content})
+        return messages
+
+    def _encode_call(self, part: msg.CallPart) -> JSONObject:
+        call: JSONObject = {"id": self.ids[part.call_id]}
+        name = resend.get_tool_name(part)
+        if part.input == "text" and self.is_ours:
+            return call | {"type": "custom", "custom": {"name": name, "input": part.raw}}
+        function = {"name": name, "arguments": resend.encode_arguments(part)}
+        extra = (part.provider_data or {}) if self.is_ours else {}
+        return call | {"type": "function", "function": function} | extra
 
 
 def _encode_content(content: list[Content]) -> Any:
@@ -162,45 +189,3 @@ def _encode_content_part(entry: Content) -> JSONObject:
             return {"type": "file", "file": file}
         case _:
             return {"type": "text", "text": to_text((entry,))}
-
-
-def _encode_reply(
-    reply: msg.AssistantEntry, is_ours: bool, rules: ChatRequestQuirks, ids: CallIds
-) -> list[JSONObject]:
-    texts = [part for part in reply.parts if isinstance(part, msg.TextPart)]
-    text = "".join(part.text for part in texts if not (part.is_refusal and is_ours))
-    refusal = "".join(part.text for part in texts if part.is_refusal and is_ours)
-    calls = [_encode_call(part, is_ours, ids) for part in resend.iterate_client_calls(reply)]
-    if not (text or refusal or calls):
-        return []
-    message: JSONObject = {"role": "assistant", "content": text or None}
-    if refusal:
-        message["refusal"] = refusal
-    if calls:
-        message["tool_calls"] = calls
-    return [message | encode_reasoning(reply, is_ours, rules)]
-
-
-def _encode_call(part: msg.CallPart, is_ours: bool, ids: CallIds) -> JSONObject:
-    call: JSONObject = {"id": ids[part.call_id]}
-    if part.input == "text" and is_ours:
-        return call | {
-            "type": "custom",
-            "custom": {"name": resend.get_tool_name(part), "input": part.raw},
-        }
-    function = {"name": resend.get_tool_name(part), "arguments": resend.encode_arguments(part)}
-    extra = (part.provider_data or {}) if is_ours else {}
-    return call | {"type": "function", "function": function} | extra
-
-
-def _encode_result(result: msg.CallResult, ids: CallIds) -> JSONObject:
-    text = to_text(result.content) or "(no output)"
-    return {"role": "tool", "tool_call_id": ids[result.call_id], "content": text}
-
-
-def _encode_result_images(results: tuple[msg.CallResult, ...]) -> list[JSONObject]:
-    """Encode images of tools as a user message, because a tool message takes only text."""
-    images = [image for result in results for image in find_images(result.content)]
-    if not images:
-        return []
-    return [{"role": "user", "content": [_encode_content_part(image) for image in images]}]

@@ -9,8 +9,9 @@ from collections import Counter
 from typing import Any
 
 from headrace import messages as msg
+from headrace.encoders.history_encoder import HistoryEncoder
 from headrace.encoders.request import Options, Request, ToolSpec, reject_options
-from headrace.encoders.resend_rules import CallIds, group_by_item, is_from_same_model, to_raw_json
+from headrace.encoders.resend_rules import CallIds, group_by_item, to_raw_json
 from headrace.encoders.responses.calls import ResultEncoder, encode_call, encode_content
 from headrace.encoders.text_content import drop_empty_texts
 from headrace.events import JSONObject
@@ -27,7 +28,7 @@ def encode_responses(request: Request) -> JSONObject:
     """Encode the body of `POST /responses`."""
     body: JSONObject = {
         "model": request.model,
-        "input": _encode_input(request),
+        "input": _InputEncoder(request, _CALL_ID).encode(),
         "stream": True,
         "store": False,
     }
@@ -83,26 +84,20 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
 # --- items ------------------------------------------------------------------------
 
 
-def _encode_input(request: Request) -> list[Any]:
-    items: list[Any] = []
-    ids, answered = CallIds(_CALL_ID), ResultEncoder()
-    for entry in msg.history(request.messages):
-        match entry:
-            case msg.PromptEntry():
-                items += _encode_prompt(entry)
-            case msg.AssistantEntry():
-                is_ours = is_from_same_model(entry, request, "responses")
-                ids.begin(entry, is_ours)
-                answered = ResultEncoder(entry, is_ours)
-                items += _ReplyEncoder(entry, is_ours, ids).items()
-            case msg.ToolResultsEntry():
-                items += [answered.item(result, ids) for result in entry.results]
-    return items
+class _InputEncoder(HistoryEncoder):
+    dialect = "responses"
+    _answers = ResultEncoder()
 
+    def encode_prompt(self, prompt: msg.PromptEntry) -> list[JSONObject]:
+        content = [encode_content(part) for part in drop_empty_texts(prompt.content)]
+        return [{"type": "message", "role": prompt.role, "content": content}] if content else []
 
-def _encode_prompt(prompt: msg.PromptEntry) -> list[JSONObject]:
-    content = [encode_content(part) for part in drop_empty_texts(prompt.content)]
-    return [{"type": "message", "role": prompt.role, "content": content}] if content else []
+    def encode_reply(self, reply: msg.AssistantEntry) -> list[Any]:
+        self._answers = ResultEncoder(reply, self.is_ours)
+        return _ReplyEncoder(reply, self.is_ours, self.ids).items()
+
+    def encode_results(self, results: tuple[msg.CallResult, ...]) -> list[JSONObject]:
+        return [self._answers.item(result, self.ids) for result in results]
 
 
 class _ReplyEncoder:
