@@ -15,7 +15,7 @@ import headrace
 from headrace.encoders import OptionArguments, Options
 from headrace.turn.api import TurnArguments
 
-CONTRIBUTOR_GUIDES = {"add-a-provider", "add-a-protocol"}
+CONTRIBUTOR_GUIDES = {"add-a-provider", "add-a-protocol", "add-a-dialect", "add-a-command"}
 PUBLIC_PARTS = ("client", "events", "server", "testing")
 
 NAMES = """
