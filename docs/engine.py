@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from docs import meaning, run_order
+from docs import run_order
 from docs.diagram import moves
 from docs.outline import default, field_docs, field_types, function, interface, struct, table
 from headrace import engine, testing
@@ -65,7 +65,7 @@ def run_limits() -> str:
             f"`{field.name}`",
             f"`{types[field.name]}`",
             default(field),
-            docs.get(field.name) or meaning.OWN_FIELDS[f"RunLimits.{field.name}"],
+            docs[field.name],
         )
         for field in msgspec.structs.fields(RunLimits)
     ]

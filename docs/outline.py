@@ -30,17 +30,12 @@ def struct(kind: type[msgspec.Struct], *, level: int = 3) -> str:
                 f"`{field.name}`",
                 f"`{types[field.name]}`",
                 default(field),
-                docs.get(field.name) or _meaning(kind, field.name),
+                docs.get(field.name) or meaning.FIELDS.get(field.name, ""),
             )
             for field in fields
         ]
         lines += [table(("field", "type", "default", ""), rows)]
     return "\n".join([*lines, *_members(kind)])
-
-
-def _meaning(kind: type, field: str) -> str:
-    own = meaning.OWN_FIELDS.get(f"{kind.__name__}.{field}")
-    return own or meaning.FIELDS.get(field, "")
 
 
 def interface(kind: type, *, level: int = 3, is_made: bool = True) -> str:

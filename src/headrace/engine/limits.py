@@ -14,10 +14,13 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_iterations: int = 32
     """Most steps; each is one turn of the model and its calls."""
     run_timeout_s: float | None = None
+    """Time for the whole run, including tools and pauses."""
     turn_timeout_s: float | None = None
+    """Time for one turn, from the request to the last byte."""
     tool_timeout_s: float | None = 120.0
     """For tools without a timeout of their own."""
     max_parallel_tools: int = 8
+    """Most calls of one turn that run at the same time; the others wait."""
     max_result_chars: int = 200_000
     """Most characters of one result; the rest is cut, and the cut is noted."""
     turn_attempts: int = 2

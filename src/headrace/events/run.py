@@ -18,7 +18,9 @@ class RunStarted(BaseEvent, frozen=True, gc=False):
     """A run has started. It is the first event, and comes once."""
 
     run_id: str
+    """Id of the run."""
     model: str | None = None
+    """The model as `provider:model`."""
     effort: str | None = None
 
 
@@ -56,9 +58,11 @@ class ToolResult(BaseEvent, frozen=True, kw_only=True):
     call_id: str
     """Id of the call, unique in its turn."""
     content: tuple[Content, ...]
+    """The result."""
     kind: str | None = None
     """What kind of result it is, for the UI."""
     is_error: bool = False
+    """Whether the tool failed."""
 
 
 class StepDiscarded(BaseEvent, frozen=True, gc=False):
@@ -91,15 +95,20 @@ class RunFinished(BaseEvent, frozen=True, gc=False):
     """The run ended, by the model or by an abort. This is a terminal event."""
 
     reason: FinishReason
+    """Why the run ended."""
     usage: Usage = Usage()
+    """Token counts of all turns together."""
 
 
 class RunFailed(BaseEvent, frozen=True, kw_only=True, gc=False):
     """The run failed. This is a terminal event."""
 
     category: ErrorCategory
+    """Category of the error."""
     message: str
+    """The error message."""
     usage: Usage = Usage()
+    """Token counts of all turns together."""
 
 
 RunEvent: TypeAlias = (

@@ -78,6 +78,7 @@ class ReasoningDelta(BaseEvent, frozen=True, gc=False):
     part: int
     """Number of the part, counted through the whole run."""
     text: str
+    """The text to append."""
 
 
 class ReasoningFinished(BaseEvent, frozen=True, gc=False):
@@ -113,6 +114,7 @@ class TextDelta(BaseEvent, frozen=True, gc=False):
     part: int
     """Number of the part, counted through the whole run."""
     text: str
+    """The text to append."""
 
 
 class TextFinished(BaseEvent, frozen=True, gc=False):
@@ -128,6 +130,7 @@ class ToolCallStarted(_PartStarted, frozen=True, kw_only=True):
     call_id: str
     """Id of the call, unique in its turn."""
     name: str
+    """Name of the tool."""
     executor: Executor = "client"
     """Who runs the tool: the client, or the provider itself."""
     input: CallInput = "json"
@@ -142,6 +145,7 @@ class ToolCallArgsDelta(BaseEvent, frozen=True, gc=False):
     part: int
     """Number of the part, counted through the whole run."""
     text: str
+    """The text to append."""
 
 
 class ToolCallFinished(BaseEvent, frozen=True, kw_only=True):
@@ -152,6 +156,7 @@ class ToolCallFinished(BaseEvent, frozen=True, kw_only=True):
     call_id: str
     """Id of the call, unique in its turn."""
     name: str
+    """Name of the tool."""
     args: Any
     """The parsed arguments; for a text call, the text."""
     raw: str
@@ -166,6 +171,7 @@ class ToolCallMalformed(BaseEvent, frozen=True, kw_only=True, gc=False):
     call_id: str
     """Id of the call, unique in its turn."""
     name: str
+    """Name of the tool."""
     raw: str
     """The arguments as the model wrote them."""
     error: str
@@ -190,7 +196,9 @@ class ToolOutput(_PartStarted, frozen=True, kw_only=True):
     call_id: str
     """Id of the call, unique in its turn."""
     content: tuple[Content, ...]
+    """The result."""
     is_error: bool = False
+    """Whether the tool failed."""
     provider_data: JSONObject | None = None
     """What the provider needs back with the result beyond the fields named here."""
 
@@ -219,6 +227,7 @@ class PartSealed(BaseEvent, frozen=True, gc=False):
     """Number of the part, counted through the whole run."""
     kind: SealKind
     value: str
+    """The signature or the encrypted content."""
 
 
 class CitationAdded(BaseEvent, frozen=True, kw_only=True):
@@ -245,9 +254,11 @@ class TurnFinished(BaseEvent, frozen=True, kw_only=True):
     """The provider ended the turn. This is a terminal event."""
 
     reason: FinishReason
+    """Why the turn ended."""
     raw_reason: str | None = None
     """The provider's own word for the reason."""
     usage: Usage = Usage()
+    """Token counts, if known."""
     service_tier: str | None = None
     skipped_frames: int = 0
     """Number of frames that could not be read."""
@@ -259,7 +270,9 @@ class TurnFailed(BaseEvent, frozen=True, kw_only=True, gc=False):
     """The turn failed. This is a terminal event; the events before it remain valid."""
 
     category: ErrorCategory
+    """Category of the error."""
     message: str
+    """The error message."""
     code: str | None = None
     """The provider's own code."""
     retryable: bool = False
@@ -267,6 +280,7 @@ class TurnFailed(BaseEvent, frozen=True, kw_only=True, gc=False):
     retry_after_s: float | None = None
     """How long the provider asks to wait."""
     usage: Usage = Usage()
+    """Token counts, if known."""
     skipped_frames: int = 0
     """Number of frames that could not be read."""
 

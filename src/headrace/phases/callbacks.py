@@ -28,18 +28,27 @@ class Consumer(msgspec.Struct, kw_only=True, frozen=True):
     """
 
     on_phase_change: Callable[[OutputContext, PhaseChanged], Result] | None = None
+    """Called with the `PhaseChanged` event."""
     on_reasoning_start: Plain | None = None
+    """Called before the first delta of reasoning."""
     on_reasoning_delta: WithText | None = None
+    """Called with the text of each delta."""
     on_reasoning_complete: Plain | None = None
+    """Called once per output, if it had reasoning."""
     on_content_start: Plain | None = None
+    """Called before the first delta of text."""
     on_content_delta: WithText | None = None
+    """Called with the text of each delta."""
     on_content_complete: Plain | None = None
+    """Called once per output, if it had text."""
     on_client_call: WithCall | None = None
     """Called with a call that the caller has to run; it may be malformed."""
     on_provider_call: WithCall | None = None
     """Called with a call that the provider runs itself."""
     on_citation: Callable[[OutputContext, CitationAdded], Result] | None = None
+    """Called with the `CitationAdded` event."""
     on_usage: Callable[[OutputContext, Usage], Result] | None = None
+    """Called with the usage of the turn."""
 
 
 def consume(

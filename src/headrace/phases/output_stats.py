@@ -13,13 +13,19 @@ class OutputStats(msgspec.Struct, gc=False):
 
     output: int = 0
     reasoning_deltas: int = 0
+    """Deltas of reasoning."""
     reasoning_chars: int = 0
+    """Characters of reasoning."""
     content_deltas: int = 0
+    """Deltas of text."""
     content_chars: int = 0
+    """Characters of text."""
     has_call: bool = False
+    """Whether a call has started, of the client or of the provider."""
     is_reasoning_last: bool = False
     """Whether reasoning is the latest thing that arrived, with no text or call after it."""
     is_finished: bool = False
+    """Whether the output has finished."""
     finish: FinishReason | None = None
     """Why the output ended. None while it is open, or if the stream broke off without a reason."""
 

@@ -36,9 +36,13 @@ class OutputContext(msgspec.Struct, frozen=True, gc=False):
     """Number of outputs of the turn so far."""
     output: int
     reasoning: PhaseStatus
+    """Status of the reasoning."""
     content: PhaseStatus
+    """Status of the text."""
     path: tuple[str, ...] = ()
+    """Ids of the calls that lead to a nested run; empty for the run itself."""
     step: int = 0
+    """Number of the step."""
 
 
 class Notice(msgspec.Struct, frozen=True, gc=False):
@@ -49,8 +53,11 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
     """
 
     name: NoticeName
+    """What happened."""
     context: OutputContext
+    """The output that the notice is about, and its status."""
     value: Any = None
+    """The value of the notice, if its name has one."""
 
 
 class _Output:

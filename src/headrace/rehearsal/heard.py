@@ -20,16 +20,22 @@ class HeardTool(msgspec.Struct, frozen=True):
     """A tool that the request offers."""
 
     name: str
+    """Name of the tool."""
     description: str = ""
+    """The description for the model."""
     schema: JSONObject = {}
+    """JSON schema of the arguments."""
 
 
 class HeardResult(msgspec.Struct, frozen=True):
     """The result of a call."""
 
     call_id: str
+    """Id of the call."""
     name: str
+    """Name of the tool."""
     text: str
+    """The result as text."""
     is_error: bool | None = None
     """Whether the call failed; None if the dialect does not say."""
 
@@ -38,21 +44,30 @@ class HeardMessage(msgspec.Struct, frozen=True):
     """One message. A tool's message has a result and no text."""
 
     role: Role
+    """Who wrote it."""
     text: str = ""
+    """Its text."""
     calls: tuple[str, ...] = ()
     """Names of the tools that an assistant message calls."""
     result: HeardResult | None = None
+    """The result of a tool, if this is a tool message."""
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
     """One request, as the model receives it."""
 
     dialect: str = "chat"
+    """Dialect of the request."""
     model: str = ""
+    """Name of the requested model."""
     system: str = ""
+    """The instructions."""
     messages: tuple[HeardMessage, ...] = ()
+    """The conversation."""
     tools: tuple[HeardTool, ...] = ()
+    """The tools that may be called."""
     effort: str | None = None
+    """The requested effort in the dialect's own word, if there is one."""
 
     @property
     def user(self) -> str:

@@ -141,6 +141,7 @@ class ScriptedTurn(msgspec.Struct, frozen=True):
     """One turn of the scripted model: its lines, in order."""
 
     lines: tuple[Line, ...] = ()
+    """What the model sends and does, in order."""
     pace_s: float = 0.0
     """Pause before each event, in seconds."""
     is_interleaved: bool = False

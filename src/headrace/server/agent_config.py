@@ -24,7 +24,9 @@ class AgentFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The fields of an agent file in TOML."""
 
     model: str = DEFAULT_MODEL
+    """The model as `provider:model`."""
     instructions: str | None = None
+    """System instructions for every conversation."""
     tools: tuple[str, ...] = ("calculator", "clock", "notepad")
     """Names of the built-in tools to use."""
     options: dict[str, Any] = {}

@@ -19,15 +19,22 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     kind: SpanKind
+    """What happened."""
     output: int
     path: tuple[str, ...] = ()
+    """Ids of the calls that lead to a nested run."""
     step: int = 0
+    """Number of the step."""
     start_ms: int
+    """Start time."""
     end_ms: int
+    """End time."""
     label: str = ""
     """Tool name, media type, or kind of the opaque item."""
     call_id: str | None = None
+    """Id of the call, if it is one."""
     parts: int = 1
+    """Number of parts in it."""
     deltas: int = 0
     """Number of deltas; for a tool, the number of its reports including the result."""
     chars: int = 0

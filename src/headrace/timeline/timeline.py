@@ -42,7 +42,9 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     spans: tuple[Span, ...] = ()
     """All spans, sorted by start."""
     started_ms: int = 0
+    """Time of the first record."""
     ended_ms: int = 0
+    """Time of the last record."""
     first_reasoning_ms: int | None = None
     """Time from the start to the first reasoning, without nested runs."""
     first_text_ms: int | None = None
@@ -50,16 +52,25 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     pauses: tuple[Gap, ...] = ()
     """Every stretch of at least 100 ms without a record."""
     pulses: tuple[Pulse, ...] = ()
+    """Rate of characters over time, in bins."""
     usage: Usage = Usage()
+    """Token counts of all turns together."""
     finish: FinishReason | None = None
+    """The finish reason, if there was one."""
     error: ErrorInfo | None = None
+    """The error, if there was one."""
     outputs: int = 0
+    """Number of outputs."""
     steps: int = 0
+    """Number of steps with a turn."""
     is_successive: bool = False
     """Whether outputs are an agent's successive outputs, not alternative answers."""
     provider: str | None = None
+    """Name of the provider."""
     dialect: str | None = None
+    """Dialect of the stream."""
     model: str | None = None
+    """Name of the model."""
 
     @property
     def duration_ms(self) -> int:

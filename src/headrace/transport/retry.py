@@ -26,7 +26,9 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 3
     """Number of attempts, including the first."""
     base_s: float = 0.5
+    """Delay before the first retry."""
     cap_s: float = 30.0
+    """Longest delay."""
     jitter: float = 0.5
     """Random share of a wait."""
 

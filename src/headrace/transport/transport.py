@@ -12,8 +12,11 @@ class HTTPCall(msgspec.Struct, frozen=True, kw_only=True):
     """One request. Its headers hold the key; they are never shown, logged or recorded."""
 
     url: str
+    """The full address."""
     headers: dict[str, str]
+    """Headers, including the API key."""
     body: bytes
+    """The JSON of the request."""
 
     def __repr__(self) -> str:
         return f"HTTPCall({_bare(self.url)!r}, {len(self.body)} bytes)"

@@ -21,20 +21,25 @@ class ToolCall(msgspec.Struct, frozen=True):
     """A call that is about to run, or has run."""
 
     call_id: str
+    """Id of the call, which its result refers to."""
     name: str
+    """Name of the tool."""
     args: Any
+    """The parsed arguments."""
 
 
 class Allow(msgspec.Struct, frozen=True):
     """Let the call run with these arguments."""
 
     args: Any
+    """Arguments that replace those of the model, or None to keep them."""
 
 
 class Deny(msgspec.Struct, frozen=True):
     """Do not run the call. The model gets the reason as an error, or your own result."""
 
     reason: str | ToolReturn
+    """Error message that the model gets."""
 
 
 Decision: TypeAlias = Allow | Deny | None

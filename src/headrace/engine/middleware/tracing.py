@@ -23,16 +23,23 @@ class RunSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The last line of a run: its duration, counts, end and usage."""
 
     duration_ms: int = 0
+    """Time from the first record to the last."""
     records: int = 0
+    """Number of records."""
     steps: int = 0
+    """Number of steps."""
     tool_calls: int = 0
+    """Number of tool calls that ran."""
     first_reasoning_ms: int | None = None
     """From the start of the run to the first reasoning."""
     first_text_ms: int | None = None
     """From the start of the run to the first text."""
     finish: str | None = None
+    """Why the run ended, if it did not fail."""
     error: str | None = None
+    """Category and message, if the run failed."""
     usage: Usage = Usage()
+    """Token counts of all turns together."""
 
 
 class JSONLinesTrace(Middleware):

@@ -22,6 +22,7 @@ class ThinkingDelta(msgspec.Struct, frozen=True, tag="thinking_delta", gc=False)
     """More reasoning text, without status markers."""
 
     content: str
+    """The text."""
     timestamp: int
 
 
@@ -29,7 +30,9 @@ class Status(msgspec.Struct, frozen=True, tag="status", gc=False):
     """A short phrase that says what the model is doing."""
 
     description: str
+    """The phrase."""
     source: StatusWord
+    """Where the phrase was found."""
     timestamp: int
 
 
@@ -46,6 +49,7 @@ class ThinkingComplete(msgspec.Struct, frozen=True, tag="thinking_complete", gc=
 
     duration: int
     thinking: str
+    """The whole reasoning, shortened to `max_thinking_chars` if that is set."""
     timestamp: int
     duration_ms: int
 
@@ -60,27 +64,34 @@ class TextPiece(msgspec.Struct, frozen=True, tag="text_delta", gc=False):
     """More text of the answer."""
 
     content: str
+    """The text."""
 
 
 class ChunkDelta(msgspec.Struct, frozen=True, gc=False):
     """The delta of a `TextChunk`."""
 
     content: str
+    """The text."""
 
 
 class ChunkChoice(msgspec.Struct, frozen=True, gc=False):
     """The choice of a `TextChunk`."""
 
     delta: ChunkDelta
+    """The text."""
     index: int = 0
+    """Always 0."""
     finish_reason: None = None
+    """Always null; `text_end` has the reason."""
 
 
 class TextChunk(msgspec.Struct, frozen=True, gc=False):
     """More text of the answer, shaped like an OpenAI chat chunk."""
 
     choices: tuple[ChunkChoice, ...]
+    """Always one choice."""
     object: str = "chat.completion.chunk"
+    """Always `chat.completion.chunk`."""
 
 
 class TextEnd(msgspec.Struct, frozen=True, tag="text_end", gc=False):
@@ -90,6 +101,7 @@ class TextEnd(msgspec.Struct, frozen=True, tag="text_end", gc=False):
     """
 
     finish_reason: str
+    """Why the text ended: the provider's own word, `tool_calls`, `stop`, `error` or `cancelled`."""
     timestamp: int
 
 
@@ -98,9 +110,11 @@ class ToolCallStart(msgspec.Struct, frozen=True, tag="tool_call_start", omit_def
 
     toolName: str  # noqa: N815 (the vocabulary's own spelling)
     arguments: JSONObject
+    """The parsed arguments; `{}` if they could not be parsed."""
     timestamp: int
     call_id: str = ""
     error: str | None = None
+    """Why the arguments could not be parsed; such a call is not run."""
 
 
 class ToolResultFrame(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
@@ -108,16 +122,20 @@ class ToolResultFrame(msgspec.Struct, frozen=True, tag="tool_result", omit_defau
 
     toolName: str  # noqa: N815
     success: bool
+    """Whether the tool succeeded."""
     timestamp: int
     call_id: str = ""
     result: Any = None
+    """The result: text, JSON, or a list of several."""
     error: str | None = None
+    """The error message of a tool that failed."""
 
 
 class WebSearch(msgspec.Struct, frozen=True, tag="web_search"):
     """The results of a search."""
 
     data: JSONObject
+    """The result of the tool, as `{"results": …}` if it is not an object."""
     timestamp: int
     call_id: str = ""
 
@@ -126,9 +144,12 @@ class ArtifactComplete(msgspec.Struct, frozen=True, tag="artifact_complete", omi
     """A tool has produced an artifact."""
 
     artifactCode: str  # noqa: N815
+    """The content of the artifact."""
     timestamp: int
     artifactTitle: str | None = None  # noqa: N815
+    """Its title, if the tool gave one."""
     artifactType: str | None = None  # noqa: N815
+    """Its type, if the tool gave one."""
     call_id: str = ""
 
 
@@ -136,6 +157,7 @@ class ImageComplete(msgspec.Struct, frozen=True, tag="image_complete", omit_defa
     """An image is complete. `url` is an address or a `data:` URL."""
 
     imageUrl: str  # noqa: N815
+    """Address of the image, or a `data:` URL."""
     timestamp: int
     call_id: str = ""
 
@@ -144,17 +166,22 @@ class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True, gc=False
     """The message ended normally, or by a limit that `finish_reason` names."""
 
     finish_reason: str
+    """The finish reason, in the words of `FinishReason`."""
     timestamp: int
     usage: Usage | None = None
+    """Token counts, if known."""
 
 
 class Error(msgspec.Struct, frozen=True, tag="error", omit_defaults=True, gc=False):
     """The message failed. What was sent before remains valid."""
 
     message: str
+    """The error message."""
     category: str
+    """The category of the error."""
     timestamp: int
     retryable: bool = False
+    """Whether the same request may succeed if it is sent again."""
 
 
 class Cancelled(msgspec.Struct, frozen=True, tag="cancelled", gc=False):
