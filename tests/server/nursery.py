@@ -22,7 +22,7 @@ from headrace.rehearsal.script import say, think, turn
 from headrace.server import create_app
 from headrace.server.process import open_listener, serve
 from headrace.server.storage.log import SQLiteLog
-from headrace.server.storage.log.batch import BatchTail
+from headrace.server.storage.record_writer import BatchTail
 from headrace.server.storage.store import SQLiteStore
 from tests.server.serving import scripted
 

@@ -5,7 +5,7 @@
     log         journal.py       await `Sink.append`, or
                 pending_log.py   pass it to `PromptSink.put` and continue when the log has it
     fold        run_log.py       keep the record and add it to the message
-    hand over   record_queue.py  to the reader of the run, or to the callback of a server
+    hand over   run_log.py       to the reader of the run, or to the callback of a server
     observe     run_log.py       call `on_event` of middleware
 
 No record is shown before the log has stored it. `sink.py` is the interface of a log. On a

@@ -1,12 +1,20 @@
-"""The steps after a record has been logged: keep, fold, hand over and observe."""
+"""The steps after a record has been logged: keep, fold, hand over and observe.
+
+The queue between a run and its reader is bounded: a slow reader makes the run wait.
+"""
 
 from __future__ import annotations
 
-from headrace.engine.journal.record_queue import RecordQueue
+import asyncio
+from collections.abc import Callable
+
 from headrace.engine.middleware.chain import Chain
 from headrace.engine.middleware.middleware import RunView
+from headrace.errors import UsageError
 from headrace.events import Record
 from headrace.messages import Assembler
+
+MAX_WAITING = 1_024
 
 
 class RunLog:
@@ -50,3 +58,80 @@ class RunLog:
             self.records.clear()
             records = records[-1:]
         self.records += records
+
+
+class RecordQueue:
+    """A queue for one writer and one reader on one event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Record] = []
+        self._is_closed = False
+        self._is_unbounded = False
+        self._reader: asyncio.Future[None] | None = None
+        self._writer: asyncio.Future[None] | None = None
+        self.take: Callable[[list[Record]], None] | None = None
+        """A callback that gets the records at once, in place of a reader."""
+
+    def put(self, records: list[Record]) -> bool:
+        """Add records without waiting. Returns whether the reader is far behind."""
+        if self.take is not None:
+            self.take(records)
+            return False
+        waiting = self._waiting
+        waiting += records
+        if self._reader is not None:
+            _wake(self._reader)
+            self._reader = None
+        return len(waiting) > MAX_WAITING
+
+    def put_one(self, record: Record) -> bool:
+        """Add a single record without waiting. Returns whether the reader is far behind."""
+        if self.take is not None:
+            self.take([record])
+            return False
+        waiting = self._waiting
+        waiting.append(record)
+        if self._reader is not None:
+            _wake(self._reader)
+            self._reader = None
+        return len(waiting) > MAX_WAITING
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the reader is far behind."""
+        return len(self._waiting) > MAX_WAITING and not self._is_unbounded
+
+    async def wait_for_room(self) -> None:
+        """Wait until the reader has taken the records."""
+        while self.is_full:
+            self._writer = asyncio.get_running_loop().create_future()
+            await self._writer
+
+    async def get(self) -> list[Record]:
+        """Take all records, waiting for some. Returns an empty list after the end."""
+        if self._reader is not None and not self._reader.done():
+            raise UsageError(
+                "this run already has a reader: use run.records_so_far, or await run.wait()"
+            )
+        while not self._waiting and not self._is_closed:
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        records, self._waiting = self._waiting, []
+        _wake(self._writer)
+        return records
+
+    def stop_waiting(self) -> None:
+        """Let the run continue however many records are waiting."""
+        self._is_unbounded = True
+        _wake(self._writer)
+
+    def close(self) -> None:
+        """End the queue: the reader gets what is left, and the callback is released."""
+        self._is_closed = True
+        self.take = None
+        _wake(self._reader)
+
+
+def _wake(future: asyncio.Future[None] | None) -> None:
+    if future is not None and not future.done():
+        future.set_result(None)

@@ -8,8 +8,7 @@ from functools import partial
 
 from headrace.events import Record, decode_record
 from headrace.server.storage.database import Database
-from headrace.server.storage.log.batch import Batcher, BatchTail
-from headrace.server.storage.record_rows import append_rows, encode_rows
+from headrace.server.storage.record_writer import Batcher, BatchTail, append_rows, encode_rows
 
 
 class SQLiteLog:

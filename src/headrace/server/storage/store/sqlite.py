@@ -12,7 +12,7 @@ from headrace.events import Record
 from headrace.messages import Message
 from headrace.server.storage.database import Database
 from headrace.server.storage.migrations import migrate
-from headrace.server.storage.record_rows import append_rows, encode_rows
+from headrace.server.storage.record_writer import append_rows, encode_rows
 from headrace.server.storage.store.new_run import begin_run, find_repeated
 from headrace.server.storage.store.row import (
     find_conversation,
