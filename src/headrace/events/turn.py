@@ -49,11 +49,16 @@ class OutputFinished(BaseEvent, frozen=True, gc=False):
     """The provider's own word for the reason."""
 
 
-class _PartStarted(BaseEvent, frozen=True, kw_only=True):
-    """The numbers that identify a part."""
+class _PartEvent(BaseEvent, frozen=True):
+    """An event of one part."""
 
     part: int
     """Number of the part, counted through the whole run."""
+
+
+class _PartStarted(_PartEvent, frozen=True, kw_only=True):
+    """The numbers that identify a part."""
+
     output: int
     """The provider's number of the output that the part belongs to."""
     item: int
@@ -72,20 +77,16 @@ class ReasoningStarted(_PartStarted, frozen=True, kw_only=True):
     """What the provider needs back with the block beyond the fields named here."""
 
 
-class ReasoningDelta(BaseEvent, frozen=True, gc=False):
+class ReasoningDelta(_PartEvent, frozen=True, gc=False):
     """More text of a reasoning block, never empty."""
 
-    part: int
-    """Number of the part, counted through the whole run."""
     text: str
     """The text to append."""
 
 
-class ReasoningFinished(BaseEvent, frozen=True, gc=False):
+class ReasoningFinished(_PartEvent, frozen=True, gc=False):
     """A block of reasoning has ended."""
 
-    part: int
-    """Number of the part, counted through the whole run."""
     signature: str | None = None
     """The provider's signature of the block, if it gave one."""
 
@@ -108,20 +109,15 @@ class TextStarted(_PartStarted, frozen=True, kw_only=True, gc=False):
     """Whether the model refuses to answer with this text."""
 
 
-class TextDelta(BaseEvent, frozen=True, gc=False):
+class TextDelta(_PartEvent, frozen=True, gc=False):
     """More text of a text block, never empty."""
 
-    part: int
-    """Number of the part, counted through the whole run."""
     text: str
     """The text to append."""
 
 
-class TextFinished(BaseEvent, frozen=True, gc=False):
+class TextFinished(_PartEvent, frozen=True, gc=False):
     """A block of text has ended."""
-
-    part: int
-    """Number of the part, counted through the whole run."""
 
 
 class ToolCallStarted(_PartStarted, frozen=True, kw_only=True):
@@ -139,20 +135,16 @@ class ToolCallStarted(_PartStarted, frozen=True, kw_only=True):
     """What the provider needs back with the call beyond the fields named here."""
 
 
-class ToolCallArgsDelta(BaseEvent, frozen=True, gc=False):
+class ToolCallArgsDelta(_PartEvent, frozen=True, gc=False):
     """More of the arguments as the model writes them, never empty."""
 
-    part: int
-    """Number of the part, counted through the whole run."""
     text: str
     """The text to append."""
 
 
-class ToolCallFinished(BaseEvent, frozen=True, kw_only=True):
+class ToolCallFinished(_PartEvent, frozen=True, kw_only=True):
     """The arguments of a call are complete."""
 
-    part: int
-    """Number of the part, counted through the whole run."""
     call_id: str
     """Id of the call, unique in its turn."""
     name: str
@@ -163,11 +155,9 @@ class ToolCallFinished(BaseEvent, frozen=True, kw_only=True):
     """The arguments as the model wrote them."""
 
 
-class ToolCallMalformed(BaseEvent, frozen=True, kw_only=True, gc=False):
+class ToolCallMalformed(_PartEvent, frozen=True, kw_only=True, gc=False):
     """The arguments of a call are not valid. Such a call is never run."""
 
-    part: int
-    """Number of the part, counted through the whole run."""
     call_id: str
     """Id of the call, unique in its turn."""
     name: str
@@ -178,11 +168,9 @@ class ToolCallMalformed(BaseEvent, frozen=True, kw_only=True, gc=False):
     """Why the arguments could not be read, worded for the model."""
 
 
-class ToolActivity(BaseEvent, frozen=True, kw_only=True):
+class ToolActivity(_PartEvent, frozen=True, kw_only=True):
     """A tool that the provider runs has reported its status."""
 
-    part: int
-    """Number of the part, counted through the whole run."""
     call_id: str
     """Id of the call, unique in its turn."""
     status: str
@@ -220,11 +208,9 @@ class OpaqueItem(_PartStarted, frozen=True, kw_only=True, gc=False):
     """The JSON of the item, exactly as it came."""
 
 
-class PartSealed(BaseEvent, frozen=True, gc=False):
+class PartSealed(_PartEvent, frozen=True, gc=False):
     """A signature or encrypted content of a part, to be sent back with it."""
 
-    part: int
-    """Number of the part, counted through the whole run."""
     kind: SealKind
     value: str
     """The signature or the encrypted content."""

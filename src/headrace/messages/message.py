@@ -55,6 +55,8 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When the part started."""
     ended_ms: int | None = None
     """When the part ended, or None while it is open."""
+    seals: tuple[Seal, ...] = ()
+    """Signatures and encrypted content, to be sent back to the provider."""
 
 
 class TextPart(_Part, frozen=True, kw_only=True, tag="text"):
@@ -64,8 +66,6 @@ class TextPart(_Part, frozen=True, kw_only=True, tag="text"):
     channel: str | None = None
     is_refusal: bool = False
     citations: tuple[Citation, ...] = ()
-    seals: tuple[Seal, ...] = ()
-    """Signatures and encrypted content, to be sent back to the provider."""
 
 
 class ReasoningPart(_Part, frozen=True, kw_only=True, tag="reasoning"):
@@ -74,8 +74,6 @@ class ReasoningPart(_Part, frozen=True, kw_only=True, tag="reasoning"):
     text: str
     kind: ReasoningKind = "raw"
     summary_index: int | None = None
-    seals: tuple[Seal, ...] = ()
-    """Signatures and encrypted content, to be sent back to the provider."""
     citations: tuple[Citation, ...] = ()
     provider_data: JSONObject | None = None
     """What the provider needs back beyond the fields named here."""
@@ -91,8 +89,6 @@ class RedactedPart(_Part, frozen=True, kw_only=True, tag="redacted"):
     """Encrypted reasoning, which only the provider can read."""
 
     data: str
-    seals: tuple[Seal, ...] = ()
-    """Signatures and encrypted content, to be sent back to the provider."""
     provider_data: JSONObject | None = None
     """What the provider needs back beyond the fields named here."""
 
@@ -112,8 +108,6 @@ class CallPart(_Part, frozen=True, kw_only=True, tag="call"):
     error: str | None = None
     """Why the arguments are malformed, if they are."""
     activities: tuple[Activity, ...] = ()
-    seals: tuple[Seal, ...] = ()
-    """Signatures and encrypted content, to be sent back to the provider."""
     provider_data: JSONObject | None = None
     """What the provider needs back beyond the fields named here."""
 
@@ -130,8 +124,6 @@ class OutputPart(_Part, frozen=True, kw_only=True, tag="output"):
     """Id of the call, unique in its turn."""
     content: tuple[Content, ...]
     is_error: bool = False
-    seals: tuple[Seal, ...] = ()
-    """Signatures and encrypted content, to be sent back to the provider."""
     provider_data: JSONObject | None = None
     """What the provider needs back beyond the fields named here."""
 
@@ -142,8 +134,6 @@ class MediaPart(_Part, frozen=True, kw_only=True, tag="media"):
     media_type: str
     data: str | None = None
     url: str | None = None
-    seals: tuple[Seal, ...] = ()
-    """Signatures and encrypted content, to be sent back to the provider."""
 
 
 class OpaquePart(_Part, frozen=True, kw_only=True, tag="opaque"):
@@ -152,8 +142,6 @@ class OpaquePart(_Part, frozen=True, kw_only=True, tag="opaque"):
     kind: str
     data: str
     """The JSON of the item, exactly as it came."""
-    seals: tuple[Seal, ...] = ()
-    """Signatures and encrypted content, to be sent back to the provider."""
 
 
 Part: TypeAlias = (

@@ -15,10 +15,11 @@ from starlette.routing import Route
 
 from headrace import __version__
 from headrace.engine import Agent
+from headrace.server.agent_config import describe_agent
+from headrace.server.api import ModelList
 from headrace.server.http.openapi import openapi
 from headrace.server.http.routes.chat import Chat
 from headrace.server.http.routes.conversations import Conversations
-from headrace.server.http.routes.models import Models
 from headrace.server.http.security import SecurityMiddleware
 from headrace.server.http.static_ui import ui_routes
 from headrace.server.http_error import JSONResponse, handle_router_error
@@ -60,8 +61,8 @@ def create_app(
     routes = [
         *Chat(service).routes,
         *Conversations(service).routes,
-        *Models(service).routes,
         *ui_routes(),
+        Route("/api/models", _models(service)),
         Route("/healthz", _health),
         Route("/readyz", _readiness(service)),
         Route("/metrics", _metrics(service)),
@@ -83,6 +84,16 @@ async def _openapi(request: Request) -> Response:
 
 
 _Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def _models(service: Service) -> _Endpoint:
+    async def models(request: Request) -> Response:
+        await service.owner(request)
+        efforts = service.settings.efforts
+        rows = [describe_agent(name, agent, efforts) for name, agent in service.agents.items()]
+        return JSONResponse(ModelList(models=rows))
+
+    return models
 
 
 def _metrics(service: Service) -> _Endpoint:

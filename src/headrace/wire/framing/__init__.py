@@ -12,9 +12,8 @@ from headrace.errors import UsageError
 from headrace.wire.framing.frame import Frame, Framing
 from headrace.wire.framing.grpc import GRPCFraming
 from headrace.wire.framing.json_array import JSONArrayFraming
-from headrace.wire.framing.line import LineFraming
+from headrace.wire.framing.line import LineFraming, SqueezedSSEFraming
 from headrace.wire.framing.ndjson import NDJSONFraming
-from headrace.wire.framing.squeezed import SqueezedSSEFraming
 from headrace.wire.framing.sse import SSEFraming
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 

@@ -1,6 +1,7 @@
-"""The framing of one payload per line, for recordings that lost some or all of their SSE framing.
+"""Framings of recordings that lost some or all of their SSE framing.
 
-For live NDJSON use `ndjson`, which takes every line as it is.
+They are never guessed for live bytes, where a second `data:` line continues the same event. For
+live NDJSON use `ndjson`, which takes every line as it is.
 """
 
 from __future__ import annotations
@@ -8,11 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.wire.framing.frame import Frame
-from headrace.wire.framing.squeezed import SqueezedSSEFraming
+from headrace.wire.framing.sse import SSEFraming
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 # No JSON value begins like this, so a payload is never taken for a field.
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+
+
+class SqueezedSSEFraming(SSEFraming):
+    """Server-sent events in which every `data:` line ends its frame. An `event:` line before it
+    names it; remaining blank lines are harmless."""
+
+    def _take(self, lines: list[bytes]) -> list[Frame]:
+        lines_with_ends: list[bytes] = []
+        for line in lines:
+            lines_with_ends.append(line)
+            if line.partition(b":")[0] == b"data":
+                lines_with_ends.append(b"")
+        return super()._take(lines_with_ends)
 
 
 class LineFraming(SqueezedSSEFraming):

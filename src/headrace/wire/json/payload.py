@@ -26,6 +26,7 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _MAX_INT_DIGITS = 4_300
 
 
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for a payload that may still be JSON."""
 
@@ -59,7 +60,17 @@ def parse(data: bytes, max_depth: int) -> Any:
     try:
         return msgspec.json.decode(data)
     except REFUSED:
-        return _SurrogateReplacer().value(_parse_slowly(data))
+        return repair_surrogates(_parse_slowly(data))
+
+
+def extract_field(data: bytes | str, name: str) -> str | None:
+    """Return the JSON of one field of an object, byte for byte, or None if it is not there or the
+    bytes are not valid."""
+    try:
+        field = _decode_fields(data).get(name)
+        return None if field is None else bytes(field).decode()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def encode_json(value: Any) -> str:
@@ -67,7 +78,12 @@ def encode_json(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
-        return msgspec.json.encode(_SurrogateReplacer().value(value)).decode()
+        return msgspec.json.encode(repair_surrogates(value)).decode()
+
+
+def repair_surrogates(value: Any) -> Any:
+    """Return a JSON value with all its texts as `replace_surrogates` returns them."""
+    return _SurrogateReplacer().value(value)
 
 
 def replace_surrogates(text: str) -> str:

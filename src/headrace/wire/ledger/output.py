@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 from headrace.content import Content
 from headrace.errors import LimitExceeded, WireError
@@ -74,6 +73,10 @@ class Output:
         self.last_text_part: int | None = None
         self._calls = CallQueue(number, events, counters, limits, self.close_prose)
         self.add_args = self._calls.add_args
+        self.fill_in_call = self._calls.fill_in
+        self.seal_call = self._calls.seal
+        self.add_activity = self._calls.add_activity
+        self.count_citation = counters.count_citation
 
     # -- text and reasoning
 
@@ -219,13 +222,9 @@ class Output:
         """Return the latest part of an item."""
         return self._part_of_item.get(item_key)
 
-    def count_citation(self) -> None:
-        """Count a source that is held back."""
-        self._counters.count_citation()
-
     def cite(self, citation: CitationAdded) -> None:
         """Add a source for a part of this output."""
-        self._counters.count_citation()
+        self.count_citation()
         self._append(citation)
 
     # -- parts that come whole
@@ -317,24 +316,10 @@ class Output:
             )
         )
 
-    def fill_in_call(
-        self, call: Call, *, name: str | None = None, call_id: str | None = None
-    ) -> None:
-        """Set a name or an id that came late."""
-        self._calls.fill_in(call, name=name, call_id=call_id)
-
     def end_call(self, call: Call) -> None:
         """End a call whose arguments are complete."""
         if not call.is_ended:
             self._calls.end(call)
-
-    def seal_call(self, call: Call, kind: SealKind, value: str) -> None:
-        """Seal a call."""
-        self._calls.seal(call, kind, value)
-
-    def add_activity(self, call: Call, status: str, detail: Any = None) -> None:
-        """Report the status of a call that the provider runs."""
-        self._calls.add_activity(call, status, detail)
 
     # -- the end
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -16,7 +15,11 @@ from headrace.events import (
     TurnEvent,
     encode_event,
 )
-from headrace.wire.json.payload import ends_with_high_surrogate, replace_surrogates
+from headrace.wire.json.payload import (
+    ends_with_high_surrogate,
+    repair_surrogates,
+    replace_surrogates,
+)
 
 _ENDS = (TextFinished, ReasoningFinished, ToolCallFinished, ToolCallMalformed)
 
@@ -53,22 +56,5 @@ def _repair_event(event: TurnEvent) -> TurnEvent:
     try:
         encode_event(event)
     except UnicodeEncodeError:
-        return _repair_value(event)  # type: ignore[no-any-return]
+        return msgspec.convert(repair_surrogates(msgspec.to_builtins(event)), type(event))
     return event
-
-
-def _repair_value(value: Any) -> Any:
-    match value:
-        case str():
-            return replace_surrogates(value)
-        case list():
-            return [_repair_value(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
-        case tuple():
-            return tuple(_repair_value(entry) for entry in value)  # pyright: ignore[reportUnknownVariableType]
-        case dict():
-            return {_repair_value(key): _repair_value(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
-        case msgspec.Struct():
-            fields = {name: _repair_value(getattr(value, name)) for name in value.__struct_fields__}
-            return msgspec.structs.replace(value, **fields)
-        case _:
-            return value

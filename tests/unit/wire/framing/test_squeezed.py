@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.wire.framing.frame import Frame
-from headrace.wire.framing.squeezed import SqueezedSSEFraming
+from headrace.wire.framing.line import SqueezedSSEFraming
 
 
 def test_every_data_line_ends_its_frame() -> None:

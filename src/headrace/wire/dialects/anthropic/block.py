@@ -6,8 +6,8 @@ from typing import Any
 
 from headrace.content import JSONContent
 from headrace.events import CitationAdded
-from headrace.wire.dialects.anthropic.event import WireDelta, extract_input_json
-from headrace.wire.json.payload import encode_json
+from headrace.wire.dialects.anthropic.event import WireDelta
+from headrace.wire.json.payload import encode_json, extract_field
 from headrace.wire.json.value import as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
 
@@ -176,7 +176,7 @@ class Block:
 
     def _stop_call(self, call: Call) -> None:
         if not self._has_args and self._block.get("input"):
-            self._output.add_args(call, extract_input_json(self._as_written))
+            self._output.add_args(call, extract_field(self._as_written, "input") or "")
         self._output.end_call(call)
 
     def abandon(self) -> None:
@@ -185,7 +185,7 @@ class Block:
         if self._is_opaque:
             self.stop()
         elif self._call is not None and not self._has_args and self._block.get("input"):
-            self._output.add_args(self._call, extract_input_json(self._as_written))
+            self._output.add_args(self._call, extract_field(self._as_written, "input") or "")
 
 
 def _create_citation(part: int | None, citation: dict[str, Any]) -> CitationAdded:

@@ -8,12 +8,12 @@ from headrace import outcome
 from headrace.errors import LimitExceeded
 from headrace.outcome import FinishReason, other_reason
 from headrace.wire.dialects.anthropic.block import Block
-from headrace.wire.dialects.anthropic.event import WireEvent, extract_block_json
+from headrace.wire.dialects.anthropic.event import WireEvent
 from headrace.wire.dialects.anthropic.usage import AnthropicUsage
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json.payload import REFUSED
+from headrace.wire.json.payload import REFUSED, encode_json, extract_field
 from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
@@ -94,7 +94,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         if len(self._blocks) >= self._max_blocks:
             raise LimitExceeded("max_parts", self._max_blocks)
         block = event.content_block or {}
-        as_written = extract_block_json(frame.data, block)
+        as_written = extract_field(frame.data, "content_block") or encode_json(block)
         self._blocks[event.index] = Block(self._output(), block, as_written)
 
     def _stop_block(self, index: int) -> None:
@@ -136,7 +136,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         output = self._output()
         self._report(message.get("usage"))
         for block in as_objects(message.get("content")):
-            Block(output, block, extract_block_json(b"", block)).stop()
+            Block(output, block, encode_json(block)).stop()
         self._finish(as_text(message.get("stop_reason")))
 
     def _change_message(self, frame: Frame, event: WireEvent) -> None:

@@ -11,7 +11,6 @@ from headrace.outcome import ErrorInfo
 from headrace.wire.dialects.chat.choice import Choice
 from headrace.wire.dialects.chat.chunk import PlainChunk, WireChoice, WireChunk, WireHead
 from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
-from headrace.wire.dialects.chat.usage import parse_chat_usage
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
@@ -19,6 +18,7 @@ from headrace.wire.json.payload import REFUSED, PayloadDecoder
 from headrace.wire.json.value import as_int, as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
+from headrace.wire.openai_usage import parse_openai_usage
 
 # Fields that events already have, and padding against traffic analysis.
 _NOT_KEPT = frozenset(
@@ -163,7 +163,7 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     def _handle_rare(self, frame: Frame, chunk: WireChunk) -> None:
         if chunk.usage:
-            self.ledger.report(parse_chat_usage(chunk.usage))
+            self.ledger.report(parse_openai_usage(chunk.usage))
         if chunk.citations or chunk.search_results or chunk.web_search:
             self._cite([*(chunk.search_results or ()), *(chunk.web_search or ())], chunk.citations)
         if chunk.error:
@@ -171,7 +171,7 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     def _handle_groq(self, extra: dict[str, Any]) -> None:
         if as_object(extra.get("usage")):
-            self.ledger.report(parse_chat_usage(as_object(extra.get("usage"))))
+            self.ledger.report(parse_openai_usage(as_object(extra.get("usage"))))
         if extra.get("error") and self._error is None:
             self._error = parse_error(extra["error"])
 
@@ -191,7 +191,7 @@ class ChatDialect(JSONDialect[WireChunk]):
     def _note_choice(self, wire: WireChoice, choice: Choice) -> None:
         """Take the rare fields of a choice: usage, log probabilities, and errors."""
         if wire.usage:
-            self.ledger.report(parse_chat_usage(wire.usage))
+            self.ledger.report(parse_openai_usage(wire.usage))
         if wire.logprobs and self._quirks.keeps_logprobs:
             self._logprobs.setdefault(str(wire.index), []).append(wire.logprobs)
         # An error is reported after everything that came with it.

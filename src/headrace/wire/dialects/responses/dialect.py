@@ -9,7 +9,7 @@ from headrace.errors import LimitExceeded
 from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other_reason
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.responses.call_item import CallItem, ProviderCallItem
-from headrace.wire.dialects.responses.event import WireEvent, extract_item_json
+from headrace.wire.dialects.responses.event import WireEvent
 from headrace.wire.dialects.responses.item import (
     Item,
     MessageItem,
@@ -17,12 +17,13 @@ from headrace.wire.dialects.responses.item import (
     ResultItem,
     UnknownItem,
 )
-from headrace.wire.dialects.responses.usage import parse_responses_usage
 from headrace.wire.error import parse_error
 from headrace.wire.framing.frame import Frame
+from headrace.wire.json.payload import encode_json, extract_field
 from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
+from headrace.wire.openai_usage import parse_openai_usage
 
 _INCOMPLETE: dict[str, FinishReason] = {
     "max_output_tokens": MAX_TOKENS,
@@ -115,7 +116,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
             known = self._last_index
         undone = self._undone.pop(known, None)
         if undone is not None:
-            undone.finish(item, extract_item_json(data, item))
+            undone.finish(item, extract_field(data, "item") or encode_json(item))
 
     def _handle_orphan(self, kind: str, event: WireEvent) -> None:
         """Take a delta for an item that was never added, or is of another kind: the event shows
@@ -162,7 +163,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         )
         usage = as_object(response.get("usage"))
         if usage:
-            self.ledger.report(parse_responses_usage(usage))
+            self.ledger.report(parse_openai_usage(usage))
         match kind:
             case "response.completed" | "response.incomplete" | "response.cancelled":
                 self._finish(response, kind.removeprefix("response."))

@@ -6,8 +6,6 @@ from typing import Any
 
 import msgspec
 
-from headrace.wire.json.payload import encode_json
-
 JSONObject = dict[str, Any]
 
 
@@ -36,18 +34,3 @@ class WireEvent(msgspec.Struct, gc=False):
         if self.partial_image_b64 is None:
             return None
         return {"index": self.partial_image_index, "data": self.partial_image_b64}
-
-
-class _RawItem(msgspec.Struct):
-    item: msgspec.Raw = msgspec.Raw()
-
-
-_decode_item = msgspec.json.Decoder(_RawItem).decode
-
-
-def extract_item_json(data: bytes, item: JSONObject) -> str:
-    """Return the JSON of the item of a frame, byte for byte if the bytes are valid."""
-    try:
-        return bytes(_decode_item(data).item).decode() or encode_json(item)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return encode_json(item)

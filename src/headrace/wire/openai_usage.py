@@ -1,4 +1,4 @@
-"""Parses usage objects of chat streams, in all their spellings."""
+"""Parses the usage of chat and Responses streams, in all its spellings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headrace.wire.json.number import parse_amount, parse_count, parse_first_cou
 from headrace.wire.json.value import as_object
 
 
-def parse_chat_usage(report: dict[str, Any]) -> Usage:
+def parse_openai_usage(report: dict[str, Any]) -> Usage:
     """Parse one report, running or final."""
     prompt = as_object(report.get("prompt_tokens_details") or report.get("input_tokens_details"))
     answer = as_object(
@@ -20,6 +20,7 @@ def parse_chat_usage(report: dict[str, Any]) -> Usage:
     output_tokens = parse_first_count(report.get("completion_tokens"), report.get("output_tokens"))
     total = parse_count(report.get("total_tokens"))
     reasoning = parse_first_count(answer.get("reasoning_tokens"), report.get("reasoning_tokens"))
+    cost = report.get("cost")
     return Usage(
         input_tokens=input_tokens,
         output_tokens=_add_reasoning(input_tokens, output_tokens, reasoning, total),
@@ -39,7 +40,7 @@ def parse_chat_usage(report: dict[str, Any]) -> Usage:
         ),
         cache_creation_5m_tokens=parse_count(creation.get("ephemeral_5m_input_tokens")),
         cache_creation_1h_tokens=parse_count(creation.get("ephemeral_1h_input_tokens")),
-        cost=_parse_cost(report.get("cost")),
+        cost=parse_amount(as_object(cost).get("total_cost", cost)),
     )
 
 
@@ -51,7 +52,3 @@ def _add_reasoning(
         return output_tokens
     is_outside = input_tokens + output_tokens + reasoning == total
     return output_tokens + reasoning if is_outside else output_tokens
-
-
-def _parse_cost(value: object) -> float | None:
-    return parse_amount(as_object(value).get("total_cost", value))
