@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Self, TypeVar
 
 import aiohttp
@@ -90,9 +91,21 @@ class HTTPTransport:
     async def _send(self, call: HTTPCall) -> aiohttp.ClientResponse:
         headers = {n: value for n, value in call.headers.items() if n.lower() != _ACCEPTED}
         headers[_ACCEPTED] = "identity"
-        return await self._client().post(
-            call.url, data=call.body, headers=headers, allow_redirects=False
-        )
+        while True:
+            connection = _ConnectionInfo()
+            try:
+                return await self._client().post(
+                    call.url,
+                    data=call.body,
+                    headers=headers,
+                    allow_redirects=False,
+                    trace_request_ctx=connection,
+                )
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                # The server has closed an idle connection at the moment it was used again. It
+                # never answered on it, so the request is sent on another one.
+                if not connection.is_reused:
+                    raise
 
     def _client(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
@@ -311,7 +324,23 @@ def _new_session(
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
         trust_env=trust_env,
+        trace_configs=[_trace_reuse()],
     )
+
+
+class _ConnectionInfo:
+    """Whether a request was sent on a connection that was used before."""
+
+    is_reused = False
+
+
+def _trace_reuse() -> aiohttp.TraceConfig:
+    async def note(_session: object, context: SimpleNamespace, _params: object) -> None:
+        context.trace_request_ctx.is_reused = True
+
+    config = aiohttp.TraceConfig()
+    config.on_connection_reuseconn.append(note)
+    return config
 
 
 def _make_error(
