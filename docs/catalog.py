@@ -1,4 +1,4 @@
-"""The page about providers, and the tables that are read off the catalog and the encoders."""
+"""Tables about providers, derived from the catalog, the encoders and the recorded streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headrace.messages import Message
 from headrace.providers import CATALOG, Provider
 from headrace.turn.model import encode_body
 
-# Where a grammar's knob depends on the model: one of each generation, with its name.
+# For dialects whose effort field depends on the model: one model of each generation.
 _GENERATIONS = {
     "anthropic": {
         "before Claude 4.6": "claude-sonnet-4-5",
@@ -26,7 +26,7 @@ _GENERATIONS = {
     },
     "gemini": {"before Gemini 3": "gemini-2.5-pro", "since Gemini 3": "gemini-3-pro"},
 }
-# Not for a table: it says that the words are wanted, or makes room, and is the same or implied.
+# Fields that are sent together with an effort, but do not set it.
 _COMPANIONS = {"summary", "display", "includeThoughts", "max_tokens"}
 
 
@@ -34,7 +34,7 @@ HEADS = ("name", "what it is", "dialect", "key variable", "address variable", "v
 
 
 def provider_table() -> str:
-    """All providers of the catalog."""
+    """Return the table of all providers."""
     rows = [
         (
             f"`{row.name}`",
@@ -56,8 +56,8 @@ def _address(provider: Provider) -> str:
     return f"`{provider.base_url_variable}`{needed}"
 
 
-def tried() -> str:
-    """What recorded streams have shown."""
+def supported_streams() -> str:
+    """Return the text and the table about streams that decode."""
     counts = recorded.load()
     exact, ambiguous = _total(counts.exact), _total(counts.ambiguous)
     wrong = _total(counts.wrong)
@@ -66,29 +66,29 @@ def tried() -> str:
         for api, by in _largest_first(counts.exact)
     ]
     lines = [
-        f"{exact + ambiguous + wrong} recorded streams are of apis that Headrace speaks."
+        f"{exact + ambiguous + wrong} recorded streams use APIs that Headrace supports."
         f" **{exact} of the {exact + wrong} that can be scored decode exactly**: text, reasoning,"
-        " calls, errors, finish and usage are what the recording says. "
-        f"{ambiguous} more decode, but can be read in more ways than one, so they are not scored.",
+        " calls, errors, finish reason and usage are as recorded. "
+        f"{ambiguous} others decode, but are ambiguous and are not scored.",
         "",
-        table(("api", "what it is", "exact", "recorded from"), rows),
+        table(("API", "what it is", "exact", "recorded from"), rows),
     ]
     if wrong:
-        lines += [f"{wrong} do not decode exactly:", "", _listed(counts.wrong)]
+        lines += [f"{wrong} do not decode exactly:", "", _list_streams(counts.wrong)]
     return "\n".join(lines)
 
 
-def _listed(counts: dict[str, dict[str, int]]) -> str:
+def _list_streams(counts: dict[str, dict[str, int]]) -> str:
     return "\n".join(f"- `{api}`: {_providers(by)}" for api, by in counts.items()) + "\n"
 
 
-def untried() -> str:
-    """What is not spoken yet."""
+def unsupported_streams() -> str:
+    """Return the table of streams of unsupported APIs."""
     rows = [
         (f"`{api}`", meaning.APIS[api], str(sum(by.values())), _providers(by))
         for api, by in _largest_first(recorded.load().unsupported)
     ]
-    return table(("api", "what it is", "streams", "recorded from"), rows)
+    return table(("API", "what it is", "streams", "recorded from"), rows)
 
 
 def _total(counts: dict[str, dict[str, int]]) -> int:
@@ -106,11 +106,11 @@ def _providers(by: dict[str, int]) -> str:
     return " · ".join(f"{name} {number}" for name, number in ordered)
 
 
-# --- rules and efforts ------------------------------------------------------------
+# --- quirks and efforts -----------------------------------------------------------
 
 
-def rules() -> str:
-    """The fields of `ChatRequestQuirks`."""
+def request_quirks() -> str:
+    """Return the table of `ChatRequestQuirks`."""
     docs, types = field_docs(ChatRequestQuirks), field_types(ChatRequestQuirks)
     rows = [
         (
@@ -121,11 +121,11 @@ def rules() -> str:
         )
         for field in msgspec.structs.fields(ChatRequestQuirks)
     ]
-    return table(("rule", "type", "default", "meaning"), rows)
+    return table(("quirk", "type", "default", "meaning"), rows)
 
 
 def efforts() -> str:
-    """What each effort becomes, as the encoders write it; the same for several is told once."""
+    """Return the table of what each effort is encoded as; providers with equal rows share one."""
     by_mapping: dict[tuple[str, ...], list[str]] = {}
     for provider in CATALOG.values():
         generations = _GENERATIONS.get(provider.dialect, {"": "any"})
@@ -138,13 +138,13 @@ def efforts() -> str:
 
 
 def _mapping(provider: Provider, model: str) -> tuple[str, ...]:
-    told = [_told(provider, model, effort) for effort in EFFORTS]
-    names = dict.fromkeys(name for fields in told for name in fields or ())
-    varying = [name for name in names if len({str((f or {}).get(name)) for f in told}) > 1]
-    return (_joined(varying), *(_cell(fields, varying) for fields in told))
+    encoded = [_encode_effort(provider, model, effort) for effort in EFFORTS]
+    names = dict.fromkeys(name for fields in encoded for name in fields or ())
+    varying = [name for name in names if len({str((f or {}).get(name)) for f in encoded}) > 1]
+    return (_join_codes(varying), *(_cell(fields, varying) for fields in encoded))
 
 
-def _joined(names: Iterable[str]) -> str:
+def _join_codes(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) or "–"
 
 
@@ -154,16 +154,16 @@ def _cell(fields: dict[str, Any] | None, names: list[str]) -> str:
     return ", ".join(str(fields[name]).lower() for name in names if name in fields) or "nothing"
 
 
-def _told(provider: Provider, model: str, effort: Effort) -> dict[str, Any] | None:
-    """The fields that an effort adds, by their path; None where it is refused."""
-    asked = (Message(role="user", content=(TextContent("?"),)),)
-    request = Request(model=model, messages=asked, provider=provider.name)
+def _encode_effort(provider: Provider, model: str, effort: Effort) -> dict[str, Any] | None:
+    """Return the fields that an effort adds, by path, or None if it is rejected."""
+    question = (Message(role="user", content=(TextContent("?"),)),)
+    request = Request(model=model, messages=question, provider=provider.name)
     try:
         with_effort = msgspec.structs.replace(request, options=Options(effort=effort))
-        body = _flat(encode_body(provider, with_effort))
+        body = _flatten(encode_body(provider, with_effort))
     except UsageError:
         return None
-    plain = _flat(encode_body(provider, request))
+    plain = _flatten(encode_body(provider, request))
     return {
         path: value
         for path, value in body.items()
@@ -171,9 +171,9 @@ def _told(provider: Provider, model: str, effort: Effort) -> dict[str, Any] | No
     }
 
 
-def _flat(value: dict[str, Any], path: str = "") -> dict[str, Any]:
+def _flatten(value: dict[str, Any], path: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, inner in value.items():
         here = f"{path}.{name}" if path else name
-        flat |= _flat(inner, here) if isinstance(inner, dict) else {here: inner}
+        flat |= _flatten(inner, here) if isinstance(inner, dict) else {here: inner}
     return flat

@@ -1,8 +1,4 @@
-"""An order as a picture: states are boxes, moves are arrows with the names that take them.
-
-What is drawn is read off the table of moves, so a picture can neither hide nor invent one;
-only the places are told.
-"""
+"""Draws an order as an SVG: states are boxes, transitions are arrows with the names of events."""
 
 from __future__ import annotations
 
@@ -11,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 Order: TypeAlias = Mapping[str, Mapping[str, str]]
-"""Per state: what may come, and the state after each."""
+"""For each state what may come, and the state after each."""
 BOX = 132
 LINE = 18
 
 
 class Box(NamedTuple):
-    """Where a state stands, and a few words on it."""
+    """Position and caption of a state."""
 
     left: int
     top: int
@@ -34,7 +30,7 @@ class Box(NamedTuple):
 
 
 class Way(NamedTuple):
-    """An arrow, and where the names that take it are written."""
+    """An arrow, and the position of its labels."""
 
     path: str
     x: int
@@ -44,21 +40,21 @@ class Way(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A small arrow back to its state, and the columns of names that leave it as it is."""
+    """A small arrow back to the same state, and the columns of its labels."""
 
     path: str
     columns: tuple[tuple[int, int, str], ...]
 
     @classmethod
     def below(cls, box: Box, shift: int = 0) -> Loop:
-        """Under the box, in one column."""
+        """Create a loop below the box, with one column of labels."""
         x = box.middle + shift
         path = f"M{x - 15} {box.bottom + 2}c-6 30 36 30 30 3"
         return cls(path, ((x, box.bottom + 46, "middle"),))
 
     @classmethod
     def above(cls, box: Box) -> Loop:
-        """Over the box, for a single name."""
+        """Create a loop above the box, for a single label."""
         path = f"M{box.middle - 15} {box.top - 2}c-6 -30 36 -30 30 -3"
         return cls(path, ((box.middle, box.top - 36, "middle"),))
 
@@ -113,8 +109,8 @@ orient="auto">
 
 @dataclass(frozen=True, kw_only=True)
 class Diagram:
-    """A picture without its loops. `looks` are the colours of names, by how they begin,
-    `box_looks` those of boxes."""
+    """A picture without its loops. `looks` are the colors of labels by prefix, `box_looks` those of
+    boxes."""
 
     name: str
     title: str
@@ -128,7 +124,7 @@ class Diagram:
     box_looks: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def picture(self, loops: Mapping[str, Loop], more: Iterable[str] = ()) -> str:
-        """The SVG; `more` are shapes of your own."""
+        """Return the SVG; `more` are additional shapes."""
         shapes = [text(24, 40, self.title, "title"), *more]
         for state, box in self.boxes.items():
             shapes += [*self._loop(state, loops), *self._box(state, box)]
@@ -193,11 +189,11 @@ class Diagram:
 
 
 def moves(order: Order, state: str, to: str) -> list[str]:
-    """What leads from one state to another."""
+    """Return the events that lead from one state to another."""
     return [name for name, then in order.get(state, {}).items() if then == to]
 
 
 def text(x: int, y: int, words: str, look: str, anchor: str = "") -> str:
-    """Words at a place."""
+    """Return an SVG text at a position."""
     where = f' text-anchor="{anchor}"' if anchor and anchor != "start" else ""
     return f'<text class="{look}" x="{x}" y="{y}"{where}>{words}</text>'

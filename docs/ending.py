@@ -1,5 +1,5 @@
-"""How runs end: each way is played on the scripted model when the docs are made, so that the
-table says what happens and not what should."""
+"""The table of how runs end. Each case is run with the scripted model when the page is generated,
+so the table shows actual behavior."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from headrace.transport import NEVER
 from headrace.wire.limits import WireLimits
 
 
-class Way(NamedTuple):
-    """What happens, in words and on the scripted model."""
+class Case(NamedTuple):
+    """One cause of an end, and how to reproduce it with the scripted model."""
 
     cause: str
     turns: Sequence[Any]
     options: dict[str, Any] = {}
-    meddle: Callable[[Run], Awaitable[None]] | None = None
+    act: Callable[[Run], Awaitable[None]] | None = None
 
 
-# --- tools, hooks and others that end a run ---------------------------------------
+# --- tools, hooks and other objects that end a run ---------------------------------
 
 
 async def nap() -> str:
@@ -49,7 +49,7 @@ async def nap() -> str:
 
 
 async def order() -> ToolReturn:
-    """Order, and be done."""
+    """Order, and end the run."""
     return ToolReturn(content=(TextContent("ordered"),), ends_run=True)
 
 
@@ -66,7 +66,7 @@ class Closed(Middleware):
 
 
 class Broken(Middleware):
-    """Has a bug."""
+    """Raises an unexpected exception."""
 
     def on_request(self, run: RunView, request: Request) -> None:
         raise KeyError("tenant")
@@ -107,75 +107,79 @@ async def _interrupt(run: Run) -> None:
 
 
 _SOON = RunLimits(run_timeout_s=5, turn_timeout_s=None)
-WAYS: tuple[Way, ...] = (
-    Way("the model ends its turn, and calls nothing", ["Hi."]),
-    Way("the model is out of tokens", [turn("Hi", finish("max_tokens"))]),
-    Way(
-        "a filter steps in; calls are answered, and not run",
+CASES: tuple[Case, ...] = (
+    Case("the model finishes its answer and calls no tool", ["Hi."]),
+    Case("the token limit is reached", [turn("Hi", finish("max_tokens"))]),
+    Case(
+        "a content filter stops the answer; calls get an error result and are not run",
         [turn(call("nap"), finish("content_filter"))],
     ),
-    Way("the provider gives a reason that nobody knows", [turn("Hi", finish("bored"))]),
-    Way("`max_iterations` steps have gone by", [turn(call("fly"))] * 2),
-    Way("a tool returns `ToolReturn(ends_run=True)`", [turn(call("order"))]),
-    Way("a tool raises `Terminate`", [turn(call("give_up"))]),
-    Way("a hook raises `Terminate`, as `Budget` does", [], {"middleware": [Closed()]}),
-    Way("`run.cancel()`", [turn("Well ", stall())], meddle=_cancel),
-    Way("the block is left early, or its task cancelled", [turn("Well ", stall())], meddle=_leave),
-    Way("`run_timeout_s` is over", [turn(call("nap"))], {"limits": _SOON}),
-    Way(
-        "`turn_timeout_s` is over",
+    Case("the provider sends an unknown finish reason", [turn("Hi", finish("bored"))]),
+    Case("`max_iterations` steps were made", [turn(call("fly"))] * 2),
+    Case("a tool returns `ToolReturn(ends_run=True)`", [turn(call("order"))]),
+    Case("a tool raises `Terminate`", [turn(call("give_up"))]),
+    Case("a hook raises `Terminate`, as `Budget` does", [], {"middleware": [Closed()]}),
+    Case("`run.cancel()`", [turn("Well ", stall())], act=_cancel),
+    Case("the block is left early, or its task is cancelled", [turn("Well ", stall())], act=_leave),
+    Case("`run_timeout_s` has passed", [turn(call("nap"))], {"limits": _SOON}),
+    Case(
+        "`turn_timeout_s` has passed",
         [turn("Well ", stall())],
         {"limits": RunLimits(turn_timeout_s=5)},
     ),
-    Way(
-        "`run.interrupt()`, as a server does that is stopping",
+    Case(
+        "`run.interrupt()`, which a stopping server calls",
         [turn("Well ", stall())],
-        meddle=_interrupt,
+        act=_interrupt,
     ),
-    Way("the request is refused", [turn(refuse(401))]),
-    Way(
-        "the history is too long, also when compacted",
+    Case("the request is rejected", [turn(refuse(401))]),
+    Case(
+        "the history is too long, even after compaction",
         [turn(refuse(400, category="context_overflow"))],
     ),
-    Way("the provider tells an error", [turn("Well ", error("server"))]),
-    Way("the connection breaks", [turn("Well ", cut())]),
-    Way("the stream ends without a reason", [turn("Well ", no_finish())]),
-    Way("a limit of the wire is passed", ["Hello."], {"wire_limits": WireLimits(max_part_chars=3)}),
-    Way("a hook raises anything else", [], {"middleware": [Broken()]}),
-    Way("a compactor raises", [], {"compactor": Lost()}),
-    Way("the `sink` raises", [], {"sink": FullDisk()}),
+    Case("the provider sends an error", [turn("Well ", error("server"))]),
+    Case("the connection breaks", [turn("Well ", cut())]),
+    Case("the stream ends without a finish reason", [turn("Well ", no_finish())]),
+    Case(
+        "a limit of the stream is exceeded",
+        ["Hello."],
+        {"wire_limits": WireLimits(max_part_chars=3)},
+    ),
+    Case("a hook raises any other exception", [], {"middleware": [Broken()]}),
+    Case("a compactor raises", [], {"compactor": Lost()}),
+    Case("the `sink` raises", [], {"sink": FullDisk()}),
 )
 
 
 @cache
 def ends() -> str:
-    """Every way as a row: the cause, how the last turn ended, and how the run did."""
+    """Return the table: cause, end of the last turn, end of the run."""
     heads = ("what happens", "the last turn", "the run", "`finish` or `error`")
-    return table(heads, [_row(way) for way in WAYS])
+    return table(heads, [_row(case) for case in CASES])
 
 
-def _row(way: Way) -> tuple[str, ...]:
-    run = run_virtual(played(way))
+def _row(case: Case) -> tuple[str, ...]:
+    run = run_virtual(play(case))
     result = run.result
-    told = f"`{result.finish}`" if result.error is None else f"`{result.error.category}`"
-    return way.cause, _turn(run), f"`{type(run.records_so_far[-1].event).__name__}`", told
+    reason = f"`{result.finish}`" if result.error is None else f"`{result.error.category}`"
+    return case.cause, _turn(run), f"`{type(run.records_so_far[-1].event).__name__}`", reason
 
 
-async def played(way: Way) -> Run:
-    """The run that comes of it, at its end."""
+async def play(case: Case) -> Run:
+    """Run a case to its end."""
     options: dict[str, Any] = {
         "limits": RunLimits(max_iterations=2),
         "policy": NEVER,
         "tools": [nap, order, give_up],
-        "transport": ScriptedTransport(way.turns),
-        **way.options,
+        "transport": ScriptedTransport(case.turns),
+        **case.options,
     }
     sink, history = options.pop("sink", None), options.pop("history", ())
     async with Agent("vllm:any", **options).run("Go.", history, sink=sink) as run:
-        if way.meddle is None:
+        if case.act is None:
             await run.wait()
         else:
-            await way.meddle(run)
+            await case.act(run)
     return run
 
 

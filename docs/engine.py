@@ -1,5 +1,4 @@
-"""What the docs tell of the engine and of testing it: reference pages, and blocks of other
-pages."""
+"""The reference pages of the engine and of testing, and blocks of other pages about them."""
 
 from __future__ import annotations
 
@@ -11,7 +10,16 @@ import msgspec
 
 from docs import run_order
 from docs.diagram import moves
-from docs.outline import default, field_docs, field_types, function, interface, struct, table
+from docs.outline import (
+    default,
+    field_docs,
+    field_types,
+    function,
+    interface,
+    one_line,
+    struct,
+    table,
+)
 from headrace import engine, testing
 from headrace.engine import (
     Agent,
@@ -44,21 +52,21 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def order() -> str:
-    """The order of a run as a table."""
+    """Return the order of a run's events as a table."""
     rows = [
         (state, ", ".join(map(_code, moves(run_order.ORDER, state, to))), to)
         for state, nexts in run_order.ORDER.items()
         for to in dict.fromkeys(nexts.values())
     ]
-    return table(("while it is", "may come", "then it is"), rows)
+    return table(("state", "next event", "new state"), rows)
 
 
 def _code(event: str) -> str:
-    return event if event == run_order.SAID else f"`{event}`"
+    return event if event == run_order.MODEL_OUTPUT else f"`{event}`"
 
 
 def run_limits() -> str:
-    """Every bound of a run."""
+    """Return the table of `RunLimits`."""
     docs, types = field_docs(RunLimits), field_types(RunLimits)
     rows = [
         (
@@ -69,44 +77,43 @@ def run_limits() -> str:
         )
         for field in msgspec.structs.fields(RunLimits)
     ]
-    return table(("limit", "type", "default", "bounds"), rows)
+    return table(("limit", "type", "default", "limits"), rows)
 
 
 def hooks() -> str:
-    """Every hook of `Middleware`: what it gets, what it may answer."""
+    """Return the table of the hooks of `Middleware`."""
     rows = [
-        (f"`{name}`", _given(hook), f"`{_answer(hook)}`", inspect.cleandoc(hook.__doc__ or ""))
+        (f"`{name}`", _arguments(hook), f"`{_returns(hook)}`", one_line(hook))
         for name, hook in hooks_of(Middleware).items()
     ]
-    told = [(name, given, answer, " ".join(doc.split())) for name, given, answer, doc in rows]
-    return table(("hook", "gets", "answers", "when, and what for"), told)
+    return table(("hook", "arguments", "may return", "called"), rows)
 
 
 def hooks_of(kind: type) -> dict[str, Any]:
-    """The hooks by name, in the order of the source."""
+    """Return the hooks by name, in the order of the source."""
     return {name: hook for name, hook in vars(kind).items() if not name.startswith("_")}
 
 
-def _given(hook: Any) -> str:
+def _arguments(hook: Any) -> str:
     names = list(inspect.signature(hook).parameters)[1:]
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _answer(hook: Any) -> str:
+def _returns(hook: Any) -> str:
     return str(inspect.signature(hook).return_annotation).removeprefix("Answer[").removesuffix("]")
 
 
 def example(name: str) -> str:
-    """An example and what it prints, which the tests compare."""
+    """Return the source of an example and its output."""
     source = (_ROOT / "examples" / f"{name}.py").read_text("utf-8").rstrip()
     printed = (_ROOT / "tests" / "examples" / f"{name}.txt").read_text("utf-8").rstrip()
-    # Indented, since an answer may have fences of its own.
+    # Indented, because the output may contain fences.
     shown = "\n".join(f"    {line}".rstrip() for line in printed.splitlines())
-    return f"```py\n{source}\n```\n\nIt prints:\n\n{shown}\n"
+    return f"```py\n{source}\n```\n\nOutput:\n\n{shown}\n"
 
 
 def example_files(folder: str, *names: str) -> str:
-    """Files of an example that is a folder, each under its name."""
+    """Return files of an example that is a folder, each with its name."""
     sources = [(name, (_ROOT / "examples" / folder / name).read_text("utf-8")) for name in names]
     return "\n\n".join(f"`{name}`:\n\n```py\n{source}```" for name, source in sources) + "\n"
 
@@ -115,35 +122,38 @@ def example_files(folder: str, *names: str) -> str:
 
 
 def engine_parts() -> list[str]:
-    """The page on `headrace.engine`."""
+    """Return the parts of the page on the engine."""
     parts = [_ENGINE, "## Agents and runs", interface(Agent), interface(Run, is_made=False)]
     parts += [struct(Result), struct(RunLimits), _LIMITS, interface(Sink, is_made=False)]
-    parts += ["## Middleware", interface_of_middleware(), hooks(), _DECISIONS]
+    parts += ["## Middleware", middleware_section(), hooks(), _DECISIONS]
     parts += [interface(RunView, is_made=False), _VIEW]
     parts += [struct(kind) for kind in (ToolCall, Allow, Deny)]
-    parts += [interface(Terminate), interface(CancelToken), "## Middleware that comes along"]
+    parts += [interface(Terminate), interface(CancelToken), "## Built-in middleware"]
     parts += [interface(kind) for kind in (Budget, Redaction, SecretPattern)]
     parts += [_PATTERNS, interface(JSONLinesTrace), struct(RunSummary)]
     parts += ["## Conversations", interface(Conversation), interface(Compactor, is_made=False)]
     return [*parts, interface(Truncate), interface(Summarize)]
 
 
-def interface_of_middleware() -> str:
-    """Without its members, which are a table of their own."""
+def middleware_section() -> str:
+    """Return the section on `Middleware` without its hooks, which have their own table."""
     return f"### Middleware\n\n{inspect.cleandoc(Middleware.__doc__ or '')}\n"
 
 
 def testing_parts() -> list[str]:
-    """The page on `headrace.testing`."""
+    """Return the parts of the page on testing."""
     parts = [_TESTING, "## The scripted model", interface(testing.ScriptedTransport)]
     parts += ["## Lines of a script", _LINES]
-    parts += [_told(getattr(testing, name)) for name in _SCRIPT_NAMES]
-    parts += ["## What the model hears", *(_told(getattr(testing, n)) for n in _HEARD_NAMES)]
-    parts += ["## Time", *(_told(getattr(testing, name)) for name in _TIME_NAMES)]
+    parts += [_describe(getattr(testing, name)) for name in _SCRIPT_NAMES]
+    parts += [
+        "## What the scripted model receives",
+        *(_describe(getattr(testing, n)) for n in _HEARD_NAMES),
+    ]
+    parts += ["## Time", *(_describe(getattr(testing, name)) for name in _TIME_NAMES)]
     return parts
 
 
-def _told(thing: Any) -> str:
+def _describe(thing: Any) -> str:
     if not inspect.isclass(thing):
         return function(thing)
     if issubclass(thing, msgspec.Struct):
@@ -159,20 +169,20 @@ _HEARD_NAMES = ("Heard", "HeardMessage", "HeardResult", "HeardTool")
 _TIME_NAMES = ("run_virtual", "VirtualLoop", "Hang", "TasksLeft")
 assert {*_SCRIPT_NAMES, *_HEARD_NAMES, *_TIME_NAMES} < {*testing.__all__}
 _ENGINE = """\
-Agents, their runs, what stands around them, and conversations.
-[Runs](../topics/engine.md) tells how it works. The names are in `headrace.engine`; `Agent`,
-`Conversation`, `Middleware` and `tool` are also in `headrace` itself. `Tool`, `tool`,
-`ToolContext` and `ToolReturn` are told in [Tools](tools.md)."""
-_LIMITS = "What each of them does to a run is told in [Runs](../topics/engine.md#limits)."
+Agents, runs, middleware and conversations. [Runs](../topics/engine.md) explains how they work. The
+names can be imported from `headrace`. [Tools](tools.md) describes `Tool`, `tool`,
+`ToolContext` and `ToolReturn`."""
+_LIMITS = "[Runs](../topics/engine.md#how-a-run-ends) shows how a run ends at each of them."
 _DECISIONS = """\
-A hook may be plain or async; of those that are not overridden nothing is asked. `Decision` is
-`Allow`, `Deny` or None, which allows the call as it is."""
-_VIEW = "`run_id`, `model` and `step` say which run it is and how far."
+A hook may be a plain or an async method; hooks that are not overridden cost nothing. `Decision` is
+`Allow`, `Deny`, or None, which allows the call unchanged."""
+_VIEW = "`run_id`, `model` and `step` identify the run and its current step."
 _PATTERNS = f"""\
-`API_KEYS` are {len(engine.API_KEYS)} patterns: keys of the usual shapes, and signed tokens.
-`EMAIL` is one for addresses of electronic mail, which is not used unless it is asked for."""
+`API_KEYS` has {len(engine.API_KEYS)} patterns for API keys of common formats and for signed tokens.
+`EMAIL` is a pattern for email addresses; it is not used by default."""
 _TESTING = """\
-For tests of what is built on Headrace. [Test your agent](../howto/test-your-agent.md) shows it in
-use, [Rehearsal](../topics/rehearsal.md) tells more of it. The names are in `headrace.testing`."""
+Names of `headrace.testing`, for tests of code that uses Headrace.
+[Test your agent](../howto/test-your-agent.md) shows them in use, and
+[Rehearsal](../topics/rehearsal.md) explains them."""
 _LINES = """\
-`Line` is whatever these words make, from `think` to `raw`. A plain text is one that is said."""
+A `Line` is what these functions return, from `think` to `raw`. A plain string is like `say`."""

@@ -1,7 +1,7 @@
-"""Makes the pages and blocks of the docs that are read off the code: `make docs`.
+"""Generates the reference pages and blocks of other pages from the code: `make docs`.
 
-A page of its own is listed in `PAGES`. A block stands in a page written by hand, between
-`<!-- generated: name -->` and `<!-- end -->`, and is listed in `BLOCKS`. A test compares.
+`PAGES` lists the generated pages. `BLOCKS` lists the generated blocks of hand-written pages, which
+stand between `<!-- generated: name -->` and `<!-- end -->`. A test checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from docs.outline import (
     field_types,
     function,
     interface,
+    literal,
     one_line,
     prose,
     struct,
     table,
-    written,
 )
 from headrace import (
     content,
@@ -84,15 +84,15 @@ _TABLE_COLUMNS, _FRAME_COLUMNS = 88, 100
 
 
 def main() -> None:
-    """Write every page that differs."""
+    """Write all pages that have changed."""
     recorded.refresh()
-    for path, text in generated().items():
+    for path, text in generate_files().items():
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
 
 
-def generated() -> dict[Path, str]:
-    """Every file that holds something generated, as it should be."""
+def generate_files() -> dict[Path, str]:
+    """Return the expected text of every file that is or contains something generated."""
     files = {DOCS / name: make() for name, make in PAGES.items()}
     for path in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]:
         if path not in files and path.exists():
@@ -103,11 +103,11 @@ def generated() -> dict[Path, str]:
     return files
 
 
-# --- what is listed -------------------------------------------------------------
+# --- lists ----------------------------------------------------------------------
 
 
 def _structs_of(module: ModuleType, *among: Any) -> list[type[msgspec.Struct]]:
-    """The public structs of a module in the order of its source, of a union if told."""
+    """Return the public structs of a module in source order, or those of the given unions."""
     wanted = {kind for union in among for kind in (get_args(union) or (union,))}
     return [
         kind
@@ -121,13 +121,13 @@ def _structs_of(module: ModuleType, *among: Any) -> list[type[msgspec.Struct]]:
 
 
 def _words(*pairs: tuple[str, Any]) -> str:
-    """Literal types and unions by name."""
+    """Return a table of literal types and unions."""
     rows = [(f"`{name}`", ", ".join(f"`{_word(w)}`" for w in get_args(of))) for name, of in pairs]
     return table(("name", "one of"), rows)
 
 
 def _word(word: object) -> str:
-    return word.__name__ if inspect.isclass(word) else written(word)
+    return word.__name__ if inspect.isclass(word) else literal(word)
 
 
 # --- pages -----------------------------------------------------------------------
@@ -144,7 +144,11 @@ def _events_page() -> str:
     parts += [_contents(title, kinds) for title, _, kinds in families]
     for title, about, kinds in families:
         parts += [f"## {title}", about, *(struct(kind) for kind in kinds)]
-    parts += ["## Record", "Where an event stands in a run.", struct(events.Record)]
+    parts += [
+        "## Record",
+        "An event with its number, its time and its place in the run.",
+        struct(events.Record),
+    ]
     parts += [_example(), struct(events.UnknownEvent), "## Words", _EVENT_WORDS]
     return _page(parts)
 
@@ -158,7 +162,7 @@ def _example() -> str:
     records = decode([ANSWER.read_bytes()], clock=lambda: 1_700_000_000_000)
     record = next(r for r in records if isinstance(r.event, events.ToolCallFinished))
     line = events.encode_record(record).decode()
-    return f"As one line of JSON, without an empty `path` and step 0:\n\n```json\n{line}\n```\n"
+    return f"As a line of JSON (an empty `path` and step 0 are left out):\n\n```json\n{line}\n```\n"
 
 
 def _values_page() -> str:
@@ -212,7 +216,7 @@ def _categories() -> str:
         )
         for category in get_args(outcome.ErrorCategory)
     ]
-    return table(("category", "meaning", "HTTP status", "worth a retry"), rows)
+    return table(("category", "meaning", "HTTP status", "retryable"), rows)
 
 
 def _asking_page() -> str:
@@ -229,7 +233,7 @@ def _asking_page() -> str:
 def _encoders() -> str:
     names = [name for name in encoders.__all__ if name.startswith("encode_")]
     rows = [(f"`{name}`", one_line(getattr(encoders, name))) for name in names]
-    return table(("encoder", "gives"), rows)
+    return table(("encoder", "returns"), rows)
 
 
 def _transport_page() -> str:
@@ -247,7 +251,7 @@ def _transport_page() -> str:
     parts += [
         struct(kind) for kind in (transport.Timeouts, transport.HTTPLimits, transport.RetryPolicy)
     ]
-    parts += ["`headrace.transport.NEVER` is the policy of one attempt.", "## The seam", _SEAM]
+    parts += ["`NEVER` is the policy without retries.", "## The interface", _INTERFACE]
     parts += [struct(transport.HTTPCall)]
     parts += [
         interface(kind, is_made=False) for kind in (transport.Transport, transport.ByteStream)
@@ -258,8 +262,8 @@ def _transport_page() -> str:
 
 def _providers_page() -> str:
     parts = ["# Providers", NOTE, _PROVIDERS, "## The catalog", catalog.provider_table()]
-    parts += [_CATALOG, "## What has been tried", catalog.tried()]
-    parts += ["## Not supported yet", _UNTRIED, catalog.untried()]
+    parts += [_CATALOG, "## Supported streams", catalog.supported_streams()]
+    parts += ["## Not supported yet", _UNTRIED, catalog.unsupported_streams()]
     return _page(parts)
 
 
@@ -293,7 +297,7 @@ def _client_page() -> str:
 
 def _cli_page() -> str:
     parser = build_parser()
-    parts = ["# Command line", NOTE, _one_line_of(parser.description), _options(parser)]
+    parts = ["# Command line", NOTE, _join_lines(parser.description), _options(parser)]
     for name, command in subcommands(parser).items():
         parts += [f"## headrace {name}", (command.description or "").strip()]
         parts += [_options(command)]
@@ -305,7 +309,7 @@ def _cli_page() -> str:
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The commands by name."""
+    """Return the subcommands of a parser by name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)
@@ -313,7 +317,7 @@ def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 
 
 def _options(parser: argparse.ArgumentParser) -> str:
-    """A table and not argparse's own help, whose layout changes with Python's version."""
+    """Return the options as a table; the layout of argparse's help depends on Python's version."""
     rows = [
         (_usage(action), (action.help or "") % {**vars(action), "prog": parser.prog})
         for action in parser._actions
@@ -339,7 +343,7 @@ def _summary(parser: argparse.ArgumentParser, name: str) -> str:
     return ""
 
 
-def _one_line_of(text: str | None) -> str:
+def _join_lines(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
@@ -356,7 +360,7 @@ def _limits() -> str:
         (f"`{field.name}`", _amount(field.name, field.default), docs[field.name])
         for field in msgspec.structs.fields(WireLimits)
     ]
-    return table(("limit", "default", "bounds"), rows)
+    return table(("limit", "default", "limits"), rows)
 
 
 def _amount(name: str, value: int) -> str:
@@ -389,18 +393,18 @@ def _moves() -> str:
         for end in dict.fromkeys(nexts.values())
         for events in [grammar.moves(thing, state, end)]
     ]
-    return table(("of a", "that is", "may come", "then it is"), rows)
+    return table(("unit", "state", "next event", "new state"), rows)
 
 
 def _answer_table() -> str:
-    """What `headrace decode answer.sse` prints."""
+    """Return what `headrace decode answer.sse` prints."""
     shown = Table(_TABLE_COLUMNS, Paint(False))
     rows = [shown.row(record) for record in _answer_records()]
     return _command_and_output("headrace decode answer.sse", [shown.header(), *rows])
 
 
 def _answer_records() -> Iterator[Record]:
-    """The records that the command line makes: one read for each frame."""
+    """Return the records as the command line creates them, with one read per frame."""
     now_ms = 0
 
     def reads() -> Iterator[bytes]:
@@ -459,19 +463,19 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "example_notebook": partial(engine.example_files, "notebook", *SHOWN_OF_NOTEBOOK),
     "finish_words": _finish_words,
     "frames": watching.frames,
-    "languages": watching.tongues,
+    "languages": watching.language_table,
     "limits": _limits,
     "moves": _moves,
     "notices": watching.notices,
     "order": watching.order,
     "phase_statuses": watching.statuses,
     "quirks": _quirks,
-    "rules": catalog.rules,
+    "request_quirks": catalog.request_quirks,
     "run_limits": engine.run_limits,
     "run_order": engine.order,
     "status_sources": watching.sources,
-    "tape_limits": serving.tape_limits,
-    "timeline": watching.drawn,
+    "recording_limits": serving.recording_limits,
+    "timeline": watching.timeline_text,
     "ux_answer": partial(_answer_frames, "ux"),
     "ux_built_in": ux.built_in,
     "ux_event": ux.event,
@@ -480,19 +484,19 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "ux_segments": ux.segments,
 }
 
-# --- words around them -----------------------------------------------------------
+# --- introductions ---------------------------------------------------------------
 
 _EVENTS = """\
-Every event is a frozen value. In JSON it is an object whose `type` is the tag. Which event may
-come when is told in [the event grammar](../topics/events.md); the types of fields are in
-[Values](values.md) and, where they are a choice of words, [at the end](#words)."""
-_TURN = "What a provider said in one turn."
+Every event is a frozen value. In JSON it is an object whose `type` is the tag.
+[The event grammar](../topics/events.md) defines the order of events. The types of fields are in
+[Values](values.md), and literal types [at the end](#words)."""
+_TURN = "The answer of a provider in one turn."
 _RUN = """\
-What a run adds around its turns: steps, tools, and its end. [Runs](../topics/engine.md) tells their
+What a run adds to its turns: steps, tools, and its end. [Runs](../topics/engine.md) defines their
 order."""
-_SERVER = "What a server adds when a run is stored: the last record of its log."
+_SERVER = "What a server adds when it has stored a run: the last record of its log."
 _DERIVED = """\
-Computed from records whenever somebody wants them, and never part of a log. A `PhaseTracker` tells
+Computed from records on request, and never part of a log. A `PhaseTracker` returns
 the first, a `StatusReader` the second: see [phases](../topics/phases.md) and
 [status phrases](../topics/thinking.md#status-phrases)."""
 _EVENT_WORDS = _words(
@@ -505,59 +509,57 @@ _EVENT_WORDS = _words(
     ("Content", content.Content),
 )
 _VALUES = """\
-What events carry and what `fold` and `history` return. All of them are frozen
+The values in events, and those that `fold` and `history` return. All of them are frozen
 [msgspec](https://jcristharif.com/msgspec/) structs, so they compare, print and turn into JSON
-(`msgspec.json.encode`). A field that has its default is left out of a message's JSON."""
-_CONTENT = "What people, models and tools hand each other."
-_CATEGORIES = "What the categories mean is told in [Errors](errors.md#categories)."
+(`msgspec.json.encode`). Fields with their default are left out of the JSON of a message."""
+_CONTENT = "The content of messages and tool results."
+_CATEGORIES = "[Errors](errors.md#categories) explains the categories."
 _PARTS = """\
-The smallest things that open and close. All parts share their numbers and times; a part that came
-whole starts and ends at the same moment."""
+The smallest units of a message. All parts have numbers and times; a part that arrived complete
+starts and ends at the same time."""
 _HISTORY = """\
-What is left out, and why, is told in
-[the event grammar](../topics/events.md#what-history-leaves-out)."""
+[The event grammar](../topics/events.md#what-history-leaves-out) says what is left out, and why."""
 _ERRORS = """\
-What Headrace raises. Catch `HeadraceError` to catch all of it. A decoder raises `UsageError` alone,
-where it is called wrongly: what a peer sends never raises, it ends the turn with a `TurnFailed`.
-Asking a model raises `RequestFailed` where no stream began. What breaks later is a `TurnFailed`;
+The exceptions of Headrace. Catch `HeadraceError` to catch all of them. A decoder raises only
+`UsageError`, if it is used wrongly: invalid input ends the turn with a `TurnFailed`.
+A request raises `RequestFailed` if no stream started. Later errors are a `TurnFailed` event;
 see [ask a model](../howto/ask-a-model.md#errors)."""
 _ASKING = """\
-One turn of a model: what is asked, with which options, of whom.
-[Ask a model](../howto/ask-a-model.md) shows it in use."""
+One turn of a model: functions, options, requests and providers.
+[Ask a model](../howto/ask-a-model.md) shows them in use."""
 _OPTIONS = """\
-Options are passed to `stream` by name. One that a provider does not have is refused with a
-`UsageError`, never dropped. What an effort becomes is told in
-[ask a model](../howto/ask-a-model.md#effort)."""
+Options are passed to `stream` by name. One that the provider does not support raises `UsageError`;
+it is never dropped. [Ask a model](../howto/ask-a-model.md#effort) shows what an effort becomes."""
 _REQUESTS = """\
-What `stream` builds for you. The encoders of `headrace.encoders` turn it into a provider's JSON
-without asking anybody: they neither read nor wait."""
+`stream` builds a `Request`. The encoders of `headrace.encoders` turn it into the JSON of a
+provider, without any I/O."""
 _PROVIDER = """\
 A row of the catalog, `headrace.providers.CATALOG`. [Providers](../providers.md) lists them."""
 _TRANSPORT = """\
-How a call goes out and its reads come back. All of it is in `headrace.transport`, but for two:
-`HTTPTransport` is in `headrace.transport.http` and needs the extra `http`, `GRPCTransport` is in
-`headrace.transport.grpc.transport` and needs the extra `xai`. Nothing here knows a dialect."""
-_SEAM = """\
-What a transport of your own must offer. Pass it as `transport=`."""
+A transport sends a request and returns the bytes of the response. It does not depend on the
+dialect. `HTTPTransport` needs the extra `http`; `GRPCTransport` is in
+`headrace.transport.grpc.transport` and needs the extra `xai`. `ReplayTransport` and
+`RecordingTransport` are in `headrace.recording`, the rest is in `headrace.transport`."""
+_INTERFACE = """\
+The interface of your own transports. Pass one as `transport=`."""
 _PROVIDERS = """\
 A model is named `provider:model`, such as `anthropic:claude-sonnet-4-5`. `headrace providers`
-prints the same list and says whose key is set."""
+prints the same list and shows which API keys are set."""
 _CATALOG = """\
-A key is looked for in the environment, or passed as `api_key=`. An address is taken from
+The API key is taken from `api_key=` or from the environment. The address is taken from
 `base_url=`, then from its variable, then from the catalog; where it is *needed*, the catalog
-has none. A server that speaks Chat Completions and is not listed is `compatible`.
-[Add a provider](howto/add-a-provider.md) tells how a row is made.
+has none. For a server with a Chat Completions API that is not listed, use `compatible`.
+[Add a provider](howto/add-a-provider.md) explains how to add a row.
 
 *verified* is the evidence for a row: `recorded` means that a recorded stream of this provider
 decodes exactly, `documented` that the row follows the provider's documentation, `assumed` that
 there is neither."""
 _UNTRIED = """\
-Recorded streams that Headrace cannot read yet."""
+Recorded streams of APIs that Headrace does not support yet."""
 _CATEGORY_RULES = """\
-A category is found by whole words of the provider's code, then of its type, then by the HTTP
-status, never by a part of a word. A used-up quota looks like a rate limit, but is not marked as
-worth a retry: waiting does not help. A row without a status is told by a word alone, or by what
-happened."""
+The category is determined by whole words of the provider's error code, then of its error type, then
+by the HTTP status. A used-up quota has the category of a rate limit, but is not retryable, because
+waiting does not help. Categories without a status are determined by words or by what happened."""
 
 if __name__ == "__main__":
     main()

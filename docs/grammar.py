@@ -21,7 +21,7 @@ _HEAD = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" \
 font-family="system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif" \
 font-size="13">
-  <title>Which event may come when</title>
+  <title>Order of turn events</title>
   <defs>
     <marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" \
 orient="auto">
@@ -41,12 +41,12 @@ orient="auto">
 
 
 def moves(thing: str, state: str, to: str) -> list[str]:
-    """The events that lead from one state of a thing to another."""
+    """Return the events that lead from one state of a unit to another."""
     return [event for event, next in GRAMMAR[thing].get(state, {}).items() if next == to]
 
 
 def picture() -> str:
-    """The table as an SVG: a row for each thing, its states from left to right."""
+    """Return the grammar as an SVG: one row per unit, its states from left to right."""
     rows: list[str] = []
     top = 0
     for thing in GRAMMAR:
@@ -61,7 +61,7 @@ def _end_state(thing: str) -> str:
 
 
 def _above(thing: str) -> list[list[str]]:
-    """What is written above the two arrows; a thing that comes whole has one long one."""
+    """Return the labels of the arrows; a unit that arrives complete has one long arrow."""
     end = _end_state(thing)
     if moves(thing, "before", end):
         return [moves(thing, "before", end)]
@@ -69,7 +69,7 @@ def _above(thing: str) -> list[list[str]]:
 
 
 def _below(thing: str) -> list[list[str]]:
-    """What is written below the two states: events that leave them as they are."""
+    """Return the labels below the states: events that do not change the state."""
     end = _end_state(thing)
     return [moves(thing, "open", "open"), moves(thing, end, end)]
 

@@ -1,4 +1,4 @@
-"""A struct as a section of a page: its name, its tag, what it is, and its fields as a table."""
+"""Markdown for structs, classes and functions, read from their source and docstrings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from docs import meaning
 
 
 def struct(kind: type[msgspec.Struct], *, level: int = 3) -> str:
-    """One struct: its name, its tag where it has one, what it is, its fields."""
+    """Return the section of a struct: name, JSON tag, docstring, fields, members."""
     tag = kind.__struct_config__.tag
     lines = [f"{'#' * level} {kind.__name__}", ""]
     if tag is not None:
@@ -39,21 +39,23 @@ def struct(kind: type[msgspec.Struct], *, level: int = 3) -> str:
 
 
 def interface(kind: type, *, level: int = 3, is_made: bool = True) -> str:
-    """A class that is no struct: how it is made, what it is, and its public members.
-    `is_made` where it is the reader who makes it."""
+    """Return the section of another class: signature, docstring and public members.
+
+    `is_made` is whether users create instances, so that the signature matters.
+    """
     head = f"{'#' * level} {kind.__name__}\n"
-    made = [_signature(kind)] if is_made else []
+    signature = [_signature(kind)] if is_made else []
     members = [*_attributes(kind), *_members(kind)]
-    return "\n".join([head, *made, prose(kind), "", *members])
+    return "\n".join([head, *signature, prose(kind), "", *members])
 
 
-def function(made: Any, *, level: int = 3) -> str:
-    """A function: its name, its arguments, and what it does."""
-    return f"{'#' * level} {made.__name__}\n\n{_signature(made)}\n{prose(made)}\n"
+def function(subject: Any, *, level: int = 3) -> str:
+    """Return the section of a function: signature and docstring."""
+    return f"{'#' * level} {subject.__name__}\n\n{_signature(subject)}\n{prose(subject)}\n"
 
 
 def _signature(thing: Any) -> str:
-    """The arguments, one a line: name, type and default as they are written."""
+    """Return the signature with one parameter per line, with types as in the source."""
     name, parameters = thing.__name__, list(inspect.signature(thing).parameters.values())
     lines: list[str] = []
     is_keyword = False
@@ -75,21 +77,21 @@ def _is_positional(parameter: inspect.Parameter | None) -> bool:
 def _argument(parameter: inspect.Parameter, module: str) -> str:
     stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
     stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else stars
-    told = f"{stars}{parameter.name}: {parameter.annotation}"
+    text = f"{stars}{parameter.name}: {parameter.annotation}"
     if parameter.default is parameter.empty:
-        return told
-    return f"{told} = {_shown(parameter.default, module)}"
+        return text
+    return f"{text} = {_format_default(parameter.default, module)}"
 
 
-def _shown(value: Any, module: str) -> str:
-    """A default without what changes from run to run."""
+def _format_default(value: Any, module: str) -> str:
+    """Return a default without memory addresses."""
     if value and _is_tuple(value):
         return next(name for name, known in vars(sys.modules[module]).items() if known is value)
     if isinstance(value, msgspec.Struct):
         return f"{type(value).__name__}()"
     if callable(value):
         return str(getattr(value, "__qualname__", "…"))
-    return written(value)
+    return literal(value)
 
 
 def _is_tuple(value: object) -> bool:
@@ -101,7 +103,7 @@ def prose(thing: Any) -> str:
 
 
 def field_types(kind: type) -> dict[str, str]:
-    """The annotations as they are written, base classes first."""
+    """Return the annotations of a struct as in the source, base classes first."""
     types: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         if issubclass(base, msgspec.Struct) and base is not msgspec.Struct:
@@ -110,7 +112,7 @@ def field_types(kind: type) -> dict[str, str]:
 
 
 def field_docs(kind: type) -> dict[str, str]:
-    """The string that stands below a field; Python does not keep it, its source does."""
+    """Return the docstrings of fields, which only the source has."""
     docs: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         if not base.__module__.startswith("headrace."):
@@ -132,25 +134,25 @@ def default(field: msgspec.structs.FieldInfo) -> str:
         return f"`{field.default_factory()!r}`"
     if isinstance(field.default, msgspec.Struct):
         return f"`{type(field.default).__name__}()`"
-    return f"`{written(field.default)}`"
+    return f"`{literal(field.default)}`"
 
 
-def written(value: object) -> str:
+def literal(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 def _attributes(kind: type) -> list[str]:
-    """What `__init__` sets, where a string below says what it is."""
+    """Return the attributes that `__init__` sets and documents."""
     if "__init__" not in vars(kind) or not kind.__module__.startswith("headrace."):
         return []
-    made = ast.parse(textwrap.dedent(inspect.getsource(vars(kind)["__init__"]))).body[0]
-    assert isinstance(made, ast.FunctionDef)
+    init = ast.parse(textwrap.dedent(inspect.getsource(vars(kind)["__init__"]))).body[0]
+    assert isinstance(init, ast.FunctionDef)
     lines: list[str] = []
-    for one, doc in zip(made.body, made.body[1:], strict=False):
-        if isinstance(one, ast.Assign | ast.AnnAssign) and _is_text(doc):
-            target = one.targets[0] if isinstance(one, ast.Assign) else one.target
-            name, told = ast.unparse(target).removeprefix("self."), ast.literal_eval(doc.value)
-            lines += [] if name.startswith("_") else [f"- `.{name}`: {' '.join(told.split())}"]
+    for line, doc in zip(init.body, init.body[1:], strict=False):
+        if isinstance(line, ast.Assign | ast.AnnAssign) and _is_text(doc):
+            target = line.targets[0] if isinstance(line, ast.Assign) else line.target
+            name, text = ast.unparse(target).removeprefix("self."), ast.literal_eval(doc.value)
+            lines += [] if name.startswith("_") else [f"- `.{name}`: {' '.join(text.split())}"]
     return lines
 
 
@@ -163,7 +165,7 @@ def _is_text(node: ast.stmt) -> TypeGuard[ast.Expr]:
 
 
 def _members(kind: type) -> list[str]:
-    """Properties and methods that are told about."""
+    """Return the public properties and methods."""
     lines: list[str] = []
     for name, member in vars(kind).items():
         if name == "__add__":

@@ -1,7 +1,7 @@
-"""How many recorded streams decode exactly, by api and provider: `docs/recorded.json`.
+"""Counts how many recorded streams decode exactly, by API and provider, for `recorded.json`.
 
-The streams are other people's and not in a clone, so their counts are kept as data. `make docs`
-counts them again where they are there, and leaves the file alone where they are not.
+The streams belong to other projects and are not part of the repository, so the counts are stored
+as data. `make docs` counts again if the streams are there, and else keeps the file.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ FILE = Path(__file__).resolve().parent / "recorded.json"
 
 
 class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Streams by api, then by provider."""
+    """Numbers of streams by API and provider."""
 
     exact: dict[str, dict[str, int]]
-    """Decoded to exactly what they say."""
+    """Streams that decode exactly."""
     ambiguous: dict[str, dict[str, int]]
-    """Decoded; what they mean can be read in more ways than one, so they are not scored."""
+    """Streams that decode, but are ambiguous and therefore not scored."""
     wrong: dict[str, dict[str, int]]
-    """Decoded to something else."""
+    """Streams that decode to something else."""
     unsupported: dict[str, dict[str, int]]
-    """Of an api that is not spoken yet."""
+    """Streams of an unsupported API."""
 
 
 def load() -> Counts:
-    """The counts as they were last written."""
+    """Read the stored counts."""
     return msgspec.json.decode(FILE.read_bytes(), type=Counts)
 
 
 def refresh() -> None:
-    """Count again, where the streams are there."""
+    """Count again and store the result, if the streams are there."""
     counts = count()
     if counts is not None:
         text = msgspec.json.format(msgspec.json.encode(counts), indent=2)
@@ -42,7 +42,7 @@ def refresh() -> None:
 
 
 def count() -> Counts | None:
-    """Decode and score every recorded stream; None where there are none."""
+    """Decode and score every recorded stream. Returns None if there are none."""
     from tests.corpus import recorded  # noqa: PLC0415 - a clone may lack what it needs
     from tests.shared import shared_rows  # noqa: PLC0415
 
@@ -53,11 +53,11 @@ def count() -> Counts | None:
         name: Counter() for name in Counts.__struct_fields__
     }
     for row in rows:
-        found[_verdict(row)][row["api"], row["provider"]] += 1
-    return Counts(**{name: _nested(counter) for name, counter in found.items()})
+        found[_classify(row)][row["api"], row["provider"]] += 1
+    return Counts(**{name: _nest(counter) for name, counter in found.items()})
 
 
-def _verdict(row: dict[str, Any]) -> str:
+def _classify(row: dict[str, Any]) -> str:
     from tests.corpus import recorded  # noqa: PLC0415
     from tests.wire import events_of  # noqa: PLC0415
 
@@ -72,7 +72,7 @@ def _verdict(row: dict[str, Any]) -> str:
     return "exact" if verdict["all"] and all(verdict["extras"].values()) else "wrong"
 
 
-def _nested(counter: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
+def _nest(counter: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
     nested: dict[str, dict[str, int]] = {}
     for (api, provider), number in sorted(counter.items()):
         nested.setdefault(api, {})[provider] = number

@@ -6,29 +6,29 @@ from docs.diagram import Box, Diagram, Loop, Way
 from headrace.events.grammar import MODEL_OUTPUT_TYPES, RUN_GRAMMAR
 
 FIRST, LAST = "before", "over"
-SAID = "what the model says"
-"""Stands for all turn events between the first and the last, which have a grammar of their own."""
+MODEL_OUTPUT = "turn events"
+"""Name for all turn events between the first and the last; they have their own grammar."""
 
 
 def name_move(event_type: type) -> str:
     """Return the name under which an event is drawn."""
-    return SAID if event_type in MODEL_OUTPUT_TYPES else event_type.__name__
+    return MODEL_OUTPUT if event_type in MODEL_OUTPUT_TYPES else event_type.__name__
 
 
 ORDER: dict[str, dict[str, str]] = {
     state: {name_move(event): next for event, next in moves.items()}
     for state, moves in RUN_GRAMMAR.items()
 }
-"""`RUN_GRAMMAR` with names instead of types, in which `SAID` stands for all that the model says."""
+"""`RUN_GRAMMAR` with names instead of types; `MODEL_OUTPUT` stands for the output of the model."""
 
 _BOXES = {
     "before": Box(24, 104, 56),
     "begun": Box(258, 104, 56, "no step yet"),
     "asking": Box(492, 104, 56, "no turn yet"),
-    "turn": Box(756, 104, 56, "the model speaks"),
-    "failed": Box(560, 254, 56, "the turn broke"),
-    "calls": Box(756, 404, 56, "tools at work"),
-    "step over": Box(258, 404, 56, "all answered"),
+    "turn": Box(756, 104, 56, "model output"),
+    "failed": Box(560, 254, 56, "turn failed"),
+    "calls": Box(756, 404, 56, "tools run"),
+    "step over": Box(258, 404, 56, "all results"),
     "over": Box(24, 404, 56),
 }
 _WAYS = {
@@ -50,7 +50,7 @@ _WAYS = {
     ("step over", "over"): Way("M256 432H160", 208, 405),
 }
 _DIAGRAM = Diagram(
-    name="Which event of a run may come when",
+    name="Order of the events of a run",
     title="The order of a run",
     width=912,
     height=560,
@@ -59,12 +59,12 @@ _DIAGRAM = Diagram(
     boxes=_BOXES,
     ways=_WAYS,
     box_looks={"turn": "teal", "calls": "amber", "asking": "blue", "step over": "blue"},
-    looks={"Turn": "teal", "what": "teal", "Tool": "amber", "Step": "blue"},
+    looks={"Turn": "teal", "turn": "teal", "Tool": "amber", "Step": "blue"},
 )
 
 
 def picture() -> str:
-    """The table as an SVG: a step from left to right and back, the ends on the left."""
+    """Return the order as an SVG: a step from left to right and back, the ends on the left."""
     loops = {state: Loop.above(_BOXES[state]) for state in ("begun", "asking", "turn")}
     loops["calls"] = Loop.below(_BOXES["calls"])
     loops["failed"] = Loop.below(_BOXES["failed"], shift=36)

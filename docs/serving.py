@@ -1,4 +1,4 @@
-"""The reference pages of the server, read off the code: its settings, and what it speaks."""
+"""The reference pages of the server and its client: settings, HTTP API, Python client."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from docs import meaning
+from docs.api_error import MEANINGS, APIError, api_errors
 from docs.outline import default, field_docs, field_types, function, interface, struct, table
-from docs.refusal import MEANINGS, Refusal, refusals
 from headrace.cli.commands.serve import command as serve
 from headrace.cli.parser import build_parser
 from headrace.client import Answer, AsyncAnswer, AsyncClient, Client, ClientError
@@ -36,8 +36,8 @@ from headrace.server.http.openapi import openapi
 from headrace.server.settings import Settings
 from headrace.server.storage.store import Conversation, StoredMessage
 
-SENT = (ChatRequest, ConversationUpdate)
-ANSWERED = (
+REQUESTS = (ChatRequest, ConversationUpdate)
+RESPONSES = (
     ConversationPage,
     Conversation,
     ConversationDetail,
@@ -57,14 +57,14 @@ ANSWERED = (
 
 
 def settings_parts() -> list[str]:
-    """The page of what can be set."""
+    """Return the parts of the page on settings."""
     parts = [_SETTINGS, "## Server", function(create_app), server_settings()]
     parts += ["## Agent file", _AGENT_FILE, struct(AgentFile)]
     return [*parts, "## Environment", _ENVIRONMENT, variables()]
 
 
 def server_settings() -> str:
-    """Every setting of a server, and the option of `headrace serve` that sets it."""
+    """Return the settings of the server, with the options of `headrace serve` that set them."""
     docs, types, options = field_docs(Settings), field_types(Settings), serve_options()
     rows = [
         (
@@ -81,8 +81,8 @@ def server_settings() -> str:
 
 
 def serve_options() -> dict[str, tuple[str, ...]]:
-    """For each setting the options that it is made of, as `headrace serve` passes them on."""
-    (made,) = (
+    """Return the options of each setting, as `headrace serve` passes them to `create_app`."""
+    (call,) = (
         node
         for node in ast.walk(ast.parse(inspect.getsource(serve)))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "create_app"
@@ -90,7 +90,7 @@ def serve_options() -> dict[str, tuple[str, ...]]:
     names = _option_names()
     return {
         keyword.arg: tuple(names[dest] for dest in _options_in(keyword.value))
-        for keyword in made.keywords
+        for keyword in call.keywords
         if keyword.arg in Settings.__struct_fields__
     }
 
@@ -110,23 +110,23 @@ def _option_names() -> dict[str, str]:
         if isinstance(action, argparse._SubParsersAction)
     )
     actions: list[argparse.Action] = commands.choices["serve"]._actions
-    return {one.dest: one.option_strings[-1] for one in actions if one.option_strings}
+    return {action.dest: action.option_strings[-1] for action in actions if action.option_strings}
 
 
 def variables() -> str:
-    """Every variable of the environment that is looked at."""
-    rows = [(f"`{name}`", meant) for name, meant in sorted(meaning.VARIABLES.items())]
+    """Return the table of environment variables."""
+    rows = [(f"`{name}`", text) for name, text in sorted(meaning.VARIABLES.items())]
     return table(("variable", "meaning"), rows)
 
 
-def tape_limits() -> str:
-    """What a recording keeps."""
+def recording_limits() -> str:
+    """Return the table of the limits of a recording."""
     docs = field_docs(RecordingLimits)
     rows = [
         (f"`{field.name}`", _amount(field.name, field.default), docs[field.name])
         for field in msgspec.structs.fields(RecordingLimits)
     ]
-    return table(("limit", "value", "bounds"), rows)
+    return table(("limit", "value", "limits"), rows)
 
 
 def _amount(name: str, value: int) -> str:
@@ -137,71 +137,72 @@ def _amount(name: str, value: int) -> str:
 
 
 def http_parts() -> list[str]:
-    """The page of what the server speaks."""
-    parts = [_HTTP, "## Requests", routes(), "Headers that a request may carry:", headers()]
-    parts += ["## What is sent", *(struct(kind) for kind in SENT)]
-    parts += ["## What is answered", _ANSWERED, *(struct(kind) for kind in ANSWERED)]
+    """Return the parts of the page on the HTTP API."""
+    parts = [_HTTP, "## Requests", routes(), "Headers of requests:", headers()]
+    parts += ["## Request bodies", *(struct(kind) for kind in REQUESTS)]
+    parts += ["## Responses", _RESPONSES, *(struct(kind) for kind in RESPONSES)]
     return [*parts, "## Errors", _ERRORS, errors()]
 
 
 def routes() -> str:
-    """Every request that there is."""
+    """Return the table of routes."""
     paths = openapi("")["paths"]
     rows = [
-        (f"`{request}`", meant, _query(paths, *request.split()))
-        for request, meant in meaning.ROUTES.items()
+        (f"`{request}`", text, _query(paths, *request.split()))
+        for request, text in meaning.ROUTES.items()
     ]
     return table(("request", "what it does", "`?`"), rows)
 
 
 def _query(paths: dict[str, Any], verb: str, path: str) -> str:
     parameters = paths.get(path, {}).get(verb.lower(), {}).get("parameters", ())
-    told = [one for one in parameters if one["in"] == "query"]
-    return "; ".join(f"`{one['name']}`: {one['description']}" for one in told)
+    query = [parameter for parameter in parameters if parameter["in"] == "query"]
+    return "; ".join(f"`{p['name']}`: {p['description']}" for p in query)
 
 
 def headers() -> str:
-    """What a request may carry."""
-    rows = [(f"`{name}`", meant) for name, meant in meaning.HEADERS.items()]
+    """Return the table of request headers."""
+    rows = [(f"`{name}`", text) for name, text in meaning.HEADERS.items()]
     return table(("header", "meaning"), rows)
 
 
 def errors() -> str:
-    """Every refusal: what it means, what comes with it, and what to do."""
+    """Return the table of error codes: meaning, what to do, extra fields."""
     rows = [
-        (f"`{one.code}`", str(one.status or ""), *MEANINGS[one.code], _extras(one))
-        for one in refusals().values()
+        (f"`{error.code}`", str(error.status or ""), *MEANINGS[error.code], _extras(error))
+        for error in api_errors().values()
     ]
     return table(("code", "status", "meaning", "what to do", "with"), rows)
 
 
-def _extras(refusal: Refusal) -> str:
-    return ", ".join(f"`{name}`" for name in refusal.extras)
+def _extras(error: APIError) -> str:
+    return ", ".join(f"`{name}`" for name in error.extras)
 
 
 # --- client -------------------------------------------------------------------------
 
 
 def client_parts() -> list[str]:
-    """The page of the Python client."""
+    """Return the parts of the page on the Python client."""
     parts = [_CLIENT, interface(AsyncClient), interface(AsyncAnswer, is_made=False)]
     parts += [interface(Client), interface(Answer, is_made=False)]
     return [*parts, interface(ClientError, is_made=False)]
 
 
-# --- words around them --------------------------------------------------------------
+# --- introductions ------------------------------------------------------------------
 
 _CLIENT = """\
 Names of `headrace.client`. [Use the Python client](../howto/use-the-client.md) shows them in use;
 [HTTP](http.md) describes the values that they return."""
 _SETTINGS = """\
-What can be set around an agent: the server, the file that describes one, and the environment. [The
-server](../topics/server.md) tells how it works; [Command line](cli.md) has the options of every
-command, with their units. What bounds a run is [`RunLimits`](engine.md#runlimits), a stream
-[`WireLimits`](../topics/limits.md), a connection [Transports](transport.md#limits-and-retries)."""
+The settings of the server, the fields of an agent file, and environment variables. [The
+server](../topics/server.md) explains how it works; [Command line](cli.md) has the options of every
+command. Runs are limited by [`RunLimits`](engine.md#runlimits), streams by
+[`WireLimits`](../topics/limits.md), and connections by the settings of
+[Transports](transport.md#limits-and-retries)."""
 _AGENT_FILE = """\
-`headrace serve agent.toml` and `headrace chat --agent agent.toml` read a TOML file. A field that is
-not here is refused. `-m` goes before its `model`; in the chat, so does `HEADRACE_MODEL`.
+`headrace serve agent.toml` and `headrace chat --agent agent.toml` read a TOML file. Unknown fields
+are rejected. The option `-m` takes precedence over `model`; in the chat, so does `HEADRACE_MODEL`.
 
 ```toml
 model = "openai:gpt-5"
@@ -210,16 +211,16 @@ tools = ["calculator", "clock"]
 options = { effort = "high", max_tokens = 2000 }
 ```"""
 _ENVIRONMENT = """\
-Keys and addresses are in variables of their providers: [Providers](../providers.md) lists them. A
-proxy is asked only by a transport that was [told to](transport.md#httptransport) (`trust_env`).
-`create_app` and the rest of the library look at no other variable."""
+[Providers](../providers.md) lists the variables for API keys and addresses. The variables for
+proxies are used only by a transport with [`trust_env`](transport.md#httptransport). `create_app`
+and the rest of the library use no other variables."""
 _HTTP = """\
 The HTTP API of `headrace serve` and [`create_app`](settings.md#create_app). [The
 server](../topics/server.md) explains how it is used; the frames of a stream are those of the
 protocols [ux](../topics/ux.md) and [thinking](../topics/thinking.md). `/openapi.json` describes the
 API for programs, and [Use the Python client](../howto/use-the-client.md) shows a client for it."""
-_ANSWERED = """\
-Times are milliseconds since 1970."""
+_RESPONSES = """\
+Times are in milliseconds since the epoch."""
 _ERRORS = """\
 An error is an [`ErrorResponse`](#errorresponse) with the fields of the last column; `request_id` is
 also the header `x-request-id`. With `retry_after_s`, the header `Retry-After` has the same time in

@@ -1,7 +1,6 @@
-"""The order of thinking frames as a table, and its picture. A missing entry is an illegal move.
+"""The order of thinking frames as a table and a picture. A missing entry is an illegal move.
 
-The tests walk streams through this table and take every move of it, so that the picture can
-neither hide nor invent one.
+The tests check streams against this table, and that every entry of it occurs.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ ORDER: dict[str, dict[str, str]] = {
     "summed up": {"done": "ended", "error": "ended", "cancelled": "ended"},
     "ended": {"[DONE]": "over"},
 }
-"""Per state: the frames that may come, and the state after each."""
+"""For each state the frames that may come, and the state after each."""
 
 DOCUMENT: dict[str, tuple[str, ...]] = {
     "thinking_start": ("timestamp",),
@@ -60,7 +59,7 @@ DOCUMENT: dict[str, tuple[str, ...]] = {
     "artifact_complete": ("artifactCode",),
     "image_complete": (),
 }
-"""The fields that the source document of the vocabulary names; all others are additions."""
+"""The fields of the specification of the protocol; all others are additions."""
 
 
 _BOXES = {

@@ -1,5 +1,4 @@
-"""The picture of a timeline in the docs: a turn that thinks, searches, thinks again and
-answers, written down here record by record."""
+"""The picture of a timeline: a turn that reasons, searches, reasons again and answers."""
 
 from __future__ import annotations
 
@@ -17,12 +16,12 @@ _WORD, _ARGS = "stream ", '"why"'
 
 
 def picture() -> str:
-    """The authored example as an SVG."""
+    """Return the timeline as an SVG."""
     return timeline_svg(timeline(records()))
 
 
 def records() -> list[Record]:
-    """The records of the example, always the same."""
+    """Return the records of the example."""
     return [Record(seq, at_ms, event) for seq, (at_ms, event) in enumerate(_moments(), 1)]
 
 

@@ -1,4 +1,4 @@
-"""The reference page of tools, read off the code."""
+"""The reference page of tools."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from headrace.tools.builtin import (
 from headrace.transport.fetch import FetchLimits
 
 _INTRO = """\
-Functions that a model may call. [Add a tool](../howto/add-a-tool.md) tells how; the names are in
-`headrace.tools`, those of the tools that come along in `headrace.tools.builtin`."""
-_TOOL = "`tool` is the same as a decorator: `@tool`, or `@tool(timeout_s=10)`."
+Functions that a model may call. [Add a tool](../howto/add-a-tool.md) shows how to write them. The
+names are in `headrace.tools`, the built-in tools in `headrace.tools.builtin`; most can be imported
+from `headrace`."""
+_TOOL = "`tool` is a decorator that creates a `Tool`: `@tool`, or `@tool(timeout_s=10)`."
 
 
 def page_parts() -> list[str]:
-    """The page, piece by piece."""
-    parts = [_INTRO, "## Making tools", interface(Tool), _TOOL]
+    """Return the parts of the page."""
+    parts = [_INTRO, "## Tools", interface(Tool), _TOOL]
     parts += [interface(ToolContext, is_made=False)]
     parts += ["## Results", struct(ToolReturn), function(tool_error)]
-    parts += ["## Tools that come along", function(default_tools), built_in()]
+    parts += ["## Built-in tools", function(default_tools), built_in()]
     parts += [function(clock_tool), interface(NotePad), struct(Note)]
     parts += [function(fetch_tool), struct(FetchLimits)]
     return parts
 
 
 def built_in() -> str:
-    """What the model is told of each."""
+    """Return the table of the built-in tools, as the model sees them."""
     tools = (*default_tools(), *NotePad().tools[1:], fetch_tool())
     rows = [
         (
-            f"`{one.name}`",
-            ", ".join(f"`{name}`" for name in one.parameters["properties"]),
-            " ".join(one.description.split()),
+            f"`{tool.name}`",
+            ", ".join(f"`{name}`" for name in tool.parameters["properties"]),
+            " ".join(tool.description.split()),
         )
-        for one in tools
+        for tool in tools
     ]
-    return table(("tool", "arguments", "what the model is told"), rows)
+    return table(("tool", "arguments", "description for the model"), rows)

@@ -1,4 +1,4 @@
-"""What the docs tell of the ux vocabulary: its frames, their fields, and the event object."""
+"""Blocks of the page about the ux protocol: frames, fields, the event and its segments."""
 
 from __future__ import annotations
 
@@ -45,63 +45,63 @@ DOCUMENT: dict[str, tuple[str, ...]] = {
     "message_error": ("event_id", "message"),
     "message_cancelled": ("event_id",),
 }
-"""The fields that the source document of the vocabulary names; all others are additions."""
+"""The fields of the specification of the protocol; all others are additions."""
 FIELDS: dict[str, str] = {
-    "event_id": "The message's id; `id` of the event.",
-    "run_id": "The run that makes the message; null for a single turn.",
-    "created_at": "When it began, in milliseconds since the epoch.",
-    "segment_id": "The segment's id; `id` of the segment. It never changes.",
-    "segment": "The segment, as it stands in the event; a text has no words yet.",
-    "summary_index": "The part's place in its segment, from 0.",
-    "sequence_number": "The segment's place in the list of segments, from 0, text included.",
-    "part_type": "`type` of the part, where it is not `summary_text`.",
-    "text_delta": "What is added to the text.",
+    "event_id": "Id of the message; `id` of the event.",
+    "run_id": "Id of the run; null for a single turn.",
+    "created_at": "Start time in milliseconds since the epoch.",
+    "segment_id": "Id of the segment, which never changes; `id` of the segment.",
+    "segment": "The segment as in the event; a text is still empty.",
+    "summary_index": "Position of the part in its segment, from 0.",
+    "sequence_number": "Position in the list of segments, from 0.",
+    "part_type": "`type` of the part, if it is not `summary_text`.",
+    "text_delta": "Text to append.",
     "is_complete": "Always true.",
     "final_text": "The whole text, if the projection has `has_final_text`.",
-    "effort_level": "The effort that was asked for.",
-    "reasoning_tokens": "What the reasoning cost, where the turn has one segment of it.",
-    "duration_ms": "How long it took; of a tool, how long it ran.",
+    "effort_level": "The requested effort.",
+    "reasoning_tokens": "Token count of the reasoning, if the turn has only one segment of it.",
+    "duration_ms": "Duration in milliseconds.",
     "provider_item_id": "The provider's own id of the item.",
-    "output_index": "The provider's output, where it is not the first.",
+    "output_index": "Number of the provider's output, if it is not the first.",
     "citation": "The source: `source`, `ref`, `title`, `quote`, `start`, `end`.",
     "text": "The phrase.",
     "source": "Where the phrase was found: `tool`, `title`, `marker` or `natural`.",
-    "call_id": "The call's id. A later call may have the same: the latest is meant.",
-    "name": "What the model calls the tool by.",
+    "call_id": "Id of the call. If calls of several turns have the same id, the latest is meant.",
+    "name": "Name of the tool.",
     "args_preview": "Empty: the arguments follow.",
-    "executor": "`provider` where the provider runs the tool.",
+    "executor": "`provider` if the provider runs the tool.",
     "status": "`writing`, `ready`, `running`, or the tool's own word.",
-    "progress": "How far the tool is, from 0 to 1.",
-    "logs_delta": "What is added to the tool's log.",
-    "args_delta": "What is added to the arguments, as written.",
-    "args": "The arguments, whole and parsed.",
-    "detail": "What the provider adds to the status, such as a first sight of a picture.",
-    "result": "What the tool gave.",
-    "error": "What went wrong.",
-    "kind": "What kind of result it is, where the tool says so.",
-    "segment_ids": "Segments that are gone.",
-    "unanswered_ids": "Tool segments whose result is gone.",
-    "dropped_citations": "How many of the message's own sources are gone, from the end.",
-    "reason": "Why.",
-    "event": "The whole event, or as far as it came.",
-    "message": "What broke, in words.",
+    "progress": "Progress of the tool, from 0 to 1.",
+    "logs_delta": "Text to append to the log of the tool.",
+    "args_delta": "Text to append to the raw arguments.",
+    "args": "The complete, parsed arguments.",
+    "detail": "Details of the status from the provider, such as a preview of an image.",
+    "result": "Result of the tool.",
+    "error": "Error message.",
+    "kind": "Kind of the result, if the tool declares one.",
+    "segment_ids": "Ids of segments that are removed.",
+    "unanswered_ids": "Ids of tool segments whose result is removed.",
+    "dropped_citations": "Number of sources of the message that are removed, from the end.",
+    "reason": "Why the step is discarded.",
+    "event": "The event, complete or as far as it arrived.",
+    "message": "Error message.",
 }
 
 
 def structs() -> list[Struct]:
-    """Every frame that has a row, in the order of the source."""
+    """Return the frames that have a row, in the order of the source."""
     kinds = list(get_args(UXFrame))
     order = sorted(kinds, key=lambda kind: inspect.getsourcelines(kind)[1])
     return [kind for kind in order if "_call_" not in type_of(kind) or _is_first(kind)]
 
 
 def _is_first(kind: Struct) -> bool:
-    """Frames of built-in tools are like those of any tool, so one row tells all of them."""
+    """Return whether it is a frame of `tool_call`, whose row stands for all built-in tools."""
     return type_of(kind).startswith("tool_call")
 
 
 def type_of(kind: Struct) -> str:
-    """What stands in a frame's `type`."""
+    """Return the `type` of a frame."""
     return str(kind.__struct_config__.tag)
 
 
@@ -113,7 +113,7 @@ def _codes(words: Iterable[str]) -> str:
 
 
 def frames() -> str:
-    """The vocabulary, the document's fields apart from ours."""
+    """Return the table of frames, with the fields of the specification and those added."""
     rows = [(f"`{type_of(kind)}`", *_fields(kind), one_line(kind)) for kind in structs()]
     return table(("type", "fields", "added", "meaning"), rows)
 
@@ -126,13 +126,13 @@ def _fields(kind: Struct) -> tuple[str, str]:
 
 
 def fields() -> str:
-    """Every field of every frame, once."""
+    """Return the table of all fields."""
     used = dict.fromkeys(field for kind in structs() for field in kind.__struct_fields__)
     return table(("field", "meaning"), [(f"`{field}`", FIELDS[field]) for field in used])
 
 
 def built_in() -> str:
-    """The kinds of built-in tools."""
+    """Return the table of the kinds of built-in tools."""
     rows = [
         (f"`{kind}_call_started`, `_update`, `_result`", f"`{kind}_call`") for kind in _BUILT_IN
     ]
@@ -140,12 +140,12 @@ def built_in() -> str:
 
 
 def event() -> str:
-    """The event object."""
+    """Return the table of the event."""
     return _members(segment.MessageEvent)
 
 
 def segments() -> str:
-    """The segments that are not like another one."""
+    """Return one section for each kind of segment that differs from the others."""
     kinds: tuple[Struct, ...] = (
         segment.ReasoningSegment,
         segment.ReasoningEntry,
@@ -155,11 +155,11 @@ def segments() -> str:
         segment.OpaqueSegment,
     )
     titles = ("reasoning", "A part of `reasoning`", "text", "tool_call", "media", "opaque")
-    told = (
+    sections = (
         f"### {title}\n\n{one_line(kind)}\n\n{_members(kind)}"
         for title, kind in zip(titles, kinds, strict=True)
     )
-    return "\n".join(told)
+    return "\n".join(sections)
 
 
 def _members(kind: Struct) -> str:
@@ -173,4 +173,4 @@ def _members(kind: Struct) -> str:
         )
         for field in sorted(msgspec.structs.fields(kind), key=lambda field: not field.required)
     ]
-    return table(("key", "type", "is there", "meaning"), rows)
+    return table(("key", "type", "present", "meaning"), rows)

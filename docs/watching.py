@@ -1,5 +1,5 @@
-"""What the docs tell of phases, thinking frames, status phrases and timelines: a reference
-page, and blocks of the pages on them."""
+"""The reference page of phases, status phrases, timelines and thinking frames, and blocks of the
+other pages about them."""
 
 # pyright: reportPrivateUsage=false
 
@@ -28,12 +28,12 @@ from headrace.status import reasoning_reader as thought
 from headrace.timeline import span
 
 Struct = type[msgspec.Struct]
-# What the command line assumes of a pipe.
+# The width that the command line uses for output to a pipe.
 _DRAWING_COLUMNS = 80
 
 
 def frame_structs() -> list[Struct]:
-    """Every frame and what is inside one, in the order of the source."""
+    """Return all frames and the structs inside them, in the order of the source."""
     return [
         kind
         for kind in vars(frame).values()
@@ -44,7 +44,7 @@ def frame_structs() -> list[Struct]:
 
 
 def type_of(kind: Struct) -> str | None:
-    """What stands in a frame's `type`; None where there is no such field."""
+    """Return the `type` of a frame, or None if it has no such field."""
     if kind is frame.EndOfFrames:
         return "[DONE]"
     tag = kind.__struct_config__.tag
@@ -55,7 +55,7 @@ def type_of(kind: Struct) -> str | None:
 
 
 def frames() -> str:
-    """The vocabulary, the document's fields apart from ours."""
+    """Return the table of frames, with the fields of the specification and those added."""
     rows = [
         (f"`{name}`", *_fields(name, kind), one_line(kind))
         for kind in frame_structs()
@@ -76,17 +76,17 @@ def _codes(words: Iterable[str]) -> str:
 
 
 def order() -> str:
-    """The order as a table."""
+    """Return the order of frames as a table."""
     rows = [
         (state, _codes(thinking.frames(state, to)), to)
         for state, moves in thinking.ORDER.items()
         for to in dict.fromkeys(moves.values())
     ]
-    return table(("while it is", "may come", "then it is"), rows)
+    return table(("state", "next frame", "new state"), rows)
 
 
 def sources() -> str:
-    """Where a status phrase may come from, the highest rank first."""
+    """Return the table of the sources of status phrases, the highest rank first."""
     ranked = sorted(get_args(status.StatusSource), key=lambda word: -thought.RANKS[word])
     rows = [
         (
@@ -97,26 +97,33 @@ def sources() -> str:
         )
         for word in ranked
     ]
-    return table(("source", "in a frame", "is", "such as"), rows)
+    return table(("source", "in a frame", "what it is", "example"), rows)
 
 
-def tongues() -> str:
-    """The languages, and how long their phrases are."""
+def language_table() -> str:
+    """Return the table of languages and the length of their phrases."""
     rows = [
-        (f"`{one.name}`", f"{one.min_chars} to {one.max_chars} characters")
-        for one in languages.LANGUAGES
+        (f"`{language.name}`", f"{language.min_chars} to {language.max_chars} characters")
+        for language in languages.LANGUAGES
     ]
-    return table(("language", "a phrase has"), rows)
+    return table(("language", "length of a phrase"), rows)
 
 
 def statuses() -> str:
-    """`output_status`, asked for everything that makes a difference."""
+    """Return the table of `output_status` for all cases that differ."""
     assert {output_status(stats) for stats in _stats(is_finished=True)} == {("complete",) * 2}
     rows: list[tuple[str, ...]] = [("yes", "", "", "", "complete", "complete")]
     for stats in _stats(is_finished=False):
         facts = (stats.is_reasoning_last, bool(stats.content_deltas), stats.has_call)
         rows.append(("no", *("yes" if fact else "no" for fact in facts), *output_status(stats)))
-    heads = ("finished", "reasoning came last", "has text", "has a call", "reasoning", "content")
+    heads = (
+        "finished",
+        "last delta is reasoning",
+        "has text",
+        "has a call",
+        "reasoning",
+        "content",
+    )
     return table(heads, rows)
 
 
@@ -132,16 +139,16 @@ def _stats(*, is_finished: bool) -> Iterator[OutputStats]:
 
 
 def notices() -> str:
-    """Every notice, its callback and its value."""
+    """Return the table of notices, with callbacks and values."""
     rows = [
         (f"`{name}`", f"`on_{name}`", *meaning.NOTICES[name])
         for name in get_args(tracker.NoticeName)
     ]
-    return table(("notice", "callback", "value", "comes"), rows)
+    return table(("notice", "callback", "value", "sent"), rows)
 
 
-def drawn() -> str:
-    """The stream of the picture, as the terminal shows it."""
+def timeline_text() -> str:
+    """Return the timeline of the picture, as the terminal shows it."""
     lines = timeline_lines(timelines.timeline(timeline.records()), _DRAWING_COLUMNS, Paint(False))
     return "\n".join(["```text", *lines, "```", ""])
 
@@ -150,10 +157,14 @@ def drawn() -> str:
 
 
 def page_parts() -> list[str]:
-    """The page on `headrace.phases` and `headrace.projections.thinking`."""
-    parts = [_PHASES, *(_told(getattr(phases, name)) for name in _PHASE_NAMES), _told(StatusReader)]
+    """Return the parts of the reference page."""
+    parts = [
+        _PHASES,
+        *(_describe(getattr(phases, name)) for name in _PHASE_NAMES),
+        _describe(StatusReader),
+    ]
     parts += [_WORDS, "## Timelines", _TIMELINES]
-    parts += [_told(getattr(timelines, name)) for name in _TIMELINE_NAMES]
+    parts += [_describe(getattr(timelines, name)) for name in _TIMELINE_NAMES]
     parts += ["## Thinking frames", _FRAMES, interface(ThinkingProjection)]
     parts += [function(frames_package.create_projection)]
     parts += [function(frames_package.encode_frame), function(frames_package.frame_type)]
@@ -161,7 +172,7 @@ def page_parts() -> list[str]:
     return parts
 
 
-def _told(thing: Any) -> str:
+def _describe(thing: Any) -> str:
     if not inspect.isclass(thing):
         return function(thing)
     return struct(thing) if issubclass(thing, msgspec.Struct) else interface(thing)
@@ -177,21 +188,20 @@ _PHASE_NAMES = (
 )  # fmt: skip
 _TIMELINE_NAMES = ("timeline", "TimelineReader", "Timeline", "Span")
 _PHASES = """\
-What can be told of records while they come: phases and their callbacks, status phrases, timelines,
-and the frames of the thinking vocabulary. All of it is derived, so it is never logged, and neither
-waits nor reads a clock. [Phases](../topics/phases.md) and [Thinking](../topics/thinking.md) show it
-in use.
+Values that are derived from records: phases and their callbacks, status phrases, timelines, and the
+frames of the thinking protocol. They do no I/O, use no clock, and are not part of a log.
+[Phases](../topics/phases.md) and [The thinking protocol](../topics/thinking.md) show them in use.
 
 ## Phases
 
 Names of `headrace.phases`; `StatusReader` is in `headrace.status`."""
 _TIMELINES = "Names of `headrace.timeline`."
 _FRAMES = """\
-Names of `headrace.projections.thinking`; the frames themselves are in its module `frame`. In the
-JSON of tools and ends a field that has its default is left out."""
+Names of `headrace.projections.thinking`; the frames are in its module `frame`. In the
+JSON of tool frames and final frames, fields with their default are left out."""
 _UNION = """\
-`ThinkingFrame` is the union of all frames, `END_OF_FRAMES` the one `EndOfFrames` there is.
-`TextShape` is `"text_delta"` or `"openai"`: whether a piece of text is a `TextPiece` or a
+`ThinkingFrame` is the union of all frames, `END_OF_FRAMES` the only instance of `EndOfFrames`.
+`TextShape` is `"text_delta"` or `"openai"`: whether text is sent as a `TextPiece` or as a
 `TextChunk`."""
 _WORDS = table(
     ("name", "one of"),

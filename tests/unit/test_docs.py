@@ -60,9 +60,9 @@ def _page(path: str) -> str:
 # --- generated pages --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", generate.generated(), ids=name)
+@pytest.mark.parametrize("path", generate.generate_files(), ids=name)
 def test_generated_pages_are_fresh(path: Path) -> None:
-    assert path.read_text("utf-8") == generate.generated()[path], "mend it with: make docs"
+    assert path.read_text("utf-8") == generate.generate_files()[path], "run: make docs"
 
 
 def test_every_block_is_used() -> None:
@@ -355,7 +355,7 @@ def test_every_rule_stands_where_providers_are_added() -> None:
 
 
 def test_every_provider_is_told_with_its_variables() -> None:
-    page = (generate.DOCS / "providers.md").read_text("utf-8").partition("## What has")[0]
+    page = (generate.DOCS / "providers.md").read_text("utf-8").partition("## Supported")[0]
     for provider in CATALOG.values():
         (row,) = re.findall(rf"^\| `{provider.name}` \|.*$", page, re.MULTILINE)
         for variable in (*provider.key_variables, provider.base_url_variable):
@@ -391,7 +391,7 @@ def test_no_recorded_stream_decodes_to_something_else() -> None:
 
 @pytest.mark.shared("corpus/manifest.jsonl")
 def test_the_counts_of_recorded_streams_are_fresh() -> None:
-    assert recorded.count() == recorded.load(), "mend it with: make docs"
+    assert recorded.count() == recorded.load(), "run: make docs"
 
 
 def test_the_docs_name_no_place_of_one_machine() -> None:

@@ -20,8 +20,8 @@ from starlette.routing import Mount, Route
 
 import headrace
 from docs import generate, meaning
-from docs.refusal import MEANINGS, refusals
-from docs.serving import ANSWERED, SENT, serve_options
+from docs.api_error import MEANINGS, api_errors
+from docs.serving import REQUESTS, RESPONSES, serve_options
 from headrace import Agent
 from headrace.cli.commands.chat.slash_command import SLASHES
 from headrace.cli.parser import build_parser
@@ -148,16 +148,16 @@ def test_every_variable_of_the_environment_is_told() -> None:
 
 
 def test_every_code_of_an_error_is_told_with_its_status_and_what_to_do() -> None:
-    found = refusals()
+    found = api_errors()
     assert {"internal", "no_token", "not_found", "refused", "wrong_verb"} <= set(found)
     assert set(MEANINGS) == set(found)
     told = section(page("reference/http.md"), "## Errors")
-    for code, refusal in found.items():
+    for code, error in found.items():
         status, meant, advice, extras = row(told, code)
-        assert status == str(refusal.status or "")
+        assert status == str(error.status or "")
         assert meant, f"{code} has no meaning"
         assert advice, f"nobody says what to do about {code}"
-        assert extras == ", ".join(f"`{name}`" for name in refusal.extras)
+        assert extras == ", ".join(f"`{name}`" for name in error.extras)
 
 
 def test_every_request_is_told(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_every_header_that_is_read_of_a_request_is_told() -> None:
     assert {name.lower() for name in meaning.HEADERS} == read
 
 
-@pytest.mark.parametrize("kind", [*SENT, *ANSWERED])
+@pytest.mark.parametrize("kind", [*REQUESTS, *RESPONSES])
 def test_every_field_that_is_sent_or_answered_is_told_with_its_meaning(kind: Any) -> None:
     told = section(page("reference/http.md"), f"### {kind.__name__}")
     for field in kind.__struct_fields__:
@@ -214,7 +214,7 @@ def test_every_struct_of_the_server_in_the_openapi_document_is_told() -> None:
         if isinstance(kind, type) and kind.__module__.startswith("headrace.server.")
     }
     described = set(openapi("")["components"]["schemas"]) & of_server
-    assert described == {kind.__name__ for kind in (*SENT, *ANSWERED)}
+    assert described == {kind.__name__ for kind in (*REQUESTS, *RESPONSES)}
 
 
 # --- the command line ---------------------------------------------------------------

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from docs.ending import WAYS, Way, played
-from docs.run_order import FIRST, LAST, ORDER, SAID, name_move, picture
+from docs.ending import CASES, Case, play
+from docs.run_order import FIRST, LAST, MODEL_OUTPUT, ORDER, name_move, picture
 from headrace import events as ev
 from headrace.content import TextContent
 from headrace.engine import RunLimits, Terminate, ToolContext, Truncate
@@ -62,34 +62,34 @@ OLD = [
 ]
 LATE: dict[str, Any] = {"limits": RunLimits(retries_late=True)}
 MORE = (
-    Way("tools with progress", [turn(call("dig"), call("dig")), "Done."], {"tools": [dig]}),
-    Way("a call that is whole, and a cut", [turn(call("dig"), say("so"), cut())]),
-    Way("another attempt", [turn("So", cut()), "Done."], LATE),
-    Way("another attempt that is refused", [turn("So", error()), turn(refuse(401))], LATE),
-    Way("stopped at the start", [], {"middleware": [Stop(Terminate("closed"))]}),
-    Way("broken at the start", [], {"middleware": [Stop(ValueError("no"))]}),
-    Way("shortened first", ["Hi."], {"compactor": Truncate(max_messages=1), "history": OLD}),
-    Way("shortened when refused", [FULL, "Hi."], {"compactor": Truncate(), "history": OLD}),
-    Way(
+    Case("tools with progress", [turn(call("dig"), call("dig")), "Done."], {"tools": [dig]}),
+    Case("a call that is whole, and a cut", [turn(call("dig"), say("so"), cut())]),
+    Case("another attempt", [turn("So", cut()), "Done."], LATE),
+    Case("another attempt that is refused", [turn("So", error()), turn(refuse(401))], LATE),
+    Case("stopped at the start", [], {"middleware": [Stop(Terminate("closed"))]}),
+    Case("broken at the start", [], {"middleware": [Stop(ValueError("no"))]}),
+    Case("shortened first", ["Hi."], {"compactor": Truncate(max_messages=1), "history": OLD}),
+    Case("shortened when refused", [FULL, "Hi."], {"compactor": Truncate(), "history": OLD}),
+    Case(
         "shortened between steps",
         [turn(call("flood")), "Done."],
         {"compactor": Truncate(max_tokens=3_000), "history": OLD, "tools": [flood]},
     ),
-    Way("nothing at all", [turn(stall())], {"limits": RunLimits(run_timeout_s=1)}),
+    Case("nothing at all", [turn(stall())], {"limits": RunLimits(run_timeout_s=1)}),
 )
 
 
 # A log that fails cuts the run where it stands; that is said, and not drawn.
-DRAWN = [*(way for way in WAYS if way.cause != "the `sink` raises"), *MORE]
+DRAWN = [*(way for way in CASES if way.cause != "the `sink` raises"), *MORE]
 
 
 @pytest.mark.parametrize("way", DRAWN, ids=lambda way: way.cause)
-def test_runs_make_only_the_moves_that_are_drawn(way: Way) -> None:
-    walk(run_virtual(played(way)).records_so_far)
+def test_runs_make_only_the_moves_that_are_drawn(way: Case) -> None:
+    walk(run_virtual(play(way)).records_so_far)
 
 
 def test_every_move_that_is_drawn_is_made_by_some_run() -> None:
-    made = {move for way in DRAWN for move in walk(run_virtual(played(way)).records_so_far)}
+    made = {move for way in DRAWN for move in walk(run_virtual(play(way)).records_so_far)}
     assert {(state, move) for state, moves in ORDER.items() for move in moves} == made
 
 
@@ -102,7 +102,7 @@ def test_an_illegal_move_is_not_drawn() -> None:
 def test_every_event_of_a_run_is_in_the_table_and_in_the_picture() -> None:
     told = {move for moves in ORDER.values() for move in moves}
     kinds = {kind.__name__ for kind in get_args(ev.RunEvent)}
-    assert told == kinds | {"TurnStarted", "TurnFinished", "TurnFailed", SAID}
+    assert told == kinds | {"TurnStarted", "TurnFinished", "TurnFailed", MODEL_OUTPUT}
     texts = {text.text for text in ElementTree.fromstring(picture()).iter() if text.text}
     assert told <= texts
     assert {*ORDER, LAST} <= texts

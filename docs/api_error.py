@@ -1,0 +1,199 @@
+"""Every error of the server's HTTP API, read from its source: status, code, and extra fields."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import headrace.server
+from headrace.projections.registry import PROTOCOLS
+
+_SOURCES = Path(headrace.server.__file__).parent
+_OURS = ("status", "code", "message", "request_id")
+
+
+class APIError(NamedTuple):
+    """One error code. A status of None means any status of the router."""
+
+    code: str
+    status: int | None
+    extras: tuple[str, ...] = ()
+    """Fields in addition to those of every error."""
+
+
+def api_errors() -> dict[str, APIError]:
+    """Return all errors by code, sorted by status. Fails if a code has two statuses."""
+    found: dict[str, APIError] = {}
+    for path in sorted(_SOURCES.rglob("*.py")):
+        for error in _errors_in(ast.parse(path.read_text("utf-8"))):
+            known = found.setdefault(error.code, error)
+            assert known.status == error.status, f"{error.code}: {known.status}, {error.status}"
+            extras = tuple(sorted({*known.extras, *error.extras}))
+            found[error.code] = error._replace(extras=extras)
+    order = sorted(found.values(), key=lambda error: (error.status or 1000, error.code))
+    return {error.code: error for error in order}
+
+
+def _errors_in(tree: ast.AST) -> Iterator[APIError]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="HTTPError"), args=[status, code, *_], keywords=more):
+                yield _to_error(status, code, more)
+            case ast.Call(
+                func=ast.Name(id="error_response"),
+                args=[ast.Constant() as status, code, *_],
+                keywords=more,
+            ):
+                yield _to_error(status, code, more)
+            case ast.Assign(targets=[ast.Name(id="_ROUTER_ERRORS")], value=ast.Dict() as words):
+                for key, value in ast.literal_eval(words).items():
+                    yield APIError(value[0], key)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="_ROUTER_ERRORS"), attr="get"),
+                args=[_, ast.Tuple(elts=[ast.Constant(value=str(word)), *_])],
+            ):
+                yield APIError(word, None)
+            case _:
+                pass
+
+
+def _to_error(status: ast.expr, code: ast.expr, more: list[ast.keyword]) -> APIError:
+    """Create one entry. Fails if a code is not a literal, since it could not be listed."""
+    names = [keyword.arg for keyword in more if keyword.arg and keyword.arg not in _OURS]
+    return APIError(ast.literal_eval(code), ast.literal_eval(status), tuple(names))
+
+
+MEANINGS: dict[str, tuple[str, str]] = {
+    "bad_before": (
+        "`before` is not the `next` of a page, or is combined with `q`.",
+        "Send the `next` of the previous page unchanged; leave it out of a search.",
+    ),
+    "bad_body": (
+        "The body is not JSON, or is nested too deeply.",
+        "Fix the JSON; the message says where.",
+    ),
+    "bad_field": (
+        "A field has the wrong type, or is unknown.",
+        "The message names the field; see [request bodies](#request-bodies).",
+    ),
+    "bad_id": (
+        "`Last-Event-ID` is not the id of a frame.",
+        "Send the last `id:` unchanged, or leave the header out to start at the first frame.",
+    ),
+    "bad_key": (
+        "The `Idempotency-Key` is empty or too long.",
+        "Use a new random id, such as a UUID.",
+    ),
+    "bad_limit": ("`limit` is not a number from 1 to 100.", "Send a number from 1 to 100."),
+    "bad_request": (
+        "The request is not possible.",
+        "The message says why; a repetition does not help.",
+    ),
+    "bad_title": ("The title is empty or too long.", "Send 1 to 200 characters."),
+    "busy": (
+        "The server has reached its number of concurrent answers, `max_live_runs`.",
+        "Repeat the request after `Retry-After`.",
+    ),
+    "cannot_ask": (
+        "The model cannot be called: there is no API key, or it does not support an option.",
+        "Set the key where the server runs, or leave the option out; the message says which.",
+    ),
+    "cut": (
+        "The body was cut off.",
+        "Repeat the request, with the same `Idempotency-Key` if it had one.",
+    ),
+    "expired": (
+        "The records of this run have been deleted, `keep_logs_s`.",
+        "Read the answer from the conversation that the error names.",
+    ),
+    "foreign_origin": (
+        "The request comes from a page of another origin.",
+        "Serve the page from the same origin; other origins cannot be allowed.",
+    ),
+    "internal": (
+        "An internal error of the server.",
+        "Look for the `request_id` in the log of the server.",
+    ),
+    "key_taken": (
+        "The `Idempotency-Key` was used for another request.",
+        "Use a new key for each question; reuse it only to repeat the same request.",
+    ),
+    "no_conversation": (
+        "`parent_id` or `beside_id` was sent without `conversation_id`.",
+        "Send the `conversation_id` of the message.",
+    ),
+    "no_message": (
+        "The message is empty.",
+        "Send a `message`, or the `parent_id` of a message to answer again.",
+    ),
+    "no_token": (
+        "The server requires an access token, and it is missing or unknown.",
+        "Send `Authorization: Bearer …`; `headrace token create` makes one.",
+    ),
+    "not_found": (
+        "There is nothing at this address, or it belongs to another user.",
+        "Check the path and the id.",
+    ),
+    "not_json": (
+        "The body is not declared as JSON.",
+        "Send `Content-Type: application/json`.",
+    ),
+    "refused": (
+        "The router rejected the request, with its own status.",
+        "The message says why.",
+    ),
+    "run_live": (
+        "An answer is still being written at this place.",
+        "Wait for the run that `event_id` names, cancel it, or set `is_branch`.",
+    ),
+    "stopping": (
+        "The server is starting or stopping.",
+        "Repeat the request after `Retry-After`, with the same `Idempotency-Key`.",
+    ),
+    "storage": (
+        "The database cannot be written: the disk is full or fails.",
+        "Repeat the request later. The log of the server has the reason.",
+    ),
+    "too_large": (
+        "The body is longer than `max_body_bytes`.",
+        "Send a shorter body, or raise the setting.",
+    ),
+    "too_many_requests": (
+        "This user has sent too many questions, `asks_per_minute`.",
+        "Repeat the request after `Retry-After`.",
+    ),
+    "too_many_runs": (
+        "This user has reached the number of concurrent answers, `max_live_runs_per_user`.",
+        "Wait for an answer, or cancel one.",
+    ),
+    "too_slow": ("The body arrived too slowly.", "Repeat the request."),
+    "unknown_effort": (
+        "The server does not allow that effort.",
+        "Use one that `GET /api/models` lists.",
+    ),
+    "unknown_format": ("There is no such export format.", "Use `json` or `markdown`."),
+    "unknown_frame": (
+        "The stream does not contain the frame that the client has received; a power failure may"
+        " have lost it.",
+        "Read the answer from the conversation that the error names.",
+    ),
+    "unknown_model": (
+        "There is no model of that name.",
+        "Use a `name` that `GET /api/models` lists, or leave it out.",
+    ),
+    "unknown_protocol": (
+        "There is no such protocol.",
+        f"Use {' or '.join(f'`{name}`' for name in PROTOCOLS)}.",
+    ),
+    "wrong_host": (
+        "The host name in `Host` is not allowed.",
+        "Allow the name with `--allow-host`, or in `hosts`.",
+    ),
+    "wrong_verb": (
+        "This address does not accept the method.",
+        "Use one that the header `Allow` lists.",
+    ),
+}
+"""For each code its meaning and what to do. A test fails if a code is missing."""
