@@ -43,7 +43,7 @@ def _states(columns: int, lines: int) -> Iterator[tuple[str, Any]]:
     with _opened(columns, lines, *_STAGE) as (terminal, folder):
         yield "begin", rows_of(terminal.screen)
         terminal.send("/re")
-        yield "completion", rows_of(terminal.wait_for("answer the last").screen)
+        yield "completion", rows_of(terminal.wait_for("regenerate the last").screen)
         terminal.send(CTRL_C)
         terminal.send(f"survey the river,{ALT_ENTER}please")
         yield "lines", rows_of(terminal.wait_for("please").screen)
