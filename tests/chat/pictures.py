@@ -61,7 +61,7 @@ def _states(columns: int, lines: int) -> Iterator[tuple[str, Any]]:
         terminal.say("/open 1")
         yield "open", rows_of(terminal.wait_for_prompt().screen)
         terminal.say("/help")
-        yield "help", rows_of(terminal.wait_for("leave; so").wait_for_prompt().screen)
+        yield "help", rows_of(terminal.wait_for("quit; so").wait_for_prompt().screen)
     with _opened(columns, lines) as (terminal, _):
         terminal.say("slow: what is 12 * 34?")
         terminal.wait_for("Reading the message")
