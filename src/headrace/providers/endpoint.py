@@ -52,18 +52,28 @@ def resolve(
             f"{provider.title} has no address of its own: pass base_url="
             f" or set {provider.base_url_variable}"
         )
-    path = provider.path.replace("{model}", quote(name, safe="/@:.-"))
+    # Some SDKs write a model as `models/NAME`, which the path already says.
+    in_path = name.removeprefix("models/") if "/models/{model}" in provider.path else name
+    path = provider.path.replace("{model}", quote(in_path, safe="/@:.-"))
     key = api_key or find_key(provider, environ)
     url = _join_url(_add_scheme(base, provider).rstrip("/"), path)
     return Endpoint(provider, name, url, _build_headers(provider, key))
 
 
 def _join_url(address: str, path: str) -> str:
-    """Join an address, which may already have the path or its version, with the path."""
+    """Join an address, which may already have the path or its version, with the path.
+
+    A query of the address, such as Azure's `api-version`, follows the path.
+    """
+    address, _, query = address.partition("?")
+    address = address.rstrip("/")
     version = f"/{path.split('/')[1]}"
     if version == "/v1":
         address = address.removesuffix(path).removesuffix(version)
-    return address.removesuffix(path) + path
+    url = address.removesuffix(path) + path
+    if not query:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{query}"
 
 
 def find_key(provider: Provider, environ: Mapping[str, str]) -> str | None:

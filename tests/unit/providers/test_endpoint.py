@@ -133,3 +133,32 @@ def test_a_bare_ipv6_host_gets_its_port() -> None:
 def test_a_version_or_path_that_is_given_already_is_not_doubled(base: str) -> None:
     url = resolve("anthropic:x", base_url=base, api_key=KEY, environ={}).url
     assert url == "https://h/v1/messages"
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "url"),
+    [
+        (
+            "azure-chat:x",
+            "https://a.example/openai/deployments/x?api-version=2026-01-01",
+            "https://a.example/openai/deployments/x/chat/completions?api-version=2026-01-01",
+        ),
+        (
+            "gemini:m",
+            "https://g.example/v1beta?tenant=a",
+            "https://g.example/v1beta/models/m:streamGenerateContent?alt=sse&tenant=a",
+        ),
+        (
+            "vllm:m",
+            "http://127.0.0.1:8000/v1/chat/completions?a=b",
+            "http://127.0.0.1:8000/v1/chat/completions?a=b",
+        ),
+    ],
+)
+def test_the_query_of_an_address_stays_behind_the_path(model, base_url, url):
+    assert resolve(model, base_url=base_url, api_key="k").url == url
+
+
+def test_a_model_name_may_repeat_the_folder_of_its_address():
+    plain, full = (resolve(f"gemini:{name}", api_key="k").url for name in ("m", "models/m"))
+    assert plain == full
