@@ -26,7 +26,11 @@ class HTTPConnection:
         self, method: str, path: str, body: bytes | None = None, headers: Headers = NO_HEADERS
     ) -> Response:
         if self._session is None:
-            self._session = _create_session()
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=None, connect=_CONNECT_S, sock_read=_SILENCE_S),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+            )
         try:
             response = await self._session.request(
                 method, self.address + path, data=body, headers=headers, allow_redirects=False
@@ -43,14 +47,6 @@ class HTTPConnection:
         if self._session is not None:
             session, self._session = self._session, None
             await session.close()
-
-
-def _create_session() -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        timeout=aiohttp.ClientTimeout(total=None, connect=_CONNECT_S, sock_read=_SILENCE_S),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        trust_env=False,
-    )
 
 
 def _to_response(response: aiohttp.ClientResponse) -> Response:

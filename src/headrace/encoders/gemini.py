@@ -120,7 +120,9 @@ class _ContentEncoder(HistoryEncoder):
             for call in resend.iterate_client_calls(reply)
         }
         parts = [part for part in map(self._encode_part, reply.parts) if part is not None]
-        calls = [part for part in parts if isinstance(part, dict) and "functionCall" in part]
+        calls: list[JSONObject] = [
+            part for part in parts if isinstance(part, dict) and "functionCall" in part
+        ]
         # The first call of a step must have a signature.
         if self._signs and calls and "thoughtSignature" not in calls[0]:
             calls[0]["thoughtSignature"] = NO_SIGNATURE

@@ -108,12 +108,9 @@ def to_arguments_object(call: CallPart) -> Any:
     try:
         _decode_shallow(call.raw)
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return as_object(call.args) or _wrap_value(call.args)
+        wrapped = {} if call.args in (None, {}) else {"value": call.args}
+        return as_object(call.args) or wrapped
     return msgspec.Raw(call.raw)
-
-
-def _wrap_value(value: Any) -> Any:
-    return {} if value in (None, {}) else {"value": value}
 
 
 def to_raw_json(part: OpaquePart) -> Any:

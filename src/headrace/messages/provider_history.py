@@ -77,7 +77,7 @@ def _split_turn(turn: msg.Turn) -> Iterator[HistoryEntry]:
 
 
 def _select_parts(turn: msg.Turn) -> tuple[Part, ...]:
-    if not _is_cut(turn):
+    if turn.finish is not None and turn.finish.word not in _CUT_SHORT:
         return tuple(part for part in turn.parts if part.ended_ms is not None)
     answered = {part.call_id for part in turn.parts if isinstance(part, msg.OutputPart)}
     parts = [part for part in turn.parts if _survives_cut(part, answered)]
@@ -85,10 +85,6 @@ def _select_parts(turn: msg.Turn) -> tuple[Part, ...]:
     while parts and isinstance(parts[-1], msg.ReasoningPart | msg.RedactedPart):
         parts.pop()
     return tuple(parts)
-
-
-def _is_cut(turn: msg.Turn) -> bool:
-    return turn.finish is None or turn.finish.word in _CUT_SHORT
 
 
 _CUT_SHORT = frozenset({"aborted", "max_tokens", "context_full", "content_filter", "time_limit"})

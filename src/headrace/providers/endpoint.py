@@ -46,7 +46,7 @@ def resolve(
     a missing key or a missing address."""
     environ = os.environ if environ is None else environ
     provider, name = _parse_model_string(model)
-    base = base_url or _get_base_url(provider, environ) or provider.base_url
+    base = base_url or environ.get(provider.base_url_variable or "") or provider.base_url
     if base is None:
         raise UsageError(
             f"{provider.title} has no address of its own: pass base_url="
@@ -91,10 +91,6 @@ def _parse_model_string(model: str) -> tuple[Provider, str]:
         hint = f"; did you mean {near[0]}?" if near else f": there are {', '.join(CATALOG)}"
         raise UsageError(f"no provider {name!r}{hint}")
     return CATALOG[name], rest
-
-
-def _get_base_url(provider: Provider, environ: Mapping[str, str]) -> str | None:
-    return environ.get(provider.base_url_variable or "") or None
 
 
 def _add_scheme(base: str, provider: Provider) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 from headrace.content import TextContent
@@ -62,16 +63,9 @@ class Summarize:
 
     def pinning(self, is_pinned: IsPinned) -> Summarize:
         """Return a copy that also keeps these messages."""
-        copy = Summarize(
-            self._agent,
-            max_messages=self._bounds.max_messages,
-            max_tokens=self._bounds.max_tokens,
-            keep_messages=self._keep_messages,
-            keep_first=self._keep_first,
-            is_pinned=any_pinned(self._is_pinned, is_pinned),
-        )
-        copy._spent = self._spent
-        return copy
+        copied = copy.copy(self)
+        copied._is_pinned = any_pinned(self._is_pinned, is_pinned)
+        return copied
 
     async def compact(
         self, messages: Sequence[Message], *, is_forced: bool
@@ -98,12 +92,13 @@ class Summarize:
         at = len(exchanges) - 1
         if is_forced:
             return at
+        room = None if self._bounds.max_tokens is None else self._bounds.max_tokens // 2
         count = len(exchanges[at].messages)
         tokens = exchanges[at].tokens
         while at > 0:
             count += len(exchanges[at - 1].messages)
             tokens += exchanges[at - 1].tokens
-            if count > self._keep_messages or _is_over(tokens, self._bounds):
+            if count > self._keep_messages or (room is not None and tokens > room):
                 break
             at -= 1
         return at
@@ -118,10 +113,6 @@ class Summarize:
             why = "it is empty" if result.error is None else result.error.message
             raise RunBroken(category, f"the history could not be summarized: {why}")
         return Message(role="user", content=(TextContent(HEAD + summary),))
-
-
-def _is_over(tokens: int, bounds: Bounds) -> bool:
-    return bounds.max_tokens is not None and tokens > bounds.max_tokens // 2
 
 
 def _is_summary(message: Message) -> bool:

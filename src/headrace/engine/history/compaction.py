@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -80,12 +81,9 @@ class Truncate:
 
     def pinning(self, is_pinned: IsPinned) -> Truncate:
         """Return a copy that also keeps these messages."""
-        return Truncate(
-            max_messages=self._bounds.max_messages,
-            max_tokens=self._bounds.max_tokens,
-            keep_first=self._keep_first,
-            is_pinned=any_pinned(self._is_pinned, is_pinned),
-        )
+        copied = copy.copy(self)
+        copied._is_pinned = any_pinned(self._is_pinned, is_pinned)
+        return copied
 
     async def compact(
         self, messages: Sequence[Message], *, is_forced: bool

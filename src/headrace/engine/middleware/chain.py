@@ -71,14 +71,14 @@ class Chain:
 
     def notify_all(self, run: RunView, records: list[Record]) -> None:
         """Call plain observers with several records, then raise the first error."""
-        first_error: HeadraceError | None = None
+        errors: list[HeadraceError] = []
         for record in records:
             try:
                 self.notify(run, record)
             except (Terminate, MiddlewareFailed) as error:
-                first_error = first_error or error
-        if first_error is not None:
-            raise first_error
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     async def observe(self, run: RunView, records: list[Record]) -> None:
         """Call observers of which at least one is async, then raise the first error."""

@@ -136,9 +136,6 @@ def _write(target: str | Path | IO[Any], lines: bytes) -> None:
         with open(descriptor, "ab") as file:
             file.write(lines)
         return
-    target.write(lines.decode() if _is_text(target) else lines)
+    is_text = "b" not in getattr(target, "mode", "") and hasattr(target, "encoding")
+    target.write(lines.decode() if is_text else lines)
     target.flush()
-
-
-def _is_text(file: IO[Any]) -> bool:
-    return "b" not in getattr(file, "mode", "") and hasattr(file, "encoding")

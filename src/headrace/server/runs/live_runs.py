@@ -89,10 +89,7 @@ class LiveRun:
         return Replay(pages, self._new_encoder(protocol), after)
 
     def _new_encoder(self, protocol: str) -> FrameEncoder:
-        return FrameEncoder(protocol, self.row.message_id, self._message)
-
-    def _message(self) -> Message:
-        return self.run.message
+        return FrameEncoder(protocol, self.row.message_id, lambda: self.run.message)
 
 
 class LiveRuns:

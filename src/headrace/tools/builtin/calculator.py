@@ -94,26 +94,27 @@ class _Parser:
     def value(self) -> Number:
         result = self._sum()
         if self._at < len(self._tokens):
-            raise _InvalidExpression(
-                f"{self._next()!r} was found in place of an operator or the end"
-            )
+            text = self._tokens[self._at][1]
+            raise _InvalidExpression(f"{text!r} was found in place of an operator or the end")
         return result
 
     def _sum(self) -> Number:
-        result = self._product()
-        while (mark := self._take("+", "-")) is not None:
-            result = _check(_DO[mark](result, self._product()))
-        return result
+        return self._apply(self._product, "+", "-")
 
     def _product(self) -> Number:
-        result = self._signed_power()
-        while (mark := self._take("*", "//", "/", "%")) is not None:
-            result = _check(_DO[mark](result, self._signed_power()))
+        return self._apply(self._signed_power, "*", "//", "/", "%")
+
+    def _apply(self, operand: Callable[[], Number], *marks: str) -> Number:
+        result = operand()
+        while (mark := self._take(*marks)) is not None:
+            result = _check(_DO[mark](result, operand()))
         return result
 
     def _signed_power(self) -> Number:
         """A sign binds weaker than a power: -2 ** 2 is -4."""
-        self._deeper()
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise _InvalidExpression(f"it is nested deeper than {MAX_DEPTH}")
         mark = self._take("-", "+")
         if mark is None:
             result = self._power()
@@ -155,19 +156,11 @@ class _Parser:
             raise _InvalidExpression("a parenthesis is not closed")
         return value
 
-    def _deeper(self) -> None:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise _InvalidExpression(f"it is nested deeper than {MAX_DEPTH}")
-
     def _take(self, *marks: str) -> str | None:
         if self._at < len(self._tokens) and self._tokens[self._at][1] in marks:
             self._at += 1
             return self._tokens[self._at - 1][1]
         return None
-
-    def _next(self) -> str:
-        return self._tokens[self._at][1]
 
     def _token(self) -> tuple[str, str]:
         if self._at == len(self._tokens):
@@ -227,29 +220,19 @@ _DO: dict[str, Callable[[Number, Number], Number]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": _divide,
-    "//": lambda left, right: left // right,
+    "//": operator.floordiv,
     "%": operator.mod,
 }
+_OF_ONE_NUMBER = "sqrt sin cos tan asin acos atan log2 log10 exp floor ceil".split()
 # The function, and how many arguments it takes.
 _FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
-    "sqrt": (math.sqrt, 1, 1),
+    **{name: (getattr(math, name), 1, 1) for name in _OF_ONE_NUMBER},
     "abs": (abs, 1, 1),
     "round": (_round, 1, 2),
     "min": (lambda *numbers: min(numbers), 1, 100),
     "max": (lambda *numbers: max(numbers), 1, 100),
-    "sin": (math.sin, 1, 1),
-    "cos": (math.cos, 1, 1),
-    "tan": (math.tan, 1, 1),
-    "asin": (math.asin, 1, 1),
-    "acos": (math.acos, 1, 1),
-    "atan": (math.atan, 1, 1),
     "log": (math.log, 1, 2),
     "ln": (math.log, 1, 1),
-    "log2": (math.log2, 1, 1),
-    "log10": (math.log10, 1, 1),
-    "exp": (math.exp, 1, 1),
-    "floor": (math.floor, 1, 1),
-    "ceil": (math.ceil, 1, 1),
     "factorial": (_factorial, 1, 1),
 }
 

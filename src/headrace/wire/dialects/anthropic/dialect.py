@@ -73,7 +73,8 @@ class AnthropicDialect(JSONDialect[WireEvent]):
             if delta is not None:
                 block = self._blocks.get(event.index) or self._add_missing_block(event.index)
                 if not block.feed(delta):
-                    block.merge(self._decode_field(frame, "delta"), len(frame.data))
+                    whole = as_object(self._decode_all_fields(frame).get("delta"))
+                    block.merge(whole, len(data))
         elif kind == "content_block_start":
             self._start_block(frame, event)
         elif kind == "content_block_stop":
@@ -161,6 +162,3 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         self._blocks.clear()
         for name, value in self._usage.extras().items():
             self.ledger.note(name, value)
-
-    def _decode_field(self, frame: Frame, name: str) -> dict[str, Any]:
-        return as_object(self._decode_all_fields(frame).get(name))

@@ -139,7 +139,8 @@ class XAIDialect(JSONDialect[WireChunk]):
                 if wire.finish_reason is not None:
                     output.end(wire.finish_reason)
                 if wire.logprobs is not None:
-                    self._keep_logprobs(wire)
+                    kept = self._logprobs.setdefault(str(wire.index or 0), [])
+                    kept.append(msgspec.to_builtins(wire.logprobs))
         if chunk.citations or chunk.output_files or chunk.service_tier or chunk.system_fingerprint:
             self._handle_rare(chunk)
 
@@ -221,11 +222,6 @@ class XAIDialect(JSONDialect[WireChunk]):
             self.ledger.note("system_fingerprint", chunk.system_fingerprint)
         if chunk.service_tier and chunk.service_tier != _NO_TIER:
             self.ledger.service_tier = chunk.service_tier.removeprefix("SERVICE_TIER_").lower()
-
-    def _keep_logprobs(self, wire: WireOutput) -> None:
-        self._logprobs.setdefault(str(wire.index or 0), []).append(
-            msgspec.to_builtins(wire.logprobs)
-        )
 
 
 def _parse_role(wire: WireOutput) -> str:
