@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from headrace.errors import HeadraceError
@@ -30,28 +31,22 @@ class ClientError(HeadraceError):
         return self.status is None or self.status == 503
 
 
+@dataclass(frozen=True)
 class Response:
     """A response. Iterate over it or `read()` it, once; then `aclose()` it."""
 
-    def __init__(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: AsyncIterator[bytes],
-        close: Callable[[], Awaitable[None]],
-    ) -> None:
-        self.status = status
-        self.headers = headers
-        """Headers by lower-case name."""
-        self._body = body
-        self.aclose = close
+    status: int
+    headers: Headers
+    """Headers by lower-case name."""
+    body: AsyncIterator[bytes]
+    aclose: Callable[[], Awaitable[None]]
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._body
+        return self.body
 
     async def read(self) -> bytes:
         """Return the whole body."""
-        return b"".join([chunk async for chunk in self._body])
+        return b"".join([chunk async for chunk in self.body])
 
 
 class Connection(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import dataclass
 
 from headrace.encoders import ToolSpec
 from headrace.engine.limits import RunLimits
@@ -21,15 +22,15 @@ from headrace.tools.result import limit_size
 STOPPED = "The call was stopped: the run ended before its result was known."
 
 
+@dataclass(eq=False)
 class _Job:
     """One call, from its start to its result."""
 
-    def __init__(self, call: ToolCall, tool: Tool, context: ToolContext) -> None:
-        self.call = call
-        self.tool = tool
-        self.context = context
-        self.task: asyncio.Task[None] | None = None
-        self.result: ToolReturn | None = None
+    call: ToolCall
+    tool: Tool
+    context: ToolContext
+    task: asyncio.Task[None] | None = None
+    result: ToolReturn | None = None
 
 
 class ToolRunner:

@@ -4,6 +4,7 @@ runs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from headrace.errors import LimitExceeded, WireError
@@ -27,46 +28,34 @@ from headrace.wire.limits import WireLimits
 _MAX_FRAGMENTS = 1_024
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Call:
     """State of one call. `CallQueue.fill_in` may still set `name` and `call_id` while the call
     waits."""
 
-    __slots__ = (
-        "_extent", "_followed", "_fragments", "_joined", "args", "call_id", "executor", "input",
-        "is_ended", "is_parsed", "item_id", "item_key", "name", "part", "provider_data", "seals",
-        "size", "state", "wire_id",
-    )  # fmt: skip
+    call_id: str | None
+    name: str | None
+    executor: Executor
+    input: CallInput
+    item_key: Hashable | None
+    item_id: str | None
+    provider_data: JSONObject | None
+    wire_id: str | None = None
+    state: Literal["waiting", "open", "closed"] = "waiting"
+    part: int = -1
+    size: int = 0
+    is_ended: bool = False
+    is_parsed: bool = False
+    args: Any = None
+    seals: list[tuple[SealKind, str]] = field(default_factory=list[tuple[SealKind, str]])
+    _fragments: list[str] = field(default_factory=list[str])
+    _extent: JSONExtent | None = field(default_factory=JSONExtent)
+    _followed: int = 0
+    _joined: int = 0
 
-    def __init__(
-        self,
-        *,
-        call_id: str | None,
-        name: str | None,
-        executor: Executor,
-        input: CallInput,
-        item_key: Hashable | None,
-        item_id: str | None,
-        provider_data: JSONObject | None,
-    ) -> None:
-        self.call_id = call_id or None
-        self.wire_id = call_id or None
-        self.name = name or None
-        self.executor: Executor = executor
-        self.input: CallInput = input
-        self.item_key = item_key
-        self.item_id = item_id
-        self.provider_data = provider_data
-        self.state: Literal["waiting", "open", "closed"] = "waiting"
-        self.part = -1
-        self.size = 0
-        self.is_ended = False
-        self.is_parsed = False
-        self.args: Any = None
-        self.seals: list[tuple[SealKind, str]] = []
-        self._fragments: list[str] = []
-        self._extent: JSONExtent | None = JSONExtent()
-        self._followed = 0
-        self._joined = 0
+    def __post_init__(self) -> None:
+        self.name = self.name or None
+        self.call_id = self.wire_id = self.call_id or None
 
     def append(self, text: str) -> None:
         if self.is_parsed and not text.isspace():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -18,35 +19,30 @@ END_LEFT_OUT = "middleware left out the end of the call"
 _NOT_JSON = (TypeError, ValueError, OverflowError, RecursionError)
 
 
+@dataclass(slots=True, eq=False)
 class GuardedPart:
     """The state of one part. Its text is not kept, except for the arguments of an open call:
     they are needed if the end of the call is left out."""
 
-    __slots__ = (
-        "_model_hash", "_written_hash", "args", "delta", "has_model_ended", "is_changed",
-        "is_unchanged_so_far", "item", "kind", "model_kind", "number", "seals", "start", "state",
-    )  # fmt: skip
-
-    def __init__(self, model_kind: type | None, item: int = -1) -> None:
-        self.model_kind = model_kind
-        """The type of the model's start event, or None if a rewriter added the part."""
-        self.item = item
-        """The number of the item, as the model counts."""
-        self.has_model_ended = False
-        self.state = "before"
-        """The state in the table of `TURN_GRAMMAR`."""
-        self.kind: type | None = None
-        """The type of the start event that was written, or None before that."""
-        self.start: Any = None
-        self.number = -1
-        self.delta: type | None = None
-        self.args: list[str] = []
-        self.seals: list[ev.PartSealed] = []
-        self.is_unchanged_so_far = True
-        """Whether every delta was written as it came, so that no text has to be compared."""
-        self.is_changed = False
-        self._model_hash: Any = None
-        self._written_hash: Any = None
+    model_kind: type | None
+    """The type of the model's start event, or None if a rewriter added the part."""
+    item: int = -1
+    """The number of the item, as the model counts."""
+    has_model_ended: bool = False
+    state: str = "before"
+    """The state in the table of `TURN_GRAMMAR`."""
+    kind: type | None = None
+    """The type of the start event that was written, or None before that."""
+    start: Any = None
+    number: int = -1
+    delta: type | None = None
+    args: list[str] = field(default_factory=list[str])
+    seals: list[ev.PartSealed] = field(default_factory=list[ev.PartSealed])
+    is_unchanged_so_far: bool = True
+    """Whether every delta was written as it came, so that no text has to be compared."""
+    is_changed: bool = False
+    _model_hash: Any = None
+    _written_hash: Any = None
 
     def write(self, event: Any) -> None:
         """Note the start event that is written, or the event that brings the whole part. A whole

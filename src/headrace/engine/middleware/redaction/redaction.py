@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import msgspec
@@ -61,16 +62,14 @@ class Redaction(Middleware):
         )
 
 
+@dataclass(slots=True, eq=False)
 class _OpenPart:
     """A part that is being streamed: its text, and the citations that wait for it."""
 
-    __slots__ = ("citations", "delta", "input", "text")
-
-    def __init__(self, text: MaskedText, delta: Any, input: str = "") -> None:
-        self.text = text
-        self.delta = delta
-        self.input = input
-        self.citations: list[ev.CitationAdded] = []
+    text: MaskedText
+    delta: Any
+    input: str = ""
+    citations: list[ev.CitationAdded] = field(default_factory=list[ev.CitationAdded])
 
     def to_deltas(self, number: int, text: str) -> list[Event]:
         return [self.delta(number, text)] if text else []

@@ -6,6 +6,7 @@ xAI reports a call in the output that makes it, and again in the output that has
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any
 
 from headrace.events import Executor
@@ -28,13 +29,13 @@ def get_end_status(entry: WireCall) -> str | None:
     return _ENDS.get(entry.status or "") or ("failed" if entry.error_message else None)
 
 
+@dataclass(eq=False)
 class _KnownCall:
     """A call, and the output that it belongs to."""
 
-    def __init__(self, call: Call, output: Output) -> None:
-        self.call = call
-        self.output = output
-        self.status: str | None = None
+    call: Call
+    output: Output
+    status: str | None = None
 
 
 class XAICalls:
