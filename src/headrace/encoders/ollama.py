@@ -59,11 +59,7 @@ def _encode_options(options: Options) -> JSONObject:
 
 
 def _encode_tool(tool: ToolSpec) -> JSONObject:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}
 
 

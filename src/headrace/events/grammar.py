@@ -20,10 +20,7 @@ TURN_GRAMMAR: Mapping[str, Moves] = {
         "before": {ev.TurnStarted: "open"},
         "open": {ev.CitationAdded: "open", ev.TurnFinished: "over", ev.TurnFailed: "over"},
     },
-    "output": {
-        "before": {ev.OutputStarted: "open"},
-        "open": {ev.OutputFinished: "over"},
-    },
+    "output": {"before": {ev.OutputStarted: "open"}, "open": {ev.OutputFinished: "over"}},
     "reasoning": {
         "before": {ev.ReasoningStarted: "open"},
         "open": {
@@ -87,11 +84,7 @@ RUN_GRAMMAR: Moves = {
         ev.RunFinished: "over",
         ev.RunFailed: "over",
     },
-    "asking": {
-        ev.HistoryCompacted: "asking",
-        ev.TurnStarted: "turn",
-        ev.StepFinished: "step over",
-    },
+    "asking": {ev.HistoryCompacted: "asking", ev.TurnStarted: "turn", ev.StepFinished: "step over"},
     "turn": {
         **dict.fromkeys(MODEL_OUTPUT_TYPES, "turn"),
         ev.TurnFinished: "calls",
@@ -103,11 +96,7 @@ RUN_GRAMMAR: Moves = {
         ev.ToolResult: "calls",
         ev.StepFinished: "step over",
     },
-    "failed": {
-        ev.ToolResult: "failed",
-        ev.StepDiscarded: "asking",
-        ev.StepFinished: "step over",
-    },
+    "failed": {ev.ToolResult: "failed", ev.StepDiscarded: "asking", ev.StepFinished: "step over"},
     "step over": {
         ev.HistoryCompacted: "step over",
         ev.StepStarted: "asking",

@@ -10,13 +10,7 @@ import msgspec
 
 from headrace.errors import UsageError
 from headrace.secrets.escape import UnescapingFinder
-from headrace.secrets.finder import (
-    Finder,
-    PatternFinder,
-    Span,
-    Trie,
-    ValueFinder,
-)
+from headrace.secrets.finder import Finder, PatternFinder, Span, Trie, ValueFinder
 from headrace.secrets.pattern import SecretPattern
 
 MARK = "[redacted]"

@@ -40,11 +40,7 @@ class ToolContext:
         self._cancelled = threading.Event()
 
     def progress(
-        self,
-        status: str | None = None,
-        *,
-        progress: float | None = None,
-        log: str | None = None,
+        self, status: str | None = None, *, progress: float | None = None, log: str | None = None
     ) -> None:
         """Report a short status, a share from 0 to 1, or a log line. Ignored after the call is
         cancelled, and after `MAX_REPORTS` reports."""

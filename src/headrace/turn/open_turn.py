@@ -185,8 +185,7 @@ class OpenTurn:
         except TimeoutError:
             pass
         raise stream_broken(
-            "timeout",
-            "the provider accepted the request, but no event came within first_event_s",
+            "timeout", "the provider accepted the request, but no event came within first_event_s"
         )
 
     async def _read_events(self) -> list[TurnEvent]:

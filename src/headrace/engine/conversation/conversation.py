@@ -74,11 +74,7 @@ class Conversation:
     """
 
     def __init__(
-        self,
-        agent: Agent,
-        messages: Sequence[Message] = (),
-        *,
-        compactor: Compactor | None = None,
+        self, agent: Agent, messages: Sequence[Message] = (), *, compactor: Compactor | None = None
     ) -> None:
         self.agent = agent
         self.usage = Usage()

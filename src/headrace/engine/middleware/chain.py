@@ -10,13 +10,7 @@ from typing import Any
 import msgspec
 
 from headrace.encoders import Request
-from headrace.engine.middleware.middleware import (
-    Allow,
-    Deny,
-    Middleware,
-    RunView,
-    ToolCall,
-)
+from headrace.engine.middleware.middleware import Allow, Deny, Middleware, RunView, ToolCall
 from headrace.errors import HeadraceError, Terminate
 from headrace.events import Event, Record, RunFailed, RunFinished
 from headrace.messages import Turn

@@ -62,11 +62,7 @@ class NotePad:
         return self.tool, Tool(self.read, name="read_note"), Tool(self.list, name="list_notes")
 
     def write(
-        self,
-        title: str,
-        content: str,
-        type: NoteType = "markdown",
-        language: str | None = None,
+        self, title: str, content: str, type: NoteType = "markdown", language: str | None = None
     ) -> ToolReturn:
         """Put a document on the note pad, where the user sees it beside the answer: a draft,
         a list, a program, a drawing. Writing under the same title replaces it.

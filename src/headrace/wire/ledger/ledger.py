@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace import events as ev
 from headrace.errors import LimitExceeded
-from headrace.events import (
-    CitationAdded,
-    OutputsKind,
-    OutputStarted,
-    TurnEvent,
-    TurnFailed,
-    TurnFinished,
-    TurnStarted,
-)
+from headrace.events import OutputsKind, TurnEvent
 from headrace.outcome import ErrorInfo, FinishReason, other_reason
 from headrace.usage import UNKNOWN_USAGE, Usage
 from headrace.wire.ledger.counter import Counters
@@ -85,7 +78,7 @@ class Ledger:
         self.is_started = True
         self.outputs_kind = outputs or self.outputs_kind
         self.events.append(
-            TurnStarted(
+            ev.TurnStarted(
                 dialect=self._dialect,
                 provider=self._provider or provider or None,
                 model=model or None,
@@ -107,7 +100,7 @@ class Ledger:
         self.start()
         output = Output(number, role, self.events, self.counters, self._limits)
         self._outputs[number] = output
-        self.events.append(OutputStarted(number, role))
+        self.events.append(ev.OutputStarted(number, role))
         return output
 
     @property
@@ -127,7 +120,7 @@ class Ledger:
         every chunk."""
         self._usage_source = source
 
-    def cite(self, citation: CitationAdded) -> None:
+    def cite(self, citation: ev.CitationAdded) -> None:
         """Add a source of the whole response. Ignored after the end."""
         if self.is_finished:
             return
@@ -190,7 +183,7 @@ class Ledger:
         self.is_finished = True
         self.error = error
         self.events.append(
-            TurnFailed(
+            ev.TurnFailed(
                 category=error.category,
                 message=error.message,
                 code=error.code,
@@ -228,7 +221,7 @@ class Ledger:
         self.is_finished = True
         self.finish_reason = reason
         self.events.append(
-            TurnFinished(
+            ev.TurnFinished(
                 reason=reason,
                 raw_reason=last.raw_reason if last else None,
                 usage=self.usage,

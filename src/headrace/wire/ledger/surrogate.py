@@ -6,22 +6,15 @@ from collections.abc import Iterable
 
 import msgspec
 
-from headrace.events import (
-    DeltaEvent,
-    ReasoningFinished,
-    TextFinished,
-    ToolCallFinished,
-    ToolCallMalformed,
-    TurnEvent,
-    encode_event,
-)
+from headrace import events as ev
+from headrace.events import TurnEvent
 from headrace.wire.json.payload import (
     ends_with_high_surrogate,
     repair_surrogates,
     replace_surrogates,
 )
 
-_ENDS = (TextFinished, ReasoningFinished, ToolCallFinished, ToolCallMalformed)
+_ENDS = (ev.TextFinished, ev.ReasoningFinished, ev.ToolCallFinished, ev.ToolCallMalformed)
 
 
 class SurrogateJoiner:
@@ -29,21 +22,21 @@ class SurrogateJoiner:
     contained a half need it: see `Ledger.join_surrogates`."""
 
     def __init__(self) -> None:
-        self._held: dict[int, tuple[type[DeltaEvent], str]] = {}
+        self._held: dict[int, tuple[type[ev.DeltaEvent], str]] = {}
 
     def feed(self, events: Iterable[TurnEvent]) -> list[TurnEvent]:
         """Return the events with all pairs joined."""
         return [told for event in events for told in self._join_event(event)]
 
     def _join_event(self, event: TurnEvent) -> list[TurnEvent]:
-        if isinstance(event, DeltaEvent):
+        if isinstance(event, ev.DeltaEvent):
             return self._join_delta(event)
         if not isinstance(event, _ENDS) or event.part not in self._held:
             return [_repair_event(event)]
         delta, first = self._held.pop(event.part)
         return [delta(event.part, replace_surrogates(first)), _repair_event(event)]
 
-    def _join_delta(self, event: DeltaEvent) -> list[TurnEvent]:
+    def _join_delta(self, event: ev.DeltaEvent) -> list[TurnEvent]:
         _, first = self._held.pop(event.part, (None, ""))
         text = first + event.text
         if ends_with_high_surrogate(text):
@@ -54,7 +47,7 @@ class SurrogateJoiner:
 
 def _repair_event(event: TurnEvent) -> TurnEvent:
     try:
-        encode_event(event)
+        ev.encode_event(event)
     except UnicodeEncodeError:
         return msgspec.convert(repair_surrogates(msgspec.to_builtins(event)), type(event))
     return event

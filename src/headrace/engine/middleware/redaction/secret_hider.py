@@ -140,11 +140,7 @@ _FIELDS: Mapping[type, Mapping[str, Callable[[SecretHider, Any], Any]]] = {
         "provider_data": _provider_data,
     },
     messages.TextPart: {"text": _text, "citations": _structs},
-    messages.ReasoningPart: {
-        "text": _text,
-        "citations": _structs,
-        "provider_data": _provider_data,
-    },
+    messages.ReasoningPart: {"text": _text, "citations": _structs, "provider_data": _provider_data},
     messages.RedactedPart: {"data": _provider_text, "provider_data": _provider_data},
     messages.CallPart: {
         "name": _provider_text,

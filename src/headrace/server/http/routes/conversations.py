@@ -13,13 +13,7 @@ from headrace.server import api
 from headrace.server.http.body import read_body
 from headrace.server.http_error import HTTPError, JSONResponse
 from headrace.server.service import Service
-from headrace.server.storage.store import (
-    Conversation,
-    PageCursor,
-    RunLive,
-    RunRow,
-    StoredMessage,
-)
+from headrace.server.storage.store import Conversation, PageCursor, RunLive, RunRow, StoredMessage
 
 _MAX_TITLE_CHARS = 200
 # A cancelled run ends much sooner, unless a tool ignores the cancellation.

@@ -8,14 +8,7 @@ from typing import Final
 import msgspec
 
 from headrace.messages import Message
-from headrace.server.storage.store.row import (
-    find_conversation,
-    find_message,
-    index_title,
-    index_words,
-    to_run,
-    touch,
-)
+from headrace.server.storage.store import row as tables
 from headrace.server.storage.store.store import (
     KeyTaken,
     NotFound,
@@ -39,7 +32,7 @@ def find_repeated(connection: sqlite3.Connection, start: RunStart) -> StartedRun
         return None
     if known["fingerprint"] != start.fingerprint:
         raise KeyTaken("this idempotency key was already used for another request")
-    return StartedRun(run=to_run(known), is_repeated=True)
+    return StartedRun(run=tables.to_run(known), is_repeated=True)
 
 
 def begin_run(connection: sqlite3.Connection, start: RunStart) -> StartedRun:
@@ -71,26 +64,28 @@ def _find_place(connection: sqlite3.Connection, start: RunStart) -> tuple[str, s
         return _find_question(connection, start)
     if start.is_new:
         title = _title_of(start.prompt.message)
-        row = index_title(connection, start.conversation_id, start.owner, title)
+        row = tables.index_title(connection, start.conversation_id, start.owner, title)
         connection.execute(
             "INSERT INTO conversations (id, owner, title, created_ms, updated_ms, title_row)"
             " VALUES (?, ?, ?, ?, ?, ?)",
             (start.conversation_id, start.owner, title, start.now_ms, start.now_ms, row),
         )
         return start.conversation_id, None
-    found = find_conversation(connection, start.owner, start.conversation_id)
+    found = tables.find_conversation(connection, start.owner, start.conversation_id)
     if start.beside_id is not None:
-        beside = find_message(connection, start.owner, start.beside_id, start.conversation_id)
+        beside = tables.find_message(
+            connection, start.owner, start.beside_id, start.conversation_id
+        )
         return start.conversation_id, beside["parent_id"]
     if start.parent_id is None:
         return start.conversation_id, found["leaf_id"]
-    find_message(connection, start.owner, start.parent_id, start.conversation_id)
+    tables.find_message(connection, start.owner, start.parent_id, start.conversation_id)
     return start.conversation_id, start.parent_id
 
 
 def _find_question(connection: sqlite3.Connection, start: RunStart) -> tuple[str, str | None]:
     """Return the conversation and the stored user message that is answered again."""
-    row = find_message(connection, start.owner, start.parent_id or "", start.conversation_id)
+    row = tables.find_message(connection, start.owner, start.parent_id or "", start.conversation_id)
     if row["role"] != "user":
         raise NotFound("no user message with this id: only those can be answered again")
     return row["conversation_id"], row["id"]
@@ -117,16 +112,16 @@ def _insert_prompt(
     prompt = start.prompt
     if prompt is None:
         assert parent_id is not None
-        touch(connection, conversation_id, parent_id, start.now_ms)
+        tables.touch(connection, conversation_id, parent_id, start.now_ms)
         return parent_id
     message, owner, now_ms = prompt.message, start.owner, start.now_ms
-    row = index_words(connection, prompt.id, conversation_id, owner, message.text)
+    row = tables.index_words(connection, prompt.id, conversation_id, owner, message.text)
     place = (prompt.id, conversation_id, owner, parent_id)
     connection.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
         (*place, message.role, now_ms, _encode(message), row),
     )
-    touch(connection, conversation_id, prompt.id, start.now_ms)
+    tables.touch(connection, conversation_id, prompt.id, start.now_ms)
     return prompt.id
 
 

@@ -13,18 +13,8 @@ from headrace.messages import Message
 from headrace.server.storage.database import Database
 from headrace.server.storage.migrations import migrate
 from headrace.server.storage.record_writer import append_rows, encode_rows
+from headrace.server.storage.store import row as tables
 from headrace.server.storage.store.new_run import begin_run, find_repeated
-from headrace.server.storage.store.row import (
-    find_conversation,
-    find_message,
-    index_words,
-    read_branch,
-    require_row,
-    to_conversation,
-    to_run,
-    to_stored_message,
-    touch,
-)
 from headrace.server.storage.store.store import (
     Conversation,
     NotFound,
@@ -82,11 +72,11 @@ class SQLiteStore:
     async def run(self, owner: str, message_id: str) -> RunRow:
         query = "SELECT * FROM runs WHERE message_id = ? AND owner = ?"
         rows = await self._database.fetch(query, (message_id, owner))
-        return to_run(require_row(rows[0] if rows else None))
+        return tables.to_run(tables.require_row(rows[0] if rows else None))
 
     async def live_runs(self) -> list[RunRow]:
         query = "SELECT * FROM runs WHERE state = 'live' ORDER BY created_ms"
-        return [to_run(row) for row in await self._database.fetch(query)]
+        return [tables.to_run(row) for row in await self._database.fetch(query)]
 
     async def closed_runs(self, before_ms: int) -> list[str]:
         query = "SELECT id FROM runs WHERE is_logged = 1 AND closed_ms < ?"
@@ -111,32 +101,34 @@ class SQLiteStore:
             " AND (updated_ms < ? OR id > ?) ORDER BY updated_ms DESC, id LIMIT ?",
             (owner, cursor.updated_ms, cursor.updated_ms, cursor.id, limit),
         )
-        return [to_conversation(row) for row in rows]
+        return [tables.to_conversation(row) for row in rows]
 
     async def conversation(self, owner: str, conversation_id: str) -> Conversation:
-        row = await self._database.read(lambda c: find_conversation(c, owner, conversation_id))
-        return to_conversation(row)
+        row = await self._database.read(
+            lambda c: tables.find_conversation(c, owner, conversation_id)
+        )
+        return tables.to_conversation(row)
 
     async def messages(self, owner: str, conversation_id: str) -> list[StoredMessage]:
         def work(connection: sqlite3.Connection) -> list[sqlite3.Row]:
-            find_conversation(connection, owner, conversation_id)
+            tables.find_conversation(connection, owner, conversation_id)
             return connection.execute(
                 "SELECT * FROM messages WHERE conversation_id = ? AND owner = ?"
                 " ORDER BY created_ms, rowid",
                 (conversation_id, owner),
             ).fetchall()
 
-        return [to_stored_message(row) for row in await self._database.read(work)]
+        return [tables.to_stored_message(row) for row in await self._database.read(work)]
 
     async def branch(self, owner: str, message_id: str) -> list[StoredMessage]:
-        rows = await self._database.read(lambda c: read_branch(c, message_id))
+        rows = await self._database.read(lambda c: tables.read_branch(c, message_id))
         if not rows or rows[-1]["owner"] != owner:
             raise NotFound("nothing with this id was found")
-        return [to_stored_message(row) for row in rows]
+        return [tables.to_stored_message(row) for row in rows]
 
     async def rename(self, owner: str, conversation_id: str, title: str) -> Conversation:
         def work(connection: sqlite3.Connection) -> sqlite3.Row:
-            found = find_conversation(connection, owner, conversation_id)
+            found = tables.find_conversation(connection, owner, conversation_id)
             connection.execute(
                 "UPDATE conversations SET title = ?, is_titled = 1 WHERE id = ?",
                 (title, conversation_id),
@@ -144,19 +136,19 @@ class SQLiteStore:
             connection.execute(
                 "UPDATE titles SET text = ? WHERE rowid = ?", (title, found["title_row"])
             )
-            return find_conversation(connection, owner, conversation_id)
+            return tables.find_conversation(connection, owner, conversation_id)
 
-        return to_conversation(await self._database.write(work))
+        return tables.to_conversation(await self._database.write(work))
 
     async def select(self, owner: str, conversation_id: str, leaf_id: str) -> Conversation:
         def work(connection: sqlite3.Connection) -> sqlite3.Row:
-            find_message(connection, owner, leaf_id, conversation_id)
+            tables.find_message(connection, owner, leaf_id, conversation_id)
             connection.execute(
                 "UPDATE conversations SET leaf_id = ? WHERE id = ?", (leaf_id, conversation_id)
             )
-            return find_conversation(connection, owner, conversation_id)
+            return tables.find_conversation(connection, owner, conversation_id)
 
-        return to_conversation(await self._database.write(work))
+        return tables.to_conversation(await self._database.write(work))
 
     async def live_under(self, owner: str, conversation_id: str) -> list[RunRow]:
         rows = await self._database.fetch(
@@ -164,7 +156,7 @@ class SQLiteStore:
             " ORDER BY created_ms, rowid",
             (conversation_id, owner),
         )
-        return [to_run(row) for row in rows]
+        return [tables.to_run(row) for row in rows]
 
     async def delete(self, owner: str, conversation_id: str) -> list[str]:
         return await self._database.write(lambda c: _delete(c, owner, conversation_id))
@@ -183,7 +175,7 @@ class SQLiteStore:
             " GROUP BY conversations.id ORDER BY MIN(kind), MIN(rank) LIMIT :limit",
             {"match": f"text : ({wanted})", "owner": owner, "limit": limit},
         )
-        return [to_conversation(row) for row in rows]
+        return [tables.to_conversation(row) for row in rows]
 
 
 # --- inside a transaction ----------------------------------------------------------
@@ -195,12 +187,12 @@ def _insert_answer(
     """Insert the answer of a run. Return False if it is stored already."""
     if _is_committed(connection, run):
         return False
-    row = index_words(connection, run.message_id, run.conversation_id, run.owner, text)
+    row = tables.index_words(connection, run.message_id, run.conversation_id, run.owner, text)
     connection.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, ?, 'assistant', ?, ?, ?)",
         (run.message_id, run.conversation_id, run.owner, run.parent_id, run.id, at_ms, body, row),
     )
-    touch(connection, run.conversation_id, run.message_id, at_ms, follows=run.parent_id)
+    tables.touch(connection, run.conversation_id, run.message_id, at_ms, follows=run.parent_id)
     return True
 
 
@@ -210,7 +202,7 @@ def _is_committed(connection: sqlite3.Connection, run: RunRow) -> bool:
 
 
 def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) -> list[str]:
-    found = find_conversation(connection, owner, conversation_id)
+    found = tables.find_conversation(connection, owner, conversation_id)
     runs = connection.execute(
         "SELECT id, state, message_id FROM runs WHERE conversation_id = ?", (conversation_id,)
     ).fetchall()
