@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.terminal.fitted_text import fit, pad, visible, wrap_text
+from headrace.cli.terminal.safe_text import fit, pad, visible, wrap_text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from headrace import events as ev
 from headrace.cli.terminal.color import Paint, Style, is_terminal, wants_color
 from headrace.cli.terminal.event_text import usage_words
-from headrace.cli.terminal.fitted_text import fit, visible
+from headrace.cli.terminal.safe_text import fit, visible, visible_lines
 from headrace.cli.terminal.soft_wrap import SoftWrap
 from headrace.cli.terminal.width import terminal_columns
 from headrace.usage import Usage
@@ -90,7 +90,7 @@ class AnswerPrinter:
         self._end_thought()
         self._has_text = True
         self._chars += len(text)
-        self._write(self._text.feed(text if self._is_safe else _safe(text)))
+        self._write(self._text.feed(text if self._is_safe else visible_lines(text)))
 
     def _write(self, text: str) -> None:
         sys.stdout.write(text)
@@ -108,7 +108,7 @@ class AnswerPrinter:
         if not self._shows_reasoning:
             return
         # Line breaks at the end of a thought are dropped, so that there is always one blank line.
-        whole = self._gap + _safe(text if self._is_thinking else text.lstrip("\n"))
+        whole = self._gap + visible_lines(text if self._is_thinking else text.lstrip("\n"))
         shown = whole.rstrip("\n")
         self._gap = whole[len(shown) :]
         if not shown:
@@ -172,8 +172,3 @@ def _room(out: TextIO) -> int:
 
 def _wrap_for(out: TextIO) -> SoftWrap:
     return SoftWrap((lambda: _room(out)) if out.isatty() else None)
-
-
-def _safe(text: str) -> str:
-    """Remove everything that could control the terminal, except line breaks and tabs."""
-    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))

@@ -6,7 +6,7 @@ import sys
 import time
 
 from headrace.cli.terminal.color import is_terminal
-from headrace.cli.terminal.fitted_text import fit, visible
+from headrace.cli.terminal.safe_text import fit, visible
 from headrace.cli.terminal.width import terminal_columns
 
 _MIN_FILES = 20

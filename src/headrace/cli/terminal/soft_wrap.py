@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from headrace.cli.terminal.fitted_text import columns_of
+from headrace.cli.terminal.safe_text import columns_of
 
 _PARTS = re.compile(r"\n|[ \t]+|[^ \t\n]+")
 _FENCES = ("```", "~~~")

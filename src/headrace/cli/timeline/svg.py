@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from html import escape
 from itertools import accumulate
 
-from headrace.cli.terminal.fitted_text import fit, visible, wrap_text
+from headrace.cli.terminal.safe_text import fit, visible, wrap_text
 from headrace.cli.timeline import layout
 from headrace.cli.timeline.layout import Fact, Run, Scale, duration_words
 from headrace.timeline.lane import Lane, lanes

@@ -4,7 +4,7 @@ it."""
 from __future__ import annotations
 
 from headrace.cli.terminal.color import Paint, Style
-from headrace.cli.terminal.fitted_text import fit, pad, wrap_text
+from headrace.cli.terminal.safe_text import fit, pad, wrap_text
 from headrace.cli.timeline import layout
 from headrace.cli.timeline.layout import Fact, Run, Scale, duration_words
 from headrace.timeline.lane import Lane, lanes

@@ -19,6 +19,7 @@ from headrace.cli.commands.chat.transcript import LISTED_AT_ONCE, format_list, m
 from headrace.cli.commands.chat.watcher import LEFT, Leave, Watcher
 from headrace.cli.commands.chat.wording import count, duration
 from headrace.cli.option import EFFORTS
+from headrace.cli.terminal import safe_text
 from headrace.cli.terminal.safe_text import one_line, safe
 from headrace.client import AsyncAnswer, AsyncClient, ClientError
 from headrace.encoders import Effort
@@ -323,10 +324,7 @@ def error_text(error: Exception) -> str:
             f"{error}. Put an access token into HEADRACE_TOKEN, or name its file with --token-file"
             " (headrace token create makes one)"
         )
-    if isinstance(error, OSError):
-        name = error.filename or ""
-        return f"{name}: {error.strerror}" if name else str(error.strerror or error)
-    return str(error)
+    return safe_text.error_text(error)
 
 
 def _cost(event: MessageEvent) -> str:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from headrace.engine import Agent
 
 _TERMINATED = 143
-_EXTRAS = ("rich", "prompt_toolkit", "starlette", "aiohttp")
 
 
 def run(options: Namespace) -> int:
@@ -38,13 +37,6 @@ def run(options: Namespace) -> int:
         return asyncio.run(_talk(options))
     except (HeadraceError, OSError) as error:
         print(f"headrace chat: {error_text(error)}", file=sys.stderr)
-        return 1
-    except ModuleNotFoundError as error:
-        name = (error.name or "").split(".")[0]
-        if name not in _EXTRAS:
-            raise
-        todo = "install headrace[chat]" + (", or use --plain" if name in _EXTRAS[:2] else "")
-        print(f"headrace chat: {name} is missing: {todo}", file=sys.stderr)
         return 1
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.cli.commands.decode.protocol import FrameStyle, frame_style
 from headrace.cli.terminal.color import Paint, Style
-from headrace.cli.terminal.fitted_text import fit
+from headrace.cli.terminal.safe_text import fit
 from headrace.events import Record
 from headrace.projections.registry import PROTOCOLS, Projection
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from headrace.cli.sources.playback import Playback, open_playback
 from headrace.cli.sources.source import STDIN, Wanted
 from headrace.cli.terminal.color import Paint, Style, wants_color
-from headrace.cli.terminal.fitted_text import fit, visible, wrap_text
 from headrace.cli.terminal.lines import print_lines
+from headrace.cli.terminal.safe_text import fit, wrap_text
 from headrace.cli.terminal.width import terminal_columns
 from headrace.cli.timeline.layout import duration_words
 from headrace.cli.timeline.printer import print_timeline, write_picture
@@ -26,21 +26,9 @@ _QUESTION_LINES = 2
 def run(options: Namespace) -> int:
     """Draw the timeline; the exit code is 1 if there is nothing to draw."""
     wanted = Wanted(options.framing, options.dialect, options.rate)
-    try:
-        with open_playback(options.what, options.data, wanted) as playback:
-            _show(playback, options)
-    except InputError as problem:
-        return _complain(f"{options.what}: {problem}")
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        return _complain(f"{options.what}: {error.strerror or error}")
+    with open_playback(options.what, options.data, wanted) as playback:
+        _show(playback, options)
     return 0
-
-
-def _complain(message: str) -> int:
-    print(f"headrace inspect: {visible(message)}", file=sys.stderr)
-    return 1
 
 
 def _show(playback: Playback, options: Namespace) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from headrace.cli.terminal.fitted_text import visible, wrap_text
 from headrace.cli.terminal.lines import print_lines
+from headrace.cli.terminal.safe_text import visible, wrap_text
 from headrace.cli.terminal.width import terminal_columns
 from headrace.errors import UsageError
 
@@ -32,18 +32,9 @@ class Upstream(NamedTuple):
 
 def run(options: Namespace) -> int:
     """Record until stopped."""
-    try:
-        upstream = _upstream(options)
-        shelf = _shelf(Path(options.out))
-        asyncio.run(_record(upstream, shelf, options.port))
-    except UsageError as error:
-        print(f"headrace record: {error}", file=sys.stderr)
-        return 1
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "aiohttp":
-            raise
-        print("headrace record: aiohttp is missing: install headrace[http]", file=sys.stderr)
-        return 1
+    upstream = _upstream(options)
+    shelf = _shelf(Path(options.out))
+    asyncio.run(_record(upstream, shelf, options.port))
     _sum_up(shelf)
     return 0
 

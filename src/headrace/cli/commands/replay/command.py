@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from headrace.cli.commands.replay.printer import ReplayPrinter
 from headrace.cli.sources.playback import Playback, open_playback
 from headrace.cli.sources.source import Wanted
-from headrace.cli.terminal.fitted_text import visible
 from headrace.cli.terminal.lines import forgive
 from headrace.errors import InputError
 from headrace.events import Record
@@ -22,20 +21,8 @@ _TICK_S = 0.1
 def run(options: Namespace) -> int:
     """Play it; the exit code is 1 if there is nothing to play."""
     wanted = Wanted(options.framing, options.dialect, options.rate)
-    try:
-        with open_playback(options.what, options.data, wanted) as playback:
-            return _show(playback, options)
-    except InputError as problem:
-        return _complain(f"{options.what}: {problem}")
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        return _complain(f"{options.what}: {error.strerror or error}")
-
-
-def _complain(message: str) -> int:
-    print(f"headrace replay: {visible(message)}", file=sys.stderr)
-    return 1
+    with open_playback(options.what, options.data, wanted) as playback:
+        return _show(playback, options)
 
 
 def _show(playback: Playback, options: Namespace) -> int:

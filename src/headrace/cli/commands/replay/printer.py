@@ -9,7 +9,7 @@ from headrace import events as ev
 from headrace.cli.terminal.answer import AnswerPrinter
 from headrace.cli.terminal.color import Paint, Style, wants_color
 from headrace.cli.terminal.event_text import describe_event
-from headrace.cli.terminal.fitted_text import fit
+from headrace.cli.terminal.safe_text import fit
 from headrace.cli.terminal.width import terminal_columns
 from headrace.events import Record
 from headrace.usage import Usage

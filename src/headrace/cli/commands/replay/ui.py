@@ -6,7 +6,6 @@ Everything is kept in a temporary folder.
 from __future__ import annotations
 
 import asyncio
-import sys
 import tempfile
 import uuid
 from itertools import pairwise
@@ -14,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.sources.playback import Playback
-from headrace.cli.terminal.fitted_text import visible
 from headrace.cli.terminal.lines import print_lines
+from headrace.cli.terminal.safe_text import visible
 from headrace.content import TextContent
-from headrace.errors import UsageError
 from headrace.messages import Message
 
 if TYPE_CHECKING:
@@ -31,19 +29,8 @@ _HOST = "127.0.0.1"
 
 def show_page(playback: Playback, speed: float | None, port: int) -> int:
     """Serve until stopped."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="headrace-replay-") as folder:
-            asyncio.run(_serve(playback, speed, port, Path(folder)))
-    except UsageError as error:
-        print(f"headrace replay: {error}", file=sys.stderr)
-        return 1
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("starlette", "uvicorn"):
-            raise
-        print(
-            f"headrace replay: {error.name} is missing: install headrace[server]", file=sys.stderr
-        )
-        return 1
+    with tempfile.TemporaryDirectory(prefix="headrace-replay-") as folder:
+        asyncio.run(_serve(playback, speed, port, Path(folder)))
     return 0
 
 

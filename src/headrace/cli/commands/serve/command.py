@@ -13,20 +13,6 @@ from headrace.errors import UsageError
 
 def run(options: Namespace) -> int:
     """Serve until stopped."""
-    try:
-        _serve(options)
-    except UsageError as error:
-        print(f"headrace serve: {error}", file=sys.stderr)
-        return 1
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("starlette", "uvicorn"):
-            raise
-        print(f"headrace serve: {error.name} is missing: install headrace[server]", file=sys.stderr)
-        return 1
-    return 0
-
-
-def _serve(options: Namespace) -> None:
     from headrace.address import is_loopback
     from headrace.server import create_app
     from headrace.server.agent_config import load_agent
@@ -59,6 +45,7 @@ def _serve(options: Namespace) -> None:
         print(f"data: {data_folder(options.data)} · stop with Ctrl-C", flush=True)
 
     asyncio.run(serve(app, listener, ready=ready))
+    return 0
 
 
 def _prefix(given: str) -> str:

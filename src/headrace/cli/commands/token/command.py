@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from headrace.cli.data_folder import data_folder
-from headrace.errors import HeadraceError, UsageError
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from headrace.server.storage.access_tokens import AccessTokens
@@ -19,12 +18,8 @@ if TYPE_CHECKING:
 def run(options: Namespace) -> int:
     """Create, list or revoke access tokens. A running server notices at once."""
     commands = {"create": _create, "list": _list, "revoke": _revoke}
-    try:
-        with _open_tokens(options) as tokens:
-            commands[options.action](tokens, options)
-    except (HeadraceError, OSError) as error:
-        print(f"headrace token: {error}", file=sys.stderr)
-        return 1
+    with _open_tokens(options) as tokens:
+        commands[options.action](tokens, options)
     return 0
 
 
