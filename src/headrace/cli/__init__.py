@@ -1,2 +1,1 @@
-"""The command line: the only place that prints. Modules here import late, so that `--help`
-is quick."""
+"""The command line. Modules here import late, so that `--help` is quick."""

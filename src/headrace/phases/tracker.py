@@ -129,8 +129,7 @@ class PhaseTracker:
         return [notice for path in list(self._turns) for notice in self._end(path)]
 
     def context(self, output: int, path: tuple[str, ...] = ()) -> OutputContext | None:
-        """Return the context of an output of the current turn, or None if there is no such
-        output."""
+        """Return the context of an output of the current turn, or None if there is none."""
         turn = self._turns.get(path)
         found = turn.outputs.get(output) if turn is not None else None
         return None if turn is None or found is None else _context(turn, found)

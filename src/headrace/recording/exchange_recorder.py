@@ -194,7 +194,7 @@ class ExchangeRecorder:
         file.feed(data, self._last_s)
 
     def _full(self, size: int) -> str:
-        """Return the name of the limit that prevents more writing, or None."""
+        """Return which limit prevents more writing, or ""."""
         limits, file = self._shelf.limits, self._file
         if (file.bytes if file else 0) + size > limits.max_response_bytes:
             return f"cut at max_response_bytes={limits.max_response_bytes}"

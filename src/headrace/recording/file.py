@@ -33,8 +33,7 @@ class Recording(msgspec.Struct, frozen=True):
 
 
 def load_recording(path: Path) -> Recording:
-    """Load the reads of the stream in `path`; without a list there are none. Raises `UsageError` if
-    the list cannot be read."""
+    """Load the reads beside a stream, if any. Raises `UsageError` for an invalid list."""
     file = path.with_name(path.name + READS_ENDING)
     if not file.exists():
         return Recording([])

@@ -97,7 +97,7 @@ class ScriptedTransport:
 
 
 class ScriptedStream:
-    """One turn that is being play. Each read is one event."""
+    """One turn that is being played. Each read is one event."""
 
     request_id: str | None = None
 
@@ -172,7 +172,7 @@ _BROKEN = "the connection broke before the stream had ended: Connection reset by
 
 
 class _Listed:
-    """The turns of a list, each play once."""
+    """The turns of a list, each played once."""
 
     def __init__(self, turns: Sequence[Written]) -> None:
         self._turns = turns
@@ -199,15 +199,13 @@ def _body(call: HTTPCall) -> dict[str, Any]:
 
 
 def _occasion(heard: Heard, opened: int) -> Occasion:
-    """Choose ids so that two turns of a conversation differ, even with separate transports or
-    retries."""
+    """Choose ids so that two turns of a conversation differ, even after a retry."""
     is_usual = heard.replies == opened - 1
     name = str(opened) if is_usual else f"{opened}r{heard.replies}"
     return Occasion(name=name, model=heard.model or "scripted", input_tokens=heard.words)
 
 
 def _refusal(call: HTTPCall, line: Refuse, dialect: str) -> RequestFailed:
-    """Build the error that a response with this status would cause."""
     if line.status is None:
         category = line.category or "network"
         return RequestFailed(line.message, category=category, retryable=category == "network")

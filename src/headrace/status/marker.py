@@ -89,8 +89,7 @@ class MarkerReader:
         self._ticks += len(token)
 
     def _bracket(self, text: str, opening: int, pieces: list[str], markers: list[str]) -> int:
-        """Handle the bracket at `opening`: remove a marker, hold back, or emit. Return the next
-        position."""
+        """Remove a marker, hold back, or emit the bracket. Return the next position."""
         if not self._is_in_fence and self._ticks % 2 == 0:
             marker = _MARKER.match(text, opening, opening + MAX_MARKER_CHARS)
             if marker is not None:

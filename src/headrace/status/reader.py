@@ -114,8 +114,7 @@ class StatusReader:
         return released
 
     def _reasoning_finished(self, event: ev.ReasoningFinished) -> None:
-        """The end of a part completes its last phrase, unless the part was cut off; the next record
-        tells."""
+        """Keep the last phrase until the next record tells whether the part was cut off."""
         thought = self._thoughts.pop(event.part, None)
         if thought is not None:
             self._rest += thought.rest()

@@ -110,8 +110,7 @@ class ReasoningReader:
 def _choose(
     status: StatusChanged | None, marked: list[str], said: Container[str]
 ) -> StatusChanged | None:
-    """Choose between a phrase and the markers: a title wins over the last marker, a marker over the
-    rest."""
+    """Choose between a phrase and the markers: a title, then the last marker, then the rest."""
     wanted = [text for text in marked if text and text not in said]
     if not wanted or (status is not None and status.source == "title"):
         return status

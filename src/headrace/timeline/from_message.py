@@ -134,7 +134,6 @@ def _end(message: Message) -> Event:
 
 
 def _pauses(spans: Sequence[Span], start: int, end: int) -> Iterable[Gap]:
-    """Yield the gaps that no span covers."""
     at = start
     for span in spans:
         if span.start_ms - at >= MIN_PAUSE_MS:

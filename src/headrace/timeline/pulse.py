@@ -22,8 +22,7 @@ class Pulse(msgspec.Struct, frozen=True, gc=False):
 
 
 class PulseCounter:
-    """Counts characters into bins. The bins grow wider as the stream grows, so their number is
-    bounded."""
+    """Counts characters into bins, which grow wider with the stream to stay few."""
 
     def __init__(self) -> None:
         self._bin_ms = 1

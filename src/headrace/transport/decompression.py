@@ -16,8 +16,7 @@ _RAW = -zlib.MAX_WBITS
 
 
 class Inflation:
-    """Decompresses reads into pieces of at most 64 KiB, so that a bomb is never in memory as a
-    whole."""
+    """Decompresses reads into pieces of at most 64 KiB, so that a bomb cannot fill memory."""
 
     def __init__(self, encoding: str, max_inflated_bytes: int) -> None:
         self._may_be_raw = encoding == "deflate"

@@ -151,7 +151,6 @@ def _number(text: str | None, unit: float = 1.0) -> float | None:
 
 
 def _until(date: str | None) -> float | None:
-    """Return the seconds until an HTTP date."""
     try:
         moment = parsedate_to_datetime(date or "")
     except ValueError:

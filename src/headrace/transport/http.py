@@ -161,7 +161,6 @@ class HTTPTransport:
         return self._limits.max_error_bytes if is_short else 1
 
     def _convert_error(self, call: HTTPCall, error: Exception) -> HeadraceError:
-        """Convert an error of the client, the network or a timeout."""
         match error:
             case aiohttp.ConnectionTimeoutError():
                 told = f"no connection within connect_s={self._timeouts.connect_s:g}"

@@ -90,8 +90,7 @@ class _End:
 
 
 class _Pump(Generic[T]):
-    """The reading side, which lives in the loop. It holds no reference to `Reads`, so that an
-    abandoned `Reads` can stop it."""
+    """The reading side, in the loop. An abandoned `Reads` can stop it: it holds no reference."""
 
     def __init__(self, source: AsyncIterable[list[T]]) -> None:
         self.queue: queue.SimpleQueue[list[T] | _End] = queue.SimpleQueue()

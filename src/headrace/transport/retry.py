@@ -58,8 +58,7 @@ async def retry(
     sleep: Sleep = asyncio.sleep,
     chance: Callable[[], float] = random.random,
 ) -> T:
-    """Call `attempt` as often as the policy allows. Return its result or raise the last
-    `RequestFailed`."""
+    """Return the result of `attempt`, retried by the policy. Raises the last `RequestFailed`."""
     number = 1
     while True:
         try:

@@ -113,7 +113,6 @@ class _Look:
 
 
 def _payload(frame: Frame) -> Any:
-    """Return the JSON value, or None."""
     try:
         return parse(frame.data, _MAX_DEPTH)
     except NotJSON:

@@ -79,8 +79,7 @@ def _paced_messages(chunks: Iterable[bytes], rate: float) -> Iterator[Read]:
 
 
 def recorded_reads(chunks: Iterable[bytes], recording: Recording, rate: float) -> Iterator[Read]:
-    """Yield the reads of a recording; one larger than a chunk is split into pieces of the same
-    time."""
+    """Yield the reads of a recording. One that is larger than a chunk is split."""
     moments = _moments(recording, rate)
     left, at_ms = next(moments)
     for chunk in chunks:

@@ -46,8 +46,7 @@ class Stream(NamedTuple):
 
 
 def find_sources(names: Iterable[str]) -> list[str]:
-    """Return the names as given, and for a folder the streams below it. Problems show when a name
-    is opened."""
+    """Return the names as given, and for a folder the streams below it."""
     return [found for name in names for found in _expand(name)]
 
 

@@ -76,8 +76,7 @@ class Region:
 
 
 def reflows(environment: Mapping[str, str]) -> bool:
-    """Return whether the terminal wraps rows again when it becomes narrower; all do except a
-    few."""
+    """Return whether the terminal wraps rows again when it becomes narrower, as most do."""
     old = ("rxvt", "linux", "screen", "vt")
     is_xterm = "XTERM_VERSION" in environment
     return not is_xterm and not environment.get("TERM", "").startswith(old)

@@ -111,7 +111,6 @@ def wrap_text(text: str, columns: int, lines: int) -> list[str]:
 
 
 def _columns_end(text: str, columns: int) -> int:
-    """Return how many characters fit into the columns."""
     if text.isascii():
         return min(len(text), columns)
     used = 0

@@ -1,5 +1,4 @@
-"""Wraps streaming text between words. Code and tables are left to the terminal, so that they can be
-copied."""
+"""Wraps streaming text between words. Code and tables are left to the terminal, to be copied."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ class SoftWrap:
         return shown
 
     def _char(self, char: str) -> str:
-        """Add a character. Scripts without spaces, recognized by wide characters, break
-        anywhere."""
+        """Add a character. Wide characters are of scripts that break anywhere."""
         if columns_of(char) < 2:
             return self._add(char)
         before = self._end_word()

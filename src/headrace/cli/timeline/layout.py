@@ -133,8 +133,7 @@ def _join_runs(
 
 
 def shown_lanes(lanes: Sequence[Lane]) -> list[Lane]:
-    """Return the lanes that fit, in order: reasoning and text first, then those that took
-    longest."""
+    """Return the lanes that fit, in order: reasoning, text, and the longest of the others."""
     prose = [at for at, lane in enumerate(lanes) if lane.kind in ("reasoning", "text")]
     others = [at for at, lane in enumerate(lanes) if lane.kind not in ("reasoning", "text")]
     others.sort(key=lambda at: -lanes[at].ms)

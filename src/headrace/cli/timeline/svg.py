@@ -212,7 +212,6 @@ def _bar_words(lane: Lane, run: Run) -> str:
 
 
 def _curve(lane: Lane, rates: list[float], run: Run, top: int) -> str:
-    """Draw the speed as a curve inside the bar."""
     bottom = top + _BAR
     first, last = run.start // _BIN, min((run.end - 1) // _BIN, len(rates) - 1)
     heights = [f"{bottom - max(rates[at], 0.06) * _BAR:.1f}" for at in range(first, last + 1)]

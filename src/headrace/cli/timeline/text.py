@@ -1,5 +1,4 @@
-"""Draws a timeline for the terminal: one line per lane on a common scale, with numbers beside
-it."""
+"""Draws a timeline for the terminal: one line per lane on a common scale, and its numbers."""
 
 from __future__ import annotations
 
@@ -37,8 +36,6 @@ def timeline_lines(timeline: Timeline, columns: int, paint: Paint) -> list[str]:
 
 
 class _Drawing:
-    """The columns of one drawing and what is in them."""
-
     def __init__(self, timeline: Timeline, columns: int, paint: Paint) -> None:
         self._timeline = timeline
         self._columns = columns

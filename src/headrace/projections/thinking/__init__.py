@@ -1,5 +1,4 @@
-"""The thinking protocol: `thinking_*`, `text_*`, `status` and tool frames for UIs that show a model
-at work."""
+"""The thinking protocol: `thinking_*`, `text_*`, `status` and tool frames."""
 
 from headrace.projections.thinking.frame import (
     END_OF_FRAMES,

@@ -124,8 +124,7 @@ class ThinkingToolCalls:
     def _announce(
         self, call: _Call | None, args: JSONObject, error: str | None = None
     ) -> list[ThinkingFrame]:
-        """Announce a call once, before its result. Some providers send the arguments of their own
-        tools only when those are done."""
+        """Announce a call once: with its arguments, or before its result if that is first."""
         if call is None or call.is_told:
             return []
         call.is_told = True

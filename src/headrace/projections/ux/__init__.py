@@ -1,5 +1,4 @@
-"""The ux protocol: a message as it grows, segment by segment, and the canonical event that it
-becomes."""
+"""The ux protocol: a message as it grows, and the canonical event that it becomes."""
 
 from headrace.projections.ux.event import to_event
 from headrace.projections.ux.frame import UXFrame, decode_frame, encode_frame, frame_type

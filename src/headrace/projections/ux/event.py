@@ -56,8 +56,7 @@ def _duration_ms(message: Message) -> int | None:
 
 
 def segment_id(event_id: str, part: int) -> str:
-    """Return the id of a segment. Part numbers are unique within a run, so they also name
-    segments."""
+    """Return the id of a segment. Part numbers are unique within a run, and so are these."""
     return f"{event_id}-{part}"
 
 
@@ -188,8 +187,7 @@ class _Composer:
 
 
 def _cut_parts(turn: messages.Turn) -> set[int]:
-    """Return the parts in which a turn broke off: the last part of every output without a
-    reason."""
+    """Return where a turn broke off: the last part of every output without a reason."""
     if turn.finish is not None:
         return set()
     unfinished = {end.output for end in turn.outputs if end.finish is None}

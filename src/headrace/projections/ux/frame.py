@@ -78,8 +78,7 @@ class ReasoningSegmentMeta(
 
 
 class SegmentAdded(msgspec.Struct, frozen=True, tag="segment_added"):
-    """A segment that is neither reasoning nor a tool: an empty text, or something that arrived
-    whole."""
+    """A segment that is neither reasoning nor a tool: an empty text, or a whole item."""
 
     event_id: str
     segment: TextSegment | MediaSegment | OpaqueSegment

@@ -33,8 +33,7 @@ class ReasoningEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class _Segment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Fields of all segments. Fields with a default are additions to the protocol's document and
-    are omitted if unset."""
+    """Fields of all segments. Those with a default are additions, omitted if unset."""
 
     id: str
     """Unique id, known before the first delta and never changed."""
@@ -48,8 +47,7 @@ class _OtherSegment(_Segment, frozen=True, kw_only=True):
 
 
 class ReasoningSegment(_Segment, frozen=True, kw_only=True, tag="reasoning"):
-    """Reasoning without anything else in between: one provider item, or several that have no
-    ids."""
+    """Reasoning without anything in between: one provider item, or several without ids."""
 
     output_index: int
     """Number of the provider's output."""

@@ -1,5 +1,4 @@
-"""Segments under construction. They are numbered at the end, when it is known which of them
-remain."""
+"""Segments under construction. They are numbered at the end, when it is known which remain."""
 
 from __future__ import annotations
 

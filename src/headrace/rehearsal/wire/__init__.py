@@ -1,5 +1,4 @@
-"""Writes scripted turns as bytes, one file per dialect. The same turn always gives the same
-bytes."""
+"""Writes scripted turns as bytes, one file per dialect. Equal turns give equal bytes."""
 
 from __future__ import annotations
 

@@ -190,8 +190,6 @@ class _Reasoning:
 
 
 class _Message:
-    """A text item."""
-
     def __init__(self, writer: ResponsesWriter, place: str) -> None:
         self._writer = writer
         self._id = f"msg_{place}"

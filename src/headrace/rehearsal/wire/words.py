@@ -53,8 +53,7 @@ def openai_error(category: ErrorCategory, message: str) -> dict[str, Any]:
 
 
 def anthropic_error(category: ErrorCategory, message: str) -> dict[str, Any]:
-    """Return Anthropic's error object. A prompt that is too long is only recognizable by its
-    message."""
+    """Return Anthropic's error object. Only its message tells that a prompt is too long."""
     if category == "context_overflow" and "prompt is too long" not in message:
         message = f"prompt is too long: {message}"
     return {"type": _ANTHROPIC.get(category, category), "message": message}

@@ -1,5 +1,4 @@
-"""How models announce what they do, one table per language. To add a language, add a file and a row
-in `LANGUAGES`."""
+"""How models announce what they do, one table per language. `LANGUAGES` lists them."""
 
 from headrace.status.languages.chinese import CHINESE
 from headrace.status.languages.english import ENGLISH

@@ -29,8 +29,7 @@ _SCHEMES = ("http", "https")
 
 
 def address_from(call: HTTPCall) -> SplitResult:
-    """Return the parsed address. Raises `UsageError` if there is none or the key would be sent
-    unencrypted."""
+    """Return the parsed address. Raises `UsageError` if a key would be sent unencrypted."""
     try:
         address = urlsplit(call.url)
         is_address = address.scheme in _SCHEMES and bool(address.hostname)
@@ -57,8 +56,7 @@ def target_of(address: SplitResult) -> str:
 
 
 def metadata_from(call: HTTPCall) -> list[tuple[str, str]]:
-    """Return the headers as gRPC metadata. Raises `UsageError` for values that gRPC refuses, since
-    its own error would show them."""
+    """Return the headers as gRPC metadata. Raises `UsageError` for invalid values."""
     metadata: list[tuple[str, str]] = []
     for given, value in call.headers.items():
         name = given.lower()
@@ -73,8 +71,7 @@ def metadata_from(call: HTTPCall) -> list[tuple[str, str]]:
 
 
 def message_from(call: HTTPCall) -> bytes:
-    """Return the body encoded as the published message type. Raises `UsageError` if it does not
-    fit."""
+    """Return the body as the published message type. Raises `UsageError` if it does not fit."""
     path = urlsplit(call.url).path
     # A gateway may add a path before it.
     kind = _REQUESTS.get("/".join(["", *path.split("/")[-2:]]))

@@ -66,7 +66,6 @@ class GRPCStream:
         self._call.cancel()
 
     async def _read(self) -> bytes | None:
-        """Return the next message, or None at the end."""
         if self._is_closed:
             return None
         done, _ = await asyncio.wait((self._next(),), timeout=self._idle_s)

@@ -89,7 +89,6 @@ def _answer(turn: TurnStream, printer: AnswerPrinter, *, is_json: bool) -> int:
 
 
 def _refusal(model: str, error: RequestFailed) -> str:
-    """Describe a refused request and what to do about it."""
     hints = {
         "auth": "; is the key right? headrace providers shows where it is looked for",
         "not_found": "; is the model's name right?",

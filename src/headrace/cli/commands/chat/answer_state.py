@@ -133,7 +133,6 @@ class AnswerState:
         return []
 
     def _over(self) -> list[DisplayEvent]:
-        """End whatever is open."""
         paused: list[DisplayEvent] = [Paused()] if self._text_id else []
         self._text_id = ""
         return [*paused, *self._fold()]

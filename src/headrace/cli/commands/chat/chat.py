@@ -257,8 +257,7 @@ class Chat:
         await self.open(argument)
 
     async def open(self, wanted: str) -> None:
-        """Continue a conversation, given by its number in the list, its id, or "" for the
-        newest."""
+        """Continue a conversation: by its number in the list, its id, or "" for the newest."""
         number = _number(wanted or "1")
         if number is None:
             await self._show(wanted)

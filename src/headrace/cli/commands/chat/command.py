@@ -113,7 +113,6 @@ async def _talk(options: Namespace) -> int:
 
 
 def _access_token(file: str | None) -> str | None:
-    """Return the access token of a file, or of the environment."""
     if file is not None:
         return Path(file).read_text("utf-8").strip()
     return os.environ.get("HEADRACE_TOKEN") or None

@@ -133,7 +133,6 @@ class _Watch:
 
 @asynccontextmanager
 async def _ticking(view: AnswerView) -> AsyncGenerator[None, None]:
-    """Redraw repeatedly while an answer arrives."""
     task = asyncio.create_task(_tick(view), name="tick")
     try:
         yield

@@ -34,7 +34,6 @@ def run(options: Namespace) -> int:
 
 
 def _mismatch(options: Namespace, form: str, sources: int) -> str | None:
-    """Return which options do not go together, or None."""
     if options.protocol and options.svg is not None:
         return f"--svg draws the timeline, which --as {options.protocol} does not have"
     if options.svg is not None and (form != "timeline" or sources != 1):

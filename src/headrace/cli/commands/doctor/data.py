@@ -129,7 +129,6 @@ def _schema(connection: sqlite3.Connection, folder: Path) -> Finding:
 
 
 def _whole(connection: sqlite3.Connection, folder: Path) -> Finding:
-    """Check the integrity of every page, within a time limit."""
     result = check_integrity(connection, _CHECK_S)
     if result is None:
         told = f"too large to be checked in {_CHECK_S:.0f} s"

@@ -70,7 +70,6 @@ def _about_file(name: str, paint: Paint) -> list[str]:
 
 
 def _about_run(run: StoredRun, columns: int, paint: Paint) -> list[str]:
-    """Describe the run, for users with many of them."""
     began = datetime.fromtimestamp(run.created_ms / 1000).astimezone()
     lines = [paint(fit(run.id, columns), Style.DIM)]
     lines.append(paint(fit(f"{began:%Y-%m-%d %H:%M:%S %Z}", columns), Style.DIM))

@@ -85,7 +85,6 @@ def _messages(playback: Playback, title: str) -> list[Message]:
 
 
 async def _begin(service: Service, agent: Agent, messages: list[Message]) -> RunRow:
-    """Store the conversation and start the run of its last question."""
     conversation_id = f"conv_{uuid.uuid4().hex}"
     is_new = True
     for asked, answer in pairwise(messages):

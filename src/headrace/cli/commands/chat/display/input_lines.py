@@ -1,5 +1,4 @@
-"""Reads lines of standard input without a thread, because a thread that waits for input cannot be
-stopped."""
+"""Reads lines of standard input without a thread, which could not be stopped while it waits."""
 
 from __future__ import annotations
 

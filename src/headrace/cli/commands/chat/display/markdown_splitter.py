@@ -36,8 +36,7 @@ class Block(NamedTuple):
 
 
 class Splitter:
-    """Splits text that arrives in any slicing. After `close()` the blocks are those of the whole
-    text."""
+    """Splits text in any slicing. After `close()` the blocks are those of the whole text."""
 
     def __init__(self) -> None:
         self._line = ""
@@ -99,7 +98,6 @@ class Splitter:
             self._shorten()
 
     def _ends_with(self, line: str) -> bool:
-        """Return whether the block ends after this line."""
         if self._fence:
             return self._lines_in_fence > 1 and self._closes(line)
         if self._is_list:
@@ -123,7 +121,6 @@ class Splitter:
             self._lines_in_fence += 1
 
     def _judge(self, line: str) -> None:
-        """Decide what a new line does to the open block."""
         if self._fence:
             return
         if not line.strip():
