@@ -419,12 +419,12 @@ def _answer_records() -> Iterator[Record]:
 def _answer_frames(protocol: str) -> str:
     """Return what `headrace decode --as PROTOCOL answer.sse` prints."""
     printer, at_ms = FrameRows(protocol, _FRAME_COLUMNS, Paint(False), is_several=False), 0
-    rows = printer.begin("answer.sse", "sse")
+    rows = printer.header("answer.sse", "sse")
     projection = PROTOCOLS[protocol].load().create_projection()
     for record in _answer_records():
         at_ms = record.at_ms
-        rows += [printer.line(frame, at_ms, "") for frame in projection.feed(record)]
-    rows += [printer.line(frame, at_ms, "") for frame in projection.close()]
+        rows += [printer.line(frame, at_ms) for frame in projection.feed(record)]
+    rows += [printer.line(frame, at_ms) for frame in projection.close()]
     return _command_and_output(f"headrace decode --as {protocol} answer.sse", rows)
 
 

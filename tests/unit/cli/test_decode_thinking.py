@@ -149,20 +149,14 @@ def test_a_file_that_is_no_stream_is_told_and_the_others_are_shown(
     ],
 )
 def test_a_row_fits_into_its_width_whatever_is_said(columns: int, frame: ThinkingFrame) -> None:
-    row = FrameRows("thinking", columns, Paint(False), is_several=True).line(frame, 0, "")
+    row = FrameRows("thinking", columns, Paint(False), is_several=True).line(frame)
     assert len(row) <= max(columns, 49)
     assert not re.search("[\x00-\x1f\x7f\u202e]", row)
 
 
 def test_a_heading_fits_into_its_width() -> None:
-    assert (
-        len(
-            FrameRows("thinking", 20, Paint(False), is_several=True).begin(
-                "a" * 90 + ".sse", "sse"
-            )[0]
-        )
-        == 20
-    )
+    rows = FrameRows("thinking", 20, Paint(False), is_several=True)
+    assert len(rows.header("a" * 90 + ".sse", "sse")[0]) == 20
 
 
 def test_colours_tell_thinking_tools_and_ends_apart(folder: Path, capsys: Capture) -> None:
@@ -191,7 +185,7 @@ def _look(row: str) -> str:
     [(fr.Error("m", "server", 0), "31"), (fr.Cancelled(0), "33"), (END_OF_FRAMES, "")],
 )
 def test_a_bad_end_stands_out(frame: Any, look: str) -> None:
-    assert _look(FrameRows("thinking", 80, Paint(True), is_several=True).line(frame, 0, "")) == look
+    assert _look(FrameRows("thinking", 80, Paint(True), is_several=True).line(frame)) == look
 
 
 def test_there_are_no_colours_in_a_pipe(folder: Path, capsys: Capture) -> None:

@@ -91,7 +91,7 @@ def test_what_does_not_go_together_is_a_wrong_command_line(folder: Path, capsys:
     ],
 )
 def test_a_row_fits_into_its_width_whatever_is_said(columns: int, frame: UXFrame) -> None:
-    row = FrameRows("ux", columns, Paint(False), is_several=True).line(frame, 0, "")
+    row = FrameRows("ux", columns, Paint(False), is_several=True).line(frame)
     assert len(row) <= max(columns, 64)
     assert not re.search("[\x00-\x1f\x7f\u202e]", row)
 
@@ -105,6 +105,6 @@ def test_a_row_fits_into_its_width_whatever_is_said(columns: int, frame: UXFrame
     ],
 )
 def test_colours_tell_reasoning_tools_and_text_apart(frame: Any, look: str) -> None:
-    row = FrameRows("ux", 80, Paint(True), is_several=True).line(frame, 0, "")
+    row = FrameRows("ux", 80, Paint(True), is_several=True).line(frame)
     found = re.match(r"\x1b\[2m *[\d.]+\x1b\[0m  \x1b\[([\d;]+)m", row)
     assert (found[1] if found else "") == look

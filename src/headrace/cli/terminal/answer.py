@@ -49,9 +49,10 @@ class AnswerPrinter:
             case ev.ReasoningFinished():
                 self._end_thought()
             case ev.ToolCallFinished(name=name, raw=raw):
-                self._tell(f"the model calls {name} {raw}")
+                self._print_line(f"the model calls {name} {raw}", Style.BOLD)
             case ev.ToolCallMalformed(name=name, error=error):
-                self._tell(f"the model calls {name} with malformed arguments: {error}")
+                message = f"the model calls {name} with malformed arguments: {error}"
+                self._print_line(message, Style.BOLD)
             case ev.TextFinished():
                 self._write(self._text.close())
             case _:
@@ -130,16 +131,15 @@ class AnswerPrinter:
             self._thought = _wrap_for(sys.stderr)
             print("\n", file=sys.stderr, flush=True)
 
-    def _tell(self, message: str) -> None:
-        self._print_line(message, Style.BOLD)
-
-    def _print_line(self, message: str, style: Style) -> None:
+    def _print_line(self, message: str, style: Style, *, is_cut: bool = False) -> None:
+        """Print a line of its own on stderr, wrapped or cut at the width."""
         self._clear()
         self._end_thought()
         if self._shares_screen:
             self._end_text()
         wrap = _wrap_for(sys.stderr)
-        line = wrap.feed(visible(message)) + wrap.close()
+        wrapped = wrap.feed(visible(message)) + wrap.close()
+        line = fit(message, terminal_columns(sys.stderr)) if is_cut else wrapped
         print(self._paint(line, style), file=sys.stderr, flush=True)
 
     def _wants_status(self) -> bool:

@@ -64,6 +64,7 @@ def metadata_from(call: HTTPCall) -> list[tuple[str, str]]:
             continue
         if not _NAME.fullmatch(name) or name.startswith("grpc-") or name.endswith("-bin"):
             raise UsageError(f"gRPC has no header {given!r}")
+        # gRPC's own error would show the value, which may be a key.
         if not _VALUE.fullmatch(value):
             raise UsageError(f"the header {given} holds what gRPC cannot send: expected ASCII")
         metadata.append((name, value))

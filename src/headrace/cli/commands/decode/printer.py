@@ -128,17 +128,13 @@ def printer_for(form: str, color: str, *, is_several: bool, svg: str | None = No
 
 def frame_printer(name: str, form: str, color: str, *, is_several: bool) -> Printer:
     """Return the printer of `--as name`: rows, or payloads."""
-    from headrace.cli.commands.decode.frame_printer import FrameLines, FramePrinter, FrameRows
-    from headrace.projections.registry import PROTOCOLS
+    from headrace.cli.commands.decode.frame_printer import FrameLines, FrameRows
 
-    package = PROTOCOLS[name].load()
     if form == "events":
-        lines = FrameLines(package.encode_frame, is_several=is_several)
-        return FramePrinter(package.create_projection, lines)
+        return FrameLines(name, is_several=is_several)
     paint = Paint(wants_color(color, sys.stdout))
     columns = terminal_columns(sys.stdout, _PIPE_COLUMNS)
-    rows = FrameRows(name, columns, paint, is_several=is_several)
-    return FramePrinter(package.create_projection, rows)
+    return FrameRows(name, columns, paint, is_several=is_several)
 
 
 def _timeline_printer(color: str, *, is_several: bool, svg: str | None) -> Printer:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from headrace import events as ev
 from headrace.cli.terminal.answer import AnswerPrinter
-from headrace.cli.terminal.color import Paint, Style, wants_color
+from headrace.cli.terminal.color import Style
 from headrace.cli.terminal.event_text import describe_event
-from headrace.cli.terminal.safe_text import fit
-from headrace.cli.terminal.width import terminal_columns
 from headrace.events import Record
 from headrace.usage import Usage
 
@@ -22,7 +19,6 @@ class ReplayPrinter(AnswerPrinter):
 
     def __init__(self, color: str, *, shows_reasoning: bool) -> None:
         super().__init__(color, shows_reasoning=shows_reasoning)
-        self._look = Paint(wants_color(color, sys.stderr))
         self._names: dict[str, str] = {}
         self._is_run = False
         self._usage = Usage()
@@ -68,13 +64,7 @@ class ReplayPrinter(AnswerPrinter):
             self._line(f"{name} gave {words}", Style.BOLD)
 
     def _line(self, words: str, style: Style) -> None:
-        """Print one line, cut to the width."""
-        self._clear()
-        self._end_thought()
-        if self._shares_screen:
-            self._end_text()
-        shown = fit(words, terminal_columns(sys.stderr))
-        print(self._look(shown, style), file=sys.stderr, flush=True)
+        self._print_line(words, style, is_cut=True)
 
     def _note_end(
         self, event: ev.TurnFinished | ev.TurnFailed | ev.RunFinished | ev.RunFailed
