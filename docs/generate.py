@@ -60,7 +60,7 @@ from headrace import (
 )
 from headrace.cli.commands.decode.frame_printer import FrameRows
 from headrace.cli.parser import build_parser
-from headrace.cli.terminal.color import Paint
+from headrace.cli.terminal.output import Paint
 from headrace.cli.terminal.record_table import Table
 from headrace.events import Record, run, turn
 from headrace.messages import message

@@ -16,7 +16,7 @@ from docs import meaning, thinking, timeline
 from docs.outline import function, interface, one_line, struct, table
 from headrace import phases
 from headrace import timeline as timelines
-from headrace.cli.terminal.color import Paint
+from headrace.cli.terminal.output import Paint
 from headrace.cli.timeline.text import timeline_lines
 from headrace.phases import tracker
 from headrace.phases.output_stats import OutputStats, output_status

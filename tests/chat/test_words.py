@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.commands.chat.advice import ABORTS, ENDS, FAILURES, advice_of
-from headrace.cli.commands.chat.interrupt import Interrupts
 from headrace.cli.commands.chat.slash_command import (
     SLASHES,
     Order,
@@ -18,6 +17,7 @@ from headrace.cli.commands.chat.slash_command import (
 )
 from headrace.cli.commands.chat.step import Step, Thought, Tool
 from headrace.cli.commands.chat.transcript import format_list
+from headrace.cli.commands.chat.watcher import Interrupts
 from headrace.cli.commands.chat.wording import (
     count,
     duration,

@@ -1,8 +1,10 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the data folder that one of them names."""
 
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.wire.dialects import DIALECT_NAMES
@@ -31,6 +33,14 @@ def add_data(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--data", metavar="DIR", help="the data folder (default: the user's own data folder)"
     )
+
+
+def data_folder(given: str | None) -> Path:
+    """Return `given`, or the user's own data folder if it is None."""
+    if given is not None:
+        return Path(given)
+    home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(home) / "headrace"
 
 
 def add_wire_options(command: argparse.ArgumentParser) -> None:

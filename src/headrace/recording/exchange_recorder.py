@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from headrace.errors import UsageError
-from headrace.recording.masked_file import MaskedFile
+from headrace.recording.file import MaskedFile
 from headrace.secrets.known import HIDDEN
 from headrace.transport.call_secrets import address_of, recordable_body, secrets_of, shown_headers
 from headrace.transport.decompression import ENCODINGS, Inflation

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import UsageError
-from headrace.recording.masked_file import MaskedFile
+from headrace.recording.file import MaskedFile
 from headrace.transport.call_secrets import address_of, recordable_body, secrets_of, shown_headers
 from headrace.transport.transport import ByteStream, HTTPCall, Transport
 

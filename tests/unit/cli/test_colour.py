@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from headrace.cli.terminal.color import Paint, Style, wants_color
+from headrace.cli.terminal.output import Paint, Style, wants_color
 
 
 class _Terminal(io.StringIO):

@@ -11,7 +11,7 @@ import pytest
 
 from headrace.cli.commands.decode.frame_printer import FrameRows
 from headrace.cli.main import main
-from headrace.cli.terminal.color import Paint
+from headrace.cli.terminal.output import Paint
 from headrace.projections.ux import UXFrame
 from headrace.projections.ux import frame as fr
 from tests.unit.cli.stream import FAILED, HELLO, THINK

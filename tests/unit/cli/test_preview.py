@@ -7,8 +7,8 @@ from typing import get_args
 import pytest
 
 from headrace import events
-from headrace.cli.terminal.color import Style
 from headrace.cli.terminal.event_text import describe_event, usage_words
+from headrace.cli.terminal.output import Style
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
 from headrace.outcome import END_TURN, other_reason
 from headrace.usage import Usage

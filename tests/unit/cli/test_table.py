@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.cli.terminal.color import Paint
+from headrace.cli.terminal.output import Paint
 from headrace.cli.terminal.record_table import Table
 from headrace.events import (
     Event,

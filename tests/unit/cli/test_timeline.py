@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from headrace import events as ev
 from headrace.cli.main import main
-from headrace.cli.terminal.color import Paint
-from headrace.cli.terminal.lines import plain_signs
+from headrace.cli.terminal.output import Paint, plain_signs
 from headrace.cli.timeline.layout import (
     MAX_LANES,
     Scale,

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from headrace.cli.data_folder import data_folder
+from headrace.cli.option import data_folder
 from headrace.cli.sources.reads import ReadClock
 from headrace.cli.sources.source import STDIN, Wanted, open_source
 from headrace.errors import InputError

@@ -9,11 +9,10 @@ from typing import TextIO
 from msgspec.structs import replace
 
 from headrace import events as ev
-from headrace.cli.terminal.color import Paint, Style, is_terminal, wants_color
 from headrace.cli.terminal.event_text import usage_words
+from headrace.cli.terminal.output import Paint, Style, is_terminal, terminal_columns, wants_color
 from headrace.cli.terminal.safe_text import fit, visible, visible_lines
 from headrace.cli.terminal.soft_wrap import SoftWrap
-from headrace.cli.terminal.width import terminal_columns
 from headrace.usage import Usage
 
 _ERASE = "\r\x1b[2K"

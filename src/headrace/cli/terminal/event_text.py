@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from headrace import events as ev
-from headrace.cli.terminal.color import Style
+from headrace.cli.terminal.output import Style
 from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
 from headrace.outcome import FinishReason
 from headrace.usage import Usage

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from headrace.cli.terminal.color import is_terminal
+from headrace.cli.terminal.output import is_terminal, terminal_columns
 from headrace.cli.terminal.safe_text import fit, visible
-from headrace.cli.terminal.width import terminal_columns
 
 _MIN_FILES = 20
 _PAUSE_S = 0.1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.cli.terminal.color import Paint, Style
 from headrace.cli.terminal.event_text import describe_event
+from headrace.cli.terminal.output import Paint, Style
 from headrace.cli.terminal.safe_text import fit, visible
 from headrace.events import Record, TurnFailed, TurnFinished, UnknownEvent
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from headrace.cli.sources.source import STDIN
-from headrace.cli.terminal.color import Paint
-from headrace.cli.terminal.lines import print_lines
+from headrace.cli.terminal.output import Paint, print_lines
 from headrace.cli.terminal.record_table import Table
 from headrace.cli.timeline.svg import timeline_svg
 from headrace.cli.timeline.text import MAX_COLUMNS, MIN_COLUMNS, timeline_lines

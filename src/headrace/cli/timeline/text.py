@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.cli.terminal.color import Paint, Style
+from headrace.cli.terminal.output import Paint, Style
 from headrace.cli.terminal.safe_text import fit, pad, wrap_text
 from headrace.cli.timeline import layout
 from headrace.cli.timeline.layout import Fact, Run, Scale, duration_words

@@ -22,8 +22,7 @@ from headrace.errors import HeadraceError, UsageError
 from headrace.outcome import ErrorInfo
 from headrace.transport.call_secrets import secrets_of
 from headrace.transport.grpc.call import address_from, message_from, metadata_from, target_of
-from headrace.transport.grpc.error import as_network_error, refusal
-from headrace.transport.grpc.stream import GRPCStream
+from headrace.transport.grpc.stream import GRPCStream, as_network_error, refusal
 from headrace.transport.limits import DEFAULT_TIMEOUTS, Timeouts
 from headrace.transport.transport import HTTPCall
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS

@@ -12,11 +12,10 @@ from typing import Protocol
 
 from headrace.cli.commands.chat.advice import advice_of
 from headrace.cli.commands.chat.display.display import Display
-from headrace.cli.commands.chat.interrupt import Interrupts
 from headrace.cli.commands.chat.slash_command import Order, help_rows, order_from
 from headrace.cli.commands.chat.step import Thought, Tool, stored_steps
 from headrace.cli.commands.chat.transcript import LISTED_AT_ONCE, format_list, markdown, sources
-from headrace.cli.commands.chat.watcher import LEFT, Leave, Watcher
+from headrace.cli.commands.chat.watcher import LEFT, Interrupts, Leave, Watcher
 from headrace.cli.commands.chat.wording import count, duration
 from headrace.cli.option import EFFORTS
 from headrace.cli.terminal import safe_text

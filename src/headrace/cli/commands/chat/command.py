@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 from headrace.cli.commands.chat.chat import Chat, error_text, model_line
 from headrace.cli.commands.chat.display.display import Display
 from headrace.cli.commands.chat.display.input_lines import InputLines
-from headrace.cli.commands.chat.interrupt import Interrupts
 from headrace.cli.commands.chat.slash_command import completions
-from headrace.cli.commands.chat.watcher import Watcher
-from headrace.cli.data_folder import data_folder
-from headrace.cli.terminal.color import is_terminal
+from headrace.cli.commands.chat.watcher import Interrupts, Watcher
+from headrace.cli.option import data_folder
+from headrace.cli.terminal.output import is_terminal
 from headrace.client import AsyncClient
 from headrace.errors import HeadraceError, UsageError
 

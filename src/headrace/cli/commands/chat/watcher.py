@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    asynccontextmanager,
-)
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 
 from headrace.cli.commands.chat.display.display import REFRESH_S, AnswerView
-from headrace.cli.commands.chat.interrupt import Interrupts
 from headrace.client import AsyncAnswer
 from headrace.client.answer import END_FRAMES
 from headrace.projections.ux.frame import EndFrame
@@ -19,6 +14,7 @@ from headrace.projections.ux.frame import EndFrame
 LEFT = 130
 """Exit code after Ctrl-C."""
 _STOPPING = "Stopping"
+_AGAIN_S = 2.0
 
 
 class Leave(Exception):
@@ -27,6 +23,27 @@ class Leave(Exception):
     def __init__(self, code: int) -> None:
         super().__init__(code)
         self.code = code
+
+
+class Interrupts:
+    """Counts presses of Ctrl-C. `clock` returns seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._last_s: float | None = None
+        self._was_idle = False
+
+    def press(self, *, is_idle: bool) -> bool:
+        """Return whether to quit: at the second press within two seconds, or at an empty prompt."""
+        now_s, last_s = self._clock(), self._last_s
+        was_idle, self._was_idle, self._last_s = self._was_idle, is_idle, now_s
+        if last_s is None:
+            return False
+        return now_s - last_s <= _AGAIN_S or (is_idle and was_idle)
+
+    def reset(self) -> None:
+        """Forget earlier presses."""
+        self._last_s, self._was_idle = None, False
 
 
 class Watcher:

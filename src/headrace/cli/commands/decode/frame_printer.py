@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.cli.terminal.color import Paint, Style
+from headrace.cli.terminal.output import Paint, Style
 from headrace.cli.terminal.record_table import Table
 from headrace.cli.terminal.safe_text import fit
 from headrace.events import Record

@@ -13,9 +13,8 @@ from typing import Any, Protocol
 import msgspec
 
 from headrace.cli.commands.decode.result import result_row
-from headrace.cli.terminal.color import Paint, wants_color
+from headrace.cli.terminal.output import Paint, terminal_columns, wants_color
 from headrace.cli.terminal.record_table import Table
-from headrace.cli.terminal.width import terminal_columns
 from headrace.events import Record, encode_record
 from headrace.messages import Message, fold, fold_candidates
 

@@ -12,11 +12,9 @@ from headrace.cli.commands.doctor.finding import Finding, State
 from headrace.cli.commands.doctor.machine import machine_findings
 from headrace.cli.commands.doctor.package import package_findings
 from headrace.cli.commands.doctor.port import port_finding
-from headrace.cli.data_folder import data_folder
-from headrace.cli.terminal.color import Paint, Style, wants_color
-from headrace.cli.terminal.lines import print_lines
+from headrace.cli.option import data_folder
+from headrace.cli.terminal.output import Paint, Style, print_lines, terminal_columns, wants_color
 from headrace.cli.terminal.safe_text import wrap_text
-from headrace.cli.terminal.width import terminal_columns
 
 _MARKS: dict[State, tuple[str, Style]] = {
     "fine": ("✓", Style.GREEN),

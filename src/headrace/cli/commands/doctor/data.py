@@ -6,14 +6,14 @@ It only reads, so a running server is not disturbed.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.cli.commands.doctor.finding import Finding
-from headrace.cli.commands.doctor.health_probe import answers_health
-from headrace.cli.commands.doctor.machine import free_bytes, may_write
+from headrace.cli.commands.doctor.port import answers_health
 from headrace.errors import InputError
 from headrace.server.storage.data_folder import DATABASE, Holder, find_holder
 from headrace.server.storage.inspection import (
@@ -48,12 +48,13 @@ def _folder(folder: Path) -> Finding:
     if not folder.exists():
         told = f"{folder} is not there yet: the first `headrace serve` makes it"
         parent = next(path for path in folder.absolute().parents if path.exists())
-        if not may_write(parent):
+        if not _may_write(parent):
             mend = f"{parent} cannot be written to: name another folder with --data"
             return Finding("data", "broken", told, mend)
         return Finding("data", "note", told)
-    if not may_write(folder):
-        mend = f"make it yours: chown -R {_user()} {folder}, or name another with --data"
+    if not _may_write(folder):
+        user = os.environ.get("USER") or str(os.getuid())
+        mend = f"make it yours: chown -R {user} {folder}, or name another with --data"
         return Finding("data", "broken", f"{folder} cannot be written to", mend)
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
         told = f"{folder} can be read by other users of this machine"
@@ -61,8 +62,8 @@ def _folder(folder: Path) -> Finding:
     return Finding("data", "fine", str(folder))
 
 
-def _user() -> str:
-    return os.environ.get("USER") or str(os.getuid())
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK | os.X_OK)
 
 
 def _space(folder: Path) -> Finding:
@@ -75,6 +76,16 @@ def _space(folder: Path) -> Finding:
     if free < _LITTLE_BYTES:
         return Finding("space", "doubtful", told, "make room soon")
     return Finding("space", "fine", told)
+
+
+def free_bytes(path: Path) -> int | None:
+    """Return the free space at a path that may not exist yet."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    try:
+        return shutil.disk_usage(path).free
+    except OSError:
+        return None
 
 
 def _size_words(size: int) -> str:

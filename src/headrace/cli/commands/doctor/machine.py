@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -82,18 +81,3 @@ def clock_finding(now_s: float) -> Finding:
         mend = "set the clock: with this one no certificate of a provider holds"
         return Finding("clock", "broken", f"{told} cannot be", mend)
     return Finding("clock", "fine", told)
-
-
-def free_bytes(path: Path) -> int | None:
-    """Return the free space at a path that may not exist yet."""
-    while not path.exists() and path != path.parent:
-        path = path.parent
-    try:
-        return shutil.disk_usage(path).free
-    except OSError:
-        return None
-
-
-def may_write(path: Path) -> bool:
-    """Return whether a folder is writable."""
-    return os.access(path, os.W_OK | os.X_OK)

@@ -1,24 +1,45 @@
-"""Checks whether the port of a server is free."""
+"""Checks whether the port of a server is free, and whether servers on this machine are alive."""
 
 from __future__ import annotations
 
+import http.client
 import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from headrace.address import is_loopback
 from headrace.cli.commands.doctor.finding import Finding
-from headrace.cli.commands.doctor.health_probe import answers_health, is_listening
 from headrace.server.storage.data_folder import find_holder
 
 _HOST = "127.0.0.1"
 _TABLE = Path("/proc/net/tcp")
 _LISTENS = "0A"
+_WAIT_S = 2.0
+_HEALTHY = b"ok\n"
+
+
+def answers_health(address: str) -> bool | None:
+    """Return whether a Headrace server answers at an address; None for another machine."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    if parts.scheme != "http" or not is_loopback(host):
+        return None
+    connection = http.client.HTTPConnection(host, parts.port or 80, timeout=_WAIT_S)
+    try:
+        connection.request("GET", "/healthz")
+        response = connection.getresponse()
+        return response.status == 200 and response.read(64) == _HEALTHY
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def port_finding(port: int, folder: Path) -> Finding:
     """Check whether `headrace serve` could use the port. A running Headrace server is fine."""
     if not 0 < port < 65_536:
         return Finding("port", "broken", f"{port} is no port", "ports go from 1 to 65535")
-    if not is_listening(port):
+    if not _is_listening(port):
         return _unheard(port)
     held = find_holder(folder)
     if held is not None and held.address.endswith(f":{port}"):
@@ -28,6 +49,12 @@ def port_finding(port: int, folder: Path) -> Finding:
         told = f"{port} is taken by a Headrace server with another data folder"
         return Finding("port", "doubtful", told, f"stop that one, or: {other}")
     return Finding("port", "broken", f"{port} is taken by {_who(port)}", f"stop it, or: {other}")
+
+
+def _is_listening(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_WAIT_S)
+        return probe.connect_ex((_HOST, port)) == 0
 
 
 def _unheard(port: int) -> Finding:

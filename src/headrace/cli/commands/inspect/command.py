@@ -9,10 +9,8 @@ from pathlib import Path
 
 from headrace.cli.sources.playback import Playback, open_playback
 from headrace.cli.sources.source import STDIN, Wanted
-from headrace.cli.terminal.color import Paint, Style, wants_color
-from headrace.cli.terminal.lines import print_lines
+from headrace.cli.terminal.output import Paint, Style, print_lines, terminal_columns, wants_color
 from headrace.cli.terminal.safe_text import fit, wrap_text
-from headrace.cli.terminal.width import terminal_columns
 from headrace.cli.timeline.layout import duration_words
 from headrace.cli.timeline.printer import print_timeline, write_picture
 from headrace.errors import InputError

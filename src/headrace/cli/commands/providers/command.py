@@ -7,7 +7,7 @@ import os
 import sys
 from argparse import Namespace
 
-from headrace.cli.terminal.color import Paint, Style, wants_color
+from headrace.cli.terminal.output import Paint, Style, wants_color
 from headrace.providers import CATALOG, Provider, find_key
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from headrace.cli.terminal.lines import print_lines
+from headrace.cli.terminal.output import print_lines, terminal_columns
 from headrace.cli.terminal.safe_text import visible, wrap_text
-from headrace.cli.terminal.width import terminal_columns
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:

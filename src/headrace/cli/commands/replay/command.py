@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from headrace.cli.commands.replay.printer import ReplayPrinter
 from headrace.cli.sources.playback import Playback, open_playback
 from headrace.cli.sources.source import Wanted
-from headrace.cli.terminal.lines import forgive
+from headrace.cli.terminal.output import forgive
 from headrace.errors import InputError
 from headrace.events import Record
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from headrace import events as ev
 from headrace.cli.terminal.answer import AnswerPrinter
-from headrace.cli.terminal.color import Style
 from headrace.cli.terminal.event_text import describe_event
+from headrace.cli.terminal.output import Style
 from headrace.events import Record
 from headrace.usage import Usage
 

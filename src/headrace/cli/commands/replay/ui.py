@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.sources.playback import Playback
-from headrace.cli.terminal.lines import print_lines
+from headrace.cli.terminal.output import print_lines
 from headrace.cli.terminal.safe_text import visible
 from headrace.content import TextContent
 from headrace.messages import Message

@@ -7,7 +7,7 @@ import os
 import sys
 from argparse import Namespace
 
-from headrace.cli.data_folder import data_folder
+from headrace.cli.option import data_folder
 from headrace.errors import UsageError
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from headrace.cli.data_folder import data_folder
+from headrace.cli.option import data_folder
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
