@@ -50,7 +50,7 @@ def plan_calls(reading: Reading, heard: Heard) -> list[ToolUse]:
         "clock": reading.asks_time,
         "notepad": reading.note is not None,
     }
-    kinds = [kind for kind in helps if helps[kind]]
+    kinds: list[Kind] = [kind for kind in helps if helps[kind]]
     if reading.wishes & {"parallel", "think again"}:
         kinds += [kind for kind in helps if kind not in kinds]
     uses: list[ToolUse] = []
