@@ -1,5 +1,5 @@
-"""The docs say what the code does: generated pages are fresh, examples run, links lead
-somewhere, and every public word is told."""
+"""The documentation agrees with the code: generated pages are up to date, examples run, links
+resolve, and every public name is documented."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.wire import events_of
 
 ROOT = generate.ROOT
 PAGES = [ROOT / "README.md", *sorted(generate.DOCS.rglob("*.md"))]
-# Written by `make bench`; a tree in which it is not there yet is no reason to fail.
+# Written by `make bench`, so it may be missing.
 MEASURED = generate.DOCS / "performance.md"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -108,7 +108,7 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(
             assert not printed, "an example prints what the page does not show"
             printed = _run(body, names)
         elif language == "output":
-            assert _trimmed(body) == _trimmed(printed)
+            assert _trim(body) == _trim(printed)
             printed = ""
     assert not printed, "an example prints what the page does not show"
 
@@ -120,8 +120,8 @@ def _run(code: str, names: dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def _trimmed(text: str) -> list[str]:
-    """Without blanks at the end of lines, which editors take away."""
+def _trim(text: str) -> list[str]:
+    """Return the lines without trailing blanks."""
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
@@ -129,7 +129,7 @@ def _trimmed(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_resolves(page: Path) -> None:
     text = page.read_text("utf-8")
     missing = [link for link in LINK.findall(text) if not _resolves(page, link)]
     assert missing == []
@@ -162,18 +162,20 @@ def test_every_page_can_be_reached(page: Path) -> None:
     assert page in reached
 
 
-# --- every word is told -----------------------------------------------------------
+# --- everything is documented ------------------------------------------------------
 
 
 def test_every_event_is_in_the_reference_and_every_turn_event_in_the_grammar() -> None:
     reference = (generate.DOCS / "reference" / "events.md").read_text("utf-8")
     for kind in (*ev.EVENT_TYPES, *get_args(ev.DerivedEvent), ev.Record):
         assert f"### {kind.__name__}\n" in reference
-    told = {event for states in GRAMMAR.values() for moves in states.values() for event in moves}
-    assert told == {kind.__name__ for kind in get_args(ev.TurnEvent)}
+    documented = {
+        event for states in GRAMMAR.values() for moves in states.values() for event in moves
+    }
+    assert documented == {kind.__name__ for kind in get_args(ev.TurnEvent)}
 
 
-def test_every_error_quirk_and_limit_is_told() -> None:
+def test_every_error_quirk_and_limit_is_documented() -> None:
     text = text_of_docs()
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     for kind in kinds:
@@ -183,13 +185,13 @@ def test_every_error_quirk_and_limit_is_told() -> None:
         assert f"| `{field}` |" in text
 
 
-def test_every_word_has_its_meaning_and_no_other_does() -> None:
+def test_every_literal_has_a_meaning() -> None:
     assert set(meaning.FINISH_WORDS) == set(get_args(outcome.FinishWord))
     assert set(meaning.ABORT_KINDS) == set(get_args(outcome.AbortKind))
     assert set(meaning.ERROR_CATEGORIES) == outcome.ERROR_CATEGORIES
 
 
-def test_every_dialect_and_framing_is_told() -> None:
+def test_every_dialect_and_framing_is_documented() -> None:
     page = (generate.DOCS / "topics" / "dialects.md").read_text("utf-8")
     assert set(DIALECT_NAMES) <= _anchors(generate.DOCS / "topics" / "dialects.md")
     for framing in FRAMINGS:
@@ -204,7 +206,7 @@ def test_every_command_is_in_the_reference() -> None:
         assert f"## headrace {command}\n" in page
 
 
-def test_every_command_is_told_in_the_readme() -> None:
+def test_every_command_is_documented_in_the_readme() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     for command in generate.subcommands(build_parser()):
         assert f"`headrace {command}`" in text
@@ -220,7 +222,7 @@ def test_every_command_is_told_in_the_readme() -> None:
         *(("transport", kind) for kind in (HTTPCall, HTTPLimits, RetryPolicy, Timeouts)),
     ],
 )
-def test_every_field_of_what_is_asked_is_told_with_its_meaning(page: str, kind: Any) -> None:
+def test_every_field_of_requests_is_documented_with_its_meaning(page: str, kind: Any) -> None:
     text = (generate.DOCS / "reference" / f"{page}.md").read_text("utf-8")
     section = text.partition(f"### {kind.__name__}\n")[2].partition("\n##")[0]
     for field in kind.__struct_fields__:
@@ -244,41 +246,41 @@ RUNNING: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize("kind", WATCHING)
-def test_every_field_of_what_is_watched_is_told_with_its_meaning(kind: Any) -> None:
+def test_every_field_of_the_watching_page_is_documented_with_its_meaning(kind: Any) -> None:
     section = _page("reference/watching.md").partition(f"### {kind.__name__}\n")[2]
-    assert section, f"{kind.__name__} is not told"
+    assert section, f"{kind.__name__} is not documented"
     for field in kind.__struct_fields__:
         row = re.search(rf"^\| `{field}` \|.*$", section.partition("\n##")[0], re.MULTILINE)
-        assert row is not None, f"{kind.__name__}.{field} is not told"
+        assert row is not None, f"{kind.__name__}.{field} is not documented"
         assert not row[0].endswith("| |"), f"{kind.__name__}.{field} has no meaning"
 
 
 @pytest.mark.parametrize("package", [phases, thinking])
-def test_every_public_name_of_what_watches_is_told(package: Any) -> None:
+def test_every_public_name_of_the_watching_page_is_documented(package: Any) -> None:
     page = _page("reference/watching.md")
     for word in package.__all__:
-        assert f"### {word}\n" in page or f"`{word}`" in page, f"{word} is not told"
+        assert f"### {word}\n" in page or f"`{word}`" in page, f"{word} is not documented"
 
 
 @pytest.mark.parametrize(("page", "package"), [("engine", engine), ("testing", testing)])
-def test_every_public_name_of_what_runs_is_told(page: str, package: Any) -> None:
+def test_every_public_name_of_the_engine_is_documented(page: str, package: Any) -> None:
     text = _page(f"reference/{page}.md")
     for word in package.__all__:
-        told = text.partition(f"### {word}\n")[2].partition("\n##")[0] or f"`{word}`"
-        assert told.strip(), f"{word} has no meaning"
-        assert f"### {word}\n" in text or told in text, f"{word} is not told"
+        documented = text.partition(f"### {word}\n")[2].partition("\n##")[0] or f"`{word}`"
+        assert documented.strip(), f"{word} has no meaning"
+        assert f"### {word}\n" in text or documented in text, f"{word} is not documented"
 
 
 @pytest.mark.parametrize(("page", "kind"), RUNNING)
-def test_every_field_of_what_runs_is_told_with_its_meaning(page: str, kind: Any) -> None:
+def test_every_field_of_the_engine_is_documented_with_its_meaning(page: str, kind: Any) -> None:
     section = _page(f"reference/{page}.md").partition(f"### {kind.__name__}\n")[2]
     for field in kind.__struct_fields__:
         row = re.search(rf"^\| `{field}` \|.*$", section.partition("\n##")[0], re.MULTILINE)
-        assert row is not None, f"{kind.__name__}.{field} is not told"
+        assert row is not None, f"{kind.__name__}.{field} is not documented"
         assert not row[0].endswith("| |"), f"{kind.__name__}.{field} has no meaning"
 
 
-def test_every_hook_is_told_with_its_answers() -> None:
+def test_every_hook_is_documented_with_its_answers() -> None:
     page = _page("reference/engine.md")
     hooks = hooks_of(engine.Middleware)
     assert len(hooks) == 8
@@ -287,17 +289,17 @@ def test_every_hook_is_told_with_its_answers() -> None:
         assert not row.endswith("| |"), f"{hook} has no meaning"
 
 
-def test_every_limit_of_a_run_is_told() -> None:
+def test_every_limit_of_a_run_is_documented() -> None:
     page = _page("topics/engine.md")
     for field in engine.RunLimits.__struct_fields__:
         (row,) = re.findall(rf"^\| `{field}` \|.*$", page, re.MULTILINE)
         assert not row.endswith("| |"), f"{field} has no meaning"
 
 
-def test_every_word_of_a_script_is_told() -> None:
+def test_every_word_of_a_script_is_documented() -> None:
     page = _page("topics/rehearsal.md")
     for word in (name for name in testing.__all__ if name.islower()):
-        assert f"`{word}(" in page or f"`{word}`" in page, f"{word} is not told"
+        assert f"`{word}(" in page or f"`{word}`" in page, f"{word} is not documented"
 
 
 def test_every_example_is_shown() -> None:
@@ -306,13 +308,16 @@ def test_every_example_is_shown() -> None:
         assert f"```py\n{path.read_text('utf-8')}```" in shown
 
 
-def test_every_file_of_the_notebook_is_told_there_and_in_its_readme() -> None:
+def test_every_file_of_the_notebook_is_documented_there_and_in_its_readme() -> None:
     folder = ROOT / "examples" / "notebook"
     names = {f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir()}
-    told = {"docs": _page("examples.md"), "its own": (folder / "README.md").read_text("utf-8")}
+    documented = {
+        "docs": _page("examples.md"),
+        "its own": (folder / "README.md").read_text("utf-8"),
+    }
     for name in names - {"README.md", "__init__.py", "__pycache__/"}:
-        for where, text in told.items():
-            assert f"| `{name}` |" in text, f"{name} is not told in {where} text"
+        for where, text in documented.items():
+            assert f"| `{name}` |" in text, f"{name} is not documented in {where} text"
 
 
 def test_every_frame_with_its_fields_is_in_the_table() -> None:
@@ -325,7 +330,7 @@ def test_every_frame_with_its_fields_is_in_the_table() -> None:
                 assert f"`{field}`" in row
 
 
-def test_every_notice_source_and_mode_is_told() -> None:
+def test_every_notice_source_and_mode_is_documented() -> None:
     assert set(meaning.NOTICES) == set(get_args(NoticeName))
     assert set(meaning.STATUS_SOURCES) == set(get_args(StatusSource))
     assert set(meaning.STATUS_EXAMPLES) == set(get_args(StatusSource))
@@ -348,13 +353,13 @@ def test_the_figures_of_status_phrases_are_fresh(language: str, title: str) -> N
     assert f"{len(EXCERPTS)} excerpts" in page
 
 
-def test_every_rule_stands_where_providers_are_added() -> None:
+def test_every_rule_is_in_the_guide_for_providers() -> None:
     page = (generate.DOCS / "howto" / "add-a-provider.md").read_text("utf-8")
     for field in ChatRequestQuirks.__struct_fields__:
         assert f"| `{field}` |" in page
 
 
-def test_every_provider_is_told_with_its_variables() -> None:
+def test_every_provider_is_documented_with_its_variables() -> None:
     page = (generate.DOCS / "providers.md").read_text("utf-8").partition("## Supported")[0]
     for provider in CATALOG.values():
         (row,) = re.findall(rf"^\| `{provider.name}` \|.*$", page, re.MULTILINE)
@@ -362,7 +367,7 @@ def test_every_provider_is_told_with_its_variables() -> None:
             assert variable is None or f"`{variable}`" in row
 
 
-def test_every_effort_of_every_provider_is_told() -> None:
+def test_every_effort_of_every_provider_is_documented() -> None:
     page = (generate.DOCS / "howto" / "ask-a-model.md").read_text("utf-8")
     for word in (*EFFORTS, *CATALOG):
         assert f"`{word}`" in page
@@ -379,13 +384,13 @@ def test_every_shared_meaning_of_a_field_is_used() -> None:
 # --- what has been tried ------------------------------------------------------------
 
 
-def test_every_api_of_the_recorded_streams_is_told_and_no_other() -> None:
+def test_every_api_of_the_recorded_streams_is_documented_and_no_other() -> None:
     counts = recorded.load()
-    told = {api for name in counts.__struct_fields__ for api in getattr(counts, name)}
-    assert told == set(meaning.APIS)
+    documented = {api for name in counts.__struct_fields__ for api in getattr(counts, name)}
+    assert documented == set(meaning.APIS)
 
 
-def test_no_recorded_stream_decodes_to_something_else() -> None:
+def test_no_recorded_stream_decodes_wrongly() -> None:
     assert recorded.load().wrong == {}
 
 
@@ -394,7 +399,7 @@ def test_the_counts_of_recorded_streams_are_fresh() -> None:
     assert recorded.count() == recorded.load(), "run: make docs"
 
 
-def test_the_docs_name_no_place_of_one_machine() -> None:
+def test_the_docs_contain_no_local_paths() -> None:
     found = re.findall(r"(?:\.\./shared|(?<![\w.])/(?:work|home|Users|tmp)/)\S*", text_of_docs())
     assert found == []
 
@@ -403,7 +408,7 @@ def test_the_docs_name_no_place_of_one_machine() -> None:
 
 
 @pytest.mark.parametrize("streams", [chat_streams, anthropic_streams])
-def test_streams_make_only_the_moves_that_are_drawn(streams: Any) -> None:
+def test_streams_follow_the_grammar(streams: Any) -> None:
     @settings(max_examples=25)
     @given(streams())
     def check(stream: Any) -> None:
@@ -412,7 +417,7 @@ def test_streams_make_only_the_moves_that_are_drawn(streams: Any) -> None:
     check()
 
 
-def test_an_illegal_move_is_not_drawn() -> None:
+def test_an_illegal_event_is_rejected() -> None:
     started = ev.TurnStarted(dialect="chat")
     text = ev.TextStarted(part=0, output=0, item=0)
     with pytest.raises(AssertionError, match="TextDelta"):

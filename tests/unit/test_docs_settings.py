@@ -1,6 +1,7 @@
-"""What can be set, sent or answered is told: settings, variables, options of the command line,
-requests, and every code of an error. The lists come from the code, so that something new which
-nobody has told fails here."""
+"""Settings, environment variables, command line options, requests and error codes are documented.
+
+The lists come from the code, so a new entry without documentation fails here.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ from headrace.server.settings import Settings
 
 SOURCES = Path(headrace.__file__).parent
 OPTION_ENDINGS = ("Limits", "Timeouts", "Policy", "Options", "Settings", "Quirks", "Rules")
-# Told as a block of a topic or a guide, beside the words that explain them.
+# Documented as a block of a topic or a guide.
 ELSEWHERE = {
     "ChatQuirks": "topics/dialects.md",
     "WireLimits": "topics/limits.md",
@@ -45,14 +46,14 @@ def page(path: str) -> str:
 
 
 def section(text: str, heading: str) -> str:
-    """What stands under a heading, up to the next of its kind or above."""
+    """Return the text under a heading, up to the next one of the same or a higher level."""
     level = heading.partition(" ")[0]
     found = text.partition(f"\n{heading}\n")[2]
     return re.split(rf"^#{{1,{len(level)}}} ", found, maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def row(text: str, first: str) -> list[str]:
-    """The cells of the one row that begins so, without the first."""
+    """Return the cells of the row with this first cell, without it."""
     found = re.findall(rf"^\| `{re.escape(first)}` \|(.*)\|$", text, re.MULTILINE)
     assert len(found) == 1, f"{first} stands in {len(found)} rows"
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", found[0])]
@@ -67,7 +68,7 @@ def trees(folder: Path = SOURCES) -> Iterator[ast.AST]:
 
 
 def option_structs() -> list[type[msgspec.Struct]]:
-    """Every struct of the package that is made to be filled in by its user."""
+    """Return all structs of the package that hold options."""
     for found in pkgutil.walk_packages(headrace.__path__, "headrace."):
         if not found.name.endswith("__main__"):
             importlib.import_module(found.name)
@@ -82,28 +83,28 @@ def option_structs() -> list[type[msgspec.Struct]]:
     return sorted((k for k in kinds if k.__name__.endswith(OPTION_ENDINGS)), key=str)
 
 
-def test_every_field_of_every_struct_of_options_is_told_with_its_meaning() -> None:
+def test_every_field_of_every_struct_of_options_is_documented_with_its_meaning() -> None:
     reference = "\n".join(one.read_text("utf-8") for one in generate.DOCS.glob("reference/*.md"))
     kinds: list[Any] = [*option_structs(), AgentFile]
     assert {Settings, headrace.WireLimits} < set(kinds)
     for kind in kinds:
         place = ELSEWHERE.get(kind.__name__)
-        told = page(place) if place else section(reference, f"### {kind.__name__}")
-        assert told, f"{kind.__name__} is not told"
+        documented = page(place) if place else section(reference, f"### {kind.__name__}")
+        assert documented, f"{kind.__name__} is not documented"
         for field in kind.__struct_fields__:
-            assert row(told, field)[-1], f"{kind.__name__}.{field} has no meaning"
+            assert row(documented, field)[-1], f"{kind.__name__}.{field} has no meaning"
 
 
 def test_every_setting_names_the_option_that_sets_it() -> None:
-    told = section(page("reference/settings.md"), "### Settings")
+    documented = section(page("reference/settings.md"), "### Settings")
     options = serve_options()
     assert options["keep_logs_s"] == ("--keep-logs",)
     for setting, names in options.items():
-        assert row(told, setting)[2] == ", ".join(f"`{name}`" for name in names)
+        assert row(documented, setting)[2] == ", ".join(f"`{name}`" for name in names)
 
 
 def variables() -> set[str]:
-    """The names that the code looks up in an environment, whatever it calls that."""
+    """Return the environment variables that the code reads."""
     found: set[str] = set()
     for tree in trees():
         for node in ast.walk(tree):
@@ -120,10 +121,10 @@ def variables() -> set[str]:
                 ):
                     found |= {name} if _is_environment(where) else set()
                 case ast.Call(func=ast.Name(id="getenv") | ast.Attribute(attr="getenv")):
-                    raise AssertionError("look it up in os.environ, as everybody does")
+                    raise AssertionError("use os.environ")
                 case _:
                     pass
-    # Where a provider has no variable, the empty name is looked up.
+    # The empty name is looked up for providers without a variable.
     return found - {""}
 
 
@@ -131,7 +132,7 @@ def _is_environment(where: ast.expr) -> bool:
     return ast.unparse(where) in ("os.environ", "environ", "environment")
 
 
-def test_every_variable_of_the_environment_is_told() -> None:
+def test_every_variable_of_the_environment_is_documented() -> None:
     named = {
         word
         for path in SOURCES.rglob("*.py")
@@ -139,28 +140,28 @@ def test_every_variable_of_the_environment_is_told() -> None:
     }
     assert named
     assert variables() | named == set(meaning.VARIABLES)
-    told = section(page("reference/settings.md"), "## Environment")
+    documented = section(page("reference/settings.md"), "## Environment")
     for name in meaning.VARIABLES:
-        assert row(told, name)[-1], f"{name} has no meaning"
+        assert row(documented, name)[-1], f"{name} has no meaning"
 
 
 # --- HTTP ---------------------------------------------------------------------------
 
 
-def test_every_code_of_an_error_is_told_with_its_status_and_what_to_do() -> None:
+def test_every_code_of_an_error_is_documented_with_its_status_and_what_to_do() -> None:
     found = api_errors()
     assert {"internal", "no_token", "not_found", "refused", "wrong_verb"} <= set(found)
     assert set(MEANINGS) == set(found)
-    told = section(page("reference/http.md"), "## Errors")
+    documented = section(page("reference/http.md"), "## Errors")
     for code, error in found.items():
-        status, meant, advice, extras = row(told, code)
+        status, meant, advice, extras = row(documented, code)
         assert status == str(error.status or "")
         assert meant, f"{code} has no meaning"
-        assert advice, f"nobody says what to do about {code}"
+        assert advice, f"no advice for {code}"
         assert extras == ", ".join(f"`{name}`" for name in error.extras)
 
 
-def test_every_request_is_told(tmp_path: Path) -> None:
+def test_every_request_is_documented(tmp_path: Path) -> None:
     app = create_app(Agent("rehearsal:demo"), data=tmp_path)
     asked: set[str] = set()
     for route in app.routes:
@@ -170,23 +171,23 @@ def test_every_request_is_told(tmp_path: Path) -> None:
             assert isinstance(route, Route)
             asked |= {f"{verb} {route.path}" for verb in (route.methods or {"GET"}) - {"HEAD"}}
     assert set(meaning.ROUTES) == asked
-    told = section(page("reference/http.md"), "## Requests")
+    documented = section(page("reference/http.md"), "## Requests")
     for request in asked:
-        assert row(told, request)[0], f"{request} has no meaning"
+        assert row(documented, request)[0], f"{request} has no meaning"
 
 
-def test_every_parameter_of_a_request_is_told() -> None:
-    told = section(page("reference/http.md"), "## Requests")
+def test_every_parameter_of_a_request_is_documented() -> None:
+    documented = section(page("reference/http.md"), "## Requests")
     for path, verbs in openapi("")["paths"].items():
         for verb, operation in verbs.items():
             for parameter in operation["parameters"]:
                 if parameter["in"] == "query":
-                    assert f"`{parameter['name']}`" in row(told, f"{verb.upper()} {path}")[-1]
+                    assert f"`{parameter['name']}`" in row(documented, f"{verb.upper()} {path}")[-1]
                 elif parameter["in"] == "header":
-                    assert row(told, parameter["name"])[-1]
+                    assert row(documented, parameter["name"])[-1]
 
 
-def test_every_header_that_is_read_of_a_request_is_told() -> None:
+def test_every_header_that_is_read_of_a_request_is_documented() -> None:
     read = {
         name.lower()
         for tree in trees(SOURCES / "server")
@@ -199,13 +200,13 @@ def test_every_header_that_is_read_of_a_request_is_told() -> None:
 
 
 @pytest.mark.parametrize("kind", [*REQUESTS, *RESPONSES])
-def test_every_field_that_is_sent_or_answered_is_told_with_its_meaning(kind: Any) -> None:
-    told = section(page("reference/http.md"), f"### {kind.__name__}")
+def test_every_field_that_is_sent_or_answered_is_documented_with_its_meaning(kind: Any) -> None:
+    documented = section(page("reference/http.md"), f"### {kind.__name__}")
     for field in kind.__struct_fields__:
-        assert row(told, field)[-1], f"{kind.__name__}.{field} has no meaning"
+        assert row(documented, field)[-1], f"{kind.__name__}.{field} has no meaning"
 
 
-def test_every_struct_of_the_server_in_the_openapi_document_is_told() -> None:
+def test_every_struct_of_the_server_in_the_openapi_document_is_documented() -> None:
     of_server = {
         kind.__name__
         for name, module in list(sys.modules.items())
@@ -223,7 +224,7 @@ def test_every_struct_of_the_server_in_the_openapi_document_is_told() -> None:
 def commands(
     parser: argparse.ArgumentParser, name: str = "headrace", level: int = 1
 ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command with the heading under which it is told."""
+    """Yield every command with the heading of its section."""
     yield "#" * level + f" {name}", parser
     for word, own in generate.subcommands(parser).items():
         yield from commands(own, f"{name} {word}", level + 1)
@@ -233,19 +234,21 @@ COMMANDS = dict(commands(build_parser()))
 
 
 @pytest.mark.parametrize("heading", list(COMMANDS)[1:])
-def test_every_option_of_a_command_is_told_with_its_meaning(heading: str) -> None:
-    told = section(page("reference/cli.md"), heading)
-    assert told, f"{heading} is not told"
+def test_every_option_of_a_command_is_documented_with_its_meaning(heading: str) -> None:
+    documented = section(page("reference/cli.md"), heading)
+    assert documented, f"{heading} is not documented"
     for action in COMMANDS[heading]._actions:
         if isinstance(action, argparse._HelpAction | argparse._SubParsersAction):
             continue
         assert action.help, f"{action.dest} of {heading} has no meaning"
         for word in action.option_strings or [str(action.metavar)]:
-            assert re.search(rf"`{re.escape(word.replace('|', chr(92) + '|'))}[` ]", told), word
+            assert re.search(rf"`{re.escape(word.replace('|', chr(92) + '|'))}[` ]", documented), (
+                word
+            )
 
 
-def test_every_command_of_the_chat_is_told() -> None:
-    told = section(page("topics/terminal.md"), "## Commands")
+def test_every_command_of_the_chat_is_documented() -> None:
+    documented = section(page("topics/terminal.md"), "## Commands")
     for slash in SLASHES:
         takes = f" {slash.takes}" if slash.takes else ""
-        assert row(told, f"/{slash.name}{takes}".replace("|", "\\|"))[-1]
+        assert row(documented, f"/{slash.name}{takes}".replace("|", "\\|"))[-1]

@@ -1,4 +1,4 @@
-"""The page on the ux vocabulary says what the code does."""
+"""The page about the ux protocol agrees with the code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from docs import generate
-from docs import ux as told
+from docs import ux as ux_blocks
 from headrace.cli.commands.decode.command import run as run_decode
 from headrace.cli.parser import build_parser
 from headrace.projections import ux
@@ -34,31 +34,33 @@ def test_the_frames_on_the_page_are_what_the_command_prints(
 
 def test_every_frame_with_its_fields_is_on_the_page() -> None:
     frames = PAGE.partition("## The frames")[2].partition("## The order")[0]
-    for kind in told.structs():
-        (row,) = re.findall(rf"^\| `{told.type_of(kind)}` \|.*\|.*\|.*\|$", frames, re.MULTILINE)
+    for kind in ux_blocks.structs():
+        (row,) = re.findall(
+            rf"^\| `{ux_blocks.type_of(kind)}` \|.*\|.*\|.*\|$", frames, re.MULTILINE
+        )
         for field in kind.__struct_fields__:
             assert f"`{field}`" in row
-            assert f"| `{field}` | {told.FIELDS[field]} |" in PAGE
+            assert f"| `{field}` | {ux_blocks.FIELDS[field]} |" in PAGE
 
 
 def test_frames_that_have_no_row_are_like_those_that_have() -> None:
-    rows = told.structs()
+    rows = ux_blocks.structs()
     others = [kind for kind in get_args(UXFrame) if kind not in rows]
     assert others
     for kind in others:
         assert kind.__struct_fields__ in [row.__struct_fields__ for row in rows]
-        prefix = told.type_of(kind).rpartition("_")[0]
+        prefix = ux_blocks.type_of(kind).rpartition("_")[0]
         assert f"`{prefix}_started`, `_update`, `_result` | `{prefix}` |" in PAGE
 
 
-def test_the_documents_fields_are_those_of_the_seed() -> None:
-    names = {told.type_of(kind) for kind in told.structs()}
+def test_the_fields_of_the_specification_are_those_of_the_seed() -> None:
+    names = {ux_blocks.type_of(kind) for kind in ux_blocks.structs()}
     assert names == set(FIELDS) | NEW
-    for kind in told.structs():
-        name = told.type_of(kind)
+    for kind in ux_blocks.structs():
+        name = ux_blocks.type_of(kind)
         known = FIELDS.get(name, set()) | EXTENSIONS.get(name, set())
         assert name in NEW or set(kind.__struct_fields__) == known
-        assert FIELDS.get(name, set()) <= set(told.DOCUMENT.get(name, ()))
+        assert FIELDS.get(name, set()) <= set(ux_blocks.DOCUMENT.get(name, ()))
 
 
 def test_every_key_of_the_event_and_its_segments_is_on_the_page() -> None:

@@ -1,4 +1,4 @@
-"""The documents as a site: every page is in it, and it builds without a word of warning."""
+"""The documentation site contains every page and builds without warnings."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    # The builder wants both in one folder, and leaves things there.
+def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
+    # The builder needs both in one folder, and writes into it.
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     zensical = str(Path(sys.executable).parent / "zensical")
