@@ -18,7 +18,7 @@ from headrace.engine.middleware.middleware import Middleware, check_middleware
 from headrace.engine.run import Run
 from headrace.engine.run_config import RunConfig
 from headrace.events.stamp import create_wall_clock
-from headrace.messages import Message
+from headrace.messages import Message, MessageLike, read_messages
 from headrace.tools import AnyTool, Toolset
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
@@ -94,7 +94,7 @@ class Agent:
     def run(
         self,
         input: Input,
-        history: Sequence[Message] = (),
+        history: Sequence[MessageLike] = (),
         *,
         run_id: str | None = None,
         clock: Callable[[], float] | None = None,
@@ -112,7 +112,7 @@ class Agent:
         messages = tuple(to_messages(input))
         config = RunConfig(
             model=model,
-            request=self._request(model, (*history, *messages)),
+            request=self._request(model, (*read_messages(history), *messages)),
             tools=self.tools,
             chain=Chain(self.middleware),
             limits=self.limits,
@@ -124,14 +124,14 @@ class Agent:
             config, messages, run_id or uuid.uuid4().hex, clock or create_wall_clock(), sink, token
         )
 
-    def complete(self, input: Input, history: Sequence[Message] = ()) -> Result:
+    def complete(self, input: Input, history: Sequence[MessageLike] = ()) -> Result:
         """Run the agent to the end and return the result."""
         with self.run(input, history) as run:
             for _ in run:
                 pass
         return run.result
 
-    async def complete_async(self, input: Input, history: Sequence[Message] = ()) -> Result:
+    async def complete_async(self, input: Input, history: Sequence[MessageLike] = ()) -> Result:
         """Asynchronous version of `complete()`."""
         async with self.run(input, history) as run:
             return await run.wait()

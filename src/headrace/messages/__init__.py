@@ -19,6 +19,7 @@ from headrace.messages.message import (
     TextPart,
     Turn,
 )
+from headrace.messages.plain_messages import MessageLike, read_messages
 from headrace.messages.provider_history import (
     AssistantEntry,
     HistoryEntry,
@@ -29,7 +30,7 @@ from headrace.messages.provider_history import (
 
 __all__ = [
     "Activity", "Assembler", "CallPart", "CallResult", "Citation", "HistoryEntry", "MediaPart",
-    "Message", "OpaquePart", "OutputEnd", "OutputPart", "Part", "PromptEntry", "ReasoningPart",
-    "RedactedPart", "AssistantEntry", "ToolResultsEntry", "Seal", "TextPart", "Turn", "fold",
-    "fold_candidates", "history",
+    "Message", "MessageLike", "OpaquePart", "OutputEnd", "OutputPart", "Part", "PromptEntry",
+    "ReasoningPart", "RedactedPart", "AssistantEntry", "ToolResultsEntry", "Seal", "TextPart", "Turn",
+    "fold", "fold_candidates", "history", "read_messages",
 ]  # fmt: skip

@@ -223,12 +223,32 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     created_at_ms: int = 0
     effort: str | None = None
     content: tuple[Content, ...] = ()
-    """What a user, system or developer message says."""
+    """What a user, system or developer message says. An assistant message that no model has
+    produced has content too: imported history, an example, or the beginning of an answer."""
     turns: tuple[Turn, ...] = ()
     """The provider turns of an assistant message."""
     finish: FinishReason | None = None
     error: ErrorInfo | None = None
     usage: Usage = Usage()
+
+    @classmethod
+    def user(cls, *content: str | Content) -> Message:
+        """Create a user message from texts, images and files."""
+        return cls(role="user", content=_to_content(content))
+
+    @classmethod
+    def system(cls, *content: str | Content) -> Message:
+        """Create a system message."""
+        return cls(role="system", content=_to_content(content))
+
+    @classmethod
+    def assistant(cls, *content: str | Content) -> Message:
+        """Create an assistant message: imported history, or an example.
+
+        As the last message it is the beginning of the answer, which the model continues if its
+        provider allows that (Anthropic does).
+        """
+        return cls(role="assistant", content=_to_content(content))
 
     @property
     def text(self) -> str:
@@ -246,3 +266,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def calls(self) -> tuple[CallPart, ...]:
         """The calls of all turns."""
         return tuple(call for turn in self.turns for call in turn.calls)
+
+
+def _to_content(entries: tuple[str | Content, ...]) -> tuple[Content, ...]:
+    return tuple(TextContent(entry) if isinstance(entry, str) else entry for entry in entries)

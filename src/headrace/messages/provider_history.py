@@ -8,11 +8,11 @@ beyond that is up to its request encoder.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
-from headrace.content import Content, TextContent
+from headrace.content import Content, JSONContent, TextContent
 from headrace.messages import message as msg
 from headrace.messages.message import Part
 
@@ -55,8 +55,31 @@ def _split_message(message: msg.Message) -> Iterator[HistoryEntry]:
     if message.role != "assistant":
         yield PromptEntry(message.role, message.content)
         return
+    if message.content:
+        parts = [_to_part(number, entry) for number, entry in enumerate(message.content)]
+        yield AssistantEntry(parts=tuple(parts))
     for turn in message.turns:
         yield from _split_turn(turn)
+
+
+def _to_part(number: int, entry: Content) -> Part:
+    """Convert the content of an assistant message that no model has produced."""
+    place: dict[str, Any] = {
+        "part": number,
+        "output": 0,
+        "item": number,
+        "started_ms": 0,
+        "ended_ms": 0,
+    }
+    match entry:
+        case TextContent():
+            return msg.TextPart(text=entry.text, **place)
+        case JSONContent():
+            return msg.TextPart(text=msgspec.json.encode(entry.value).decode(), **place)
+        case _:
+            return msg.MediaPart(
+                media_type=entry.media_type, data=entry.data, url=entry.url, **place
+            )
 
 
 def _split_turn(turn: msg.Turn) -> Iterator[HistoryEntry]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
-from headrace.content import Content, TextContent
+from headrace.content import Content
 from headrace.encoders import OptionArguments, Request, ToolSpec, parse_options
 from headrace.errors import UsageError
-from headrace.messages import Message
+from headrace.messages import Message, MessageLike, read_messages
 from headrace.recording.recorder import RecordingTransport
 from headrace.tools import Tool, spec_of
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
@@ -19,7 +19,7 @@ from headrace.turn.result import Result
 from headrace.turn.turn_stream import TurnStream
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
-Input: TypeAlias = str | Content | Message | Sequence[str | Content] | Sequence[Message]
+Input: TypeAlias = str | Content | MessageLike | Sequence[str | Content] | Sequence[MessageLike]
 """A question, its parts, or a whole conversation with the newest message last."""
 
 
@@ -99,17 +99,14 @@ async def complete_async(model: str, input: Input, **arguments: Unpack[TurnArgum
 
 def to_messages(input: Input) -> list[Message]:
     """Convert the input of a user to messages. Raises `UsageError` for any other type."""
-    if isinstance(input, Message):
-        return [input]
     entries: list[Any] = [input]
     if isinstance(input, Sequence) and not isinstance(input, str):
         entries = list(input)
-        if entries and all(isinstance(entry, Message) for entry in entries):
-            return entries
-    content = tuple(TextContent(entry) if isinstance(entry, str) else entry for entry in entries)
-    if not content or not all(isinstance(entry, Content) for entry in content):
+    if entries and all(isinstance(entry, Message | Mapping) for entry in entries):
+        return read_messages(entries)
+    if not entries or not all(isinstance(entry, str | Content) for entry in entries):
         raise UsageError(
             "expected a text, content, or messages with the newest last as the input of a turn;"
             f" got {input!r:.200}"
         )
-    return [Message(role="user", content=content)]
+    return [Message.user(*entries)]

@@ -15,7 +15,7 @@ from headrace import events as ev
 from headrace.engine import Agent, Run
 from headrace.engine.journal.sink import Sink
 from headrace.events import Event, Record
-from headrace.messages import Message, fold
+from headrace.messages import Message, MessageLike, fold
 from headrace.outcome import abort_reason
 from headrace.usage import Usage
 
@@ -37,7 +37,7 @@ class ReplayAgent(Agent):
         self._speed = speed
         self._curtain = curtain
 
-    def run(self, input: Any, history: Sequence[Message] = (), **options: Any) -> Run:
+    def run(self, input: Any, history: Sequence[MessageLike] = (), **options: Any) -> Run:
         """Create the run."""
         run_id, sink = options.get("run_id") or "", options.get("sink")
         return cast("Run", ReplayRun(self._records, run_id, self._speed, self._curtain, sink))
