@@ -31,6 +31,6 @@ from headrace.messages.provider_history import (
 __all__ = [
     "Activity", "Assembler", "CallPart", "CallResult", "Citation", "HistoryEntry", "MediaPart",
     "Message", "MessageLike", "OpaquePart", "OutputEnd", "OutputPart", "Part", "PromptEntry",
-    "ReasoningPart", "RedactedPart", "AssistantEntry", "ToolResultsEntry", "Seal", "TextPart", "Turn",
-    "fold", "fold_candidates", "history", "read_messages",
+    "ReasoningPart", "RedactedPart", "AssistantEntry", "ToolResultsEntry", "Seal", "TextPart",
+    "Turn", "fold", "fold_candidates", "history", "read_messages",
 ]  # fmt: skip

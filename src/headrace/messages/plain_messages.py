@@ -133,8 +133,13 @@ def _read_part(block: Mapping[str, Any], number: int) -> Part:
 
 
 def _call_part(call_id: str, name: str, raw: str, number: int) -> CallPart:
-    args = msgspec.json.decode(raw or "{}")
-    return CallPart(call_id=call_id, name=name, raw=raw, args=args, **_place(number))
+    """Build a call. Malformed arguments, which a model may have written, stay as they are."""
+    args, error = None, None
+    try:
+        args = msgspec.json.decode(raw or "{}")
+    except msgspec.DecodeError as problem:
+        error = str(problem)
+    return CallPart(call_id=call_id, name=name, raw=raw, args=args, error=error, **_place(number))
 
 
 def _place(number: int) -> dict[str, Any]:

@@ -161,3 +161,12 @@ def test_dicts_are_taken_where_messages_are():
     assert agent.complete("And one more?", earlier).text == "Five."
     sent = [m["content"] for m in script.requests[-1]["messages"]]
     assert sent == ["2 + 2?", "Four.", "And one more?"]
+
+
+def test_malformed_arguments_stay_as_they_were_written():
+    function = {"name": "add", "arguments": '{"a": 2,'}
+    (message,) = read_messages(
+        [{"role": "assistant", "tool_calls": [{"id": "c", "function": function}]}]
+    )
+    (call,) = message.calls
+    assert (call.raw, call.args, call.is_runnable) == ('{"a": 2,', None, False)
