@@ -154,7 +154,8 @@ class ExchangeRecorder:
         if self._trouble:
             return
         try:
-            self._write(self._plain(data))
+            inflation = self._inflation
+            self._write(data if inflation is None else b"".join(inflation.feed(data)))
         except StreamBroken as error:
             self._trouble = str(error)
         except OSError as error:
@@ -172,9 +173,6 @@ class ExchangeRecorder:
             self._file.tell(self._request())
         except OSError as error:
             self.ended = _describe_error(error)
-
-    def _plain(self, data: bytes) -> bytes:
-        return data if self._inflation is None else b"".join(self._inflation.feed(data))
 
     def _end(self, ended: str) -> str:
         """Return how the response ended; it may be truncated inside its compression."""
@@ -241,22 +239,16 @@ def _call(url: str, headers: Sequence[tuple[str, str]]) -> HTTPCall:
     """Return the call with everything that may be secret."""
     kept: dict[str, str] = {}
     for number, (name, value) in enumerate(headers):
-        if not _is_harmless(name.lower()):
+        lower = name.lower()
+        if lower not in _HARMLESS and not lower.startswith(_HARMLESS_STARTS):
             # Both of two headers with the same name are secrets. Bytes that are not text are
             # ignored.
             key = f"{name} {number}" if name in kept else name
             kept[key] = value.encode("utf-8", "replace").decode()
     parts = urlsplit(url)
-    hidden = [one for one in parts.query.split("&") if not _is_shown(one.partition("=")[0])]
+    given = parts.query.split("&")
+    hidden = [one for one in given if one.partition("=")[0] not in _SHOWN_PARAMETERS]
     return HTTPCall(url=parts._replace(query="&".join(hidden)).geturl(), headers=kept, body=b"")
-
-
-def _is_harmless(name: str) -> bool:
-    return name in _HARMLESS or name.startswith(_HARMLESS_STARTS)
-
-
-def _is_shown(parameter: str) -> bool:
-    return parameter in _SHOWN_PARAMETERS
 
 
 def _number(file: str) -> int:
@@ -266,7 +258,7 @@ def _number(file: str) -> int:
 
 def _query(url: str) -> dict[str, str]:
     return {
-        name: value if _is_shown(name) else HIDDEN
+        name: value if name in _SHOWN_PARAMETERS else HIDDEN
         for name, value in parse_qsl(urlsplit(url).query, keep_blank_values=True)
     }
 

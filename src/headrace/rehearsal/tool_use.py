@@ -45,18 +45,16 @@ class ToolUse(msgspec.Struct, frozen=True):
 
 def plan_calls(reading: Reading, heard: Heard) -> list[ToolUse]:
     """Return the calls that help with the message, of the tools that are offered."""
-    helps: dict[Kind, bool] = {
+    helps = {
         "calculator": bool(reading.sums),
         "clock": reading.asks_time,
         "notepad": reading.note is not None,
     }
-    kinds: list[Kind] = [kind for kind in helps if helps[kind]]
-    if reading.wishes & {"parallel", "think again"}:
-        kinds += [kind for kind in helps if kind not in kinds]
+    wants_all = bool(reading.wishes & {"parallel", "think again"})
     uses: list[ToolUse] = []
-    for kind in kinds:
+    for kind in sorted(_NAMES, key=lambda kind: not helps[kind]):
         tool = next((tool for tool in heard.tools if tool.name in _NAMES[kind]), None)
-        if tool is not None:
+        if tool is not None and (helps[kind] or wants_all):
             uses += [
                 ToolUse(tool.name, _fill_arguments(tool, meant), purpose)
                 for meant, purpose in _wanted(kind, reading)

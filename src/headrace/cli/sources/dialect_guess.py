@@ -16,6 +16,7 @@ from headrace.wire.detection import detect, dialect_of_framing
 from headrace.wire.dialects import DIALECT_NAMES
 from headrace.wire.framing import Frame, create_framing
 from headrace.wire.json.payload import NotJSON, parse
+from headrace.wire.json.value import as_object
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS
 
 _MAX_FRAMES = 64
@@ -98,18 +99,15 @@ class _Look:
             if self._name is not None:
                 return
             self._frames += 1
-            self._judge_one(frame)
-
-    def _judge_one(self, frame: Frame) -> None:
-        name = self._only or detect(frame, _MAX_DEPTH)
-        payload = _payload(frame)
-        if _is_end(frame, payload):
-            self._has_end = True
-            self._late_name = self._late_name or name
-        elif name is not None:
-            self._name = name
-        elif payload is not None and not _is_ping(payload):
-            self._has_foreign = True
+            name = self._only or detect(frame, _MAX_DEPTH)
+            payload = _payload(frame)
+            if _is_end(frame, payload):
+                self._has_end = True
+                self._late_name = self._late_name or name
+            elif name is not None:
+                self._name = name
+            elif payload is not None and as_object(payload).get("type") != "ping":
+                self._has_foreign = True
 
 
 def _payload(frame: Frame) -> Any:
@@ -122,18 +120,5 @@ def _payload(frame: Frame) -> Any:
 def _is_end(frame: Frame, payload: Any) -> bool:
     if frame.data.strip() == b"[DONE]" or "error" in (frame.event, frame.field):
         return True
-    match payload:
-        case {"choices": _}:
-            return False
-        case {"error": error}:
-            return bool(error)
-        case _:
-            return False
-
-
-def _is_ping(payload: Any) -> bool:
-    match payload:
-        case {"type": "ping"}:
-            return True
-        case _:
-            return False
+    fields = as_object(payload)
+    return "choices" not in fields and bool(fields.get("error"))

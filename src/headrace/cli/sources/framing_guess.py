@@ -8,9 +8,7 @@ from itertools import chain
 
 from headrace.cli.option import FRAMING_NAMES
 from headrace.errors import InputError
-
-READS_ENDING = ".chunks.json"
-"""Ending of the file beside a stream that lists its reads."""
+from headrace.recording.file import READS_ENDING, REQUEST_ENDING
 
 # The longer ending comes first.
 _BY_ENDING = {
@@ -29,7 +27,7 @@ STREAM_ENDINGS = (*_BY_ENDING, *_UNSUPPORTED)
 """Endings of files that are treated as streams when a folder is searched."""
 
 # Files that `--record` writes beside a stream.
-_BESIDE = (READS_ENDING, ".request.json")
+_BESIDE = (READS_ENDING, REQUEST_ENDING)
 
 _SSE_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 # An uncompressed gRPC message of less than 16 MiB; no text begins like this.

@@ -10,17 +10,11 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from headrace.cli.option import DEFAULT_RATE
+from headrace.cli.sources import framing_guess
 from headrace.cli.sources.dialect_guess import recognize
-from headrace.cli.sources.framing_guess import (
-    READS_ENDING,
-    STREAM_ENDINGS,
-    framing_by_name,
-    framing_by_start,
-    is_stream_name,
-)
 from headrace.cli.sources.reads import Read, arriving, chunks_of, pace_reads, recorded_reads
 from headrace.errors import InputError, UsageError
-from headrace.recording.file import Recording, load_recording
+from headrace.recording.file import READS_ENDING, Recording, load_recording
 
 STDIN = "-"
 
@@ -62,7 +56,9 @@ def _expand(name: str) -> list[str]:
 def _walk(folder: str, unlisted: list[str]) -> Iterator[str]:
     for path, folders, files in os.walk(folder, onerror=lambda e: unlisted.append(e.filename)):
         folders[:] = [entry for entry in folders if not entry.startswith(".")]
-        yield from (os.path.join(path, entry) for entry in files if is_stream_name(entry))
+        yield from (
+            os.path.join(path, entry) for entry in files if framing_guess.is_stream_name(entry)
+        )
 
 
 @contextmanager
@@ -72,11 +68,11 @@ def open_source(name: str, wanted: Wanted) -> Generator[Stream]:
     Raises `InputError` if it is not a supported stream, and `OSError` if it cannot be read, also
     during reading.
     """
-    framing = wanted.framing or (None if name == STDIN else framing_by_name(name))
+    framing = wanted.framing or (None if name == STDIN else framing_guess.framing_by_name(name))
     with _open_file(name) as file:
         chunks = chunks_of(file)
         if framing is None:
-            framing, chunks = framing_by_start(chunks)
+            framing, chunks = framing_guess.framing_by_start(chunks)
         is_live = name == STDIN or not Path(name).is_file()
         reads = _time_reads(name, chunks, framing, wanted.rate, is_live)
         dialect = wanted.dialect
@@ -91,7 +87,7 @@ def _open_file(name: str) -> AbstractContextManager[BinaryIO]:
     path = Path(name)
     if path.is_dir():
         os.listdir(path)
-        endings = ", ".join(STREAM_ENDINGS)
+        endings = ", ".join(framing_guess.STREAM_ENDINGS)
         raise InputError(f"no recorded streams in this folder; they end with {endings}")
     return path.open("rb")
 

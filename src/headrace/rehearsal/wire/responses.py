@@ -58,16 +58,20 @@ class ResponsesWriter:
         queues: list[Sequence[_Event]] = []
         for offset, line in enumerate(lines):
             self._calls += 1
-            item = _call_item(line, f"fc_{self._place(offset)}", self._call_id(line))
+            item: JSONObject = {
+                "id": f"fc_{self._place(offset)}",
+                "type": "function_call",
+                "status": "completed",
+                "name": line.name,
+                "call_id": line.call_id or f"call_{self._name}_{self._calls}",
+                "arguments": line.raw,
+            }
             items.append(item)
             queues.append(_call_events(line, item, starts + offset))
         self._output += items
         # Numbered when they are sent, since the order between items is only known then.
         for kind, fields in in_turns(queues):
             yield self._event(kind, **fields)
-
-    def _call_id(self, line: Call) -> str:
-        return line.call_id or f"call_{self._name}_{self._calls}"
 
     def fail(self, line: Error) -> Iterable[bytes]:
         told = openai_error(line.category, line.message)
@@ -226,11 +230,6 @@ class _Message:
 
 
 _Event = tuple[str, JSONObject]
-
-
-def _call_item(line: Call, id: str, call_id: str) -> JSONObject:
-    item = {"id": id, "type": "function_call", "status": "completed"}
-    return item | {"name": line.name, "call_id": call_id, "arguments": line.raw}
 
 
 def _call_events(line: Call, item: JSONObject, index: int) -> list[_Event]:

@@ -133,9 +133,11 @@ class AnswerState:
         return []
 
     def _over(self) -> list[DisplayEvent]:
-        paused: list[DisplayEvent] = [Paused()] if self._text_id else []
-        self._text_id = ""
-        return [*paused, *self._fold()]
+        return [*self._pause(), *self._fold()]
+
+    def _pause(self) -> list[DisplayEvent]:
+        text_id, self._text_id = self._text_id, ""
+        return [Paused()] if text_id else []
 
     def _fold(self) -> list[DisplayEvent]:
         steps, self.steps = self.steps, []
@@ -144,14 +146,11 @@ class AnswerState:
     # -- steps
 
     def _begin(self, step: Step) -> list[DisplayEvent]:
-        paused: list[DisplayEvent] = [Paused()] if self._text_id else []
-        self._text_id = ""
         self.steps.append(step)
-        return paused
+        return self._pause()
 
     def _find(self, segment_id: str) -> Thought | None:
-        found = (step for step in reversed(self.steps) if step.id == segment_id)
-        step = next(found, None)
+        step = next((step for step in reversed(self.steps) if step.id == segment_id), None)
         return step if isinstance(step, Thought) else None
 
     def _thought(self, frame: fr.ReasoningPartStarted) -> list[DisplayEvent]:

@@ -163,7 +163,7 @@ class Chat:
             "retry": self._retry,
             "new": self._new,
             "list": self._list,
-            "open": self._open,
+            "open": self.open,
             "save": self._save,
             "quit": self._quit,
             "exit": self._quit,
@@ -251,9 +251,6 @@ class Chat:
         found = await self._client.conversations(first + LISTED_AT_ONCE)
         if self._has(found, first):
             self._display.show(format_list(found, first, self._conversation_id))
-
-    async def _open(self, argument: str) -> None:
-        await self.open(argument)
 
     async def open(self, wanted: str) -> None:
         """Continue a conversation: by its number in the list, its id, or "" for the newest."""

@@ -153,8 +153,13 @@ async def _begin(
     chat: Chat, client: AsyncClient, display: Display, options: Namespace, *, is_quiet: bool
 ) -> int:
     models = await client.models()
-    if client.address and (options.agent or options.model):
-        await _chosen(chat, client, options)
+    if client.address and options.agent:
+        raise UsageError(
+            f"{client.address} has the folder, and answers with its own agent:"
+            " leave --agent out, or choose another folder with --data"
+        )
+    if client.address and options.model:
+        await chat.choose(options.model)
     chat.effort = options.effort
     if not is_quiet:
         told = model_line(chat.current(models), is_current=False).strip()
@@ -167,11 +172,3 @@ async def _begin(
     if options.resume or options.conversation:
         await chat.open(options.conversation or "")
     return await chat.talk()
-
-
-async def _chosen(chat: Chat, client: AsyncClient, options: Namespace) -> None:
-    """Choose the model to ask for; a server answers with what it has."""
-    if options.agent:
-        told = f"{client.address} has the folder, and answers with its own agent"
-        raise UsageError(f"{told}: leave --agent out, or choose another folder with --data")
-    await chat.choose(options.model)

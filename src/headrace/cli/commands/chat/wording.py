@@ -49,6 +49,12 @@ def format_value(value: Any) -> str:
     return safe(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
+def tool_fields(tool: Tool) -> list[tuple[str, str]]:
+    """Return what is known of a tool call in full, with labels."""
+    fields = (("Arguments", tool.args), ("Result", tool.result), ("Error", tool.error))
+    return [(label, text) for label, value in fields if (text := format_value(value))]
+
+
 def format_brief(value: Any, limit: int = _BRIEF_CHARS) -> str:
     """Format the value of a tool in one short line."""
     line = one_line(_brief(value))

@@ -7,16 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from headrace.cli.commands.chat.answer_state import (
-    AnswerState,
-    DisplayEvent,
-    Ended,
-    Folded,
-    Made,
-    Paused,
-    Says,
-    TakenBack,
-)
+from headrace.cli.commands.chat import answer_state as st
 from headrace.cli.commands.chat.display.markdown import MarkdownRows
 from headrace.cli.commands.chat.display.markdown_splitter import Block, Splitter
 from headrace.cli.commands.chat.display.steps_window import Window, tool_row
@@ -46,7 +37,7 @@ class LiveAnswer:
         self._clock = clock
         self._prose = MarkdownRows(painter)
         self._window = Window(painter, shows_reasoning=shows_reasoning)
-        self._draft = AnswerState()
+        self._draft = st.AnswerState()
         self._splitter: Splitter | None = None
         self._above: list[Row] = []
         self._phrase = ""
@@ -73,23 +64,23 @@ class LiveAnswer:
         self._is_over = True
         self.tick()
 
-    def _take(self, cue: DisplayEvent) -> None:
+    def _take(self, cue: st.DisplayEvent) -> None:
         match cue:
-            case Says(text):
+            case st.Says(text):
                 self._splitter = self._splitter or Splitter()
                 self._print(self._splitter.feed(text))
-            case Paused():
+            case st.Paused():
                 self._end_text()
-            case Folded(steps):
+            case st.Folded(steps):
                 self._above += [*self._fold_rows(steps), BLANK]
-            case Made(words):
+            case st.Made(words):
                 self._above += [self._line((words, "italic")), BLANK]
-            case TakenBack():
+            case st.TakenBack():
                 self._end_text()
                 self._above.append(
                     self._line(("That attempt is taken back; it is tried again.", "dim"))
                 )
-            case Ended():
+            case st.Ended():
                 self._end_text()
                 self._is_over = True
             case _:

@@ -8,22 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from headrace.cli.commands.chat import answer_state as st
 from headrace.cli.commands.chat.advice import Advice
-from headrace.cli.commands.chat.answer_state import (
-    AnswerState,
-    DisplayEvent,
-    Folded,
-    Made,
-    Paused,
-    Says,
-    TakenBack,
-    Thinks,
-    Used,
-)
 from headrace.cli.commands.chat.display.display import AnswerView
 from headrace.cli.commands.chat.display.input_lines import InputLines
 from headrace.cli.commands.chat.step import Step, Thought, Tool
-from headrace.cli.commands.chat.wording import duration, format_brief, format_value
+from headrace.cli.commands.chat.wording import duration, format_brief, tool_fields
 from headrace.cli.terminal.safe_text import one_line, safe
 from headrace.projections.ux import MessageEvent, UXFrame
 from headrace.projections.ux.segment import TextSegment
@@ -97,7 +87,7 @@ class PlainDisplay:
 
 class _PlainAnswer:
     def __init__(self, *, shows_reasoning: bool) -> None:
-        self._draft = AnswerState()
+        self._draft = st.AnswerState()
         self._shows_reasoning = shows_reasoning
         self._is_inside_line = False
         self._is_inside_thought = False
@@ -109,25 +99,25 @@ class _PlainAnswer:
                 self._take(cue)
         sys.stdout.flush()
 
-    def _take(self, cue: DisplayEvent) -> None:
+    def _take(self, cue: st.DisplayEvent) -> None:
         match cue:
-            case Says(text):
+            case st.Says(text):
                 self._end_thought()
                 self._is_inside_line = not text.endswith("\n") if text else self._is_inside_line
                 sys.stdout.write(text)
-            case Thinks(text) if self._shows_reasoning:
+            case st.Thinks(text) if self._shows_reasoning:
                 self._is_inside_thought = not text.endswith("\n")
                 _tell(text, end="")
-            case Used(tool):
+            case st.Used(tool):
                 self._end_thought()
                 _tell(tool_line(tool))
-            case Paused() | Folded():
+            case st.Paused() | st.Folded():
                 self._end_thought()
                 self._end_line()
-            case Made(words):
+            case st.Made(words):
                 self._end_line()
                 print(words)
-            case TakenBack():
+            case st.TakenBack():
                 _tell("That attempt is taken back; it is tried again.")
             case _:
                 pass
@@ -164,11 +154,9 @@ def tool_line(tool: Tool) -> str:
 
 
 def _tool_lines(tool: Tool) -> list[str]:
-    fields = (("Arguments", tool.args), ("Result", tool.result), ("Error", tool.error))
     lines = [tool_line(tool)]
-    for label, value in fields:
-        if text := format_value(value):
-            lines += [f"  {label}", *(f"    {line}" for line in text.split("\n"))]
+    for label, text in tool_fields(tool):
+        lines += [f"  {label}", *(f"    {line}" for line in text.split("\n"))]
     return lines
 
 

@@ -20,7 +20,7 @@ from headrace.cli.commands.chat.display.markdown_splitter import Splitter
 from headrace.cli.commands.chat.display.prompt import Completes, Prompt
 from headrace.cli.commands.chat.display.steps_window import tool_row
 from headrace.cli.commands.chat.step import Other, Step, Thought, Tool, stored_steps
-from headrace.cli.commands.chat.wording import format_value, summary
+from headrace.cli.commands.chat.wording import summary, tool_fields
 from headrace.cli.terminal.region import Region, reflows
 from headrace.cli.terminal.row import BLANK, Painter, Row
 from headrace.cli.terminal.safe_text import safe
@@ -127,14 +127,10 @@ class TerminalDisplay:
 
     def _fields(self, tool: Tool) -> list[Row]:
         rows: list[Row] = []
-        told = (("Arguments", tool.args), ("Result", tool.result), ("Error", tool.error))
-        for label, value in told:
-            if text := format_value(value):
-                rows += self._rows(f"  {label}", "dim")
-                rows += [
-                    Row(f"    {row.text}", row.cells + 4)
-                    for row in plain_rows(self._painter, text, self._columns - 4)
-                ]
+        for label, text in tool_fields(tool):
+            rows += self._rows(f"  {label}", "dim")
+            drawn = plain_rows(self._painter, text, self._columns - 4)
+            rows += [Row(f"    {row.text}", row.cells + 4) for row in drawn]
         return rows
 
     @property
