@@ -28,6 +28,7 @@ from docs import (
     recorded,
     run_order,
     serving,
+    source_map,
     thinking,
     timeline,
     tools,
@@ -58,6 +59,7 @@ from headrace import (
     transport,
     usage,
 )
+from headrace.cli.commands import COMMANDS
 from headrace.cli.commands.decode.frame_printer import FrameRows
 from headrace.cli.parser import build_parser
 from headrace.cli.terminal.output import Paint
@@ -295,6 +297,10 @@ def _client_page() -> str:
     return _page(["# Client", NOTE, *serving.client_parts()])
 
 
+def _map_page() -> str:
+    return _page(["# Map of the source", NOTE, *source_map.page_parts()])
+
+
 def _cli_page() -> str:
     parser = build_parser()
     parts = ["# Command line", NOTE, _join_lines(parser.description), _options(parser)]
@@ -396,6 +402,11 @@ def _moves() -> str:
     return table(("unit", "state", "next event", "new state"), rows)
 
 
+def _commands() -> str:
+    rows = [(f"`headrace {name}`", summary) for name, summary in COMMANDS.items()]
+    return table(("command", "what it does"), rows)
+
+
 def _answer_table() -> str:
     """Return what `headrace decode answer.sse` prints."""
     shown = Table(_TABLE_COLUMNS, Paint(False))
@@ -453,10 +464,12 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/http.md": _http_page,
     "reference/client.md": _client_page,
     "providers.md": _providers_page,
+    "map.md": _map_page,
 }
 BLOCKS: dict[str, Callable[[], str]] = {
     "answer": _answer_table,
     "answer_frames": partial(_answer_frames, "thinking"),
+    "commands": _commands,
     "efforts": catalog.efforts,
     "ends": ending.ends,
     **{f"example_{name}": partial(engine.example, name) for name in EXAMPLES},

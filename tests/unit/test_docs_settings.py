@@ -252,3 +252,23 @@ def test_every_command_of_the_chat_is_documented() -> None:
     for slash in SLASHES:
         takes = f" {slash.takes}" if slash.takes else ""
         assert row(documented, f"/{slash.name}{takes}".replace("|", "\\|"))[-1]
+
+
+# --- troubleshooting ----------------------------------------------------------------
+
+
+def test_every_quoted_error_message_is_one_of_the_code() -> None:
+    symptoms = re.findall(r"^\| ([^|]+) \|", page("troubleshooting.md"), re.MULTILINE)
+    quoted = [span for cell in symptoms for span in re.findall(r"`([^`]+)`", cell)]
+    messages = [span for span in quoted if span.count(" ") >= 3]
+    literals = "\n".join(
+        node.value
+        for tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    assert len(messages) > 10
+    for message in messages:
+        words = message.split()
+        triples = [" ".join(words[at : at + 3]) for at in range(len(words) - 2)]
+        assert any(triple in literals for triple in triples), f"no error message: {message}"

@@ -1,0 +1,1 @@
+"""The wire layer: decodes the bytes of a provider into turn events."""

@@ -11,7 +11,7 @@ from docs.outline import table
 _PACKAGE = Path(headrace.__file__).resolve().parent
 _HEAD = """\
 Every module of `src/headrace`, with the first sentence of its docstring. Each folder may import
-only what stands below it in [the layers](topics/design.md#layers).
+only the folders below it in [the layers](topics/design.md#layers).
 """
 
 
