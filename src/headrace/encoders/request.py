@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias, TypedDict
 
@@ -135,3 +135,16 @@ def reject_options(options: Options, who: str, *names: str) -> None:
     given = [name for name in names if getattr(options, name) not in (None, ())]
     if given:
         raise UsageError(f"{who} has no option {', '.join(map(repr, given))}: leave it out")
+
+
+def encode_tool_fields(
+    request: Request, encode: Callable[[ToolSpec], JSONObject], encode_choice: Callable[[str], Any]
+) -> JSONObject:
+    """Return the tools, the choice among them, and whether they may be called in parallel, under
+    the names that OpenAI gave these fields."""
+    fields: JSONObject = {"tools": [encode(tool) for tool in request.tools]}
+    if request.tool_choice is not None:
+        fields["tool_choice"] = encode_choice(request.tool_choice)
+    if request.parallel_calls is not None:
+        fields["parallel_tool_calls"] = request.parallel_calls
+    return fields if request.tools else {}

@@ -9,7 +9,7 @@ from headrace import messages as msg
 from headrace.content import Content, FileContent, ImageContent, data_url
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.history_encoder import HistoryEncoder
-from headrace.encoders.request import Effort, Options, Request, ToolSpec
+from headrace.encoders.request import Effort, Options, Request, ToolSpec, encode_tool_fields
 from headrace.encoders.text_content import (
     decode_text_file,
     drop_empty_texts,
@@ -46,12 +46,7 @@ def encode_xai(request: Request) -> JSONObject:
         "messages": _MessageEncoder(request).encode(),
         "use_encrypted_content": True,
     }
-    if request.tools:
-        body["tools"] = [_encode_tool(tool) for tool in request.tools]
-    if request.tool_choice is not None:
-        body["tool_choice"] = _encode_tool_choice(request.tool_choice)
-    if request.parallel_calls is not None:
-        body["parallel_tool_calls"] = request.parallel_calls
+    body |= encode_tool_fields(request, _encode_tool, _encode_tool_choice)
     return body | _encode_options(request.options)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import msgspec
@@ -136,29 +137,20 @@ def _convert_leniently(value: Any, kind: Any) -> Any:
     try:
         return msgspec.convert(value, kind, str_keys=True)
     except msgspec.ValidationError:
-        whole = _floats_to_integers(value)
-        if whole is value:
-            raise
-        try:
-            return msgspec.convert(whole, kind, str_keys=True)
-        except msgspec.ValidationError:
-            pass
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(_floats_to_integers(value), kind, str_keys=True)
         raise
 
 
 def _floats_to_integers(value: Any) -> Any:
-    """Replace whole floats by integers. Returns the same object if there are none."""
+    """Return a copy in which whole floats are integers."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) <= _MAX_EXACT else value
     if isinstance(value, list):
-        entries = as_list(cast("object", value))
-        copy = [_floats_to_integers(entry) for entry in entries]
-        return copy if any(a is not b for a, b in zip(copy, entries, strict=True)) else entries
+        return [_floats_to_integers(entry) for entry in as_list(cast("object", value))]
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
-        converted = {name: _floats_to_integers(entry) for name, entry in fields.items()}
-        is_same = all(converted[name] is fields[name] for name in fields)
-        return fields if is_same else converted
+        return {name: _floats_to_integers(entry) for name, entry in fields.items()}
     return value
 
 

@@ -51,16 +51,18 @@ class Function:
             )
         if inspect.isclass(function):
             raise UsageError(f"{function.__name__} is a class: a tool is a function or an object")
-        self._core = _unwrap(function)
-        self.name = _name(function, self._core)
+        bare = _without_partials(function)
+        is_routine = inspect.isroutine(bare)
+        written = bare if is_routine else type(bare).__call__
+        # The written function beneath partials, wrappers and callable objects.
+        self._core = inspect.unwrap(written)
+        self.name = _name(bare, self._core)
         if self.name == "<lambda>":
             raise UsageError("a lambda cannot be a tool: write a function, with a name and types")
-        doc = inspect.getdoc(
-            self._core if inspect.isroutine(_without_partials(function)) else function
-        )
-        docstring = parse_docstring(doc or "")
+        docstring = parse_docstring(inspect.getdoc(self._core if is_routine else function) or "")
         self.description = docstring.description
-        self.is_async = _is_async(_without_partials(function))
+        # What a wrapper that is not a coroutine function returns is seen only when it is called.
+        self.is_async = inspect.iscoroutinefunction(written)
         self.context_names: tuple[str, ...] = ()
         self.parameters = self._parameters(function, docstring.arguments)
 
@@ -133,26 +135,13 @@ def _without_partials(function: Any) -> Any:
     return function
 
 
-def _unwrap(function: Any) -> Any:
-    """Return the written function beneath partials, wrappers and callable objects."""
-    function = _without_partials(function)
-    if not inspect.isroutine(function):
-        function = type(function).__call__
-    return inspect.unwrap(function)
-
-
-def _is_async(bare: Any) -> bool:
-    """Return whether a call gives a coroutine. What a wrapper returns is seen only later."""
-    return inspect.iscoroutinefunction(bare if inspect.isroutine(bare) else type(bare).__call__)
-
-
-def _name(function: Any, core: Any) -> str:
-    name = getattr(_without_partials(function), "__name__", None)
+def _name(bare: Any, core: Any) -> str:
+    name = getattr(bare, "__name__", None)
     if isinstance(name, str):
         return name
-    if inspect.isroutine(_without_partials(function)):
+    if inspect.isroutine(bare):
         return str(core.__name__)
-    return _CAMEL_CASE.sub("_", type(_without_partials(function)).__name__).lower()
+    return _CAMEL_CASE.sub("_", type(bare).__name__).lower()
 
 
 def _names_in_partials(function: Any) -> set[str]:

@@ -10,7 +10,7 @@ from headrace.encoders import resend_rules as resend
 from headrace.encoders.chat.quirks import DEFAULT_REQUEST_QUIRKS, EFFORTS, ChatRequestQuirks
 from headrace.encoders.chat.reasoning import encode_reasoning
 from headrace.encoders.history_encoder import HistoryEncoder
-from headrace.encoders.request import Effort, Options, Request, ToolSpec
+from headrace.encoders.request import Effort, Options, Request, ToolSpec, encode_tool_fields
 from headrace.encoders.text_content import decode_text_file, drop_empty_texts, find_images, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
@@ -27,12 +27,7 @@ def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_REQUEST_QUI
     }
     if rules.asks_for_usage:
         body["stream_options"] = {"include_usage": True}
-    if request.tools:
-        body["tools"] = [_encode_tool(tool) for tool in request.tools]
-    if request.tool_choice is not None:
-        body["tool_choice"] = _encode_tool_choice(request.tool_choice)
-    if request.parallel_calls is not None:
-        body["parallel_tool_calls"] = request.parallel_calls
+    body |= encode_tool_fields(request, _encode_tool, _encode_tool_choice)
     return body | _encode_options(request.options, rules)
 
 

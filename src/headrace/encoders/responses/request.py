@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace import messages as msg
 from headrace.encoders.history_encoder import HistoryEncoder
-from headrace.encoders.request import Options, Request, ToolSpec, reject_options
+from headrace.encoders.request import Options, Request, ToolSpec, encode_tool_fields, reject_options
 from headrace.encoders.resend_rules import CallIds, group_by_item, to_raw_json
 from headrace.encoders.responses.calls import ResultEncoder, encode_call, encode_content
 from headrace.encoders.text_content import drop_empty_texts
@@ -36,12 +36,7 @@ def encode_responses(request: Request) -> JSONObject:
         body["include"] = ["reasoning.encrypted_content"]
     if request.instructions:
         body["instructions"] = request.instructions
-    if request.tools:
-        body["tools"] = [_encode_tool(tool) for tool in request.tools]
-    if request.tool_choice is not None:
-        body["tool_choice"] = _encode_tool_choice(request.tool_choice)
-    if request.parallel_calls is not None:
-        body["parallel_tool_calls"] = request.parallel_calls
+    body |= encode_tool_fields(request, _encode_tool, _encode_tool_choice)
     return body | _encode_options(request.options)
 
 

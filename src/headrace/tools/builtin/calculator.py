@@ -220,7 +220,7 @@ _DO: dict[str, Callable[[Number, Number], Number]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": _divide,
-    "//": operator.floordiv,
+    "//": lambda left, right: left // right,
     "%": operator.mod,
 }
 _OF_ONE_NUMBER = "sqrt sin cos tan asin acos atan log2 log10 exp floor ceil".split()
