@@ -38,8 +38,7 @@ class TurnGuard:
             **dict.fromkeys((ev.PartSealed, ev.ToolActivity, ev.CitationAdded), self._attach),
         }
         self._next_part = 0
-        self._last_item = -1
-        self._item_shift = 0
+        self._next_item = 0
         self._run_calls: set[str] = set()
         self.begin()
         self.is_open = False
@@ -55,7 +54,6 @@ class TurnGuard:
         self._added_parts: dict[int, GuardedPart] = {}
         self._open_parts: list[GuardedPart] = []
         self._items: dict[int, int] = {}
-        self._used_items: set[int] = set()
         self._model_calls: set[str] = set()
         self._expected_start: Any = None
 
@@ -223,27 +221,15 @@ class TurnGuard:
         if part.model_kind is None:
             self._added_parts[event.part] = part
             # An added part must not be sent back as part of an item of the provider.
-            item = self._new_item()
+            item = self._take_item()
             return msgspec.structs.replace(event, part=number, item=item, item_id=None)
-        item = self._item(part.item)
+        if part.item not in self._items:
+            self._items[part.item] = self._take_item()
+        item = self._items[part.item]
         if (number, item) == (event.part, event.item):
             return event
         return msgspec.structs.replace(event, part=number, item=item)
 
-    def _item(self, model_item: int) -> int:
-        """Return the model's item number, moved by the items that were added before it."""
-        item = self._items.get(model_item)
-        if item is None:
-            item = model_item + self._item_shift
-            if item in self._used_items:
-                item = self._new_item()
-            self._items[model_item] = item
-            self._used_items.add(item)
-            self._last_item = max(self._last_item, item)
-        return item
-
-    def _new_item(self) -> int:
-        self._item_shift += 1
-        self._last_item += 1
-        self._used_items.add(self._last_item)
-        return self._last_item
+    def _take_item(self) -> int:
+        number, self._next_item = self._next_item, self._next_item + 1
+        return number
