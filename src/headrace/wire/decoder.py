@@ -285,13 +285,9 @@ class Decoder:
     @property
     def next_item(self) -> int:
         """The first item number of the next turn."""
-        return (
-            self._numbers[0] if self._dialect is None else self._dialect.ledger.counters.next_item
-        )
+        return self._numbers[0] if self._ledger is None else self._ledger.counters.next_item
 
     @property
     def next_part(self) -> int:
         """The first part number of the next turn."""
-        return (
-            self._numbers[1] if self._dialect is None else self._dialect.ledger.counters.next_part
-        )
+        return self._numbers[1] if self._ledger is None else self._ledger.counters.next_part

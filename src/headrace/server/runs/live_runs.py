@@ -161,14 +161,15 @@ class LiveRuns:
     async def drain(self, grace_s: float) -> None:
         """Refuse new runs, let the live ones finish for `grace_s`, then interrupt them."""
         self._is_draining = True
-        tasks = [live.task for live in self._live.values() if live.task is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=grace_s)
+        await self._wait_for_all(grace_s)
         for live in list(self._live.values()):
             live.run.interrupt("the server is stopping")
+        await self._wait_for_all(grace_s)
+
+    async def _wait_for_all(self, timeout_s: float) -> None:
         tasks = [live.task for live in self._live.values() if live.task is not None]
         if tasks:
-            await asyncio.wait(tasks, timeout=grace_s)
+            await asyncio.wait(tasks, timeout=timeout_s)
 
     async def _execute(self, live: LiveRun) -> None:
         try:

@@ -33,6 +33,6 @@ def load_dialect(name: str) -> type[JSONDialect[Any]]:
     if name not in _CLASSES:
         raise UsageError(f"no dialect {name!r}: there are {', '.join(DIALECT_NAMES)}")
     dialect: type[JSONDialect[Any]] = getattr(
-        import_module(f"headrace.wire.dialects.{name}"), _CLASSES[name]
+        import_module(f"headrace.wire.dialects.{name}.dialect"), _CLASSES[name]
     )
     return dialect

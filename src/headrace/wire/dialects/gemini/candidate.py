@@ -147,11 +147,10 @@ class Candidate:
 
     def _add_code_result(self, result: dict[str, Any], signature: str | None) -> None:
         key = object()
-        outcome = as_text(result.get("outcome")) or ""
         self.output.add_tool_output(
             as_text(result.get("id")) or self._code_call_id,
             (TextContent(as_text(result.get("output")) or ""),),
-            is_error=outcome not in ("OUTCOME_OK", ""),
+            is_error=as_text(result.get("outcome")) not in ("OUTCOME_OK", None),
             item_key=key,
             provider_data={"codeExecutionResult": result},
         )
