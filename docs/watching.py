@@ -19,7 +19,7 @@ from headrace import timeline as timelines
 from headrace.cli.terminal.output import Paint
 from headrace.cli.timeline.text import timeline_lines
 from headrace.phases import tracker
-from headrace.phases.output_stats import OutputStats, output_status
+from headrace.phases.tracker import OutputStats, output_status
 from headrace.projections import thinking as frames_package
 from headrace.projections.thinking import ThinkingProjection, frame, projection
 from headrace.status import StatusReader, languages

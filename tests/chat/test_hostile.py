@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.commands.chat.display.markdown import MarkdownRows
+from headrace.cli.commands.chat.display.markdown import markdown_rows
 from headrace.cli.commands.chat.display.markdown_splitter import Splitter
 from headrace.cli.terminal.row import Painter
 from headrace.cli.terminal.safe_text import one_line, safe
@@ -92,21 +92,22 @@ _DEEP = [
 @pytest.mark.parametrize("text", _DEEP)
 @pytest.mark.parametrize("columns", [1, 8, 39, 79])
 def test_markdown_of_any_shape_is_drawn_within_the_columns(text: str, columns: int) -> None:
-    splitter, prose = Splitter(), MarkdownRows(Painter(has_colour=True))
+    splitter, painter = Splitter(), Painter(has_colour=True)
     blocks = [*splitter.feed(safe(text)), *splitter.close()]
-    rows = [row for block in blocks for row in prose.rows(block, columns)]
+    rows = [row for block in blocks for row in markdown_rows(painter, block, columns)]
     assert all(row.cells <= max(columns, 8) for row in rows)
     drawn = "".join(row.text for row in rows)
     assert not re.search(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202e]", drawn)
 
 
 def test_html_is_shown_as_it_is_written_and_links_tell_where_they_lead() -> None:
-    prose = MarkdownRows(Painter(has_colour=False))
+    painter = Painter(has_colour=False)
 
     def drawn(text: str) -> str:
         splitter = Splitter()
         blocks = [*splitter.feed(text), *splitter.close()]
-        return "\n".join(row.text for block in blocks for row in prose.rows(block, 79)).strip()
+        rows = [row for block in blocks for row in markdown_rows(painter, block, 79)]
+        return "\n".join(row.text for row in rows).strip()
 
     assert drawn("a <b>bold</b> word") == "a <b>bold</b> word"
     assert drawn("[your bank](https://evil.example)") == "your bank (https://evil.example)"

@@ -4,8 +4,7 @@ Phases are derived from records and are never logged.
 """
 
 from headrace.phases.callbacks import Consumer, consume, consume_async
-from headrace.phases.output_stats import OutputStats, output_status
-from headrace.phases.tracker import Notice, OutputContext, PhaseTracker
+from headrace.phases.tracker import Notice, OutputContext, OutputStats, PhaseTracker, output_status
 
 __all__ = [
     "Consumer",

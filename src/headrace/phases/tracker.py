@@ -10,7 +10,7 @@ import msgspec
 from headrace import events as ev
 from headrace.errors import UsageError
 from headrace.events import PhaseChanged, PhaseStatus, ReasoningDelta, Record, TextDelta
-from headrace.phases.output_stats import OutputStats, output_status
+from headrace.outcome import FinishReason
 
 CompletionMode: TypeAlias = Literal["transition", "phase"]
 NoticeName: TypeAlias = Literal[
@@ -58,6 +58,42 @@ class Notice(msgspec.Struct, frozen=True, gc=False):
     """The output that the notice is about, and its status."""
     value: Any = None
     """The value of the notice, if its name has one."""
+
+
+class OutputStats(msgspec.Struct, gc=False):
+    """Counters of one output so far. They count deltas, not tokens: a delta may hold several."""
+
+    output: int = 0
+    reasoning_deltas: int = 0
+    """Deltas of reasoning."""
+    reasoning_chars: int = 0
+    """Characters of reasoning."""
+    content_deltas: int = 0
+    """Deltas of text."""
+    content_chars: int = 0
+    """Characters of text."""
+    has_call: bool = False
+    """Whether a call has started, of the client or of the provider."""
+    is_reasoning_last: bool = False
+    """Whether reasoning is the latest thing that arrived, with no text or call after it."""
+    is_finished: bool = False
+    """Whether the output has finished."""
+    finish: FinishReason | None = None
+    """Why the output ended. None while it is open, or if the stream broke off without a reason."""
+
+
+def output_status(stats: OutputStats) -> tuple[PhaseStatus, PhaseStatus]:
+    """Return the status of an output's reasoning and of its content.
+
+    Reasoning is complete once text or a call has begun, and pending again if it resumes after them.
+    In a finished output both are complete, even if one of them is empty.
+    """
+    if stats.is_finished:
+        return "complete", "complete"
+    content: PhaseStatus = "pending" if stats.content_deltas else "init"
+    if stats.is_reasoning_last:
+        return "pending", content
+    return ("complete" if stats.content_deltas or stats.has_call else "init"), content
 
 
 class _Output:

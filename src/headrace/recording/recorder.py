@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from headrace.errors import UsageError
 from headrace.recording.file import MaskedFile
@@ -47,7 +46,8 @@ class RecordingTransport:
             path = path.with_stem(f"{path.stem}-{self._streams}")
         try:
             file = MaskedFile(path, path.open("wb"), secrets_of(call), sent_s)
-            file.tell(_request(call))
+            shown = {"url": address_of(call.url), "headers": shown_headers(call)}
+            file.tell({**shown, "body": recordable_body(call.body)})
         except BaseException:
             await stream.aclose()
             raise
@@ -89,11 +89,3 @@ class RecordingStream:
             self._file.close()
         finally:
             await self._inner.aclose()
-
-
-def _request(call: HTTPCall) -> dict[str, Any]:
-    return {
-        "url": address_of(call.url),
-        "headers": shown_headers(call),
-        "body": recordable_body(call.body),
-    }

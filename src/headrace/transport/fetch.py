@@ -29,9 +29,12 @@ Lookup: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_URL_CHARS = 2_048
-_ACCEPTED = (
-    "text/html, application/xhtml+xml, application/json, text/*;q=0.9, application/xml;q=0.9"
-)
+_HEADERS = {
+    "Accept": "text/html, application/xhtml+xml, application/json, text/*;q=0.9,"
+    " application/xml;q=0.9",
+    "Accept-Encoding": "identity",
+    "User-Agent": "headrace-fetch",
+}
 
 
 class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +112,10 @@ class _Visit:
         for _ in range(self._limits.max_redirects + 1):
             if isinstance(where, RequestFailed):
                 return where
-            async with self._session() as session, self._got(session, where) as response:
+            async with (
+                self._session() as session,
+                session.get(where, headers=_HEADERS, allow_redirects=False) as response,
+            ):
                 target = response.headers.get("Location")
                 if response.status not in _REDIRECTS or target is None:
                     return await self._read(where, response)
@@ -130,14 +136,6 @@ class _Visit:
             auto_decompress=False,
             trust_env=False,
         )
-
-    def _got(self, session: aiohttp.ClientSession, where: URL) -> Any:
-        headers = {
-            "Accept": _ACCEPTED,
-            "Accept-Encoding": "identity",
-            "User-Agent": "headrace-fetch",
-        }
-        return session.get(where, headers=headers, allow_redirects=False)
 
     # -- checks of every name, socket and connection
 

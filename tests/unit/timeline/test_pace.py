@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.timeline.pace import Pace, pace
 from headrace.timeline.span import Span, SpanKind
-from headrace.timeline.timeline import Timeline
+from headrace.timeline.timeline import Pace, Timeline, pace
 from headrace.usage import Usage
 
 

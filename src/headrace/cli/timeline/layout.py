@@ -12,9 +12,8 @@ from typing import NamedTuple
 from headrace.cli.terminal.event_text import usage_words
 from headrace.outcome import ErrorInfo
 from headrace.timeline.lane import Lane
-from headrace.timeline.pace import pace
 from headrace.timeline.span import Span, SpanKind
-from headrace.timeline.timeline import Timeline
+from headrace.timeline.timeline import Timeline, pace
 
 MAX_LANES = 24
 # A terminal can show more rows, but a run may have thousands of nested runs.

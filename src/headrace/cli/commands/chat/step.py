@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from headrace.projections.ux.segment import (
-    OpaqueSegment,
-    ReasoningSegment,
-    Segment,
-    ToolSegment,
-)
+from headrace.projections.ux import segment as sg
 
 State: TypeAlias = Literal["running", "completed", "failed", "incomplete"]
 _NAMES = {
@@ -88,29 +83,29 @@ def tool_name(kind: str, name: str) -> str:
     return _NAMES.get(kind, name)
 
 
-def stored_steps(segments: tuple[Segment, ...]) -> list[Step]:
+def stored_steps(segments: tuple[sg.Segment, ...]) -> list[Step]:
     """Return the steps of a stored answer."""
     return [step for segment in segments if (step := _stored_step(segment)) is not None]
 
 
-def _stored_step(segment: Segment) -> Step | None:
+def _stored_step(segment: sg.Segment) -> Step | None:
     match segment:
-        case ReasoningSegment():
+        case sg.ReasoningSegment():
             thought = Thought(segment.id)
             thought.duration_ms = segment.duration_ms
             for part in segment.parts:
                 thought.begin(part.summary_index, is_redacted=part.type == "redacted")
                 thought.add(part.summary_index, part.text)
             return thought
-        case ToolSegment():
+        case sg.ToolSegment():
             return _stored_tool(segment)
-        case OpaqueSegment():
+        case sg.OpaqueSegment():
             return Other(segment.id, segment.kind)
         case _:
             return None
 
 
-def _stored_tool(segment: ToolSegment) -> Tool:
+def _stored_tool(segment: sg.ToolSegment) -> Tool:
     tool = Tool(segment.id, tool_name(str(segment.__struct_config__.tag), segment.name))
     tool.args, tool.result, tool.error = segment.args, segment.result, segment.error
     tool.state, tool.duration_ms = segment.status, segment.duration_ms

@@ -20,8 +20,6 @@ from headrace.messages import Message, fold, fold_candidates
 
 _PIPE_COLUMNS = 100
 
-Write = Callable[[bytes], object]
-
 
 class Printer(Protocol):
     """Prints one file after another."""
@@ -42,33 +40,29 @@ class Printer(Protocol):
 class TablePrinter:
     """Prints one row per record."""
 
-    def __init__(self, write: Write, table: Table, *, is_several: bool) -> None:
-        self._write = write
+    def __init__(self, table: Table, *, is_several: bool) -> None:
         self._table = table
         self._is_several = is_several
         self._files = 0
 
     def begin(self, file: str, framing: str) -> None:
         if self._is_several:
-            self._print(("\n" if self._files else "") + self._table.heading(file, framing))
-        self._print(self._table.header())
+            heading = ("\n" if self._files else "") + self._table.heading(file, framing)
+            _write(heading.encode())
+        _write(self._table.header().encode())
         self._files += 1
 
     def feed(self, record: Record) -> None:
-        self._print(self._table.row(record))
+        _write(self._table.row(record).encode())
 
     def close(self) -> None:
         pass
-
-    def _print(self, line: str) -> None:
-        self._write(line.encode() + b"\n")
 
 
 class EventsPrinter:
     """Prints one JSON line per record, with the file name if there are several."""
 
-    def __init__(self, write: Write, *, is_several: bool) -> None:
-        self._write = write
+    def __init__(self, *, is_several: bool) -> None:
         self._is_several = is_several
         self._file = ""
 
@@ -79,7 +73,7 @@ class EventsPrinter:
         line = encode_record(record)
         if self._is_several:
             line = msgspec.json.encode({"file": self._file, "record": msgspec.Raw(line)})
-        self._write(line + b"\n")
+        _write(line)
 
     def close(self) -> None:
         pass
@@ -88,8 +82,7 @@ class EventsPrinter:
 class FoldPrinter:
     """Collects the records of a file and prints what they fold to."""
 
-    def __init__(self, write: Write, show: Callable[[str, list[Record]], bytes]) -> None:
-        self._write = write
+    def __init__(self, show: Callable[[str, list[Record]], bytes]) -> None:
         self._show = show
         self._file = ""
         self._records: list[Record] = []
@@ -101,28 +94,24 @@ class FoldPrinter:
         self._records.append(record)
 
     def close(self) -> None:
-        self._write(self._show(self._file, self._records) + b"\n")
+        _write(self._show(self._file, self._records))
 
 
 def printer_for(form: str, color: str, *, is_several: bool, svg: str | None = None) -> Printer:
     """Return the printer of a format for standard output; a picture goes to the file `svg`."""
-    write = sys.stdout.buffer.write
     match form:
         case "table":
             paint = Paint(wants_color(color, sys.stdout))
-            return TablePrinter(
-                write,
-                Table(terminal_columns(sys.stdout, _PIPE_COLUMNS), paint),
-                is_several=is_several,
-            )
+            table = Table(terminal_columns(sys.stdout, _PIPE_COLUMNS), paint)
+            return TablePrinter(table, is_several=is_several)
         case "events":
-            return EventsPrinter(write, is_several=is_several)
+            return EventsPrinter(is_several=is_several)
         case "message":
-            return FoldPrinter(write, _message_line if is_several else _pretty_message)
+            return FoldPrinter(_message_line if is_several else _pretty_message)
         case "timeline":
             return _timeline_printer(color, is_several=is_several, svg=svg)
         case _:
-            return FoldPrinter(write, _result_line)
+            return FoldPrinter(_result_line)
 
 
 def frame_printer(name: str, form: str, color: str, *, is_several: bool) -> Printer:
@@ -158,3 +147,7 @@ def _pretty_message(file: str, records: list[Record]) -> bytes:
 def _result_line(file: str, records: list[Record]) -> bytes:
     row: dict[str, Any] = result_row(file, fold(records), fold_candidates(records))
     return msgspec.json.encode(row)
+
+
+def _write(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")

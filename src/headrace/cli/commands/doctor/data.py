@@ -15,15 +15,8 @@ from pathlib import Path
 from headrace.cli.commands.doctor.finding import Finding
 from headrace.cli.commands.doctor.port import answers_health
 from headrace.errors import InputError
+from headrace.server.storage import inspection
 from headrace.server.storage.data_folder import DATABASE, Holder, find_holder
-from headrace.server.storage.inspection import (
-    SCHEMA_VERSION,
-    check_integrity,
-    count_live_runs,
-    journal_mode,
-    open_read_only,
-    schema_version,
-)
 
 _LITTLE_BYTES, _TOO_LITTLE_BYTES = 1_000_000_000, 50_000_000
 _CHECK_S = 20.0
@@ -116,7 +109,7 @@ def _server(held: Holder) -> Finding:
 
 def _database(folder: Path, *, is_held: bool) -> Iterator[Finding]:
     try:
-        with open_read_only(folder) as connection:
+        with inspection.open_read_only(folder) as connection:
             yield _schema(connection, folder)
             yield _whole(connection, folder)
             yield from _open_runs(connection, is_held=is_held)
@@ -128,19 +121,19 @@ _RESTORE = "restore {0} from a copy, or move it away and begin anew"
 
 
 def _schema(connection: sqlite3.Connection, folder: Path) -> Finding:
-    version = schema_version(connection)
+    version = inspection.schema_version(connection)
     size = _size_words((folder / DATABASE).stat().st_size)
-    told = f"{size} · version {version} · {journal_mode(connection)}"
-    if version > SCHEMA_VERSION:
-        mend = f"this Headrace knows version {SCHEMA_VERSION}: update it"
+    told = f"{size} · version {version} · {inspection.journal_mode(connection)}"
+    if version > inspection.SCHEMA_VERSION:
+        mend = f"this Headrace knows version {inspection.SCHEMA_VERSION}: update it"
         return Finding("database", "broken", told, mend)
-    if version < SCHEMA_VERSION:
+    if version < inspection.SCHEMA_VERSION:
         return Finding("database", "note", told, "the next `headrace serve` brings it up to date")
     return Finding("database", "fine", told)
 
 
 def _whole(connection: sqlite3.Connection, folder: Path) -> Finding:
-    result = check_integrity(connection, _CHECK_S)
+    result = inspection.check_integrity(connection, _CHECK_S)
     if result is None:
         told = f"too large to be checked in {_CHECK_S:.0f} s"
         return Finding(
@@ -152,7 +145,7 @@ def _whole(connection: sqlite3.Connection, folder: Path) -> Finding:
 
 
 def _open_runs(connection: sqlite3.Connection, *, is_held: bool) -> Iterator[Finding]:
-    live = count_live_runs(connection)
+    live = inspection.count_live_runs(connection)
     if not live:
         return
     what = f"{live} answer{'s' * (live != 1)}"

@@ -21,7 +21,8 @@ _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
 def package_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Yield all findings about the installation."""
     yield _python()
-    yield _headrace()
+    version = f"{headrace.__version__} · msgspec {_version('msgspec')}"
+    yield Finding("headrace", "fine", version)
     yield from _extras()
     yield _page()
     yield from _keys(environ)
@@ -32,10 +33,6 @@ def _python() -> Finding:
     if sys.version_info[:2] < _MIN_PYTHON:
         return Finding("python", "broken", told, "Headrace needs Python 3.11 or later")
     return Finding("python", "fine", told)
-
-
-def _headrace() -> Finding:
-    return Finding("headrace", "fine", f"{headrace.__version__} · msgspec {_version('msgspec')}")
 
 
 def _version(name: str) -> str | None:
@@ -119,17 +116,15 @@ def _keys(environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("keys", "note", "none is set", mend)
     # Several providers may use the same key variable.
     variables = dict.fromkeys(name for provider in wanting for name in provider.key_variables)
-    yield from (_odd_key(name) for name in variables if _is_odd(environ.get(name, "")))
+    for name in variables:
+        if _is_odd(environ.get(name, "")):
+            told = f"{name} has blanks, line breaks or other characters that no key has"
+            yield Finding("keys", "broken", told, f"set {name} again, to the key alone")
     yield from _model(environ)
 
 
 def _is_odd(key: str) -> bool:
     return bool(key) and (key != key.strip() or not key.isascii() or not key.isprintable())
-
-
-def _odd_key(variable: str) -> Finding:
-    told = f"{variable} has blanks, line breaks or other characters that no key has"
-    return Finding("keys", "broken", told, f"set {variable} again, to the key alone")
 
 
 def _model(environ: Mapping[str, str]) -> Iterator[Finding]:

@@ -88,7 +88,7 @@ def _remarks(run: StoredRun, columns: int, paint: Paint) -> list[str]:
 def _print_json(playback: Playback, told: Timeline) -> None:
     import msgspec
 
-    from headrace.timeline.pace import pace
+    from headrace.timeline.timeline import pace
 
     row = {
         "name": playback.name,

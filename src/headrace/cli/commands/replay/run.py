@@ -19,7 +19,7 @@ from headrace.messages import Message, MessageLike, fold
 from headrace.outcome import abort_reason
 from headrace.usage import Usage
 
-_END = ev.RunFinished | ev.RunFailed
+_End = ev.RunFinished | ev.RunFailed
 _CUT = ev.RunFailed(category="incomplete", message="the run had not ended when this was taken")
 
 
@@ -62,7 +62,7 @@ class ReplayRun:
         self._sink = sink
         self._take: Callable[[list[Record]], None] = lambda records: None
         self._task: asyncio.Task[None] | None = None
-        self._stop: _Stop | None = None
+        self._stop: _End | None = None
 
     def hand_to(self, take: Callable[[list[Record]], None]) -> None:
         """Set the receiver of the records."""
@@ -94,7 +94,7 @@ class ReplayRun:
         """The answer so far."""
         return fold(self.records_so_far)
 
-    def _end(self, event: ev.RunFinished | ev.RunFailed) -> None:
+    def _end(self, event: _End) -> None:
         if self._task is not None and not self._task.done() and self._stop is None:
             self._stop = event
             self._task.cancel()
@@ -130,9 +130,6 @@ class ReplayRun:
         self._take(batch)
 
 
-_Stop = ev.RunFinished | ev.RunFailed
-
-
 def whole_run(records: Sequence[Record]) -> list[Record]:
     """Return the records of a whole run.
 
@@ -151,7 +148,7 @@ def whole_run(records: Sequence[Record]) -> list[Record]:
 
 
 def _is_over(records: Sequence[Record]) -> bool:
-    return any(isinstance(record.event, _END) and not record.path for record in records)
+    return any(isinstance(record.event, _End) and not record.path for record in records)
 
 
 _Row = tuple[int, Any, tuple[str, ...], int]

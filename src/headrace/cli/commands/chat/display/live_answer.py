@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from headrace.cli.commands.chat import answer_state as st
-from headrace.cli.commands.chat.display.markdown import MarkdownRows
+from headrace.cli.commands.chat.display.markdown import markdown_rows, open_rows
 from headrace.cli.commands.chat.display.markdown_splitter import Block, Splitter
 from headrace.cli.commands.chat.display.steps_window import Window, tool_row
 from headrace.cli.commands.chat.step import Step, Tool
@@ -35,7 +35,6 @@ class LiveAnswer:
         self._region = region
         self._painter = painter
         self._clock = clock
-        self._prose = MarkdownRows(painter)
         self._window = Window(painter, shows_reasoning=shows_reasoning)
         self._draft = st.AnswerState()
         self._splitter: Splitter | None = None
@@ -99,7 +98,7 @@ class LiveAnswer:
 
     def _print(self, blocks: Sequence[Block]) -> None:
         for block in blocks:
-            self._above += self._prose.rows(block, self._columns)
+            self._above += markdown_rows(self._painter, block, self._columns)
 
     # -- what is still open
 
@@ -122,7 +121,7 @@ class LiveAnswer:
             return []
         lines = self._region.size().lines
         block = _end_of(self._splitter.open)
-        return self._prose.open_rows(block, self._columns)[-max(lines - 4, 1) :]
+        return open_rows(self._painter, block, self._columns)[-max(lines - 4, 1) :]
 
     def _line(self, *parts: Styled) -> Row:
         return self._painter.line(*parts, columns=self._columns)

@@ -67,26 +67,18 @@ class _Markdown(Markdown):
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
 
 
-class MarkdownRows:
-    """Draws Markdown blocks."""
+def markdown_rows(painter: Painter, block: Block, columns: int) -> list[Row]:
+    """Return the rows of a Markdown block and a blank line; none for a blank block."""
+    drawn = open_rows(painter, block, columns)
+    is_cut_code = block.is_code and not block.source.rstrip().endswith(("```", "~~~"))
+    return drawn if is_cut_code or not block.text.strip() else [*drawn, BLANK]
 
-    def __init__(self, painter: Painter) -> None:
-        self._painter = painter
 
-    def rows(self, block: Block, columns: int) -> list[Row]:
-        """Return the rows of a block and a blank line; none for a blank block."""
-        if not block.text.strip():
-            return []
-        drawn = self.open_rows(block, columns)
-        is_cut_code = block.is_code and not block.source.rstrip().endswith(("```", "~~~"))
-        return drawn if is_cut_code else [*drawn, BLANK]
-
-    def open_rows(self, block: Block, columns: int) -> list[Row]:
-        """Return the rows of a block without a blank line."""
-        if not block.text.strip():
-            return []
-        rows = self._painter.rows(_Markdown(block.text), columns)
-        return _trim(rows)
+def open_rows(painter: Painter, block: Block, columns: int) -> list[Row]:
+    """Return the rows of a Markdown block without a blank line."""
+    if not block.text.strip():
+        return []
+    return _trim(painter.rows(_Markdown(block.text), columns))
 
 
 def plain_rows(painter: Painter, text: str, columns: int, style: str = "") -> list[Row]:

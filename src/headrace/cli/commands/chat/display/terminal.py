@@ -15,7 +15,7 @@ from rich.text import Text
 from headrace.cli.commands.chat.advice import Advice
 from headrace.cli.commands.chat.display.display import AnswerView
 from headrace.cli.commands.chat.display.live_answer import LiveAnswer
-from headrace.cli.commands.chat.display.markdown import MarkdownRows, plain_rows
+from headrace.cli.commands.chat.display.markdown import markdown_rows, plain_rows
 from headrace.cli.commands.chat.display.markdown_splitter import Splitter
 from headrace.cli.commands.chat.display.prompt import Completes, Prompt
 from headrace.cli.commands.chat.display.steps_window import tool_row
@@ -38,7 +38,6 @@ class TerminalDisplay:
         self._painter = Painter(has_colour=not os.environ.get("NO_COLOR"))
         self._region = Region(sys.stdout, reflows=reflows(os.environ))
         self._prompt = Prompt(completes)
-        self._prose = MarkdownRows(self._painter)
 
     async def read(self) -> str:
         text = await self._prompt.read()
@@ -116,7 +115,9 @@ class TerminalDisplay:
     def _text(self, text: str) -> list[Row]:
         splitter = Splitter()
         blocks = [*splitter.feed(safe(text)), *splitter.close()]
-        return [row for block in blocks for row in self._prose.rows(block, self._columns)]
+        return [
+            row for block in blocks for row in markdown_rows(self._painter, block, self._columns)
+        ]
 
     def _step(self, step: Step) -> list[Row]:
         if isinstance(step, Thought):
