@@ -53,9 +53,6 @@ def encode_gemini(request: Request) -> JSONObject:
     return body | ({"generationConfig": config} if config else {})
 
 
-# --- options ----------------------------------------------------------------------
-
-
 def _encode_generation_config(options: Options, model: str) -> JSONObject:
     reject_options(options, "Gemini", "parallel_calls")
     named = {
@@ -94,9 +91,6 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
         "description": tool.description,
         "parametersJsonSchema": tool.parameters,
     }
-
-
-# --- contents ---------------------------------------------------------------------
 
 
 class _ContentEncoder(HistoryEncoder):

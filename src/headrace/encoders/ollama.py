@@ -63,9 +63,6 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
     return {"type": "function", "function": function}
 
 
-# --- messages ---------------------------------------------------------------------
-
-
 class _MessageEncoder(HistoryEncoder):
     dialect = "ollama"
     has_system_messages = True

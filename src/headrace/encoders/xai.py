@@ -50,9 +50,6 @@ def encode_xai(request: Request) -> JSONObject:
     return body | _encode_options(request.options)
 
 
-# --- options ----------------------------------------------------------------------
-
-
 def _encode_options(options: Options) -> JSONObject:
     named = {
         "max_tokens": options.max_tokens,
@@ -81,9 +78,6 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
         "parameters": encode_json(tool.parameters),
     }
     return {"function": function | ({"strict": True} if tool.is_strict else {})}
-
-
-# --- messages ---------------------------------------------------------------------
 
 
 class _MessageEncoder(HistoryEncoder):

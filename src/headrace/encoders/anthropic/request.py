@@ -41,9 +41,6 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
     return made | ({"strict": True} if tool.is_strict else {})
 
 
-# --- messages ---------------------------------------------------------------------
-
-
 class _MessageEncoder(HistoryEncoder):
     dialect = "anthropic"
 

@@ -31,9 +31,6 @@ def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_REQUEST_QUI
     return body | _encode_options(request.options, rules)
 
 
-# --- options ----------------------------------------------------------------------
-
-
 def _encode_options(options: Options, rules: ChatRequestQuirks) -> JSONObject:
     named = {
         rules.max_tokens_field: options.max_tokens,
@@ -107,9 +104,6 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
     if tool.is_strict:
         function["strict"] = True
     return {"type": "function", "function": function}
-
-
-# --- messages ---------------------------------------------------------------------
 
 
 class _MessageEncoder(HistoryEncoder):

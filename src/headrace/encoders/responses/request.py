@@ -40,9 +40,6 @@ def encode_responses(request: Request) -> JSONObject:
     return body | _encode_options(request.options)
 
 
-# --- options ----------------------------------------------------------------------
-
-
 def _encode_options(options: Options) -> JSONObject:
     reject_options(options, "Responses", "stop", "seed")
     named = {
@@ -74,9 +71,6 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
         "parameters": tool.parameters,
         "strict": tool.is_strict,
     }
-
-
-# --- items ------------------------------------------------------------------------
 
 
 class _InputEncoder(HistoryEncoder):

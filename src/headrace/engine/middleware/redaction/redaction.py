@@ -97,13 +97,11 @@ class _RunRedactor:
         self._parts: dict[int, _OpenPart] = {}
         self._handlers: dict[type, Callable[[Any], Rewritten]] = {
             **dict.fromkeys(ev.DELTA_TYPES, self._redact_delta),
-            ev.TextStarted: self._start_part,
-            ev.ReasoningStarted: self._start_part,
-            ev.ToolCallStarted: self._start_part,
+            **dict.fromkeys(DELTA_TYPE_OF, self._start_part),
             ev.TextFinished: self._end_part,
             ev.ReasoningFinished: self._end_reasoning,
             ev.ToolCallFinished: self._end_call,
-            ev.ToolCallMalformed: self._end_malformed_call,
+            ev.ToolCallMalformed: self._end_call,
             ev.CitationAdded: self._redact_citation,
             ev.PartSealed: self._redact_seal,
         }
@@ -143,10 +141,14 @@ class _RunRedactor:
             event = msgspec.structs.replace(event, signature=None)
         return self._end_part(event)
 
-    def _end_call(self, event: ev.ToolCallFinished) -> Rewritten:
+    def _end_call(self, event: ev.ToolCallFinished | ev.ToolCallMalformed) -> Rewritten:
         event = self._hider.hide(event)
         part = self._parts.get(event.part)
         *rest, _ = self._end_part(event)
+        if isinstance(event, ev.ToolCallMalformed):
+            is_json = part is None or part.input == "json"
+            hide = self._mask.hide_json if is_json else self._mask.hide
+            return [*rest, replace_changed(event, raw=hide(event.raw))]
         if part is None or not part.text.is_changed:
             return [*rest, event]
         raw, args, error = self._hider.hide_arguments(event.raw, part.input)
@@ -156,14 +158,6 @@ class _RunRedactor:
             part=event.part, call_id=event.call_id, name=event.name, raw=raw, error=error
         )
         return [*rest, malformed]
-
-    def _end_malformed_call(self, event: ev.ToolCallMalformed) -> Rewritten:
-        event = self._hider.hide(event)
-        part = self._parts.get(event.part)
-        *rest, _ = self._end_part(event)
-        is_json = part is None or part.input == "json"
-        hide = self._mask.hide_json if is_json else self._mask.hide
-        return [*rest, replace_changed(event, raw=hide(event.raw))]
 
     def _redact_citation(self, event: ev.CitationAdded) -> Rewritten:
         event = self._hider.hide(event)
