@@ -10,18 +10,9 @@ from __future__ import annotations
 
 import re
 import struct
+import typing
 from collections.abc import Callable, Mapping
-from typing import (
-    Any,
-    Final,
-    Generic,
-    NamedTuple,
-    TypeAlias,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -123,12 +114,12 @@ def create_table(struct_type: type[T], *, leaves_out: str = "") -> Message[T]:
     type if Python's says too little: `Annotated[int | None, 11, INT64]`. The field `leaves_out` is
     skipped at any depth."""
     fields: dict[int, Field] = {}
-    for name, hint in get_type_hints(struct_type, include_extras=True).items():
+    for name, hint in typing.get_type_hints(struct_type, include_extras=True).items():
         number, *kinds = hint.__metadata__
-        entry, _ = get_args(hint.__origin__)
-        is_list = get_origin(entry) is list
+        entry, _ = typing.get_args(hint.__origin__)
+        is_list = typing.get_origin(entry) is list
         if is_list:
-            (entry,) = get_args(entry)
+            (entry,) = typing.get_args(entry)
         if name == leaves_out:
             continue
         if entry in _SCALARS:

@@ -13,14 +13,7 @@ import msgspec
 
 from headrace import events as ev
 from headrace.engine.middleware.guard.part import GuardedPart
-from headrace.events import Event
-from headrace.events.grammar import (
-    DELTA_TYPE_OF,
-    PART_START_TYPES,
-    START_TYPE_OF,
-    WHOLE_PART_TYPES,
-    can_be_open_together,
-)
+from headrace.events import Event, grammar
 
 Handler: TypeAlias = Callable[[Any, Event], list[Event]]
 
@@ -32,9 +25,9 @@ class TurnGuard:
     def __init__(self) -> None:
         self.handlers: dict[type, Handler] = {
             **dict.fromkeys(ev.DELTA_TYPES, self._add_delta),
-            **dict.fromkeys(DELTA_TYPE_OF, self._start_part),
-            **dict.fromkeys(START_TYPE_OF, self._end_part),
-            **dict.fromkeys(WHOLE_PART_TYPES, self._add_whole_part),
+            **dict.fromkeys(grammar.DELTA_TYPE_OF, self._start_part),
+            **dict.fromkeys(grammar.START_TYPE_OF, self._end_part),
+            **dict.fromkeys(grammar.WHOLE_PART_TYPES, self._add_whole_part),
             **dict.fromkeys((ev.PartSealed, ev.ToolActivity, ev.CitationAdded), self._attach),
         }
         self._next_part = 0
@@ -93,14 +86,14 @@ class TurnGuard:
         if isinstance(original, ev.ReasoningDelta):
             if original.part in self._model_parts:
                 self._model_parts[original.part].observe_text(original.text)
-        elif isinstance(original, PART_START_TYPES):
+        elif isinstance(original, grammar.PART_START_TYPES):
             start: Any = original
             self._model_parts[start.part] = GuardedPart(type(original), start.item)
             if isinstance(start, ev.ToolCallStarted):
                 self._model_calls.add(start.call_id)
             if any(event is start for event in rewritten):
                 self._expected_start = start
-        elif type(original) in START_TYPE_OF:
+        elif type(original) in grammar.START_TYPE_OF:
             part = self._model_parts.get(getattr(original, "part", -1))
             if part is not None:
                 part.has_model_ended = True
@@ -111,7 +104,7 @@ class TurnGuard:
         part = self._find_new_part(event)
         if part is None or not self._is_new_call(event):
             return []
-        blocking = [p for p in self._open_parts if not can_be_open_together(p.start, event)]
+        blocking = [p for p in self._open_parts if not grammar.can_be_open_together(p.start, event)]
         same_number = self._find_open_part(event.part)
         if same_number is not None and same_number not in blocking:
             blocking.append(same_number)
