@@ -102,11 +102,7 @@ class ScriptedStream:
     request_id: str | None = None
 
     def __init__(
-        self,
-        steps: Iterator[Step],
-        sleep: Sleep,
-        idle_s: float | None,
-        left: Callable[[], None],
+        self, steps: Iterator[Step], sleep: Sleep, idle_s: float | None, left: Callable[[], None]
     ) -> None:
         self.first_event_by_s: float | None = None
         self._steps = steps

@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import NamedTuple
 
 from headrace.cli.terminal.event_text import usage_words
-from headrace.outcome import ErrorInfo
 from headrace.timeline.lane import Lane
 from headrace.timeline.span import Span, SpanKind
 from headrace.timeline.timeline import Timeline, pace
@@ -198,22 +197,18 @@ def title(timeline: Timeline) -> str:
 
 def facts(timeline: Timeline, hidden_lanes: int = 0) -> list[Fact]:
     """Return what the rows cannot show."""
+    rows_are = "row that is" if hidden_lanes == 1 else "rows that are"
+    counts = ((timeline.steps, "steps"), (timeline.outputs, "outputs"))
     rows = [
-        Fact("more", _hidden(hidden_lanes)),
+        Fact("more", f"{hidden_lanes} {rows_are} not shown" if hidden_lanes else ""),
         Fact("first", _firsts(timeline)),
         Fact("quiet", _quiet(timeline)),
-        Fact("run", _counts(timeline)),
+        Fact("run", " · ".join(f"{number} {word}" for number, word in counts if number > 1)),
         Fact("usage", usage_words(timeline.usage)),
         Fact("speed", _speed(timeline)),
         _end(timeline),
     ]
     return [fact for fact in rows if fact.words]
-
-
-def _hidden(lanes: int) -> str:
-    if lanes == 1:
-        return "1 row that is not shown"
-    return f"{lanes} rows that are not shown" if lanes else ""
 
 
 def _firsts(timeline: Timeline) -> str:
@@ -227,11 +222,6 @@ def _quiet(timeline: Timeline) -> str:
         f"{duration_words(gap.ms)} from {duration_words(gap.start_ms - timeline.started_ms)}"
         for gap in timeline.gaps()
     )
-
-
-def _counts(timeline: Timeline) -> str:
-    numbers = ((timeline.steps, "steps"), (timeline.outputs, "outputs"))
-    return " · ".join(f"{number} {word}" for number, word in numbers if number > 1)
 
 
 def _speed(timeline: Timeline) -> str:
@@ -249,12 +239,9 @@ def _rate_words(rate: float) -> str:
 
 def _end(timeline: Timeline) -> Fact:
     if timeline.error is not None:
-        return Fact("end", _failure_words(timeline.error), is_bad=True)
+        code = f" ({timeline.error.code})" if timeline.error.code else ""
+        words = f"{timeline.error.category}: {timeline.error.message}{code}"
+        return Fact("end", words, is_bad=True)
     if timeline.finish is None:
         return Fact("end", "cut off: nothing told how it ended", is_bad=True)
     return Fact("end", str(timeline.finish))
-
-
-def _failure_words(error: ErrorInfo) -> str:
-    code = f"({error.code})" if error.code else ""
-    return " ".join(filter(None, (f"{error.category}: {error.message}", code)))

@@ -6,14 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import (
-    Content,
-    FileContent,
-    ImageContent,
-    JSONContent,
-    TextContent,
-    data_url,
-)
+from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent, data_url
 from headrace.events import JSONObject
 from headrace.projections.thinking.frame import (
     ArtifactComplete,

@@ -25,12 +25,7 @@ class LiveAnswer:
     """Draws an answer while it arrives. `clock` returns seconds."""
 
     def __init__(
-        self,
-        region: Region,
-        painter: Painter,
-        clock: Callable[[], float],
-        *,
-        shows_reasoning: bool,
+        self, region: Region, painter: Painter, clock: Callable[[], float], *, shows_reasoning: bool
     ) -> None:
         self._region = region
         self._painter = painter
