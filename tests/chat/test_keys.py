@@ -52,7 +52,7 @@ def test_ctrl_c_twice_leaves_and_gives_the_terminal_back(theatre: Theatre) -> No
     _stopped(chat)
     # Slow machines may be past the two seconds: then it is the next one.
     chat.send(CTRL_C)
-    chat.wait_for(lambda shown: shown.process.poll() is not None or "again leaves" in shown.all)
+    chat.wait_for(lambda shown: shown.process.poll() is not None or "again to quit" in shown.all)
     if chat.process.poll() is None:
         chat.send(CTRL_C)
     assert chat.wait_for_exit() == 130
@@ -67,7 +67,7 @@ def test_ctrl_c_twice_at_an_empty_prompt_leaves(theatre: Theatre) -> None:
     chat.wait_for_prompt().send("half a thought")
     chat.wait_for("› half a thought").send(CTRL_C)
     chat.wait_for_prompt().send(CTRL_C)
-    chat.wait_for("Ctrl-C again leaves").wait_for_prompt().send(CTRL_C)
+    chat.wait_for("Press Ctrl-C again").wait_for_prompt().send(CTRL_C)
     assert chat.wait_for_exit() == 130
     assert "half a thought" not in chat.all
 
@@ -134,7 +134,7 @@ def test_commands_are_completed(theatre: Theatre) -> None:
     chat.send("t\t")
     chat.wait_for(lambda shown: any(row.startswith("› /retry") for row in shown.rows))
     chat.send(ENTER)
-    chat.wait_for("There is nothing to answer again yet.").wait_for_prompt()
+    chat.wait_for("There is no answer to regenerate yet.").wait_for_prompt()
     chat.send("/effort hi\t")
     chat.wait_for("› /effort high").send(ENTER)
     chat.wait_for("Effort: high.").wait_for_prompt()
@@ -163,7 +163,7 @@ def test_help_lists_every_command(theatre: Theatre) -> None:
 def test_what_is_no_command_is_said_and_a_path_is_a_message(theatre: Theatre) -> None:
     chat = theatre.stage()
     chat.say("/fly")
-    chat.wait_for("There is no /fly. /help lists what there is.").wait_for_prompt()
+    chat.wait_for("There is no /fly. /help lists the commands.").wait_for_prompt()
     chat.say("/etc/hosts is what?")
     chat.wait_for("You said: /etc/hosts is what?")
 
@@ -236,7 +236,7 @@ def test_conversations_are_listed_opened_and_gone_on_with(theatre: Theatre) -> N
     chat.say("echo first talk")
     chat.wait_for("You said: echo first talk").wait_for_prompt()
     chat.say("/new")
-    chat.wait_for("A new conversation.").wait_for_prompt()
+    chat.wait_for("New conversation.").wait_for_prompt()
     chat.say("echo second talk")
     chat.wait_for("You said: echo second talk").wait_for_prompt()
     chat.say("/list")

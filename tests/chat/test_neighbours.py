@@ -147,7 +147,7 @@ def test_a_chat_that_waits_for_its_turn_can_be_stopped(theatre: Theatre) -> None
     first.wait_for("The second is cut")
     second.say("echo from the second")
     second.wait_for("Waiting for process").send(CTRL_C)
-    second.wait_for("Stopped before it was asked.").wait_for_prompt()
+    second.wait_for("Stopped before the question was sent.").wait_for_prompt()
 
 
 def test_an_address_that_nobody_answers_at_is_said(theatre: Theatre) -> None:

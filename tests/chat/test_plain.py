@@ -132,7 +132,7 @@ def _is_waiting(chat: Terminal) -> bool:
 def test_ctrl_c_twice_leaves_a_plain_terminal(theatre: Theatre) -> None:
     chat = theatre.open("--plain")
     chat.wait_for("\n>").send(CTRL_C)
-    chat.wait_for("Ctrl-C again leaves").send(CTRL_C)
+    chat.wait_for("Press Ctrl-C again").send(CTRL_C)
     assert chat.wait_for_exit() == 130
 
 

@@ -31,7 +31,7 @@ def encode_ollama(request: Request) -> JSONObject:
     options, choice = request.options, request.tool_choice
     reject_options(options, "Ollama", "parallel_calls")
     if choice not in (None, "auto", "none"):
-        raise UsageError("Ollama cannot be told which tool to call: leave 'tool_choice' out")
+        raise UsageError("Ollama does not support tool_choice: leave it out")
     body: JSONObject = {
         "model": request.model,
         "messages": _MessageEncoder(request).encode(),

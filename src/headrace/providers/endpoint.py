@@ -85,7 +85,7 @@ def find_key(provider: Provider, environ: Mapping[str, str]) -> str | None:
 def _parse_model_string(model: str) -> tuple[Provider, str]:
     name, colon, rest = model.partition(":")
     if not colon or not rest:
-        raise UsageError(f"a model is named provider:model, such as openai:gpt-5, not {model!r}")
+        raise UsageError(f"expected provider:model, such as openai:gpt-5, not {model!r}")
     if name not in CATALOG:
         near = get_close_matches(name, CATALOG, n=1)
         hint = f"; did you mean {near[0]}?" if near else f": there are {', '.join(CATALOG)}"
@@ -113,7 +113,9 @@ def _build_headers(provider: Provider, key: str | None) -> dict[str, str]:
     if key is None:
         return headers
     if any(character in key for character in "\r\n\0") or not key.isascii():
-        raise UsageError(f"the key for {provider.title} has characters that no header can hold")
+        raise UsageError(
+            f"the key for {provider.title} has characters that are not allowed in a header"
+        )
     if provider.auth in ("bearer", "none"):
         return headers | {"authorization": f"Bearer {key}"}
     return headers | {provider.auth: key}

@@ -166,7 +166,7 @@ def turn(*lines: Line | str, pace_s: float = 0.0, is_interleaved: bool = False) 
     for number, line in enumerate(said):
         before = said[:number]
         if isinstance(line, Refuse) and not all(isinstance(entry, Wait) for entry in before):
-            raise UsageError("a request is refused before anything comes: put refuse() first")
+            raise UsageError("refuse() must come first in a turn")
     return ScriptedTurn(said, pace_s, is_interleaved)
 
 

@@ -68,7 +68,7 @@ def _forms(secret: str, mark: str) -> set[str]:
     """Return a value as it is, as it is written in JSON, and as it is written in a URL."""
     if len(secret) < _MIN_SECRET_CHARS or secret in mark:
         raise UsageError(
-            f"expected a secret of {_MIN_SECRET_CHARS} characters or more that is no part of "
+            f"expected a secret of {_MIN_SECRET_CHARS} characters or more that is not a part of "
             f"{mark!r}; got one of {len(secret)}"
         )
     written = msgspec.json.encode(secret).decode()[1:-1]

@@ -178,7 +178,7 @@ class _Visit:
     async def _body(self, response: aiohttp.ClientResponse) -> bytes | RequestFailed:
         encoding = response.headers.get("Content-Encoding", "").strip().lower()
         if encoding not in {"", "identity", *ENCODINGS}:
-            return _make_error("protocol", "the page is compressed in a way that was not asked for")
+            return _make_error("protocol", "the page has an unsupported compression")
         most = self._limits.max_bytes
         too_large = _make_error("protocol", f"the page passes max_bytes={most}")
         if (response.content_length or 0) > most:
@@ -254,16 +254,16 @@ def _checked_url(text: str, base: URL | None = None) -> URL | RequestFailed:
     if len(text) > _MAX_URL_CHARS:
         return _make_error("invalid_request", f"the address is longer than {_MAX_URL_CHARS}")
     if any(char in "\\\t\r\n" or not char.isprintable() for char in text):
-        return _make_error("invalid_request", "the address holds characters that no address has")
+        return _make_error("invalid_request", "the address has invalid characters")
     try:
         url = URL(text.strip()) if base is None else base.join(URL(text.strip()))
         has_port = url.port is not None
     except ValueError:
-        return _make_error("invalid_request", "that is no address")
+        return _make_error("invalid_request", "that is not an address")
     if url.scheme not in ("http", "https") or not url.host or not has_port:
         return _make_error("invalid_request", "expected an http or https address with a host")
     if url.user is not None or url.password is not None:
-        return _make_error("invalid_request", "the address holds a login: leave it out")
+        return _make_error("invalid_request", "the address contains a login: leave it out")
     return url.with_fragment(None)
 
 

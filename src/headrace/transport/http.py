@@ -147,7 +147,7 @@ class HTTPTransport:
             return refusal(call, response.status, response.headers, body)
         start = await stream.start(self._wanted_bytes(response))
         if not start:
-            return _make_error(call, "incomplete", "it accepted the request and sent nothing")
+            return _make_error(call, "incomplete", "it accepted the request but sent nothing")
         kind = response.content_type
         if kind == "application/json" and holds_error(start):
             return refusal(call, response.status, response.headers, start)
@@ -166,7 +166,7 @@ class HTTPTransport:
                 told = f"no connection within connect_s={self._timeouts.connect_s:g}"
                 return _make_error(call, "timeout", told)
             case TimeoutError():
-                told = f"no answer within first_event_s={self._timeouts.first_event_s:g}"
+                told = f"no response within first_event_s={self._timeouts.first_event_s:g}"
                 return _make_error(call, "timeout", told)
             case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
                 return UsageError(f"expected an http or https address; got {address_of(call.url)}")
@@ -174,7 +174,7 @@ class HTTPTransport:
                 told = f"its certificate is not trusted: {error.certificate_error}"
                 return _make_error(call, "network", told, retryable=False)
             case aiohttp.ClientResponseError():
-                return _make_error(call, "protocol", f"its answer is no HTTP: {error.message}")
+                return _make_error(call, "protocol", f"its response is not HTTP: {error.message}")
             case aiohttp.ClientConnectorError():
                 told = reason_of(error, secrets_of(call).clean)
                 return _make_error(call, "network", f"{told}. Is the server running?")
@@ -302,8 +302,8 @@ def take_unread(content: aiohttp.StreamReader) -> bytes:
 
 
 _ACCEPTED = "accept-encoding"
-_UNREADABLE = "its answer is compressed in a way that was not asked for, and cannot be read"
-_WEB_PAGE = "its answer is a web page, not a stream. Is the address that of the API?"
+_UNREADABLE = "its response has an unsupported compression"
+_WEB_PAGE = "its response is a web page, not a stream. Is this the address of the API?"
 
 
 def _check(call: HTTPCall) -> None:

@@ -63,7 +63,7 @@ class LoopThread:
             if threading.current_thread() is self._thread:
                 if work is not None:
                     work.close()
-                raise UsageError("called from the loop's own thread, it would wait for itself")
+                raise UsageError("this was called from the loop's own thread, which would deadlock")
             assert self._loop is not None
             return self._loop
 

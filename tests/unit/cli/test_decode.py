@@ -184,7 +184,7 @@ def test_bad_files_are_named_and_the_others_decoded(folder: Path, capsys: Captur
     shown = capsys.readouterr()
     assert [row["file"] for row in _json_lines(shown.out)] == ["1.sse", "5.sse"]
     assert shown.err.splitlines() == [
-        "headrace: 2.sse: no known dialect recognises this stream; say which with --dialect:"
+        "headrace: 2.sse: this stream is in no known dialect; choose one with --dialect:"
         " chat, anthropic, responses, gemini, ollama, xai",
         "headrace: 3.eventstream: AWS binary event streams (.eventstream) are not supported yet",
         "headrace: 4.sse: the stream is empty",

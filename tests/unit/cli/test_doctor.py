@@ -229,7 +229,7 @@ def test_a_server_that_does_not_answer_is_broken(capsys: Capture, tmp_path: Path
 def test_a_server_elsewhere_is_not_asked(capsys: Capture, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path, address="http://203.0.113.7:8700")
     try:
-        assert "not asked" in examined(capsys, tmp_path)[1]["server"]["told"]
+        assert "not checked" in examined(capsys, tmp_path)[1]["server"]["told"]
     finally:
         folder.close()
 
@@ -293,7 +293,7 @@ def test_a_file_in_its_place_is_broken(capsys: Capture, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
     status, found = examined(capsys, tmp_path / "data")
     assert status == 1
-    assert "is no folder" in found["data"]["told"]
+    assert "is not a folder" in found["data"]["told"]
 
 
 class Usage(NamedTuple):

@@ -38,7 +38,7 @@ def test_what_we_do_not_read_yet_is_said(name: str) -> None:
 
 
 def test_a_list_of_reads_is_no_stream() -> None:
-    with pytest.raises(InputError, match="give the stream itself"):
+    with pytest.raises(InputError, match="name the stream itself"):
         framing_by_name("a.sse.chunks.json")
 
 

@@ -89,7 +89,7 @@ def test_a_run_of_which_nothing_is_left_is_said(
 ) -> None:
     old = copied(data, tmp_path, "DELETE FROM records", "DELETE FROM messages")
     assert main(["inspect", "last", "--data", str(old)]) == 1
-    assert "nothing is known of it" in capsys.readouterr().err
+    assert "neither records nor a message" in capsys.readouterr().err
 
 
 def test_records_that_make_no_sense_are_said(data: Path, capsys: Capture, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_pipe_without_signs_gets_plain_ones(data: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("nowhere", "no such file; a run is named by its id"),
+        ("nowhere", "no such file or run; a run is named by its id"),
         ("run_unknown0", "no such run in"),
         ("msg_", "at least 8 characters"),
     ],
@@ -185,7 +185,7 @@ def test_a_live_run_is_shown_without_a_word_to_its_server(
     _, run_id = asyncio.run(watched())
     shown = capsys.readouterr().out
     assert shown.startswith(run_id)
-    assert "the run goes on" in shown
+    assert "the run is not finished" in shown
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

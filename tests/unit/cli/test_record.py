@@ -133,8 +133,8 @@ def test_a_known_provider_says_how_to_point_to_it(tmp_path: Path) -> None:
         (["--provider", "rehearsal"], "is not reached over HTTP"),
         (["--upstream", "ftp://h"], "an http or https address"),
         (["--upstream", "http://[bad"], "an http or https address"),
-        (["--upstream", "https://u:p@h/v1"], "no user, query or fragment"),
-        (["--upstream", "https://h/v1?key=1"], "no user, query or fragment"),
+        (["--upstream", "https://u:p@h/v1"], "must not have a user, query or fragment"),
+        (["--upstream", "https://h/v1?key=1"], "must not have a user, query or fragment"),
         (["--provider", "openai", "--port", "70000"], "there is no such port"),
     ],
 )

@@ -106,11 +106,11 @@ def test_a_failure_that_it_tells_of_is_told_and_no_failure_of_ours(
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("nowhere.sse", "no such file; a run is named by its id"),
+        ("nowhere.sse", "no such file or run; a run is named by its id"),
         (".", "no recorded streams in this folder"),
-        ("a.sse.chunks.json", "this lists the reads of a stream"),
+        ("a.sse.chunks.json", "this file lists the reads of a stream"),
         ("last", "no conversations in"),
-        ("run_0123456789", "the folder does not exist. Name another with --data"),
+        ("run_0123456789", "the folder does not exist. Choose another folder with --data"),
     ],
 )
 def test_what_cannot_be_played_is_said(

@@ -17,7 +17,7 @@ def test_an_address_that_others_reach_wants_tokens(
     host: str, capsys: Capture, tmp_path: Path
 ) -> None:
     assert main(["serve", "--host", host, "--data", str(tmp_path / "data")]) == 1
-    assert "give --tokens" in capsys.readouterr().err
+    assert "use --tokens" in capsys.readouterr().err
     assert not (tmp_path / "data").exists()
 
 

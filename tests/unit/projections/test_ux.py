@@ -524,7 +524,7 @@ def test_an_event_that_nobody_knows_changes_nothing() -> None:
 
 
 def test_a_users_message_is_no_event() -> None:
-    with pytest.raises(UsageError, match="an assistant's message"):
+    with pytest.raises(UsageError, match="an assistant message"):
         to_event(Message(role="user"), event_id="e")
 
 

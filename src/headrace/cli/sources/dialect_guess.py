@@ -88,9 +88,9 @@ class _Look:
         if not self._bytes:
             raise InputError("the stream is empty")
         if self._broken is not None:
-            raise InputError(f"the framing does not fit: {self._broken}; try another --framing")
+            raise InputError(f"the framing is wrong: {self._broken}; try another --framing")
         raise InputError(
-            "no known dialect recognises this stream; say which with --dialect: "
+            "this stream is in no known dialect; choose one with --dialect: "
             + ", ".join(DIALECT_NAMES)
         )
 

@@ -46,7 +46,7 @@ def framing_by_name(name: str) -> str | None:
     """
     lower = name.lower()
     if lower.endswith(READS_ENDING):
-        raise InputError("this lists the reads of a stream; give the stream itself")
+        raise InputError("this file lists the reads of a stream; name the stream itself")
     for ending, what in _UNSUPPORTED.items():
         if lower.endswith(ending):
             raise InputError(f"{what} ({ending}) are not supported yet")
@@ -87,6 +87,5 @@ def _guess(start: bytes) -> str:
     if start.startswith(_GRPC_START):
         return "grpc"
     raise InputError(
-        "the first bytes are of no known framing; say which with --framing: "
-        + ", ".join(FRAMING_NAMES)
+        "the framing is unknown; choose one with --framing: " + ", ".join(FRAMING_NAMES)
     )

@@ -43,7 +43,7 @@ def open_playback(name: str, data: str | None, wanted: Wanted) -> Playback:
     if is_file:
         return _stream(name, wanted)
     if not looks_like_run(name):
-        raise InputError("no such file; a run is named by its id (run_…, msg_…), or `last`")
+        raise InputError("no such file or run; a run is named by its id (run_…, msg_…), or `last`")
     run = find_run(data_folder(data), name)
     return Playback(run.id, iter(run.records), run)
 

@@ -89,7 +89,7 @@ def _map_effort(effort: Effort, rules: ChatRequestQuirks) -> str:
     if effort in rules.efforts:
         return effort
     if effort == "none":
-        raise UsageError("this provider cannot be told not to think: leave 'effort' out")
+        raise UsageError("this provider cannot turn reasoning off: leave 'effort' out")
     lower = [word for word in rules.efforts if EFFORTS.index(word) < EFFORTS.index(effort)]
     thinking = [word for word in lower if word != "none"]
     return thinking[-1] if thinking else next(word for word in rules.efforts if word != "none")

@@ -30,7 +30,7 @@ def to_event(message: Message, *, event_id: str) -> MessageEvent:
     A message that is not over has neither `finish` nor `error`.
     """
     if message.role != "assistant":
-        raise UsageError(f"an event is an assistant's message, not one of the {message.role}")
+        raise UsageError(f"expected an assistant message, not a message of the {message.role}")
     composer = _Composer(event_id, message.effort)
     for turn in message.turns:
         composer.add(turn)

@@ -31,7 +31,9 @@ def open_read_only(folder: Path) -> Generator[sqlite3.Connection]:
     path = folder / DATABASE
     if not path.is_file():
         problem = f"it has no {DATABASE}" if folder.is_dir() else "the folder does not exist"
-        raise InputError(f"no conversations in {folder}: {problem}. Name another with --data")
+        raise InputError(
+            f"no conversations in {folder}: {problem}. Choose another folder with --data"
+        )
     try:
         with closing(_connect(path)) as connection:
             yield connection

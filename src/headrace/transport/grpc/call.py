@@ -83,7 +83,7 @@ def message_from(call: HTTPCall) -> bytes:
         return bytes(message.SerializeToString())
     except (json_format.ParseError, ValueError) as error:
         told = secrets_of(call).hide(str(error))[:MAX_MESSAGE_CHARS]
-    raise UsageError(f"the request is no {kind.DESCRIPTOR.full_name}: {told}")
+    raise UsageError(f"the request is not a {kind.DESCRIPTOR.full_name}: {told}")
 
 
 _REQUESTS: dict[str, Any] = {

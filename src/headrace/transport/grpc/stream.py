@@ -58,7 +58,7 @@ class GRPCStream:
             self._note(await self._call.initial_metadata())
         if failure is None and self._first is None:
             return ErrorInfo(
-                "incomplete", "it accepted the request and sent nothing", retryable=True
+                "incomplete", "it accepted the request but sent nothing", retryable=True
             )
         return failure
 

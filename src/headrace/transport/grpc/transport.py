@@ -110,7 +110,7 @@ class GRPCTransport:
             async with asyncio.timeout_at(by_s):
                 failure = await stream.start()
         except TimeoutError:
-            told = f"no answer within first_event_s={self._timeouts.first_event_s:g}"
+            told = f"no response within first_event_s={self._timeouts.first_event_s:g}"
             failure = ErrorInfo("timeout", told, retryable=True)
         except BaseException:
             await stream.aclose()

@@ -157,7 +157,7 @@ class Ledger:
             self.fail(
                 ErrorInfo(
                     "incomplete",
-                    "the stream was cut before the provider said how it ends",
+                    "the stream ended before the provider sent a finish reason",
                     retryable=True,
                 )
             )

@@ -363,7 +363,7 @@ class Output:
     def raise_if_finished(self) -> None:
         """Raise `WireError` if the output has ended."""
         if self.is_finished:
-            raise WireError(f"output {self.number} went on after its end")
+            raise WireError(f"output {self.number} continued after its end")
 
     def _make_item_key(self, item_key: Hashable) -> Hashable:
         return None if item_key is None else (self.number, item_key)

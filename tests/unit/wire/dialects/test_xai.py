@@ -234,7 +234,7 @@ def test_late_content_for_a_result_that_has_ended_is_said_too() -> None:
     ended = chunk(output(1, "REASON_STOP", content="a", **tool))
     for late in ({"content": "b"}, {"encrypted_content": "b"}):
         events = decoded(ended, chunk(output(1, role="ROLE_TOOL", **late)))
-        assert "went on after its end" in failure(events).message
+        assert "continued after its end" in failure(events).message
     said = chunk(output(1, role="ROLE_TOOL", tool_calls=tool["tool_calls"]))
     assert kinds(decoded(ended, said)).count("ToolOutput") == 1
 

@@ -34,7 +34,7 @@ def run(options: Namespace) -> int:
         return 1
     except KeyboardInterrupt:
         printer.close(turn.usage)
-        printer.complain("interrupted; this is what had come")
+        printer.complain("interrupted; this is what had arrived")
         return _EXIT_INTERRUPTED
 
 
@@ -42,7 +42,7 @@ def _turn(options: Namespace) -> TurnStream:
     options.model = options.model or os.environ.get("HEADRACE_MODEL")
     if not options.model:
         raise UsageError(
-            "whom? Name a model with -m provider:model, or set HEADRACE_MODEL;"
+            "no model was given: use -m provider:model, or set HEADRACE_MODEL;"
             " headrace providers lists the providers"
         )
     given = {"effort": options.effort, "max_tokens": options.max_tokens}

@@ -81,7 +81,7 @@ class Chat:
             except KeyboardInterrupt:
                 if self._interrupts.press(is_idle=True):
                     raise Leave(LEFT) from None
-                self._display.note("Ctrl-C again leaves; so does /quit.")
+                self._display.note("Press Ctrl-C again to quit, or type /quit.")
                 continue
             self._interrupts.reset()
             if text.strip():
@@ -115,7 +115,7 @@ class Chat:
 
     async def _retry(self, argument: str) -> None:
         if self._question_id is None:
-            self._display.note("There is nothing to answer again yet.")
+            self._display.note("There is no answer to regenerate yet.")
             return
         await self._answer(
             self._client.ask(
@@ -126,7 +126,7 @@ class Chat:
     async def _answer(self, asked: AbstractAsyncContextManager[AsyncAnswer]) -> None:
         end = await self._watcher.watch(asked, self._display.answer(), self._begin)
         if end is None:
-            self._display.note("Stopped before it was asked.")
+            self._display.note("Stopped before the question was sent.")
         else:
             self._tell_end(end)
 
@@ -142,7 +142,7 @@ class Chat:
             self._leaf_id = self._question_id
         advice = advice_of(event, is_unsaved=is_unsaved)
         if not event.segments and advice is None:
-            self._display.note("The model answered with nothing.")
+            self._display.note("The answer is empty.")
         if found := sources(event):
             self._display.note("\n".join(found))
         if advice is not None:
@@ -170,7 +170,7 @@ class Chat:
         }
         act = acts.get(order.name)
         if act is None:
-            self._display.complain(f"There is no /{order.name}. /help lists what there is.")
+            self._display.complain(f"There is no /{order.name}. /help lists the commands.")
             return
         await act(order.argument)
 
@@ -240,12 +240,12 @@ class Chat:
 
     async def _new(self, argument: str) -> None:
         self._conversation_id = self._leaf_id = self._question_id = self._event = None
-        self._display.note("A new conversation.")
+        self._display.note("New conversation.")
 
     async def _list(self, argument: str) -> None:
         first = _number(argument or "1")
         if first is None:
-            self._display.complain(f"{argument} is no number: /list 21 begins at the 21st.")
+            self._display.complain(f"{argument} is not a number: /list 21 starts at the 21st.")
             return
         # One more than shown tells whether there are more.
         found = await self._client.conversations(first + LISTED_AT_ONCE)
@@ -266,7 +266,7 @@ class Chat:
         if not found:
             self._display.note("There are no conversations yet.")
         elif not 0 < number <= len(found):
-            self._display.complain(f"There is no number {number}: /list shows what there is.")
+            self._display.complain(f"There is no number {number}: /list shows the conversations.")
         return 0 < number <= len(found)
 
     async def _show(self, conversation_id: str) -> None:
@@ -288,7 +288,7 @@ class Chat:
 
     async def _save(self, argument: str) -> None:
         if not argument:
-            self._display.complain("Where to? /save FILE")
+            self._display.complain("Name a file: /save FILE")
         elif self._conversation_id is None:
             self._display.note("There is nothing to save yet.")
         else:

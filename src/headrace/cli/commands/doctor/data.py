@@ -37,17 +37,19 @@ def data_findings(folder: Path) -> Iterator[Finding]:
 
 def _folder(folder: Path) -> Finding:
     if folder.exists() and not folder.is_dir():
-        return Finding("data", "broken", f"{folder} is no folder", "name another with --data")
+        return Finding(
+            "data", "broken", f"{folder} is not a folder", "choose another folder with --data"
+        )
     if not folder.exists():
         told = f"{folder} is not there yet: the first `headrace serve` makes it"
         parent = next(path for path in folder.absolute().parents if path.exists())
         if not _may_write(parent):
-            mend = f"{parent} cannot be written to: name another folder with --data"
+            mend = f"{parent} cannot be written to: choose another folder with --data"
             return Finding("data", "broken", told, mend)
         return Finding("data", "note", told)
     if not _may_write(folder):
         user = os.environ.get("USER") or str(os.getuid())
-        mend = f"make it yours: chown -R {user} {folder}, or name another with --data"
+        mend = f"make it yours: chown -R {user} {folder}, or choose another folder with --data"
         return Finding("data", "broken", f"{folder} cannot be written to", mend)
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
         told = f"{folder} can be read by other users of this machine"
@@ -62,12 +64,12 @@ def _may_write(path: Path) -> bool:
 def _space(folder: Path) -> Finding:
     free = free_bytes(folder)
     if free is None:
-        return Finding("space", "doubtful", "how much is free cannot be told")
+        return Finding("space", "doubtful", "the free space is unknown")
     told = f"{_size_words(free)} free"
     if free < _TOO_LITTLE_BYTES:
-        return Finding("space", "broken", told, "make room: answers cannot be kept without")
+        return Finding("space", "broken", told, "free some disk space: answers cannot be stored")
     if free < _LITTLE_BYTES:
-        return Finding("space", "doubtful", told, "make room soon")
+        return Finding("space", "doubtful", told, "free some disk space soon")
     return Finding("space", "fine", told)
 
 
@@ -92,7 +94,7 @@ def _server(held: Holder) -> Finding:
     who = f"process {held.pid}" if held.pid else "a process that does not say who it is"
     if not held.address:
         # A chat locks the folder without listening on a port.
-        return Finding("server", "note", f"{who} holds the folder, and serves no address")
+        return Finding("server", "note", f"{who} has locked the folder, and serves no address")
     told = f"{who} serves the folder at {held.address}"
     match answers_health(held.address):
         case True:
@@ -101,7 +103,7 @@ def _server(held: Holder) -> Finding:
             mend = f"look at its output; if it hangs, stop it: kill {held.pid}"
             return Finding("server", "broken", f"{told} and does not answer", mend)
         case None:
-            return Finding("server", "note", f"{told}: no address of this machine, not asked")
+            return Finding("server", "note", f"{told}: another machine, not checked")
 
 
 # --- the database --------------------------------------------------------------------
@@ -117,7 +119,7 @@ def _database(folder: Path, *, is_held: bool) -> Iterator[Finding]:
         yield Finding("database", "broken", str(problem), _RESTORE.format(folder))
 
 
-_RESTORE = "restore {0} from a copy, or move it away and begin anew"
+_RESTORE = "restore {0} from a copy, or move it away and start again"
 
 
 def _schema(connection: sqlite3.Connection, folder: Path) -> Finding:
@@ -128,7 +130,7 @@ def _schema(connection: sqlite3.Connection, folder: Path) -> Finding:
         mend = f"this Headrace knows version {inspection.SCHEMA_VERSION}: update it"
         return Finding("database", "broken", told, mend)
     if version < inspection.SCHEMA_VERSION:
-        return Finding("database", "note", told, "the next `headrace serve` brings it up to date")
+        return Finding("database", "note", told, "the next `headrace serve` updates it")
     return Finding("database", "fine", told)
 
 
@@ -140,7 +142,7 @@ def _whole(connection: sqlite3.Connection, folder: Path) -> Finding:
             "integrity", "note", told, f"sqlite3 {folder / DATABASE} 'PRAGMA quick_check'"
         )
     if result == "ok":
-        return Finding("integrity", "fine", "every page was looked at")
+        return Finding("integrity", "fine", "every page was checked")
     return Finding("integrity", "broken", result, _RESTORE.format(folder / DATABASE))
 
 
@@ -153,4 +155,4 @@ def _open_runs(connection: sqlite3.Connection, *, is_held: bool) -> Iterator[Fin
         yield Finding("answers", "note", f"{what} being written")
     else:
         told = f"{what} broke off when a server was killed"
-        yield Finding("answers", "note", told, "the next `headrace serve` keeps what had come")
+        yield Finding("answers", "note", told, "the next `headrace serve` stores what had arrived")

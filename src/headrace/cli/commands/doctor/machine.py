@@ -30,7 +30,7 @@ def _sqlite() -> Finding:
     told = f"{sqlite3.sqlite_version} · WAL · FTS5"
     if lacks:
         told = f"{sqlite3.sqlite_version} without {' and '.join(lacks)}"
-        return Finding("sqlite", "broken", told, "install a Python whose sqlite3 has them")
+        return Finding("sqlite", "broken", told, "install a Python whose sqlite3 supports them")
     return Finding("sqlite", "fine", told)
 
 
@@ -59,7 +59,7 @@ def _terminal(out: TextIO, environ: Mapping[str, str]) -> Finding:
     facts += [environ.get("TERM") or "TERM is not set", _colours(out, environ), encoding]
     told = " · ".join(facts)
     if encoding.replace("-", "") not in ("utf8", "utf8sig"):
-        mend = "set LANG=C.UTF-8 or PYTHONUTF8=1: signs and other scripts come out as ?"
+        mend = "set LANG=C.UTF-8 or PYTHONUTF8=1: symbols and other scripts are shown as ?"
         return Finding("terminal", "doubtful", told, mend)
     return Finding("terminal", "fine", told)
 
@@ -78,6 +78,6 @@ def clock_finding(now_s: float) -> Finding:
     now = datetime.fromtimestamp(now_s).astimezone()
     told = f"{now:%Y-%m-%d %H:%M:%S %Z}"
     if now_s < _NOT_BEFORE_S:
-        mend = "set the clock: with this one no certificate of a provider holds"
+        mend = "set the clock: TLS certificates fail with a wrong time"
         return Finding("clock", "broken", f"{told} cannot be", mend)
     return Finding("clock", "fine", told)

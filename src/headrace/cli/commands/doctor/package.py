@@ -100,8 +100,8 @@ def _page() -> Finding:
     index = Path(headrace.__file__).parent / "server" / "static" / "index.html"
     if index.is_file():
         return Finding("page", "fine", "the web UI is built")
-    mend = "run `make web` in a clone, or install a wheel: it carries the page"
-    return Finding("page", "doubtful", "the web UI is not built: the server has no page", mend)
+    mend = "run `make web` in a clone, or install a wheel, which includes it"
+    return Finding("page", "doubtful", "the web UI is not built", mend)
 
 
 def _keys(environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -112,7 +112,7 @@ def _keys(environ: Mapping[str, str]) -> Iterator[Finding]:
         told = f"set for {', '.join(ready)}" + f"; not for {others} others" * bool(others)
         yield Finding("keys", "fine", told)
     else:
-        mend = "headrace providers tells the variables; rehearsal:demo needs none"
+        mend = "headrace providers lists the variables; rehearsal:demo needs no key"
         yield Finding("keys", "note", "none is set", mend)
     # Several providers may use the same key variable.
     variables = dict.fromkeys(name for provider in wanting for name in provider.key_variables)
@@ -136,4 +136,6 @@ def _model(environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("model", "fine", f"HEADRACE_MODEL is {model}")
         return
     mend = "it is provider:model; headrace providers lists the providers"
-    yield Finding("model", "broken", f"HEADRACE_MODEL is {model}, which names no provider", mend)
+    yield Finding(
+        "model", "broken", f"HEADRACE_MODEL is {model}, which does not name a provider", mend
+    )

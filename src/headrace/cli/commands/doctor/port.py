@@ -38,12 +38,14 @@ def answers_health(address: str) -> bool | None:
 def port_finding(port: int, folder: Path) -> Finding:
     """Check whether `headrace serve` could use the port. A running Headrace server is fine."""
     if not 0 < port < 65_536:
-        return Finding("port", "broken", f"{port} is no port", "ports go from 1 to 65535")
+        return Finding(
+            "port", "broken", f"{port} is not a port", "a port is a number from 1 to 65535"
+        )
     if not _is_listening(port):
         return _unheard(port)
     held = find_holder(folder)
     if held is not None and held.address.endswith(f":{port}"):
-        return Finding("port", "fine", f"{port} is the server's that holds the data folder")
+        return Finding("port", "fine", f"{port} is used by the server of this data folder")
     other = f"headrace serve --port {port + 1 if port < 65_535 else 8700} takes another"
     if answers_health(f"http://{_HOST}:{port}"):
         told = f"{port} is taken by a Headrace server with another data folder"
@@ -63,7 +65,7 @@ def _unheard(port: int) -> Finding:
         try:
             probe.bind((_HOST, port))
         except OSError as error:
-            mend = "take another: headrace serve --port 0"
+            mend = "use another: headrace serve --port 0"
             told = f"{port} cannot be had: {error.strerror}"
             return Finding("port", "broken", told, mend)
     return Finding("port", "fine", f"{port} is free")

@@ -51,7 +51,7 @@ def _timeline(playback: Playback) -> Timeline:
     if run is None or run.records:
         return timeline(playback.records)
     if run.message is None:
-        raise InputError("it has neither records nor a message: nothing is known of it")
+        raise InputError("it has neither records nor a message")
     from headrace.timeline.from_message import message_timeline
 
     return message_timeline(run.message)
@@ -79,7 +79,7 @@ def _about_run(run: StoredRun, columns: int, paint: Paint) -> list[str]:
 def _remarks(run: StoredRun, columns: int, paint: Paint) -> list[str]:
     told: list[str] = []
     if run.is_live:
-        told.append("the run goes on: this is what its log has so far")
+        told.append("the run is not finished: this is what its log has so far")
     elif not run.records:
         told.append("its records have expired: these are the times that its message keeps")
     return [paint(line, Style.YELLOW) for words in told for line in wrap_text(words, columns, 3)]

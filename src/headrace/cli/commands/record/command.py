@@ -50,7 +50,7 @@ def _upstream(options: Namespace) -> Upstream:
     if provider is None:
         raise UsageError(f"no provider {options.provider!r}: headrace providers lists them")
     if provider.transport != "http":
-        raise UsageError(f"{provider.title} is not reached over HTTP: it cannot be recorded so")
+        raise UsageError(f"{provider.title} is not reached over HTTP, so it cannot be recorded")
     base = provider.base_url or os.environ.get(provider.base_url_variable or "")
     if not base:
         raise UsageError(f"{provider.title} has no address of its own: give it with --upstream")
@@ -65,9 +65,9 @@ def _split(address: str, title: str) -> Upstream:
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"an upstream is an http or https address, not {address!r}")
+        raise UsageError(f"expected an http or https address as upstream, not {address!r}")
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise UsageError("an upstream has no user, query or fragment: keys come with the requests")
+        raise UsageError("an upstream address must not have a user, query or fragment")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     origin = f"{parts.scheme}://{host}{'' if port is None else f':{port}'}"
     return Upstream(origin, parts.path.rstrip("/"), title)

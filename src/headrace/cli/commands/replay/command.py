@@ -28,8 +28,8 @@ def run(options: Namespace) -> int:
 def _show(playback: Playback, options: Namespace) -> int:
     if playback.run is not None and not playback.run.records:
         raise InputError(
-            "its records are no longer kept, so there is nothing to play;"
-            f" headrace inspect {playback.run.id} shows what its message tells"
+            "its records are no longer kept, so it cannot be replayed;"
+            f" headrace inspect {playback.run.id} shows what its message still holds"
         )
     if options.page:
         from headrace.cli.commands.replay.ui import show_page
@@ -53,7 +53,7 @@ def _play(playback: Playback, options: Namespace) -> int:
         return _EXIT_INTERRUPTED
     printer.finish()
     if playback.run is not None and playback.run.is_live:
-        printer.complain("the run goes on: this is what its log has so far")
+        printer.complain("the run is not finished: this is what its log has so far")
     return 0
 
 

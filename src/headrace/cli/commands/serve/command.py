@@ -19,7 +19,9 @@ def run(options: Namespace) -> int:
     from headrace.server.process import open_listener, serve
 
     if not is_loopback(options.host) and not options.tokens:
-        raise UsageError(f"{options.host} is open to others: give --tokens, or serve 127.0.0.1")
+        raise UsageError(
+            f"{options.host} is reachable by others: use --tokens, or serve on 127.0.0.1"
+        )
     # The agent may be in a module of the current folder.
     sys.path.insert(0, os.getcwd())
     agent = load_agent(options.agent, options.model)

@@ -27,7 +27,7 @@ def _create(tokens: AccessTokens, options: Namespace) -> None:
     from headrace.server.service import now_ms
 
     if not options.user.strip():
-        raise UsageError("a user has a name")
+        raise UsageError("the user name is empty")
     print(tokens.create(options.user, options.name, now_ms()))
 
 
@@ -39,7 +39,7 @@ def _list(tokens: AccessTokens, options: Namespace) -> None:
 
 def _revoke(tokens: AccessTokens, options: Namespace) -> None:
     if not tokens.revoke(options.id):
-        raise UsageError(f"no token {options.id}: `headrace token list` shows what there is")
+        raise UsageError(f"no token {options.id}: `headrace token list` shows all tokens")
 
 
 @contextmanager
