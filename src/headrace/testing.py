@@ -7,7 +7,7 @@ headrace.complete("vllm:any", "Hi", transport=script)
 """
 
 from headrace.rehearsal.clock import Hang, TasksLeft, VirtualLoop, run_virtual
-from headrace.rehearsal.heard import Heard, HeardMessage, HeardResult, HeardTool
+from headrace.rehearsal.request_reader import Heard, HeardMessage, HeardResult, HeardTool
 from headrace.rehearsal.script import (
     Line,
     ScriptedTurn,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace import events as ev
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
 from headrace.engine import Agent, Run, Summarize, Truncate
-from headrace.engine.conversation.summary import HEAD
+from headrace.engine.conversation.summarizer import HEAD
 from headrace.engine.history.history_window import estimate_tokens
 from headrace.errors import UsageError
 from headrace.messages import (
@@ -27,7 +27,7 @@ from headrace.messages import (
 )
 from headrace.outcome import END_TURN, TOOL_USE
 from headrace.rehearsal.clock import run_virtual
-from headrace.rehearsal.heard import Heard
+from headrace.rehearsal.request_reader import Heard
 from headrace.rehearsal.script import call, refuse, turn
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.transport.retry import NEVER
@@ -280,3 +280,13 @@ def test_a_second_overflow_ends_the_run(dialect: str, compactor: Any) -> None:
     run, _ = played([OVERFLOW, OVERFLOW, turn("never")], dialect, compactor)
     assert run.result.error is not None
     assert run.result.error.category == "context_overflow"
+
+
+def test_a_summary_is_not_summarized_again_with_the_question_after_it() -> None:
+    compactor = summarizer(max_tokens=6)
+    messages = [Message.user(text) for text in ("first ", "qqqqq")]
+    messages += [Message.assistant("a"), Message.user("q"), Message.user("newest")]
+    made = compacted(compactor, messages)
+    assert made is not None
+    assert [message.text for message in made[1:]] == ["q", "newest"]
+    assert compacted(compactor, list(made)) is None

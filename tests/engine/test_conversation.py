@@ -15,7 +15,7 @@ from headrace.errors import UsageError
 from headrace.messages import CallPart, CallResult, Message, Turn
 from headrace.outcome import abort_reason
 from headrace.rehearsal.clock import run_virtual
-from headrace.rehearsal.heard import Heard
+from headrace.rehearsal.request_reader import Heard
 from headrace.rehearsal.script import call, cut, refuse, say, stall, think, turn, usage
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.transport.retry import NEVER

@@ -15,9 +15,9 @@ from headrace.content import TextContent
 from headrace.encoders import ToolSpec
 from headrace.messages import CallResult
 from headrace.rehearsal import model
-from headrace.rehearsal.heard import Heard, HeardMessage, HeardResult, HeardTool
 from headrace.rehearsal.model import answer, rehearsal_transport
 from headrace.rehearsal.reading import WISHES, read, value_of
+from headrace.rehearsal.request_reader import Heard, HeardMessage, HeardResult, HeardTool
 from headrace.rehearsal.script import (
     Call,
     Cut,

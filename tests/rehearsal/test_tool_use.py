@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from headrace import Agent, tool
-from headrace.rehearsal.heard import HeardTool
 from headrace.rehearsal.reading import read
+from headrace.rehearsal.request_reader import HeardTool
 from headrace.rehearsal.tool_use import arguments_from
 
 

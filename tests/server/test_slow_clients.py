@@ -18,7 +18,7 @@ from headrace.events import Record, TextDelta
 from headrace.rehearsal.script import say, turn
 from headrace.server.http.event_stream import EventStream
 from headrace.server.runs.broadcast import MAX_BUFFER_BYTES, Broadcast
-from headrace.server.runs.replay import Replay
+from headrace.server.runs.log_replay import Replay
 from headrace.server.sse import HEARTBEAT, START, FrameEncoder, FrameId
 from tests.memory import resident_kb
 from tests.server.serving import Served, frames, scripted, served

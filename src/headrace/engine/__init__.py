@@ -3,7 +3,7 @@
 from headrace.engine.agent import Agent
 from headrace.engine.cancellation import CancelToken
 from headrace.engine.conversation.conversation import Conversation
-from headrace.engine.conversation.summary import Summarize
+from headrace.engine.conversation.summarizer import Summarize
 from headrace.engine.history.compaction import Compactor, Truncate
 from headrace.engine.limits import RunLimits
 from headrace.engine.middleware.budget import Budget

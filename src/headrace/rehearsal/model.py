@@ -23,9 +23,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.rehearsal import script
-from headrace.rehearsal.heard import Heard, HeardResult
 from headrace.rehearsal.prose import choose, count_words, reply
 from headrace.rehearsal.reading import Reading, read
+from headrace.rehearsal.request_reader import Heard, HeardResult
 from headrace.rehearsal.script import Line, ScriptedTurn, call, say, think
 from headrace.rehearsal.tool_use import ToolUse, plan_calls
 from headrace.rehearsal.transport import ScriptedTransport

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from headrace.rehearsal.heard import Heard, HeardResult
 from headrace.rehearsal.reading import WISHES, Reading, value_of
+from headrace.rehearsal.request_reader import Heard, HeardResult
 
 T = TypeVar("T")
 

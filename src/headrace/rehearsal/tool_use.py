@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from headrace.rehearsal.heard import Heard, HeardTool
 from headrace.rehearsal.reading import Reading
+from headrace.rehearsal.request_reader import Heard, HeardTool
 from headrace.wire.json.value import as_list, as_object, as_text
 
 Kind: TypeAlias = Literal["calculator", "clock", "notepad"]

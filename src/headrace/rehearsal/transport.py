@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from headrace.errors import RequestFailed, UsageError
-from headrace.rehearsal.heard import Heard, heard_from
+from headrace.rehearsal.request_reader import Heard, heard_from
 from headrace.rehearsal.script import Line, Refuse, ScriptedTurn, Stall, Wait, turn
 from headrace.rehearsal.wire import DIALECTS, Occasion, Step, steps_of
 from headrace.rehearsal.wire.words import anthropic_error, openai_error

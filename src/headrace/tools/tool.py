@@ -18,7 +18,7 @@ from headrace.tools.context import ToolContext
 from headrace.tools.function import Function, check_name
 from headrace.tools.result import InvalidResult, ToolReturn, to_tool_return, tool_error
 from headrace.tools.schema import schema_of
-from headrace.tools.thread import Outcome, run_in_thread
+from headrace.tools.worker_thread import Outcome, run_in_thread
 
 # The caller that cancels a call also waits for it; the wait here must end before that one.
 _SHARE_OF_CLOSING = 0.9

@@ -212,7 +212,7 @@ def test_a_server_is_named_and_asked_and_not_disturbed(capsys: Capture, tmp_path
     status, found = asyncio.run(beside())
     assert status == 0, found
     assert found["server"]["told"].endswith("and answers")
-    assert found["port"]["told"].endswith("holds the data folder")
+    assert found["port"]["told"].endswith("the server of this data folder")
 
 
 def test_a_server_that_does_not_answer_is_broken(capsys: Capture, tmp_path: Path) -> None:

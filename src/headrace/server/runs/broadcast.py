@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from headrace.events import Record
-from headrace.server.runs.replay import Replay
+from headrace.server.runs.log_replay import Replay
 from headrace.server.sse import START, FrameEncoder, FrameId, frame_id_of
 
 MAX_BUFFER_BYTES = 262_144

@@ -14,8 +14,8 @@ from headrace.errors import HeadraceError, UsageError
 from headrace.events import Record, RunClosed, RunFailed
 from headrace.messages import Message
 from headrace.server.runs.broadcast import Broadcast, Subscription
+from headrace.server.runs.log_replay import Replay, read_pages
 from headrace.server.runs.recovery import INTERRUPTED, Recovery
-from headrace.server.runs.replay import Replay, read_pages
 from headrace.server.sse import FrameEncoder, FrameId
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.log import Log

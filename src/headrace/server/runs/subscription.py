@@ -8,8 +8,8 @@ from contextlib import aclosing
 from headrace.events import Record
 from headrace.server.http_error import HTTPError
 from headrace.server.runs.live_runs import LiveRuns
+from headrace.server.runs.log_replay import Replay, read_pages
 from headrace.server.runs.recovery import UNSAVED, missing_records
-from headrace.server.runs.replay import Replay, read_pages
 from headrace.server.sse import FrameEncoder, FrameId, frame_id_of
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow

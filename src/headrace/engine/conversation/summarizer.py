@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from headrace.content import TextContent
 from headrace.encoders.text_content import to_text
@@ -71,7 +71,8 @@ class Summarize:
         self, messages: Sequence[Message], *, is_forced: bool
     ) -> Sequence[Message] | None:
         """Return the history with a summary in place of its older part."""
-        exchanges = split_history(messages, keep_first=self._keep_first, is_pinned=self._is_pinned)
+        split = split_history(messages, keep_first=self._keep_first, is_pinned=self._is_pinned)
+        exchanges = [part for exchange in split for part in _separate_summary(exchange)]
         too_many, too_long = self._bounds.excess(exchanges, is_forced=is_forced)
         old = self._count_old(exchanges, is_forced)
         gone = [exchange for exchange in exchanges[:old] if not exchange.is_kept]
@@ -113,6 +114,16 @@ class Summarize:
             why = "it is empty" if result.error is None else result.error.message
             raise RunBroken(category, f"the history could not be summarized: {why}")
         return Message(role="user", content=(TextContent(HEAD + summary),))
+
+
+def _separate_summary(exchange: Exchange) -> Iterator[Exchange]:
+    """Separate a summary from a question that follows it, so that it is not summarized again."""
+    first, *rest = exchange.messages
+    if rest and _is_summary(first):
+        yield Exchange((first,), exchange.is_kept)
+        yield Exchange(tuple(rest), exchange.is_kept)
+    else:
+        yield exchange
 
 
 def _is_summary(message: Message) -> bool:

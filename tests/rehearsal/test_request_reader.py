@@ -10,7 +10,7 @@ from headrace.encoders import Options, Request, ToolSpec
 from headrace.events import JSONObject
 from headrace.messages import CallResult, Message
 from headrace.providers import CATALOG
-from headrace.rehearsal.heard import Heard, HeardMessage, heard_from
+from headrace.rehearsal.request_reader import Heard, HeardMessage, heard_from
 from headrace.rehearsal.script import call, say, think, turn
 from headrace.turn.model import encode_body
 from tests.rehearsal.scripts import DIALECTS, bytes_of
