@@ -58,7 +58,7 @@ def test_what_the_provider_keeps_to_itself_is_told_as_such() -> None:
     draft, _ = _fed(fr.ReasoningPartStarted("m", "m-0", 0, 0, 0, "redacted"))
     (step,) = draft.steps
     assert isinstance(step, Thought)
-    assert step.text == "The provider keeps this part of the reasoning to itself."
+    assert step.text == "The provider does not show this part of the reasoning."
 
 
 def test_media_and_unknown_items_are_told() -> None:

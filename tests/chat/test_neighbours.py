@@ -47,7 +47,7 @@ def test_beside_a_server_the_chat_talks_to_it_and_both_show_the_same(theatre: Th
     with _served(theatre, "tests.chat.stage:agent") as url:
         httpx.post(f"{url}/api/chat", json={"message": "echo from the page"}, timeout=60)
         chat = theatre.open(lines=40)
-        chat.wait_for(f"The server at {url} answers, and has the conversations.")
+        chat.wait_for(f"Connected to the server at {url}, which stores the conversations.")
         chat.say("/list")
         chat.wait_for("echo from the page").wait_for_prompt()
         chat.say("survey the river")
@@ -112,7 +112,7 @@ def test_an_agent_of_ones_own_is_refused_beside_a_server(theatre: Theatre) -> No
     with _served(theatre) as url:
         done = _piped(theatre.folder, "echo hi\n", *STAGE)
         assert done.returncode == 1
-        assert f"{url} has the folder, and answers with its own agent" in done.stderr.decode()
+        assert f"{url} uses this data folder and its own agent" in done.stderr.decode()
 
 
 def test_a_server_may_start_while_a_chat_waits_for_its_user(theatre: Theatre) -> None:

@@ -31,7 +31,9 @@ def add_color(command: argparse.ArgumentParser, where: str) -> None:
 def add_data(command: argparse.ArgumentParser) -> None:
     """Add the option `--data`."""
     command.add_argument(
-        "--data", metavar="DIR", help="the data folder (default: the user's own data folder)"
+        "--data",
+        metavar="DIR",
+        help="the data folder (default: $XDG_DATA_HOME/headrace, or ~/.local/share/headrace)",
     )
 
 
@@ -49,13 +51,13 @@ def add_wire_options(command: argparse.ArgumentParser) -> None:
         "--framing",
         choices=FRAMING_NAMES,
         metavar="NAME",
-        help=f"how payloads are framed: {', '.join(FRAMING_NAMES)}",
+        help=f"how payloads are separated (default: detected): {', '.join(FRAMING_NAMES)}",
     )
     command.add_argument(
         "--dialect",
         choices=DIALECT_NAMES,
         metavar="NAME",
-        help=f"the grammar of the payloads: {', '.join(DIALECT_NAMES)}",
+        help=f"the wire format of the payloads (default: detected): {', '.join(DIALECT_NAMES)}",
     )
     command.add_argument(
         "--rate",

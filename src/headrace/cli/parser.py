@@ -35,8 +35,8 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser. Its result has `command`, which is None if no command was given."""
     parser = _Parser(
         prog="headrace",
-        description="The streaming output of reasoning models: one typed event stream for"
-        " every provider.",
+        description="Ask, chat with and serve reasoning models, and decode, record and replay their"
+        " streams.",
         epilog="Run `headrace COMMAND --help` for more about a command.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")

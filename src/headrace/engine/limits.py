@@ -24,8 +24,8 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_result_chars: int = 200_000
     """Most characters of one result; the rest is cut, and the cut is noted."""
     turn_attempts: int = 2
-    """How often a turn is tried that starts and then fails before its first delta. Refused
-    requests are handled by the retry policy."""
+    """How many times to try a turn that fails after it has started but before its first delta.
+    Refused requests are handled by the retry policy."""
     retries_late: bool = False
     """Whether a turn is also discarded and retried after its first delta."""
     closing_s: float = 5.0

@@ -81,7 +81,7 @@ class _PartBuilder:
         self.activities: list[msg.Activity] = []
 
     def join(self) -> None:
-        """Join many pieces into one: a small string takes four times its characters."""
+        """Join the collected pieces: many short strings take about four times their characters."""
         self._joined.append("".join(self.text))
         self.text.clear()
 

@@ -161,7 +161,7 @@ class PhaseTracker:
         return [] if handle is None or turn is None else handle(self, turn, event)
 
     def close(self) -> list[Notice]:
-        """End the stream: return the completes that have not been sent yet."""
+        """End the stream and return the `complete` notices that have not been returned yet."""
         return [notice for path in list(self._turns) for notice in self._end(path)]
 
     def context(self, output: int, path: tuple[str, ...] = ()) -> OutputContext | None:

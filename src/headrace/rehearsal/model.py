@@ -48,8 +48,8 @@ _READINGS = (
 )
 _WEIGHINGS = (
     "I need to keep it short and say where it comes from.",
-    "I should answer with what I have, and not pretend to more.",
-    "Let me put that in order: the result first, then how it came about.",
+    "I should answer with what I have and claim no more.",
+    "Let me put that in order: the result first, then how I got it.",
 )
 
 
@@ -101,7 +101,7 @@ def _ask(
 def _purpose(uses: Sequence[ToolUse]) -> Line:
     title = "Choosing a tool" if len(uses) == 1 else "Choosing several tools"
     wanted = " and ".join(f"`{use.name}`" for use in uses)
-    return think(f"I need to {uses[0].purpose}. That is a case for {wanted}.", title=title)
+    return think(f"I need to {uses[0].purpose}. So I call {wanted}.", title=title)
 
 
 def _announcement(uses: Sequence[ToolUse]) -> str:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 _OPENINGS = (
     "Here is what I found.",
-    "That one I can do.",
+    "I can answer that.",
     "Done, and here it is.",
     "Let me put it together for you.",
 )

@@ -1,6 +1,6 @@
 """Builds the timeline of a stored message whose records are gone.
 
-The parts keep when they began and ended, but not the speed and the pauses inside them.
+A message stores when each part started and ended, but not the speed or the pauses within it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ its place; providers accept less anyway."""
 
 
 class ToolReturn(msgspec.Struct, frozen=True, kw_only=True):
-    """A result with all its attributes. Tools may return plain values instead."""
+    """The result of a tool, with its kind, whether it is an error, and whether it ends the run.
+    Tools may return plain values instead."""
 
     content: tuple[Content, ...] = ()
     """Texts, JSON, images and files."""

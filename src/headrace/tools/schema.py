@@ -141,7 +141,7 @@ def _make_strict(schema: JSONObject) -> JSONObject:
 
 
 def _transform(schema: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
-    """Return a copy in which every schema, the innermost first, has been changed."""
+    """Return a copy with `change` applied to every nested schema, innermost first."""
     copy = dict(schema)
     for key in _ONE:
         if isinstance(copy.get(key), dict):

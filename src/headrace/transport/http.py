@@ -156,7 +156,8 @@ class HTTPTransport:
         return None
 
     def _wanted_bytes(self, response: aiohttp.ClientResponse) -> int:
-        """Return how much to read ahead: a response with a length is not a stream."""
+        """Return how many bytes to read before the response is judged: all of a short one with a
+        content length, otherwise one."""
         is_short = 0 < (response.content_length or 0) <= self._limits.max_error_bytes
         return self._limits.max_error_bytes if is_short else 1
 

@@ -31,7 +31,7 @@ class ThinkTags:
         self.is_done = False
 
     def feed(self, text: str) -> list[tuple[bool, str]]:
-        """Return pieces of (whether it is reasoning, text) in order; none is empty."""
+        """Return the pieces in order, as pairs `(is_reasoning, text)`; no text is empty."""
         return [piece for piece in self._split(self._held + text) if piece[1]]
 
     def close(self) -> list[tuple[bool, str]]:

@@ -53,7 +53,7 @@ def examined(capsys: Capture, data: Path, port: int | None = None) -> tuple[int,
     """The exit code, and the findings by name; of several the worst."""
     argv = ["doctor", "--json", "--data", str(data), "--port", str(port or free_port())]
     status = main(argv)
-    worst = ["fine", "note", "doubtful", "broken"]
+    worst = ["ok", "note", "warning", "error"]
     rows = sorted(json.loads(capsys.readouterr().out), key=lambda row: worst.index(row["state"]))
     return status, {row["name"]: row for row in rows}
 
@@ -61,9 +61,9 @@ def examined(capsys: Capture, data: Path, port: int | None = None) -> tuple[int,
 def test_a_new_machine_is_fine(capsys: Capture, tmp_path: Path) -> None:
     status, found = examined(capsys, tmp_path / "new")
     assert status == 0
-    assert found["python"]["state"] == found["sqlite"]["state"] == "fine"
+    assert found["python"]["state"] == found["sqlite"]["state"] == "ok"
     assert found["data"]["state"] == "note"
-    assert found["port"]["state"] == "fine"
+    assert found["port"]["state"] == "ok"
     assert not (tmp_path / "new").exists()
 
 
@@ -77,7 +77,7 @@ def test_it_fits_the_terminal_and_says_what_to_do(
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= columns
     assert "HEADRACE_MODEL is gpt-5" in " ".join(shown.split())
-    assert shown.rstrip().endswith("stands below it")
+    assert shown.rstrip().endswith("the fix is below it")
 
 
 # --- keys ----------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def test_a_key_with_a_line_break_is_broken_once(
     monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
     assert main(["doctor", "--data", str(tmp_path), "--port", str(free_port())]) == 1
     shown = capsys.readouterr().out
-    assert shown.count("OPENAI_API_KEY has blanks") == 1
+    assert shown.count("OPENAI_API_KEY starts or ends with a space") == 1
     assert "CANARY" not in shown
 
 
@@ -133,8 +133,8 @@ def test_missing_and_old_packages_are_told_apart(
     monkeypatch.setattr(doctor_package, "_requirements", lambda: told)
     monkeypatch.setattr(doctor_package, "_version", versions.get)
     rows = list(doctor_package._extras())
-    assert [(row.state, row.mend) for row in rows] == [
-        ("broken", "pip install --upgrade 'headrace[http]'"),
+    assert [(row.state, row.fix) for row in rows] == [
+        ("error", "pip install --upgrade 'headrace[http]'"),
         ("note", "pip install --upgrade 'headrace[server]'"),
     ]
 
@@ -156,16 +156,16 @@ def test_a_page_that_is_not_built_is_doubtful(
 ) -> None:
     monkeypatch.setattr(headrace, "__file__", str(tmp_path / "__init__.py"))
     finding = doctor_package._page()
-    assert finding.state == "doubtful"
-    assert "make web" in finding.mend
+    assert finding.state == "warning"
+    assert "make web" in finding.fix
 
 
 # --- the machine -----------------------------------------------------------------------
 
 
 def test_a_clock_of_long_ago_is_broken() -> None:
-    assert clock_finding(0.0).state == "broken"
-    assert clock_finding(time.time()).state == "fine"
+    assert clock_finding(0.0).state == "error"
+    assert clock_finding(time.time()).state == "ok"
 
 
 def test_a_terminal_without_unicode_is_doubtful(tmp_path: Path) -> None:
@@ -180,8 +180,8 @@ def test_a_terminal_without_unicode_is_doubtful(tmp_path: Path) -> None:
 def test_an_sqlite_without_search_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_machine, "_has_fts5", lambda: False)
     finding = doctor_machine._sqlite()
-    assert finding.state == "broken"
-    assert "without FTS5" in finding.told
+    assert finding.state == "error"
+    assert "without FTS5" in finding.message
 
 
 # --- the data folder ---------------------------------------------------------------------
@@ -192,8 +192,8 @@ def test_a_folder_that_is_whole_is_fine(capsys: Capture, tmp_path: Path) -> None
     kept(data)
     status, found = examined(capsys, data)
     assert status == 0
-    assert f"version {len(MIGRATIONS)} · WAL" in found["database"]["told"]
-    assert found["integrity"]["state"] == "fine"
+    assert f"version {len(MIGRATIONS)} · WAL" in found["database"]["message"]
+    assert found["integrity"]["state"] == "ok"
     assert "server" not in found
 
 
@@ -211,8 +211,8 @@ def test_a_server_is_named_and_asked_and_not_disturbed(capsys: Capture, tmp_path
 
     status, found = asyncio.run(beside())
     assert status == 0, found
-    assert found["server"]["told"].endswith("and answers")
-    assert found["port"]["told"].endswith("the server of this data folder")
+    assert found["server"]["message"].endswith("and answers")
+    assert found["port"]["message"].endswith("the server of this data folder")
 
 
 def test_a_server_that_does_not_answer_is_broken(capsys: Capture, tmp_path: Path) -> None:
@@ -222,14 +222,14 @@ def test_a_server_that_does_not_answer_is_broken(capsys: Capture, tmp_path: Path
     finally:
         folder.close()
     assert status == 1
-    assert f"kill {os.getpid()}" in found["server"]["mend"]
+    assert f"kill {os.getpid()}" in found["server"]["fix"]
     assert "server" not in examined(capsys, tmp_path)[1]
 
 
 def test_a_server_elsewhere_is_not_asked(capsys: Capture, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path, address="http://203.0.113.7:8700")
     try:
-        assert "not checked" in examined(capsys, tmp_path)[1]["server"]["told"]
+        assert "not checked" in examined(capsys, tmp_path)[1]["server"]["message"]
     finally:
         folder.close()
 
@@ -255,13 +255,13 @@ def test_a_damaged_database_is_broken(capsys: Capture, tmp_path: Path) -> None:
         out.write(os.urandom(4096 * 4))
     status, found = examined(capsys, data)
     assert status == 1
-    assert "restore" in (found.get("integrity") or found["database"])["mend"]
+    assert "restore" in (found.get("integrity") or found["database"])["fix"]
     for beside in data.glob("*-*"):
         beside.unlink()
     file.write_bytes(b"no database at all" * 100)
     status, found = examined(capsys, data)
     assert status == 1
-    assert "is not a database" in found["database"]["told"]
+    assert "is not a database" in found["database"]["message"]
 
 
 def test_data_of_the_future_is_broken(capsys: Capture, tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_data_of_the_future_is_broken(capsys: Capture, tmp_path: Path) -> None:
     change(data, "PRAGMA user_version = 9")
     status, found = examined(capsys, data)
     assert status == 1
-    assert "update it" in found["database"]["mend"]
+    assert "update it" in found["database"]["fix"]
 
 
 def test_answers_that_broke_off_are_told(capsys: Capture, tmp_path: Path) -> None:
@@ -279,28 +279,28 @@ def test_answers_that_broke_off_are_told(capsys: Capture, tmp_path: Path) -> Non
     change(data, "UPDATE runs SET state = 'live'")
     status, found = examined(capsys, data)
     assert status == 0
-    assert found["answers"]["told"].startswith("1 answer broke off")
+    assert found["answers"]["message"].startswith("1 answer broke off")
 
 
 def test_a_folder_that_others_can_read_is_doubtful(capsys: Capture, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     status, found = examined(capsys, tmp_path)
     assert status == 0
-    assert found["data"]["mend"] == f"chmod 700 {tmp_path}"
+    assert found["data"]["fix"] == f"chmod 700 {tmp_path}"
 
 
 def test_a_file_in_its_place_is_broken(capsys: Capture, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
     status, found = examined(capsys, tmp_path / "data")
     assert status == 1
-    assert "is not a folder" in found["data"]["told"]
+    assert "is not a folder" in found["data"]["message"]
 
 
 class Usage(NamedTuple):
     free: int
 
 
-@pytest.mark.parametrize(("free", "state"), [(10, "broken"), (10**8, "doubtful"), (10**10, "fine")])
+@pytest.mark.parametrize(("free", "state"), [(10, "error"), (10**8, "warning"), (10**10, "ok")])
 def test_a_full_disk_is_said(
     free: int, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,9 +314,9 @@ def test_a_full_disk_is_said(
 def test_a_port_that_another_program_has_names_it(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         finding = doctor_port.port_finding(taken.getsockname()[1], tmp_path)
-    assert finding.state == "broken"
+    assert finding.state == "error"
     if Path("/proc/net/tcp").exists():
-        assert f"process {os.getpid()}" in finding.told
+        assert f"process {os.getpid()}" in finding.message
 
 
 def test_a_port_of_another_headrace_is_doubtful(tmp_path: Path) -> None:
@@ -326,11 +326,11 @@ def test_a_port_of_another_headrace_is_doubtful(tmp_path: Path) -> None:
             finding = await asyncio.to_thread(doctor_port.port_finding, port, tmp_path)
             return finding.state
 
-    assert asyncio.run(beside()) == "doubtful"
+    assert asyncio.run(beside()) == "warning"
 
 
 def test_what_is_no_port_is_said(tmp_path: Path) -> None:
-    assert doctor_port.port_finding(70_000, tmp_path).state == "broken"
+    assert doctor_port.port_finding(70_000, tmp_path).state == "error"
 
 
 def test_help_teaches_with_examples(capsys: Capture) -> None:

@@ -10,7 +10,7 @@ import "./markdown-view.js";
 /** One reasoning part, with a spinner while it grows. */
 export function part(view: PartView, isLive: boolean): TemplateResult {
   if (view.isRedacted) {
-    return html`<div class="part redacted" data-part>The provider keeps this part of the reasoning to itself.</div>`;
+    return html`<div class="part redacted" data-part>The provider does not show this part of the reasoning.</div>`;
   }
   const isGrowing = isLive && !view.isComplete;
   return html`<div class="part" data-part>
@@ -55,7 +55,7 @@ function field(label: string, name: string, text: string): TemplateResult | type
 }
 
 export function opaque(view: OpaqueView): TemplateResult {
-  return html`<div class="part redacted" data-part>An item of the kind “${view.what}” that is kept as it came.</div>`;
+  return html`<div class="part redacted" data-part>An item of type “${view.what}”, stored unchanged.</div>`;
 }
 
 /** Summarize the steps in a line: "Thought for 12 s · 2 tools". */

@@ -11,7 +11,7 @@ COMMANDS = {
     "doctor": "check the installation and say how to fix problems",
     "inspect": "show where the time of a run or a stream went",
     "providers": "list the providers and which API keys are set",
-    "record": "record the responses of a provider, without API keys",
+    "record": "record the responses of a provider; API keys are never written",
     "replay": "replay a recorded stream or a stored run",
     "serve": "serve an agent over HTTP, with a web UI",
     "token": "create, list and revoke access tokens for users of a server",

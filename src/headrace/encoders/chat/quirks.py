@@ -40,10 +40,11 @@ class ChatRequestQuirks(msgspec.Struct, frozen=True, kw_only=True):
     """Placeholder for missing reasoning in a message with calls: some providers reject a call
     without reasoning. DeepSeek accepts an empty text, Moonshot needs a blank."""
     effort: EffortField | None = None
-    """The field that sets the effort, or None if there is none. `thinking_effort` is a switch
-    together with a word."""
+    """The field that sets the effort, or None if there is none. `thinking_effort` sends
+    both `thinking.type` and `reasoning_effort`."""
     efforts: tuple[Effort, ...] = EFFORTS
-    """The efforts that the provider knows, in order. Others become the next lower one."""
+    """The efforts that the provider knows, lowest first. Any other becomes the next lower one, or
+    the lowest if there is none; `none` is refused if it is not listed."""
     has_output_schema: bool = True
     """Whether `response_format` of type `json_schema` is understood."""
     has_seed: bool = True

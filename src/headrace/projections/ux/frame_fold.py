@@ -1,4 +1,4 @@
-"""Folds ux frames back into the event, as a client does."""
+"""Rebuilds the stored answer (`MessageEvent`) from ux frames, as a client does."""
 
 from __future__ import annotations
 

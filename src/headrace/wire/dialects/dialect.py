@@ -70,7 +70,7 @@ class JSONDialect(Generic[T]):
         self.ledger.end(has_terminator=has_terminator)
 
     def _release(self) -> None:
-        """State what was held back."""
+        """Report to the ledger what has been held back."""
 
     def _decode_payload(self, frame: Frame) -> T | None:
         """Return the payload, or None if there is none; such a frame has been dealt with."""

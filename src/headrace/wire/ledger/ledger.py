@@ -20,7 +20,7 @@ _MAX_PROVIDER_DATA = 64
 
 
 class Ledger:
-    """Takes facts from a dialect. `events` holds the resulting events that were not taken yet."""
+    """Takes facts from a dialect. `events` holds the events that have not been collected yet."""
 
     def __init__(
         self,

@@ -9,7 +9,8 @@ from headrace.cli.option import EFFORTS, add_data
 DESCRIPTION = """\
 Chat with a model in the terminal. Its reasoning shows in a small window while it thinks, and
 folds to one line when it answers. Conversations are kept in the same data folder as those of
-`headrace serve`; if a server is running on that folder, it answers, and both show the same.
+`headrace serve`; if a server is already using that folder, the chat
+connects to it, and conversations appear in both.
 Without a model the rehearsal model answers, which needs no API key and no network.
 """
 EXAMPLES = """\
@@ -22,7 +23,8 @@ examples:
   headrace chat --once < question.txt > answer.md
 
 keys: Enter sends; Alt+Enter, or \\ before Enter, starts a new line; Ctrl-C stops the answer and
-keeps it, twice quits; Ctrl-D quits. /help lists the commands, Tab completes them.
+keeps what has arrived, a second Ctrl-C quits; Ctrl-D quits. /help lists the commands, Tab
+completes them.
 
 In a pipe every line is a message, unless --once is given. Answers go to standard output as they
 arrive; tools, notes and, with --reasoning, the reasoning go to standard error. In a terminal,

@@ -194,7 +194,7 @@ class Chat:
             found = [one for one in models if name in (one.name, one.model)]
             if not found:
                 known = ", ".join(one.name for one in models)
-                text = f"{self._client.address} has no {name}: {known}"
+                text = f"the server at {self._client.address} has no model {name!r}: {known}"
                 raise ClientError(422, "unknown_model", text)
             self._model = found[0].name
         else:

@@ -155,7 +155,7 @@ async def _begin(
     models = await client.models()
     if client.address and options.agent:
         raise UsageError(
-            f"{client.address} has the folder, and answers with its own agent:"
+            f"the server at {client.address} uses this data folder and its own agent:"
             " leave --agent out, or choose another folder with --data"
         )
     if client.address and options.model:
@@ -164,7 +164,7 @@ async def _begin(
     if not is_quiet:
         told = model_line(chat.current(models), is_current=False).strip()
         where = (
-            f"\nThe server at {client.address} answers, and has the conversations."
+            f"\nConnected to the server at {client.address}, which stores the conversations."
             if client.address
             else ""
         )

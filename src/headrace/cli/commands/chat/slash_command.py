@@ -21,7 +21,7 @@ SLASHES: Final = (
     Slash("help", "", "this list"),
     Slash("model", "[NAME]", "show the model; with a name, switch to another"),
     Slash("effort", "[LEVEL]", "set the reasoning effort; auto: the model's default"),
-    Slash("reasoning", "[on|off]", "show the last reasoning; on, off: show it live"),
+    Slash("reasoning", "[on|off]", "show the last reasoning; on, off: whether to show it live"),
     Slash("tools", "", "list the tools, and what the last answer used"),
     Slash("retry", "", "regenerate the last answer; both are kept"),
     Slash("new", "", "start a new conversation"),

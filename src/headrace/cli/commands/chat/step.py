@@ -14,7 +14,7 @@ _NAMES = {
     "mcp_call": "MCP",
     "image_generation_call": "Image generation",
 }
-_KEPT_TO_ITSELF = "The provider keeps this part of the reasoning to itself."
+_KEPT_TO_ITSELF = "The provider does not show this part of the reasoning."
 
 
 class Thought:
@@ -72,7 +72,7 @@ class Other:
 
     def __init__(self, segment_id: str, kind: str) -> None:
         self.id = segment_id
-        self.words = f"An item of the kind “{kind}” that is kept as it came."
+        self.words = f"An item of type “{kind}”, stored unchanged."
 
 
 Step: TypeAlias = Thought | Tool | Other

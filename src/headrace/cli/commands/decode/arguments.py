@@ -31,8 +31,8 @@ framing, if --framing is not given:
 Times count from 0 at the first read. Recorded times are used if FILE.chunks.json exists beside
 FILE ({"lens": [bytes of each read], "ms": [pause before each read]}).
 
-exit codes: 0: done, also if a stream holds a provider's error; 1: a file could not be decoded
-(the others are); 2: wrong command line
+exit codes: 0: every file was decoded, even if a stream contains a provider's error; 1: a file
+could not be decoded (the others still were); 2: wrong command line
 """
 
 

@@ -15,7 +15,7 @@ EXAMPLES = """\
 examples:
   headrace doctor
   headrace doctor --data ./data --port 9000
-  headrace doctor --json | jq '.[] | select(.state == "broken")'
+  headrace doctor --json | jq '.[] | select(.state == "error")'
 
 exit codes: 0: nothing is broken; 1: something is broken
 """

@@ -17,10 +17,10 @@ from headrace.cli.terminal.output import Paint, Style, print_lines, terminal_col
 from headrace.cli.terminal.safe_text import wrap_text
 
 _MARKS: dict[State, tuple[str, Style]] = {
-    "fine": ("✓", Style.GREEN),
+    "ok": ("✓", Style.GREEN),
     "note": ("·", Style.DIM),
-    "doubtful": ("!", Style.YELLOW),
-    "broken": ("✗", Style.RED),
+    "warning": ("!", Style.YELLOW),
+    "error": ("✗", Style.RED),
 }
 _MARK_COLUMNS, _LABEL_COLUMNS = 3, 11
 _MAX_LINES = 12
@@ -36,7 +36,7 @@ def run(options: Namespace) -> int:
         sys.stdout.buffer.write(written + b"\n")
     else:
         _print(findings, Paint(wants_color(options.color, sys.stdout)))
-    return 1 if any(finding.state == "broken" for finding in findings) else 0
+    return 1 if any(finding.state == "error" for finding in findings) else 0
 
 
 def _findings(options: Namespace) -> Iterator[Finding]:
@@ -56,18 +56,18 @@ def _print(findings: list[Finding], paint: Paint) -> None:
 def _lines(finding: Finding, columns: int, paint: Paint) -> Iterator[str]:
     mark, style = _MARKS[finding.state]
     room = columns - _MARK_COLUMNS - _LABEL_COLUMNS
-    first, *more = wrap_text(finding.told, room, _MAX_LINES) or [""]
+    first, *more = wrap_text(finding.message, room, _MAX_LINES) or [""]
     blank = " " * (_MARK_COLUMNS + _LABEL_COLUMNS)
     yield f"{paint(f'{mark:<{_MARK_COLUMNS}}', style)}{finding.name:<{_LABEL_COLUMNS}}{first}"
     yield from (blank + line for line in more)
-    yield from (blank + paint(line, style) for line in wrap_text(finding.mend, room, _MAX_LINES))
+    yield from (blank + paint(line, style) for line in wrap_text(finding.fix, room, _MAX_LINES))
 
 
 def _summary(findings: list[Finding]) -> str:
-    broken = sum(finding.state == "broken" for finding in findings)
-    doubtful = sum(finding.state == "doubtful" for finding in findings)
+    broken = sum(finding.state == "error" for finding in findings)
+    warnings = sum(finding.state == "warning" for finding in findings)
     if broken:
-        return f"{broken} broken: what to do stands below {'each' if broken > 1 else 'it'}"
-    if doubtful:
-        return f"nothing is broken; {doubtful} to look at"
-    return "everything is in its place"
+        return f"problems: {broken}; the fix is below {'each' if broken > 1 else 'it'}"
+    if warnings:
+        return f"no problems; warnings: {warnings}"
+    return "no problems found"

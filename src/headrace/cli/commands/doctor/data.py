@@ -38,23 +38,23 @@ def data_findings(folder: Path) -> Iterator[Finding]:
 def _folder(folder: Path) -> Finding:
     if folder.exists() and not folder.is_dir():
         return Finding(
-            "data", "broken", f"{folder} is not a folder", "choose another folder with --data"
+            "data", "error", f"{folder} is not a folder", "choose another folder with --data"
         )
     if not folder.exists():
-        told = f"{folder} is not there yet: the first `headrace serve` makes it"
+        message = f"{folder} does not exist yet; `headrace serve` or `headrace chat` creates it"
         parent = next(path for path in folder.absolute().parents if path.exists())
         if not _may_write(parent):
-            mend = f"{parent} cannot be written to: choose another folder with --data"
-            return Finding("data", "broken", told, mend)
-        return Finding("data", "note", told)
+            fix = f"{parent} cannot be written to: choose another folder with --data"
+            return Finding("data", "error", message, fix)
+        return Finding("data", "note", message)
     if not _may_write(folder):
         user = os.environ.get("USER") or str(os.getuid())
-        mend = f"make it yours: chown -R {user} {folder}, or choose another folder with --data"
-        return Finding("data", "broken", f"{folder} cannot be written to", mend)
+        fix = f"make it yours: chown -R {user} {folder}, or choose another folder with --data"
+        return Finding("data", "error", f"{folder} cannot be written to", fix)
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        told = f"{folder} can be read by other users of this machine"
-        return Finding("data", "doubtful", told, f"chmod 700 {folder}")
-    return Finding("data", "fine", str(folder))
+        message = f"{folder} can be read by other users of this machine"
+        return Finding("data", "warning", message, f"chmod 700 {folder}")
+    return Finding("data", "ok", str(folder))
 
 
 def _may_write(path: Path) -> bool:
@@ -64,13 +64,13 @@ def _may_write(path: Path) -> bool:
 def _space(folder: Path) -> Finding:
     free = free_bytes(folder)
     if free is None:
-        return Finding("space", "doubtful", "the free space is unknown")
-    told = f"{_size_words(free)} free"
+        return Finding("space", "warning", "the free space is unknown")
+    message = f"{_size_words(free)} free"
     if free < _TOO_LITTLE_BYTES:
-        return Finding("space", "broken", told, "free some disk space: answers cannot be stored")
+        return Finding("space", "error", message, "free some disk space: answers cannot be stored")
     if free < _LITTLE_BYTES:
-        return Finding("space", "doubtful", told, "free some disk space soon")
-    return Finding("space", "fine", told)
+        return Finding("space", "warning", message, "free some disk space soon")
+    return Finding("space", "ok", message)
 
 
 def free_bytes(path: Path) -> int | None:
@@ -91,19 +91,19 @@ def _size_words(size: int) -> str:
 
 
 def _server(held: Holder) -> Finding:
-    who = f"process {held.pid}" if held.pid else "a process that does not say who it is"
+    who = f"process {held.pid}" if held.pid else "an unknown process"
     if not held.address:
         # A chat locks the folder without listening on a port.
         return Finding("server", "note", f"{who} has locked the folder, and serves no address")
-    told = f"{who} serves the folder at {held.address}"
+    message = f"{who} serves the folder at {held.address}"
     match answers_health(held.address):
         case True:
-            return Finding("server", "fine", f"{told} and answers")
+            return Finding("server", "ok", f"{message} and answers")
         case False:
-            mend = f"look at its output; if it hangs, stop it: kill {held.pid}"
-            return Finding("server", "broken", f"{told} and does not answer", mend)
+            fix = f"look at its output; if it hangs, stop it: kill {held.pid}"
+            return Finding("server", "error", f"{message} and does not answer", fix)
         case None:
-            return Finding("server", "note", f"{told}: another machine, not checked")
+            return Finding("server", "note", f"{message}: another machine, not checked")
 
 
 # --- the database --------------------------------------------------------------------
@@ -116,7 +116,7 @@ def _database(folder: Path, *, is_held: bool) -> Iterator[Finding]:
             yield _whole(connection, folder)
             yield from _open_runs(connection, is_held=is_held)
     except InputError as problem:
-        yield Finding("database", "broken", str(problem), _RESTORE.format(folder))
+        yield Finding("database", "error", str(problem), _RESTORE.format(folder))
 
 
 _RESTORE = "restore {0} from a copy, or move it away and start again"
@@ -125,25 +125,25 @@ _RESTORE = "restore {0} from a copy, or move it away and start again"
 def _schema(connection: sqlite3.Connection, folder: Path) -> Finding:
     version = inspection.schema_version(connection)
     size = _size_words((folder / DATABASE).stat().st_size)
-    told = f"{size} · version {version} · {inspection.journal_mode(connection)}"
+    message = f"{size} · version {version} · {inspection.journal_mode(connection)}"
     if version > inspection.SCHEMA_VERSION:
-        mend = f"this Headrace knows version {inspection.SCHEMA_VERSION}: update it"
-        return Finding("database", "broken", told, mend)
+        fix = f"this Headrace knows version {inspection.SCHEMA_VERSION}: update it"
+        return Finding("database", "error", message, fix)
     if version < inspection.SCHEMA_VERSION:
-        return Finding("database", "note", told, "the next `headrace serve` updates it")
-    return Finding("database", "fine", told)
+        return Finding("database", "note", message, "the next `headrace serve` updates it")
+    return Finding("database", "ok", message)
 
 
 def _whole(connection: sqlite3.Connection, folder: Path) -> Finding:
     result = inspection.check_integrity(connection, _CHECK_S)
     if result is None:
-        told = f"too large to be checked in {_CHECK_S:.0f} s"
+        message = f"too large to be checked in {_CHECK_S:.0f} s"
         return Finding(
-            "integrity", "note", told, f"sqlite3 {folder / DATABASE} 'PRAGMA quick_check'"
+            "integrity", "note", message, f"sqlite3 {folder / DATABASE} 'PRAGMA quick_check'"
         )
     if result == "ok":
-        return Finding("integrity", "fine", "every page was checked")
-    return Finding("integrity", "broken", result, _RESTORE.format(folder / DATABASE))
+        return Finding("integrity", "ok", "every page was checked")
+    return Finding("integrity", "error", result, _RESTORE.format(folder / DATABASE))
 
 
 def _open_runs(connection: sqlite3.Connection, *, is_held: bool) -> Iterator[Finding]:
@@ -154,5 +154,7 @@ def _open_runs(connection: sqlite3.Connection, *, is_held: bool) -> Iterator[Fin
     if is_held:
         yield Finding("answers", "note", f"{what} being written")
     else:
-        told = f"{what} broke off when a server was killed"
-        yield Finding("answers", "note", told, "the next `headrace serve` stores what had arrived")
+        message = f"{what} broke off when a server was killed"
+        yield Finding(
+            "answers", "note", message, "the next `headrace serve` stores what had arrived"
+        )

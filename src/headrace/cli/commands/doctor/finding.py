@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-State: TypeAlias = Literal["fine", "note", "doubtful", "broken"]
-"""`note` is worth knowing, `doubtful` may cause trouble later, `broken` does now."""
+State: TypeAlias = Literal["ok", "note", "warning", "error"]
+"""`note` is worth knowing, `warning` may cause trouble later, `error` does now."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -15,5 +15,5 @@ class Finding(msgspec.Struct, frozen=True):
 
     name: str
     state: State
-    told: str
-    mend: str = ""
+    message: str
+    fix: str = ""

@@ -27,11 +27,11 @@ def machine_findings(out: TextIO, environ: Mapping[str, str]) -> Iterator[Findin
 
 def _sqlite() -> Finding:
     lacks = [name for name, has in (("WAL", _has_wal()), ("FTS5", _has_fts5())) if not has]
-    told = f"{sqlite3.sqlite_version} · WAL · FTS5"
+    message = f"{sqlite3.sqlite_version} · WAL · FTS5"
     if lacks:
-        told = f"{sqlite3.sqlite_version} without {' and '.join(lacks)}"
-        return Finding("sqlite", "broken", told, "install a Python whose sqlite3 supports them")
-    return Finding("sqlite", "fine", told)
+        message = f"{sqlite3.sqlite_version} without {' and '.join(lacks)}"
+        return Finding("sqlite", "error", message, "install a Python whose sqlite3 supports them")
+    return Finding("sqlite", "ok", message)
 
 
 def _has_wal() -> bool:
@@ -56,28 +56,28 @@ def _has_fts5() -> bool:
 def _terminal(out: TextIO, environ: Mapping[str, str]) -> Finding:
     encoding = (out.encoding or "ascii").lower()
     facts = [f"{shutil.get_terminal_size().columns} columns" if out.isatty() else "a pipe"]
-    facts += [environ.get("TERM") or "TERM is not set", _colours(out, environ), encoding]
-    told = " · ".join(facts)
+    facts += [environ.get("TERM") or "TERM is not set", _colors(out, environ), encoding]
+    message = " · ".join(facts)
     if encoding.replace("-", "") not in ("utf8", "utf8sig"):
-        mend = "set LANG=C.UTF-8 or PYTHONUTF8=1: symbols and other scripts are shown as ?"
-        return Finding("terminal", "doubtful", told, mend)
-    return Finding("terminal", "fine", told)
+        fix = "set LANG=C.UTF-8 or PYTHONUTF8=1: symbols and other scripts are shown as ?"
+        return Finding("terminal", "warning", message, fix)
+    return Finding("terminal", "ok", message)
 
 
-def _colours(out: TextIO, environ: Mapping[str, str]) -> str:
+def _colors(out: TextIO, environ: Mapping[str, str]) -> str:
     if not out.isatty() or environ.get("TERM") == "dumb":
-        return "no colours"
+        return "no colors"
     if environ.get("NO_COLOR"):
-        return "no colours (NO_COLOR)"
+        return "no colors (NO_COLOR)"
     is_rich = environ.get("COLORTERM", "") in ("truecolor", "24bit")
-    return "all colours" if is_rich else "colours"
+    return "24-bit colors" if is_rich else "colors"
 
 
 def clock_finding(now_s: float) -> Finding:
     """Check whether the clock can be right."""
     now = datetime.fromtimestamp(now_s).astimezone()
-    told = f"{now:%Y-%m-%d %H:%M:%S %Z}"
+    message = f"{now:%Y-%m-%d %H:%M:%S %Z}"
     if now_s < _NOT_BEFORE_S:
-        mend = "set the clock: TLS certificates fail with a wrong time"
-        return Finding("clock", "broken", f"{told} cannot be", mend)
-    return Finding("clock", "fine", told)
+        fix = "set the clock: TLS certificates fail with a wrong time"
+        return Finding("clock", "error", f"{message} is wrong", fix)
+    return Finding("clock", "ok", message)

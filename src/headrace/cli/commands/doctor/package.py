@@ -22,17 +22,17 @@ def package_findings(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Yield all findings about the installation."""
     yield _python()
     version = f"{headrace.__version__} · msgspec {_version('msgspec')}"
-    yield Finding("headrace", "fine", version)
+    yield Finding("headrace", "ok", version)
     yield from _extras()
     yield _page()
     yield from _keys(environ)
 
 
 def _python() -> Finding:
-    told = f"{python_version()} ({python_implementation()})"
+    message = f"{python_version()} ({python_implementation()})"
     if sys.version_info[:2] < _MIN_PYTHON:
-        return Finding("python", "broken", told, "Headrace needs Python 3.11 or later")
-    return Finding("python", "fine", told)
+        return Finding("python", "error", message, "Headrace needs Python 3.11 or later")
+    return Finding("python", "ok", message)
 
 
 def _version(name: str) -> str | None:
@@ -50,14 +50,14 @@ def _extras() -> Iterator[Finding]:
     needs = extras_of(_requirements())
     whole = [extra for extra, wants in needs.items() if not any(map(_lack, wants.items()))]
     if whole:
-        yield Finding("extras", "fine", ", ".join(whole))
+        yield Finding("extras", "ok", ", ".join(whole))
     for extra, wants in needs.items():
         lacks = [lack for want in wants.items() if (lack := _lack(want))]
         if lacks:
             is_old = any("older" in lack for lack in lacks)
-            mend = f"pip install --upgrade 'headrace[{extra}]'"
-            told = f"{extra}: {', '.join(lacks)}"
-            yield Finding("extras", "broken" if is_old else "note", told, mend)
+            fix = f"pip install --upgrade 'headrace[{extra}]'"
+            message = f"{extra}: {', '.join(lacks)}"
+            yield Finding("extras", "error" if is_old else "note", message, fix)
 
 
 def _requirements() -> list[str]:
@@ -99,9 +99,9 @@ def _page() -> Finding:
     # The path is repeated here, because importing the server needs packages that may be missing.
     index = Path(headrace.__file__).parent / "server" / "static" / "index.html"
     if index.is_file():
-        return Finding("page", "fine", "the web UI is built")
-    mend = "run `make web` in a clone, or install a wheel, which includes it"
-    return Finding("page", "doubtful", "the web UI is not built", mend)
+        return Finding("web UI", "ok", "the web UI is built")
+    fix = "run `make web` in a clone, or install a wheel, which includes it"
+    return Finding("web UI", "warning", "the web UI is not built", fix)
 
 
 def _keys(environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -109,17 +109,17 @@ def _keys(environ: Mapping[str, str]) -> Iterator[Finding]:
     ready = [provider.name for provider in wanting if find_key(provider, environ) is not None]
     if ready:
         others = len(wanting) - len(ready)
-        told = f"set for {', '.join(ready)}" + f"; not for {others} others" * bool(others)
-        yield Finding("keys", "fine", told)
+        message = f"set for {', '.join(ready)}" + f"; not set: {others}" * bool(others)
+        yield Finding("keys", "ok", message)
     else:
-        mend = "headrace providers lists the variables; rehearsal:demo needs no key"
-        yield Finding("keys", "note", "none is set", mend)
+        fix = "headrace providers lists the variables; rehearsal:demo needs no key"
+        yield Finding("keys", "note", "none is set", fix)
     # Several providers may use the same key variable.
     variables = dict.fromkeys(name for provider in wanting for name in provider.key_variables)
     for name in variables:
         if _is_odd(environ.get(name, "")):
-            told = f"{name} has blanks, line breaks or other characters that no key has"
-            yield Finding("keys", "broken", told, f"set {name} again, to the key alone")
+            message = f"{name} starts or ends with a space, or has characters that no API key has"
+            yield Finding("keys", "error", message, f"set {name} again, to the key alone")
     yield from _model(environ)
 
 
@@ -133,9 +133,9 @@ def _model(environ: Mapping[str, str]) -> Iterator[Finding]:
         return
     name, colon, rest = model.partition(":")
     if name in CATALOG and colon and rest:
-        yield Finding("model", "fine", f"HEADRACE_MODEL is {model}")
+        yield Finding("model", "ok", f"HEADRACE_MODEL is {model}")
         return
-    mend = "it is provider:model; headrace providers lists the providers"
+    fix = "write it as provider:model; `headrace providers` lists the providers"
     yield Finding(
-        "model", "broken", f"HEADRACE_MODEL is {model}, which does not name a provider", mend
+        "model", "error", f"HEADRACE_MODEL is {model}, which does not name a provider", fix
     )

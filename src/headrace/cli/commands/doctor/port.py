@@ -39,18 +39,18 @@ def port_finding(port: int, folder: Path) -> Finding:
     """Check whether `headrace serve` could use the port. A running Headrace server is fine."""
     if not 0 < port < 65_536:
         return Finding(
-            "port", "broken", f"{port} is not a port", "a port is a number from 1 to 65535"
+            "port", "error", f"{port} is not a port", "a port is a number from 1 to 65535"
         )
     if not _is_listening(port):
         return _unheard(port)
     held = find_holder(folder)
     if held is not None and held.address.endswith(f":{port}"):
-        return Finding("port", "fine", f"{port} is used by the server of this data folder")
-    other = f"headrace serve --port {port + 1 if port < 65_535 else 8700} takes another"
+        return Finding("port", "ok", f"{port} is used by the server of this data folder")
+    other = f"headrace serve --port {port + 1 if port < 65_535 else 8700} uses another port"
     if answers_health(f"http://{_HOST}:{port}"):
-        told = f"{port} is taken by a Headrace server with another data folder"
-        return Finding("port", "doubtful", told, f"stop that one, or: {other}")
-    return Finding("port", "broken", f"{port} is taken by {_who(port)}", f"stop it, or: {other}")
+        message = f"{port} is taken by a Headrace server with another data folder"
+        return Finding("port", "warning", message, f"stop that one, or: {other}")
+    return Finding("port", "error", f"{port} is taken by {_who(port)}", f"stop it, or: {other}")
 
 
 def _is_listening(port: int) -> bool:
@@ -65,10 +65,10 @@ def _unheard(port: int) -> Finding:
         try:
             probe.bind((_HOST, port))
         except OSError as error:
-            mend = "use another: headrace serve --port 0"
-            told = f"{port} cannot be had: {error.strerror}"
-            return Finding("port", "broken", told, mend)
-    return Finding("port", "fine", f"{port} is free")
+            fix = "use another: headrace serve --port 0"
+            message = f"port {port} cannot be used: {error.strerror}"
+            return Finding("port", "error", message, fix)
+    return Finding("port", "ok", f"{port} is free")
 
 
 def _who(port: int) -> str:

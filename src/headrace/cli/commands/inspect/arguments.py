@@ -7,8 +7,8 @@ from argparse import ArgumentParser
 from headrace.cli.option import add_color, add_data, add_wire_options
 
 DESCRIPTION = """\
-Show where the time of a run or a recorded stream went: reasoning, tools and text over time, the
-wait for the first of each, tokens per second, and long pauses.
+Show where the time of a run or a recorded stream went: reasoning, tools and text over time, how
+long each took to begin, tokens per second, and long pauses.
 """
 EXAMPLES = """\
 examples:
@@ -19,8 +19,8 @@ examples:
   headrace inspect --json last | jq .tokens_per_s
 
 A run is named by its id, by the id of its message, or by the beginning of either. Speed and
-pauses come from its records; when those are no longer kept, the message still tells when each
-part began and ended. The data folder is only read, so a server may be running.
+pauses come from its records; after they have been deleted, only the start and end of each part
+are known. The data folder is only read, so a server may be running.
 """
 
 

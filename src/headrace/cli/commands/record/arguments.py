@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 DESCRIPTION = """\
-Record the responses of a provider to any program: a proxy on this machine that passes everything
-through unchanged and keeps the raw bytes of the responses with their times. API keys are never
+Run a proxy on this machine that records what a provider answers to any program. Everything passes
+through unchanged; the raw bytes of the responses are kept with their times. API keys are never
 written: only harmless headers are kept, and anything that looks like a key is masked.
 """
 EXAMPLES = """\

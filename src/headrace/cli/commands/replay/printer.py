@@ -36,7 +36,7 @@ class ReplayPrinter(AnswerPrinter):
             case ev.ToolResult() | ev.ToolOutput():
                 self._result(event)
             case ev.StepDiscarded(reason=reason):
-                self._line(f"taken back, and tried again: {reason}", Style.YELLOW)
+                self._line(f"discarded, trying again: {reason}", Style.YELLOW)
             case ev.RunStarted():
                 self._is_run = True
             case ev.TurnFinished() | ev.TurnFailed() | ev.RunFinished() | ev.RunFailed():

@@ -36,7 +36,12 @@ def add_arguments(command: ArgumentParser) -> None:
         metavar="AGENT",
         help="a TOML file that describes an agent, or module:name of your own Agent",
     )
-    command.add_argument("-m", "--model", metavar="PROVIDER:MODEL", help="default: rehearsal:demo")
+    command.add_argument(
+        "-m",
+        "--model",
+        metavar="PROVIDER:MODEL",
+        help="the model to serve (default: rehearsal:demo; HEADRACE_MODEL is not used)",
+    )
     command.add_argument("--host", default="127.0.0.1", help="address (default: 127.0.0.1)")
     command.add_argument("--port", type=int, default=8700, help="default: 8700; 0: any free port")
     add_data(command)
@@ -46,7 +51,9 @@ def add_arguments(command: ArgumentParser) -> None:
         help="wait for the disk at every commit: survives a power cut, but is much slower",
     )
     command.add_argument(
-        "--tokens", action="store_true", help="require an access token; needed for several users"
+        "--tokens",
+        action="store_true",
+        help="require access tokens; needed for several users, and for any host but 127.0.0.1",
     )
     _add_proxy_options(command)
     _add_limits(command)
@@ -88,7 +95,7 @@ def _add_limits(command: ArgumentParser) -> None:
         type=float,
         default=10.0,
         metavar="SECONDS",
-        help="time for running answers when the server is stopped (default: 10)",
+        help="how long running answers may take to finish when the server is stopped (default: 10)",
     )
     command.add_argument(
         "--keep-logs",

@@ -7,25 +7,25 @@ from argparse import ArgumentParser
 from headrace.cli.option import add_data
 
 DESCRIPTION = """\
-Manage access tokens for the users of a server that was started with --tokens. A token is printed
-once, and only its hash is stored.
+Manage access tokens for the users of a server that was started with --tokens. An access token is
+printed once, and only its hash is stored.
 """
 EXAMPLES = """\
 examples:
   headrace token create alice --name laptop
   headrace token list
-  headrace token revoke tok_1a2b3c
+  headrace token revoke 1f3a5c7e9b2d
 """
 
 
 def add_arguments(command: ArgumentParser) -> None:
     """Declare the options."""
     actions = command.add_subparsers(dest="action", metavar="ACTION", required=True)
-    create = actions.add_parser("create", help="create a token and print it")
+    create = actions.add_parser("create", help="create an access token and print it")
     create.add_argument("user", metavar="USER", help="the user it belongs to")
     create.add_argument("--name", default="", help="a note about its purpose")
-    listing = actions.add_parser("list", help="show the ids and users of all tokens")
-    revoke = actions.add_parser("revoke", help="revoke a token, from the next request on")
+    listing = actions.add_parser("list", help="show the ids and users of all access tokens")
+    revoke = actions.add_parser("revoke", help="revoke an access token, from the next request on")
     revoke.add_argument("id", metavar="ID", help="its id from `headrace token list`")
     for action in (create, listing, revoke):
         add_data(action)

@@ -1,7 +1,7 @@
 """One output item of a Responses stream, from `output_item.added` to `output_item.done`.
 
 Deltas are the source of truth. A `.done` event, the finished item and the final snapshot repeat
-everything, so only what no delta has brought is taken from them.
+everything, so they only fill in what no delta contained.
 """
 
 from __future__ import annotations

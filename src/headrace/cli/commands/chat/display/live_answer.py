@@ -72,7 +72,7 @@ class LiveAnswer:
             case st.TakenBack():
                 self._end_text()
                 self._above.append(
-                    self._line(("That attempt is taken back; it is tried again.", "dim"))
+                    self._line(("This attempt failed and is discarded; trying again.", "dim"))
                 )
             case st.Ended():
                 self._end_text()

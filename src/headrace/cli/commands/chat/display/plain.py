@@ -118,7 +118,7 @@ class _PlainAnswer:
                 self._end_line()
                 print(words)
             case st.TakenBack():
-                _tell("That attempt is taken back; it is tried again.")
+                _tell("This attempt failed and is discarded; trying again.")
             case _:
                 pass
 
