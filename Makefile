@@ -31,7 +31,7 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test unit pythons check format fmt lint types layers words bench docs fuzz soak wheel lock sbom web screenshots chromium clean
+.PHONY: help setup serve test unit pythons check format fmt lint types layers words bench reference docs fuzz soak wheel lock sbom web screenshots chromium clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,28 +69,31 @@ screenshots: setup ## Take screenshots of the UI and the terminal, also for the 
 
 check: format lint types layers words ## Everything static: format, lint, types, layers, words
 
-fmt: setup ## Format the code and fix what can be fixed
+fmt: $(VENV)/.stamp ## Format the code and fix what can be fixed
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format .
 
-format: setup
+format: $(VENV)/.stamp
 	@$(BIN)/ruff format --check .
 
-lint: setup ## Lint with ruff
+lint: $(VENV)/.stamp ## Lint with ruff
 	@$(BIN)/ruff check .
 
 types: setup ## Check the types (mypy, pyright and tsc, strict)
 	@status=0; $(BIN)/mypy $(CODE) || status=1; $(BIN)/pyright || status=1; \
 	  $(NPM) run --silent types || status=1; exit $$status
 
-layers: setup ## Check the import contracts (import-linter)
+layers: $(VENV)/.stamp ## Check the import contracts (import-linter)
 	@$(BIN)/lint-imports --no-cache --no-logo
 
-words: setup ## Check that names and docstrings are plain words
+words: $(VENV)/.stamp ## Check that names and docstrings are plain words
 	@$(BIN)/python scripts/plain_words.py src/headrace
 
 bench: .venv-bench/.stamp bench/page/build/.stamp $(STATIC)/.stamp ## Run the benchmarks against other libraries, in a separate environment
 	@.venv-bench/bin/python -m bench $(ARGS)
+
+reference: $(VENV)/.stamp ## Regenerate the reference pages alone, without npm
+	@$(BIN)/python -m docs.generate
 
 docs: setup ## Regenerate the reference pages and build the docs site into site/
 	@$(BIN)/python -m docs.generate

@@ -185,7 +185,7 @@ MEANINGS: dict[str, tuple[str, str]] = {
     ),
     "unknown_protocol": (
         "There is no such protocol.",
-        f"Use {' or '.join(f'`{name}`' for name in PROTOCOLS)}.",
+        f"Use one of {', '.join(f'`{name}`' for name in PROTOCOLS)}.",
     ),
     "wrong_host": (
         "The host name in `Host` is not allowed.",

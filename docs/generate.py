@@ -67,7 +67,7 @@ from headrace.cli.terminal.record_table import Table
 from headrace.events import Record, run, turn
 from headrace.messages import message
 from headrace.messages import provider_history as entry
-from headrace.projections.registry import PROTOCOLS
+from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS, ProtocolInfo
 from headrace.providers import Provider
 from headrace.transport.grpc.transport import GRPCTransport
 from headrace.transport.http import HTTPTransport
@@ -407,6 +407,22 @@ def _commands() -> str:
     return table(("command", "what it does"), rows)
 
 
+def _protocols() -> str:
+    rows = [
+        (
+            f"`{row.name}`" + ", the default" * (name == DEFAULT_PROTOCOL),
+            row.description,
+            _ends(row),
+        )
+        for name, row in PROTOCOLS.items()
+    ]
+    return table(("protocol", "frames", "end: exactly one of"), rows)
+
+
+def _ends(protocol: ProtocolInfo) -> str:
+    return ", ".join(f"`{end}`" for end in protocol.ends)
+
+
 def _answer_table() -> str:
     """Return what `headrace decode answer.sse` prints."""
     shown = Table(_TABLE_COLUMNS, Paint(False))
@@ -470,6 +486,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "answer": _answer_table,
     "answer_frames": partial(_answer_frames, "thinking"),
     "commands": _commands,
+    "protocols": _protocols,
     "efforts": catalog.efforts,
     "ends": ending.ends,
     **{f"example_{name}": partial(engine.example, name) for name in EXAMPLES},

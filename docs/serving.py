@@ -216,9 +216,9 @@ proxies are used only by a transport with [`trust_env`](transport.md#httptranspo
 and the rest of the library use no other variables."""
 _HTTP = """\
 The HTTP API of `headrace serve` and [`create_app`](settings.md#create_app). [The
-server](../topics/server.md) explains how it is used; the frames of a stream are those of the
-protocols [ux](../topics/ux.md) and [thinking](../topics/thinking.md). `/openapi.json` describes the
-API for programs, and [Use the Python client](../howto/use-the-client.md) shows a client for it."""
+server](../topics/server.md) explains how it is used and which protocols there are for the frames of
+a stream. `/openapi.json` describes the API for programs, and [Use the Python
+client](../howto/use-the-client.md) shows a client for it."""
 _RESPONSES = """\
 Times are in milliseconds since the epoch."""
 _ERRORS = """\

@@ -64,7 +64,7 @@ def test_beside_a_server_the_chat_talks_to_it_and_both_show_the_same(theatre: Th
         chat.say("/model")
         chat.wait_for("* openai-chat:scripted").wait_for_prompt()
         chat.say("/model other")
-        chat.wait_for("has no other: default").wait_for_prompt()
+        chat.wait_for("has no model 'other': default").wait_for_prompt()
         chat.send(CTRL_D)
         assert chat.wait_for_exit() == 0
         # The server has not been disturbed.

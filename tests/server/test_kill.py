@@ -31,7 +31,7 @@ AT_THE_END = ["before_end", "after_end", "before_commit", "after_commit"]
 # From the run's last record to its close, until there are no more.
 STATEMENTS = [f"end_statement:{n}" for n in range(1, 60)]
 IN_RECOVERY = [f"statement:{n}" for n in range(1, 49, 1 if KILLS > 30 else 4)]
-_ENDS = ("done", "error", "cancelled", "message_final", "message_error", "message_cancelled")
+_ENDS = {end for protocol in PROTOCOLS.values() for end in protocol.ends}
 
 
 @pytest.fixture(scope="module")

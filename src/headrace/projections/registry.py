@@ -58,6 +58,8 @@ class ProtocolInfo(NamedTuple):
     """What its frames are, in one line."""
     package: str
     """The Python package of its projection; see `ProjectionPackage`."""
+    ends: tuple[str, ...]
+    """The `type` of each last frame: exactly one of them ends a run."""
 
     def load(self) -> ProjectionPackage:
         """Import the package of this protocol."""
@@ -71,11 +73,13 @@ PROTOCOLS = {
             "ux",
             "segments as they grow, and the whole message as an event",
             "headrace.projections.ux",
+            ("message_final", "message_error", "message_cancelled"),
         ),
         ProtocolInfo(
             "thinking",
             "thinking_*, text_*, status and tools",
             "headrace.projections.thinking",
+            ("done", "error", "cancelled"),
         ),
     )
 }

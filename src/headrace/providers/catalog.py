@@ -1,6 +1,6 @@
 """The catalog: one row per provider.
 
-A provider that uses a known dialect needs only a row here and a recorded stream.
+A provider that uses a known dialect needs only a row here; a recorded stream proves it.
 """
 
 from __future__ import annotations

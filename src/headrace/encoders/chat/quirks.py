@@ -38,7 +38,7 @@ class ChatRequestQuirks(msgspec.Struct, frozen=True, kw_only=True):
     """The field in which reasoning is sent back, or None if it is not wanted."""
     blank_reasoning: str | None = None
     """Placeholder for missing reasoning in a message with calls: some providers reject a call
-    without reasoning. DeepSeek accepts an empty text, Moonshot needs a blank."""
+    without reasoning. DeepSeek accepts an empty text, Moonshot needs a single space."""
     effort: EffortField | None = None
     """The field that sets the effort, or None if there is none. `thinking_effort` sends
     both `thinking.type` and `reasoning_effort`."""
