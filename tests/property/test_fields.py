@@ -182,7 +182,7 @@ def may_fail(path: Path, end: ev.TurnFailed) -> bool:
         return True
     if end.category == "incomplete" or "no finish reason" in end.message:
         return not path or path[-1] in {"finish_reason", "stop_reason", "choices", "delta", 0, 1}
-    if "went on after its end" in end.message:
+    if "continued after its end" in end.message:
         return path[-1] in {"index", "finish_reason"}
     return "which had ended" in end.message and bool({"tool_calls", "index"} & set(path))
 
