@@ -48,20 +48,12 @@ class Talk:
         """Send, and wait for the end."""
         before = self.answers.count()
         self.send(text)
-        self._wait_for_count(self.answers, before + 1)
+        expect(self.answers).to_have_count(before + 1)
         self.settle()
 
     def settle(self) -> None:
         """Until nothing streams any more."""
-        self._wait_for_count(self.page.locator(LIVE), 0)
-
-    def _wait_for_count(self, locator: Locator, count: int) -> None:
-        """Look every 20 ms: Playwright's own assertions wait up to a second between two looks."""
-        end_s = time.monotonic() + PATIENCE_MS / 1000
-        while locator.count() != count:
-            if time.monotonic() > end_s:
-                expect(locator).to_have_count(count)
-            self.page.wait_for_timeout(20)
+        expect(self.page.locator(LIVE)).to_have_count(0)
 
     @property
     def answers(self) -> Locator:
