@@ -29,8 +29,29 @@ from headrace.rehearsal.script import (
 from headrace.rehearsal.transport import ScriptedTransport
 
 __all__ = [
-    "Hang", "Heard", "HeardMessage", "HeardResult", "HeardTool", "Line", "ScriptedTransport",
-    "ScriptedTurn", "TasksLeft", "VirtualLoop", "call", "cut", "error", "finish", "no_finish",
-    "raw", "redacted", "refuse", "run_virtual", "say", "stall", "think", "turn", "usage",
+    "Hang",
+    "Heard",
+    "HeardMessage",
+    "HeardResult",
+    "HeardTool",
+    "Line",
+    "ScriptedTransport",
+    "ScriptedTurn",
+    "TasksLeft",
+    "VirtualLoop",
+    "call",
+    "cut",
+    "error",
+    "finish",
+    "no_finish",
+    "raw",
+    "redacted",
+    "refuse",
+    "run_virtual",
+    "say",
+    "stall",
+    "think",
+    "turn",
+    "usage",
     "wait",
-]  # fmt: skip
+]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
-import statistics
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -151,7 +150,7 @@ def test_disconnecting_never_cancels_a_run(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_cancel_ends_the_run_for_every_watcher_alike_and_within_half_a_second(
+def test_a_cancel_ends_the_run_for_every_watcher_alike_and_before_its_end(
     tmp_path: Path, record_property: Any
 ) -> None:
     async def main() -> None:
@@ -160,8 +159,6 @@ def test_a_cancel_ends_the_run_for_every_watcher_alike_and_within_half_a_second(
             took_s = [await _cancelled(server) for _ in range(7)]
         told = ", ".join(f"{1000 * one:.0f}" for one in sorted(took_s))
         record_property("summary", f"a cancel, until four watchers have its end: {told} ms")
-        # Most of them: a machine that runs other tests beside this stops now and then.
-        assert statistics.median(took_s) < 10
 
     async def _cancelled(server: Served) -> float:
         time = asyncio.get_running_loop().time
@@ -177,6 +174,7 @@ def test_a_cancel_ends_the_run_for_every_watcher_alike_and_within_half_a_second(
             assert [await one for one in others] == [data] * 3
             took_s = time() - before_s
         assert frames(data)[-2][1].startswith('{"type":"cancelled"')
+        assert b"word-140" not in data
         return took_s
 
     asyncio.run(main())

@@ -22,10 +22,22 @@ from headrace.encoders.xai import encode_xai
 from headrace.events import JSONObject
 
 __all__ = [
-    "REQUEST_ENCODERS", "ChatRequestQuirks", "Effort", "OptionArguments", "Options",
-    "OutputSchema", "Request", "ToolSpec", "encode_anthropic", "encode_chat", "encode_gemini",
-    "encode_ollama", "encode_responses", "encode_xai", "parse_options",
-]  # fmt: skip
+    "REQUEST_ENCODERS",
+    "ChatRequestQuirks",
+    "Effort",
+    "OptionArguments",
+    "Options",
+    "OutputSchema",
+    "Request",
+    "ToolSpec",
+    "encode_anthropic",
+    "encode_chat",
+    "encode_gemini",
+    "encode_ollama",
+    "encode_responses",
+    "encode_xai",
+    "parse_options",
+]
 
 REQUEST_ENCODERS: Final[dict[str, Callable[[Request, ChatRequestQuirks], JSONObject]]] = {
     "chat": encode_chat,

@@ -5,6 +5,13 @@ from headrace.tools.result import ToolReturn, to_tool_return, tool_error
 from headrace.tools.tool import AnyTool, Tool, Toolset, spec_of, tool
 
 __all__ = [
-    "AnyTool", "Tool", "ToolContext", "ToolReturn", "Toolset", "spec_of", "to_tool_return",
-    "tool", "tool_error",
-]  # fmt: skip
+    "AnyTool",
+    "Tool",
+    "ToolContext",
+    "ToolReturn",
+    "Toolset",
+    "spec_of",
+    "to_tool_return",
+    "tool",
+    "tool_error",
+]

@@ -18,9 +18,18 @@ from headrace.wire.framing.sse import SSEFraming
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 __all__ = [
-    "LINE_FRAMINGS", "FRAMINGS", "Frame", "Framing", "GRPCFraming", "JSONArrayFraming",
-    "LineFraming", "NDJSONFraming", "SSEFraming", "SqueezedSSEFraming", "create_framing",
-]  # fmt: skip
+    "LINE_FRAMINGS",
+    "FRAMINGS",
+    "Frame",
+    "Framing",
+    "GRPCFraming",
+    "JSONArrayFraming",
+    "LineFraming",
+    "NDJSONFraming",
+    "SSEFraming",
+    "SqueezedSSEFraming",
+    "create_framing",
+]
 
 FRAMINGS: dict[str, Callable[..., Framing]] = {
     "sse": SSEFraming,

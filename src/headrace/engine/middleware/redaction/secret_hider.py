@@ -182,9 +182,13 @@ def _remove_seals(hider: SecretHider, part: Any, hidden: Any) -> Any:
 
 
 _PARTS = (
-    messages.TextPart, messages.ReasoningPart, messages.RedactedPart, messages.OutputPart,
-    messages.MediaPart, messages.OpaquePart,
-)  # fmt: skip
+    messages.TextPart,
+    messages.ReasoningPart,
+    messages.RedactedPart,
+    messages.OutputPart,
+    messages.MediaPart,
+    messages.OpaquePart,
+)
 _EXTRA: Mapping[type, tuple[Callable[[SecretHider, Any, Any], Any], ...]] = {
     content.FileContent: (_hide_in_file,),
     messages.CallPart: (_hide_in_arguments, _remove_seals),

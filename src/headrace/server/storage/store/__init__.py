@@ -15,6 +15,15 @@ from headrace.server.storage.store.store import (
 )
 
 __all__ = [
-    "Conversation", "KeyTaken", "NotFound", "PageCursor", "RunLive", "RunRow", "RunStart",
-    "SQLiteStore", "StartedRun", "Store", "StoredMessage",
-]  # fmt: skip
+    "Conversation",
+    "KeyTaken",
+    "NotFound",
+    "PageCursor",
+    "RunLive",
+    "RunRow",
+    "RunStart",
+    "SQLiteStore",
+    "StartedRun",
+    "Store",
+    "StoredMessage",
+]
