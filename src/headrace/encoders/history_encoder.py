@@ -69,7 +69,7 @@ def collect_instructions(request: Request) -> list[str]:
 
 def merge_roles(messages: list[JSONObject], field: str) -> list[JSONObject]:
     """Join consecutive messages of one role, because roles must alternate in some dialects.
-    `field` is the list that they hold; messages whose list is empty are dropped."""
+    `field` names the list to join; messages whose list is empty are dropped."""
     merged: list[JSONObject] = []
     for message in messages:
         if merged and merged[-1]["role"] == message["role"]:

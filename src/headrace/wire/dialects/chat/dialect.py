@@ -189,7 +189,7 @@ class ChatDialect(JSONDialect[WireChunk]):
                 self.ledger.cite(CitationAdded(source="url", ref=url, title=title, raw=entry))
 
     def _note_choice(self, wire: WireChoice, choice: Choice) -> None:
-        """Take the rare fields of a choice: usage, log probabilities, and errors."""
+        """Read the rarely used fields of a choice: usage, log probabilities, and errors."""
         if wire.usage:
             self.ledger.report(parse_openai_usage(wire.usage))
         if wire.logprobs and self._quirks.keeps_logprobs:

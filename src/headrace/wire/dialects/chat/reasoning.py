@@ -61,7 +61,7 @@ def _feed_detail(output: Output, detail: WireDetail) -> bool:
 
 
 def _feed_opaque(output: Output, value: str) -> None:
-    """Seal all reasoning so far, which may have ended long ago."""
+    """Attach a signature to the last reasoning part, even if it has already finished."""
     if output.last_reasoning_part is None:
         output.open_reasoning(_BLOCK)
     if output.last_reasoning_part is not None:
