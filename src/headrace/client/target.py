@@ -54,7 +54,7 @@ class FolderTarget:
     """A data folder: this process answers, unless a server uses the folder; then that one does.
 
     The folder is locked only during a request, so a server may start in between, and other clients
-    may use it. `agent` returns the agent that answers here; it is called anew each time.
+    may use it. `agent` returns the agent that answers here; it is called for each connection.
     """
 
     def __init__(

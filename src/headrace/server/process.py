@@ -1,4 +1,4 @@
-"""The server process: listens, serves, and drains when it is told to stop."""
+"""The server process: listens, serves, and drains when it is stopped."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ async def frames(
 
 
 async def _stored_pages(log: Log, run: RunRow) -> AsyncGenerator[list[Record], None]:
-    """Read the records of a run that nobody works at.
+    """Read the records of a run that is not live in this process.
 
     If its end could not be written, it is added here, as `Recovery.repair()` will write it.
     """
