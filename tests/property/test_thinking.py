@@ -112,6 +112,21 @@ def test_every_recorded_stream_and_its_prefixes_are_in_order() -> None:
         _check_prefixes(records, chance)
 
 
+@pytest.mark.skipif(not rows(), reason="the recorded streams are not here")
+def test_no_recorded_item_that_has_text_has_an_empty_part_too() -> None:
+    """A part that opens before its text has the kind that the text then has."""
+    for row in rows("openai-responses", "anthropic"):
+        item_of: dict[int, int] = {}
+        has_text: set[int] = set()
+        for record in records_of(read(row), FRAMINGS[row["framing"]]):
+            if isinstance(record.event, ev.ReasoningStarted):
+                item_of[record.event.part] = record.event.item
+            elif isinstance(record.event, ev.ReasoningDelta):
+                has_text.add(record.event.part)
+        empty = {item for part, item in item_of.items() if part not in has_text}
+        assert not empty & {item_of[part] for part in has_text}, row["file"]
+
+
 def _check_prefixes(records: list[Record], chance: random.Random) -> None:
     count = min(_MAX_PREFIXES, len(records))
     places = set(chance.sample(range(len(records)), count))

@@ -64,6 +64,8 @@ class ThinkingProjection:
         self._terminal: Terminal | None = None
         self._is_over = False
         self._at_ms = 0
+        # When the turn began, or something in it last began or ended.
+        self._idle_since_ms = 0
 
     def feed(self, record: Record) -> list[ThinkingFrame]:
         """Return the frames of the next record."""
@@ -90,6 +92,8 @@ class ThinkingProjection:
         frames += [status for status in statuses if status.source != "tool"]
         handle = _HANDLERS.get(type(event))
         frames += self._calls.feed(event) if handle is None else handle(self, event)
+        if type(event) in _MILESTONES:
+            self._idle_since_ms = record.at_ms
         return [*frames, *(status for status in statuses if status.source == "tool")]
 
     def close(self) -> list[ThinkingFrame]:
@@ -127,10 +131,18 @@ class ThinkingProjection:
         self._has_thought = True
         return [*frames, fr.ThinkingStart(self._at_ms)]
 
-    def _reasoning_started(
-        self, event: ev.ReasoningStarted | ev.ReasoningRedacted
-    ) -> list[ThinkingFrame]:
+    def _reasoning_started(self, event: ev.ReasoningStarted) -> list[ThinkingFrame]:
         return self._think() if self._status.is_shown(event.output) else []
+
+    def _redacted(self, event: ev.ReasoningRedacted) -> list[ThinkingFrame]:
+        """Start thinking in the past: a redacted block comes whole, when the model has finished
+        it. It began when whatever was before it had ended."""
+        if not self._status.is_shown(event.output):
+            return []
+        at_ms, self._at_ms = self._at_ms, self._idle_since_ms
+        frames = self._think()
+        self._at_ms = at_ms
+        return frames
 
     def _reasoning_finished(self, event: ev.ReasoningFinished) -> list[ThinkingFrame]:
         self._part, self._thinking = -1, None
@@ -267,13 +279,29 @@ def _last_frame(
     return fr.Done(str(terminal.reason), at_ms, usage)
 
 
+_MILESTONES = frozenset(
+    {
+        ev.TurnStarted,
+        ev.TextStarted,
+        ev.TextFinished,
+        ev.ReasoningFinished,
+        ev.ReasoningRedacted,
+        ev.ToolCallStarted,
+        ev.ToolCallFinished,
+        ev.ToolCallMalformed,
+        ev.ToolActivity,
+        ev.ToolOutput,
+        ev.MediaProduced,
+        ev.OpaqueItem,
+    }
+)
 _Handler: TypeAlias = Callable[[ThinkingProjection, Any], list[ThinkingFrame]]
 # pyright: reportPrivateUsage=false
 _HANDLERS: dict[type, _Handler] = {
     ev.OutputFinished: ThinkingProjection._output_finished,
     ev.ReasoningStarted: ThinkingProjection._reasoning_started,
     ev.ReasoningFinished: ThinkingProjection._reasoning_finished,
-    ev.ReasoningRedacted: ThinkingProjection._reasoning_started,
+    ev.ReasoningRedacted: ThinkingProjection._redacted,
     ev.TextStarted: ThinkingProjection._text_started,
     ev.ToolCallStarted: ThinkingProjection._call_started,
     ev.ToolOutput: ThinkingProjection._tool_output,

@@ -41,6 +41,8 @@ class Block:
                 for citation in as_objects(self._block.get("citations")):
                     self._cite(citation)
             case "thinking":
+                # The text may come late or never: the block's start is when the model began.
+                self._output.open_reasoning(self, self)
                 self._output.add_reasoning(as_text(self._block.get("thinking")) or "", self, self)
                 self._sign(as_text(self._block.get("signature")))
             case "redacted_thinking":

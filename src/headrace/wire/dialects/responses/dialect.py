@@ -51,6 +51,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         self._max_items = limits.max_parts
         self._last_index = -1
         self._response: Output | None = None
+        self._may_hide_reasoning = True
 
     @staticmethod
     def recognizes(payload: dict[str, Any]) -> bool:
@@ -77,7 +78,8 @@ class ResponsesDialect(JSONDialect[WireEvent]):
     def _handle_rare(self, kind: str, frame: Frame, event: WireEvent) -> None:
         match kind:
             case "response.output_item.added" if event.item:
-                self._add(event.output_index, event.item)
+                item = self._add(event.output_index, event.item)
+                item.begin(may_be_hidden=self._may_hide_reasoning)
             case "response.output_item.done" if event.item:
                 self._finish_item(event.output_index, event.item, frame.data)
             case _ if event.response is not None:
@@ -161,6 +163,8 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         self.ledger.start(
             model=as_text(response.get("model")), response_id=as_text(response.get("id"))
         )
+        # Routers send null for a model that was asked for no summary, and stream raw reasoning.
+        self._may_hide_reasoning = response.get("reasoning", {}) is not None
         usage = as_object(response.get("usage"))
         if usage:
             self.ledger.report(parse_openai_usage(usage))

@@ -25,6 +25,10 @@ class Item:
         self.item_id = as_text(item.get("id"))
         self._added = item
 
+    def begin(self, *, may_be_hidden: bool) -> None:
+        """Take the announcement of the item, which may come long before its content.
+        `may_be_hidden` is False if the response says that it has no reasoning options."""
+
     def feed(self, event: WireEvent) -> bool:
         """Take one event at the place of the item; returns False if it is about something else."""
         return False
@@ -120,6 +124,25 @@ class ReasoningItem(Item):
         super().__init__(output, item)
         self._told: set[tuple[bool, int]] = set()
 
+    def begin(self, *, may_be_hidden: bool) -> None:
+        """Open the part now if the provider is likely to hide or summarize the reasoning: then
+        nothing else tells when it began. Raw reasoning is streamed from its beginning."""
+        if self._is_sealed or (may_be_hidden and self._looks_summarized):
+            self._open(True, 0)
+
+    @property
+    def _is_sealed(self) -> bool:
+        return bool(as_text(self._added.get("encrypted_content")))
+
+    @property
+    def _looks_summarized(self) -> bool:
+        """Whether the announced item looks like those of OpenAI, Azure and xAI. Servers with raw
+        reasoning add an empty `content` and a `status` (LM Studio, DeepSeek), or use other ids
+        (vLLM, Bedrock)."""
+        if self._added.get("content") or not (self.item_id or "").startswith("rs_"):
+            return False
+        return not ("status" in self._added and "content" in self._added)
+
     def feed(self, event: WireEvent) -> bool:
         match event.type:
             case "response.reasoning_summary_text.delta" | "response.reasoning_summary.delta":
@@ -170,6 +193,15 @@ class ReasoningItem(Item):
             self.item_id,
         )
 
+    def _open(self, is_summary: bool, index: int) -> None:
+        self.output.open_reasoning(
+            (self, is_summary, index),
+            self,
+            "summary" if is_summary else "raw",
+            index if is_summary else None,
+            self.item_id,
+        )
+
     def _add_reasoning_once(self, is_summary: bool, index: int, text: str | None) -> None:
         if (is_summary, index) not in self._told:
             self._add_reasoning(is_summary, index, text)
@@ -177,7 +209,7 @@ class ReasoningItem(Item):
     def _seal(self, encrypted: str | None) -> None:
         """Seal the item. An item without text is a part too, because it must be sent back."""
         if self.output.find_part(self) is None:
-            self.output.open_reasoning((self, False, 0), self, "raw", None, self.item_id)
+            self._open(False, 0)
         part = self.output.find_part(self)
         if encrypted and part is not None:
             self.output.seal(part, "encrypted", encrypted)
