@@ -102,8 +102,9 @@ docs: setup ## Regenerate the reference pages and build the docs site into site/
 fuzz: setup ## Fuzz the decoders for FUZZ_SECONDS
 	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
-soak: setup ## Run the long tests: agents with faults, streams, kills, hostile requests, recorded pages
+soak: setup ## Run the long tests: agents with faults, mutated streams, streams, kills, hostile requests, recorded pages
 	@HEADRACE_SOAK_RUNS=$(SOAK_RUNS) $(BIN)/python -m pytest tests/engine/test_machine.py -q
+	@HEADRACE_SOAK_MUTATIONS=1 $(BIN)/python -m pytest tests/mutation -n $(WORKERS) -q
 	@HEADRACE_SOAK_STREAMS=$(SOAK_STREAMS) $(BIN)/python -m pytest tests/load -q -s
 	@HEADRACE_SOAK_KILLS=$(SOAK_KILLS) HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=20000 \
 	  HEADRACE_SOAK_CLIENTS=500 \

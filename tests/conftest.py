@@ -45,6 +45,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [report for reports in stats.values() for report in reports]
     _print_folders(terminalreporter, [r for r in reports if type(r) is pytest.TestReport])
     _print_figures(terminalreporter, stats.get("passed", []))
+    _print_sums(terminalreporter, stats.get("passed", []))
     _print_skipped(terminalreporter, stats.get("skipped", []))
 
 
@@ -81,6 +82,22 @@ def _print_figures(terminal: pytest.TerminalReporter, reports: Iterable[pytest.T
         for name, value in report.user_properties:
             if name == "summary":
                 terminal.write_line(str(value))
+
+
+def _print_sums(terminal: pytest.TerminalReporter, reports: Iterable[pytest.TestReport]) -> None:
+    """The figures that many tests report together with `record_property("sum", (name, number))`,
+    one line per subject: `subject: figure` is how they are named."""
+    sums: dict[str, dict[str, int]] = {}
+    for report in reports:
+        for name, value in report.user_properties:
+            if name == "sum" and isinstance(value, (list, tuple)):
+                label, number = value
+                subject, _, figure = str(label).partition(": ")
+                figures = sums.setdefault(subject, {})
+                figures[figure] = figures.get(figure, 0) + int(number)
+    for subject, figures in sums.items():
+        listed = ", ".join(f"{number} {figure}" for figure, number in figures.items())
+        terminal.write_line(f"{subject}: {listed}")
 
 
 def _folder(nodeid: str) -> str:

@@ -158,6 +158,9 @@ class ChatDialect(JSONDialect[WireChunk]):
         ):
             self._error = parse_error(payload)
             return
+        if payload.get("type") == "ping":
+            # A gateway in front of an Anthropic model passes on the keep-alives.
+            return
         self._note(payload)
         self._handle_groq(as_object(payload.get("x_groq")))
 

@@ -1,0 +1,1 @@
+"""Mutated streams: recorded and authored ones as gateways rewrite, cut and damage them."""
