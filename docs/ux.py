@@ -57,7 +57,7 @@ FIELDS: dict[str, str] = {
     "part_type": "`type` of the part, if it is not `summary_text`.",
     "text_delta": "Text to append.",
     "is_complete": "Always true.",
-    "final_text": "The whole text, if the projection has `has_final_text`.",
+    "final_text": "The whole text, if the server has `has_final_text` (`--final-text`).",
     "effort_level": "The requested effort.",
     "reasoning_tokens": "Token count of the reasoning, if the turn has only one segment of it.",
     "duration_ms": "Duration in milliseconds.",

@@ -31,12 +31,16 @@ class ProjectionPackage(Protocol):
     """What the package of a protocol provides."""
 
     def create_projection(
-        self, event_id: str | None = None, message: Callable[[], Message] | None = None
+        self,
+        event_id: str | None = None,
+        message: Callable[[], Message] | None = None,
+        **options: Any,
     ) -> Projection:
         """Create the projection of one run.
 
         `event_id` is the id of the answer on a server. `message` returns the message as far as it
-        is known, for a caller that folds the records anyway.
+        is known, for a caller that folds the records anyway. `options` are those that this
+        protocol has.
         """
         ...
 

@@ -67,7 +67,7 @@ class Service:
         self.store: Store = store or sqlite_store
         self.log: Log = log or SQLiteLog(self.database)
         self.access_tokens = AccessTokens(self.database)
-        self.runs = LiveRuns(self.log, self.store)
+        self.runs = LiveRuns(self.log, self.store, settings.projection_options)
         self.quota = Quota(settings, self.runs)
         self._recovery = Recovery(self.log, self.store)
         self.is_ready = False

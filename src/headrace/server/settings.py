@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -41,3 +42,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Time that live runs get to finish when the server stops."""
     keep_logs_s: float = 7 * 24 * 3600.0
     """Time that the records of a run are kept after its end."""
+    has_final_text: bool = False
+    """Whether `reasoning_part_completed` of the ux protocol repeats the whole text of the part."""
+
+    @property
+    def projection_options(self) -> dict[str, dict[str, Any]]:
+        """Options of the projections, by the name of the protocol."""
+        return {"ux": {"has_final_text": self.has_final_text}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -41,14 +42,19 @@ class FrameEncoder:
     """Turns the records of one run into server-sent events of one protocol.
 
     The same records always give the same bytes. `message` returns the message as far as it is
-    known, if the caller has it, so that it is not folded twice.
+    known, if the caller has it, so that it is not folded twice. `options` are those of the
+    protocol's projection.
     """
 
     def __init__(
-        self, protocol: str, event_id: str, message: Callable[[], Message] | None = None
+        self,
+        protocol: str,
+        event_id: str,
+        message: Callable[[], Message] | None = None,
+        **options: Any,
     ) -> None:
         package = PROTOCOLS[protocol].load()
-        self._project = package.create_projection(event_id, message).feed
+        self._project = package.create_projection(event_id, message, **options).feed
         self._encode = package.encode_frame
 
     def feed(self, record: Record) -> list[bytes]:

@@ -407,7 +407,10 @@ _HANDLERS: dict[type, _Handler] = {
 
 
 def create_projection(
-    event_id: str | None = None, message: Callable[[], Message] | None = None
+    event_id: str | None = None,
+    message: Callable[[], Message] | None = None,
+    *,
+    has_final_text: bool = False,
 ) -> UXProjection:
     """Create the projection of one run; see `headrace.projections.registry`."""
-    return UXProjection(event_id, message=message)
+    return UXProjection(event_id, has_final_text=has_final_text, message=message)

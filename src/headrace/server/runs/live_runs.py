@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any, TypeAlias
 
 from headrace.engine import Agent, Run
 from headrace.errors import HeadraceError, UsageError
@@ -22,6 +23,9 @@ from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
 
 _logger = logging.getLogger("headrace.server")
+
+ProjectionOptions: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Options of the projections, by the name of the protocol."""
 
 
 class _Sink:
@@ -40,10 +44,13 @@ class _Sink:
 class LiveRun:
     """One run that is going on, and its subscriptions."""
 
-    def __init__(self, row: RunRow, run: Run, log: Log) -> None:
+    def __init__(
+        self, row: RunRow, run: Run, log: Log, options: ProjectionOptions | None = None
+    ) -> None:
         self.row = row
         self.run = run
         self._log = log
+        self._options: ProjectionOptions = options or {}
         self._broadcasts: dict[str, Broadcast] = {}
         self._last_seq = 0
         """Number of the last logged record."""
@@ -89,13 +96,15 @@ class LiveRun:
         return Replay(pages, self._new_encoder(protocol), after)
 
     def _new_encoder(self, protocol: str) -> FrameEncoder:
-        return FrameEncoder(protocol, self.row.message_id, lambda: self.run.message)
+        options = self._options.get(protocol, {})
+        return FrameEncoder(protocol, self.row.message_id, lambda: self.run.message, **options)
 
 
 class LiveRuns:
     """All live runs of this server."""
 
-    def __init__(self, log: Log, store: Store) -> None:
+    def __init__(self, log: Log, store: Store, options: ProjectionOptions | None = None) -> None:
+        self.projection_options: ProjectionOptions = options or {}
         self._log = log
         self._store = store
         self._recovery = Recovery(log, store)
@@ -135,7 +144,7 @@ class LiveRuns:
             await self._recovery.close(row, error_event, "interrupted")
             raise
         self.total += 1
-        live = LiveRun(row, run, self._log)
+        live = LiveRun(row, run, self._log, self.projection_options)
         self._live[row.message_id] = live
         live.task = asyncio.create_task(self._execute(live), name=f"live {row.id}")
         return live

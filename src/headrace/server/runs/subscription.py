@@ -28,7 +28,8 @@ async def frames(
         if not live.has_logged(after):
             raise _unknown_frame(run, after)
         return live.subscribe(protocol, after)
-    replay = Replay(_stored_pages(log, run), FrameEncoder(protocol, run.message_id), after)
+    encoder = FrameEncoder(protocol, run.message_id, **runs.projection_options.get(protocol, {}))
+    replay = Replay(_stored_pages(log, run), encoder, after)
     await replay.start()
     if replay.newest is None:
         text = "the stream of this run has expired: read the answer from its conversation"

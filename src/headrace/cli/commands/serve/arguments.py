@@ -55,6 +55,11 @@ def add_arguments(command: ArgumentParser) -> None:
         action="store_true",
         help="require access tokens; needed for several users, and for any host but 127.0.0.1",
     )
+    command.add_argument(
+        "--final-text",
+        action="store_true",
+        help="repeat the whole text of each reasoning part at its end (ux protocol)",
+    )
     _add_proxy_options(command)
     _add_limits(command)
 

@@ -40,6 +40,7 @@ def run(options: Namespace) -> int:
         max_live_runs_per_user=options.runs_per_user,
         drain_s=options.drain,
         keep_logs_s=options.keep_logs * 3600.0,
+        has_final_text=options.final_text,
     )
 
     def ready() -> None:
