@@ -9,6 +9,7 @@ from headrace.projections.thinking import ThinkingFrame, frame_type
 from headrace.projections.thinking import frame as fr
 
 ENDS = ("done", "error", "cancelled")
+BLANK_LINE = "\n\n"
 
 
 def check_frames(frames: list[ThinkingFrame]) -> None:
@@ -42,25 +43,40 @@ def _check_phases(kinds: list[str]) -> None:
 
 def _check_times(frames: list[ThinkingFrame]) -> None:
     started = ended = thought = 0
-    text: list[str] = []
+    text: list[list[str]] = []
     for frame in frames:
         match frame:
             case fr.ThinkingStart():
                 started = frame.timestamp
+                text.append([])
             case fr.ThinkingEnd():
                 assert frame.duration_ms == frame.timestamp - started >= 0
                 assert frame.duration == frame.duration_ms // 1000
                 ended += frame.duration_ms
             case fr.ThinkingDelta():
                 assert frame.content
-                text.append(frame.content)
+                text[-1].append(frame.content)
             case fr.ThinkingComplete():
                 thought = frame.duration_ms
                 assert frame.duration == thought // 1000
-                assert frame.thinking == "".join(text)
+                _check_whole_thinking(frame.thinking, text)
             case _:
                 pass
     assert thought == ended
+
+
+def _check_whole_thinking(thinking: str, phases: list[list[str]]) -> None:
+    """All deltas in order: a blank line is between phases, and may be between parts of one."""
+    at = 0
+    for number, phase in enumerate(filter(None, phases)):
+        if number:
+            assert thinking.startswith(BLANK_LINE, at)
+            at += len(BLANK_LINE)
+        for delta in phase:
+            at += 0 if thinking.startswith(delta, at) else len(BLANK_LINE)
+            assert thinking.startswith(delta, at)
+            at += len(delta)
+    assert at == len(thinking)
 
 
 def check_notices(notices: list[Notice]) -> None:

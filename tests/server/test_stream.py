@@ -174,6 +174,8 @@ def test_a_cancel_ends_the_run_for_every_watcher_alike_and_before_its_end(
             assert [await one for one in others] == [data] * 3
             took_s = time() - before_s
         assert frames(data)[-2][1].startswith('{"type":"cancelled"')
+        text_end = next(frame for _, frame in frames(data) if '"text_end"' in frame)
+        assert '"finish_reason":"cancelled"' in text_end
         assert b"word-140" not in data
         return took_s
 

@@ -74,7 +74,28 @@ def test_a_run_with_a_tool_has_two_phases_and_one_complete() -> None:
     complete = next(p for p in payloads if p["type"] == "thinking_complete")
     assert complete["duration_ms"] == sum(ends)
     assert complete["duration"] == sum(ends) // 1000
-    assert complete["thinking"] == "Let me check the tides at noon. b"
+    assert complete["thinking"] == "Let me check the tides at noon. \n\nb"
+
+
+def test_the_summaries_of_an_item_are_paragraphs_of_the_whole_thinking() -> None:
+    def summary(part: int, *texts: str) -> list[ev.Event]:
+        start = ev.ReasoningStarted(part=part, output=0, item=0, kind="summary", summary_index=part)
+        deltas = [ev.ReasoningDelta(part, text) for text in texts]
+        return [start, *deltas, ev.ReasoningFinished(part)]
+
+    turn = Turn().output(0)
+    turn.events += [
+        *summary(0, "**Adding** ", "up."),
+        *summary(1),
+        *summary(2, "[STATUS: x]"),
+        *summary(3, "**Checking** it."),
+    ]
+    whole = "**Adding** up.\n\n**Checking** it."
+    for cut, wanted in ((None, whole), (18, whole[:18]), (15, "**Adding** up."), (5, "**Add")):
+        payloads = frames(turn.end_output().end(), max_thinking_chars=cut)
+        assert types(payloads).count("thinking_start") == 1
+        complete = next(p for p in payloads if p["type"] == "thinking_complete")
+        assert complete["thinking"] == wanted
 
 
 @pytest.mark.parametrize(
@@ -140,8 +161,9 @@ def test_text_ends_with_the_word_that_fits() -> None:
     assert words(Turn().output(0).text("a").call("f", {}).end()) == ["tool_calls"]
     assert words(Turn().output(0).text("a").reasoning("b").end()) == ["stop"]
     cancelled = ev.RunFinished(abort_reason("cancelled"))
-    assert words([ev.RunStarted("r"), *begun.events, cancelled]) == ["cancelled"]
-    assert words([ev.RunStarted("r"), *begun.fail(), cancelled]) == ["cancelled"]
+    assert words(run(begun.fail(), end=cancelled)) == ["cancelled"]
+    assert words(run(begun.fail(), end=ev.RunFailed(category="server", message="x"))) == ["error"]
+    assert words(run(begun.fail(), STEP_1)) == ["error", "end_turn"]
     assert words([ev.RunStarted("r"), *begun.fail(), ev.StepDiscarded(0, "x")]) == ["error"]
 
 

@@ -27,6 +27,7 @@ _SOURCES: dict[str, fr.StatusWord] = {
     "natural": "natural_language",
     "tool": "tool",
 }
+_BLANK_LINE = "\n\n"
 _END_WORDS = {"finished": "stop", "failed": "error", "cancelled": "cancelled"}
 
 
@@ -49,12 +50,15 @@ class ThinkingProjection:
         self._max_chars = max_thinking_chars
         self._is_chunked = text_shape == "openai"
         self._status = StatusReader()
+        # The text of finished phases and summaries, and that of the current one in pieces.
+        self._paragraphs: list[str] = []
         self._thoughts: list[str] = []
         self._thought_room = sys.maxsize if max_thinking_chars is None else max_thinking_chars
         self._started_ms: int | None = None
         self._thought_ms = 0
         self._has_thought = False
         self._has_text = False
+        self._is_text_cut = False
         # The part of the latest delta. The next delta nearly always belongs to it too.
         self._part = -1
         self._thinking: ReasoningReader | None = None
@@ -127,12 +131,24 @@ class ThinkingProjection:
         if self._started_ms is not None:
             return []
         frames = [*self._calls.flush_ended(self._at_ms), *self._end_text("stop")]
+        self._end_paragraph()
         self._started_ms = self._at_ms
         self._has_thought = True
         return [*frames, fr.ThinkingStart(self._at_ms)]
 
     def _reasoning_started(self, event: ev.ReasoningStarted) -> list[ThinkingFrame]:
-        return self._think() if self._status.is_shown(event.output) else []
+        if not self._status.is_shown(event.output):
+            return []
+        if event.summary_index is not None:
+            self._end_paragraph()
+        return self._think()
+
+    def _end_paragraph(self) -> None:
+        """Begin a new paragraph in the text of `thinking_complete`."""
+        if self._thoughts:
+            self._paragraphs.append("".join(self._thoughts))
+            self._thought_room -= len(_BLANK_LINE)
+            self._thoughts.clear()
 
     def _redacted(self, event: ev.ReasoningRedacted) -> list[ThinkingFrame]:
         """Start thinking in the past: a redacted block comes whole, when the model has finished
@@ -227,17 +243,22 @@ class ThinkingProjection:
         return self._closing_frames(raw_reason or "stop")
 
     def _turn_failed(self, event: ev.TurnFailed) -> list[ThinkingFrame]:
-        """Note the error. The next record tells whether a person caused the end of the text."""
+        """Note the error. Whether a person caused it is known at the end of the run, so the text
+        stays open until then."""
         self._terminal = event
+        self._is_text_cut = True
         return self._end_steps()
 
     def _after_terminal(self, event: object) -> list[ThinkingFrame]:
         """Handle records that show that the last turn was not the end of the message."""
-        if self._terminal is None or not isinstance(event, GOES_ON):
+        if not isinstance(event, GOES_ON):
             return []
-        is_failed = isinstance(self._terminal, ev.TurnFailed)
         self._terminal = None
-        return self._end_text("error") if is_failed else []
+        # A cancelled run also answers its calls and finishes its step.
+        if not self._is_text_cut or isinstance(event, ev.ToolResult | ev.StepFinished):
+            return []
+        self._is_text_cut = False
+        return self._end_text("error")
 
     def _on_step_discarded(self, event: ev.StepDiscarded) -> list[ThinkingFrame]:
         """Forget the calls of a discarded step; what was shown stays."""
@@ -260,7 +281,8 @@ class ThinkingProjection:
         last = _last_frame(self._terminal, closed, self._at_ms)
         frames = self._closing_frames("cancelled" if isinstance(last, fr.Cancelled) else "error")
         if self._has_thought:
-            thinking = "".join(self._thoughts)[: self._max_chars]
+            self._end_paragraph()
+            thinking = _BLANK_LINE.join(self._paragraphs)[: self._max_chars]
             ms = self._thought_ms
             frames.append(fr.ThinkingComplete(ms // 1000, thinking, self._at_ms, ms))
         return [*frames, last, fr.END_OF_FRAMES]
