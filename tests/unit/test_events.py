@@ -44,6 +44,8 @@ EXAMPLES: list[Any] = [
     ev.OpaqueItem(**NUMBERS, kind="compaction", data='{"type":"compaction" }'),
     ev.PartSealed(1, "encrypted", "x"),
     ev.CitationAdded(part=1, source="url", ref="u", start=0, end=4, raw={"x": 1}),
+    ev.FrameSkipped(reason="no JSON", data="{", size=1),
+    ev.PartRestored(1, "the whole text"),
     ev.TurnFinished(reason=END_TURN, usage=Usage(input_tokens=1), provider_data={"created": 1}),
     ev.TurnFailed(category="incomplete", message="cut", retryable=True),
     ev.RunStarted("run", "m", "high"),

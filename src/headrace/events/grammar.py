@@ -18,13 +18,19 @@ Moves: TypeAlias = Mapping[str, Mapping[type, str]]
 TURN_GRAMMAR: Mapping[str, Moves] = {
     "turn": {
         "before": {ev.TurnStarted: "open"},
-        "open": {ev.CitationAdded: "open", ev.TurnFinished: "over", ev.TurnFailed: "over"},
+        "open": {
+            ev.CitationAdded: "open",
+            ev.FrameSkipped: "open",
+            ev.TurnFinished: "over",
+            ev.TurnFailed: "over",
+        },
     },
     "output": {"before": {ev.OutputStarted: "open"}, "open": {ev.OutputFinished: "over"}},
     "reasoning": {
         "before": {ev.ReasoningStarted: "open"},
         "open": {
             ev.ReasoningDelta: "open",
+            ev.PartRestored: "open",
             ev.CitationAdded: "open",
             ev.PartSealed: "open",
             ev.ReasoningFinished: "closed",
@@ -35,6 +41,7 @@ TURN_GRAMMAR: Mapping[str, Moves] = {
         "before": {ev.TextStarted: "open"},
         "open": {
             ev.TextDelta: "open",
+            ev.PartRestored: "open",
             ev.CitationAdded: "open",
             ev.PartSealed: "open",
             ev.TextFinished: "closed",
@@ -45,6 +52,7 @@ TURN_GRAMMAR: Mapping[str, Moves] = {
         "before": {ev.ToolCallStarted: "open"},
         "open": {
             ev.ToolCallArgsDelta: "open",
+            ev.PartRestored: "open",
             ev.ToolActivity: "open",
             ev.CitationAdded: "open",
             ev.PartSealed: "open",
@@ -194,6 +202,8 @@ class GrammarChecker:
         kind = cast("type[object]", type(event))
         if kind in PART_START_TYPES:
             return self._check_part_start(event)
+        if kind is ev.PartRestored:
+            self._arguments[event.part] = [event.text]
         if kind in ev.DELTA_TYPES:
             if kind is ev.ToolCallArgsDelta:
                 self._arguments[event.part].append(event.text)

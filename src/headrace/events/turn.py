@@ -236,6 +236,24 @@ class CitationAdded(BaseEvent, frozen=True, kw_only=True):
     """The citation as the provider sent it."""
 
 
+class FrameSkipped(BaseEvent, frozen=True, kw_only=True, gc=False):
+    """A frame of the stream could not be read, so something may be missing at this place."""
+
+    reason: str
+    """What is wrong with the frame."""
+    data: str
+    """The beginning of the frame, as text. It may hold content, so it is never shown."""
+    size: int
+    """Size of the whole frame in bytes."""
+
+
+class PartRestored(_PartEvent, frozen=True, gc=False):
+    """The provider repeated the whole content of an open part whose deltas had a gap."""
+
+    text: str
+    """The complete text, or the complete arguments of a call. It replaces what came before."""
+
+
 class TurnFinished(BaseEvent, frozen=True, kw_only=True):
     """The provider ended the turn. This is a terminal event."""
 
@@ -248,6 +266,8 @@ class TurnFinished(BaseEvent, frozen=True, kw_only=True):
     service_tier: str | None = None
     skipped_frames: int = 0
     """Number of frames that could not be read."""
+    is_complete: bool = True
+    """False if frames could not be read and nothing later made up for them."""
     provider_data: JSONObject = {}
     """What else the provider reported about the response."""
 
@@ -293,6 +313,8 @@ TurnEvent: TypeAlias = (
     | OpaqueItem
     | PartSealed
     | CitationAdded
+    | FrameSkipped
+    | PartRestored
     | TurnFinished
     | TurnFailed
 )

@@ -85,6 +85,11 @@ class _PartBuilder:
         self._joined.append("".join(self.text))
         self.text.clear()
 
+    def restore(self, text: str) -> None:
+        """Replace all that was collected."""
+        self.text[:] = [text]
+        self._joined.clear()
+
     @property
     def whole(self) -> str:
         return "".join((*self._joined, *self.text))
@@ -204,6 +209,7 @@ class Assembler:
             usage=event.usage,
             service_tier=event.service_tier,
             skipped_frames=event.skipped_frames,
+            is_complete=event.is_complete,
             provider_data=event.provider_data,
         )
         self._end_turn(event.reason, None, event.usage)
@@ -249,6 +255,9 @@ class Assembler:
         self.parts[event.part].fields.update(
             ended_ms=record.at_ms, raw=event.raw, error=event.error
         )
+
+    def _restore_part(self, event: events.PartRestored, record: Record) -> None:
+        self.parts[event.part].restore(event.text)
 
     def _add_activity(self, event: events.ToolActivity, record: Record) -> None:
         activity = msg.Activity(record.at_ms, event.status, event.detail)
@@ -311,6 +320,7 @@ _HANDLERS: dict[type, Callable[[Assembler, Any, Record], None]] = {
     events.ToolCallMalformed: Assembler._mark_malformed,
     events.ToolActivity: Assembler._add_activity,
     events.PartSealed: Assembler._add_seal,
+    events.PartRestored: Assembler._restore_part,
     events.CitationAdded: Assembler._add_citation,
     events.TurnFinished: Assembler._finish_turn,
     events.TurnFailed: Assembler._fail_turn,

@@ -194,6 +194,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     service_tier: str | None = None
     skipped_frames: int = 0
     """Number of frames that could not be read."""
+    is_complete: bool = True
+    """False if frames could not be read and nothing later made up for them."""
     provider_data: JSONObject = {}
     """What else the provider reported about the response."""
     nudge: str | None = None
@@ -261,6 +263,16 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def reasoning(self) -> str:
         """The readable reasoning of all turns."""
         return "".join(turn.reasoning for turn in self.turns)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no turn has lost content to frames that could not be read."""
+        return all(turn.is_complete for turn in self.turns)
+
+    @property
+    def skipped_frames(self) -> int:
+        """Number of frames that could not be read, in all turns."""
+        return sum(turn.skipped_frames for turn in self.turns)
 
     @property
     def calls(self) -> tuple[CallPart, ...]:

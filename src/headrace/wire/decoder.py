@@ -14,6 +14,7 @@ from headrace.wire.detection import detect, dialect_of_framing
 from headrace.wire.dialects import load_dialect
 from headrace.wire.dialects.chat import DEFAULT_QUIRKS, ChatQuirks
 from headrace.wire.dialects.dialect import JSONDialect
+from headrace.wire.error import describe_body
 from headrace.wire.framing import LINE_FRAMINGS, create_framing
 from headrace.wire.framing.frame import Frame
 from headrace.wire.framing.splitter import CR, LF
@@ -26,6 +27,8 @@ _FALLBACK_DIALECT = "chat"
 # Smaller reads are joined first, because framing each of them costs more; and how much is joined.
 _TINY_BYTES = 64
 _MAX_JOINED_BYTES = 64 * 1024
+# How much of a body that is no stream is kept for its error message.
+_MAX_FIRST_BYTES = 4 * 1024
 
 
 class Decoder:
@@ -39,7 +42,8 @@ class Decoder:
     mean, candidates or the successive steps of an agent; None leaves it to the dialect.
     `first_item` and `first_part` continue the numbers of the previous turn of a run (`next_item`,
     `next_part`). `quirks` are for chat streams; xAI streams use only `keeps_logprobs`. With
-    `keeps_message=False` no events are kept, and `message` cannot be read.
+    `keeps_message=False` no events are kept, and `message` cannot be read. A frame that cannot be
+    read is reported and skipped; with `strict` it ends the turn with an error.
     """
 
     def __init__(  # noqa: PLR0913 - each is one fact about the stream
@@ -54,19 +58,23 @@ class Decoder:
         keeps_message: bool = True,
         quirks: ChatQuirks = DEFAULT_QUIRKS,
         outputs: OutputsKind | None = None,
+        strict: bool = False,
     ) -> None:
         self._limits = wire_limits
         self._outputs: OutputsKind | None = outputs
         self._provider = provider
         self._numbers = (first_item, first_part)
+        self._is_strict = strict
         self._options: dict[str, Any] = {
             "quirks": quirks,
             "keeps_logprobs": quirks.keeps_logprobs,
             "is_outputs_kind_given": outputs is not None,
         }
         self._framing = create_framing(framing, wire_limits)
-        self._frames = self._framing.feed
-        self._tiny_bytes = _TINY_BYTES if framing in LINE_FRAMINGS else 0
+        self._frames: Callable[[bytes], list[Frame]] = self._feed_first
+        self._first_bytes = bytearray()
+        self._has_lines = framing in LINE_FRAMINGS
+        self._tiny_bytes = _TINY_BYTES if self._has_lines else 0
         self._joined = bytearray()
         self._dialect: JSONDialect[Any] | None = None
         self._undecided: list[Frame] = []
@@ -118,6 +126,15 @@ class Decoder:
             self._events.append(event)
         return [event]
 
+    def _feed_first(self, data: bytes) -> list[Frame]:
+        """Cut reads into frames up to the first frame, and keep their bytes: a body that is no
+        stream has none."""
+        self._first_bytes += data[: _MAX_FIRST_BYTES - len(self._first_bytes)]
+        frames = self._framing.feed(data)
+        if frames:
+            self._frames = self._framing.feed
+        return frames
+
     def _take_joined(self, data: bytes) -> bytes:
         whole = bytes(self._joined) + data
         self._joined.clear()
@@ -155,10 +172,20 @@ class Decoder:
             unfinished = self._framing.unfinished
             if unfinished is not None and not self.is_finished:
                 self._feed_frame(unfinished)
-            self._require_dialect().close()
+            self._close_dialect()
         except WireError as error:
             self._fail_protocol(error)
         return self._take_events()
+
+    def _close_dialect(self) -> None:
+        """End the turn. If nothing of it was an answer, the body may say why."""
+        dialect = self._require_dialect()
+        is_answer = dialect.ledger.has_outputs or not self._has_lines
+        error = None if is_answer else describe_body(bytes(self._first_bytes))
+        if error is None:
+            dialect.close()
+        else:
+            dialect.fail(error)
 
     def fail(self, error: ErrorInfo) -> list[TurnEvent]:
         """End the turn with an error that is not in the bytes, such as a network error.
@@ -217,6 +244,7 @@ class Decoder:
             limits=self._limits,
             first_item=self._numbers[0],
             first_part=self._numbers[1],
+            strict=self._is_strict,
         )
         options = {option: self._options[option] for option in dialect_class.decoder_options}
         self._dialect = dialect_class(ledger, limits=self._limits, **options)
@@ -262,7 +290,8 @@ class Decoder:
 
     @property
     def finish(self) -> FinishReason | None:
-        """Why the turn finished, or None while it is open and if it failed."""
+        """Why the turn ends, as soon as the provider has said it. None before that, and if the turn
+        failed."""
         return None if self._dialect is None else self._dialect.ledger.finish_reason
 
     @property

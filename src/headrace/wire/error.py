@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.outcome import ErrorCategory, ErrorInfo
 from headrace.secrets.scrub import MAX_MESSAGE_CHARS, scrub
-from headrace.wire.json.value import as_int, as_object, as_text
+from headrace.wire.json.value import as_int, as_list, as_object, as_objects, as_text
 
 _WORDS: dict[ErrorCategory, str] = {
     "auth": "authentication_error invalid_api_key invalid_authentication unauthorized "
@@ -81,6 +81,18 @@ _OVERFLOW = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
+_MESSAGES = ("message", "detail", "msg", "status_msg", "errorMessage", "error")
+_FIELDS = (":", "data:", "event:", "id:", "retry:")
+_TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
+_TAGS = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_PHRASES = re.compile(
+    r"\b(?:unauthorized|invalid api key|incorrect api key|forbidden|permission denied"
+    r"|access denied|too many requests|rate limit exceeded|rate limited|quota exceeded"
+    r"|bad request|not found|overloaded|service unavailable|internal server error|bad gateway"
+    r"|gateway timeout|request timeout)\b",
+    re.IGNORECASE,
+)
+
 
 def categorize(
     *, code: str | None = None, kind: str | None = None, status: int | None = None
@@ -99,19 +111,90 @@ def categorize(
     return "unknown"
 
 
+def find_error(payload: dict[str, Any]) -> ErrorInfo | None:
+    """Return the error that a payload outside the dialect reports, or None.
+
+    Servers and gateways use many shapes. Some of them have no other mark than a text such as
+    `message`, so ask only about payloads that have no content.
+    """
+    is_error = (
+        payload.get("error")
+        or as_list(payload.get("errors"))
+        or payload.get("success") is False
+        or "error" in (payload.get("type"), payload.get("object"), payload.get("status"))
+        or as_object(payload.get("base_resp")).get("status_code") not in (None, 0)
+        or as_list(payload.get("detail"))
+        or any(as_text(payload.get(name)) for name in _MESSAGES)
+    )
+    return parse_error(payload) if is_error else None
+
+
+def describe_body(body: bytes) -> ErrorInfo | None:
+    """Return the error for a response body that is no stream: a web page or a plain text.
+
+    Returns None if the body has no text besides SSE fields, comments and JSON.
+    """
+    text = "\n".join(_plain_lines(body.decode("utf-8", "replace")))
+    if not text or text.startswith(("{", "[")):
+        return None
+    is_page = text.startswith("<")
+    if is_page:
+        title = _TITLE.search(text)
+        text = " ".join((title[1] if title else _TAGS.sub(" ", text)).split())
+    category = _categorize_text(text)
+    if is_page and category == "unknown":
+        return ErrorInfo("protocol", "the response is a web page, not a stream")
+    return ErrorInfo(category, scrub(text), retryable=category in _RETRYABLE)
+
+
+def _plain_lines(text: str) -> list[str]:
+    """Return the lines that are neither fields nor comments. The last one may be a field that was
+    cut off."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [
+        line
+        for line in lines
+        if not line.startswith(_FIELDS) and not any(field.startswith(line) for field in _FIELDS)
+    ]
+
+
+def _categorize_text(text: str) -> ErrorCategory:
+    """Return the category of an error that is only a text, by the phrases that HTTP servers and
+    gateways use."""
+    match = _PHRASES.search(text[:MAX_MESSAGE_CHARS])
+    return _BY_WORD[match[0].lower().replace(" ", "_")] if match else "unknown"
+
+
+def format_validation(problems: Any) -> str:
+    """Format FastAPI's list of validation errors, as sent by vLLM and Mistral."""
+    lines = [
+        f"{'.'.join(str(step) for step in as_list(problem.get('loc')))}: {problem.get('msg')}"
+        for problem in as_objects(problems)
+    ]
+    return "; ".join(lines) or "the request is not valid"
+
+
 def parse_error(error: Any, *, status: int | None = None) -> ErrorInfo:
     """Parse a provider's error: an object, an object in an `error` field, or a text.
 
     The message is scrubbed of secrets and cut to a maximum length.
     """
     outer = as_object(error)
-    inner = as_object(outer.get("error")) or as_object(outer.get("base_resp"))
+    inner = (
+        as_object(outer.get("error"))
+        or as_object(outer.get("base_resp"))
+        or next(iter(as_objects(outer.get("errors"))), {})
+    )
     # Fields next to the error object fill in what the object itself lacks.
     told = {**outer, **{name: value for name, value in inner.items() if value is not None}}
     code = _find_text(told, "code", "status_code", "http_code", "error_code")
     kind = _find_text(told, "type", "error_type", "status")
     category = categorize(code=code, kind=kind, status=status)
-    message = _to_text(error) or _find_text(told, "message", "detail", "msg", "status_msg", "error")
+    message = _to_text(error) or _find_text(told, *_MESSAGES)
+    if message is None and as_list(outer.get("detail")):
+        message = format_validation(outer["detail"])
+    if message is None:
+        message = next((text for text in map(as_text, as_list(outer.get("errors"))) if text), None)
     if category == "invalid_request" and _OVERFLOW.search((message or "")[:MAX_MESSAGE_CHARS]):
         category = "context_overflow"
     return ErrorInfo(

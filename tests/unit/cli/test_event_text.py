@@ -85,6 +85,12 @@ ROWS: list[tuple[events.Event, str]] = [
     ),
     (events.TurnFinished(reason=END_TURN), "end_turn"),
     (
+        events.TurnFinished(reason=END_TURN, skipped_frames=2, is_complete=False),
+        "end_turn · 2 unreadable frames skipped, so content may be missing",
+    ),
+    (events.FrameSkipped(reason="no JSON", data="secret", size=1_200), "no JSON · 1,200 bytes"),
+    (events.PartRestored(0, "whole"), "5 characters"),
+    (
         events.TurnFailed(
             category="rate_limit",
             message="slow down",

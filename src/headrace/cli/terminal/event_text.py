@@ -29,6 +29,7 @@ _STYLES: dict[type, Style] = {
     ev.ToolOutput: Style.BOLD,
     ev.ToolCallMalformed: Style.RED,
     ev.TurnFailed: Style.RED,
+    ev.FrameSkipped: Style.RED,
     ev.TurnFinished: Style.GREEN,
     ev.TurnStarted: Style.CYAN,
     ev.CitationAdded: Style.CYAN,
@@ -51,13 +52,15 @@ def _describe(event: ev.Event | ev.UnknownEvent) -> str:
         case ev.OutputFinished():
             return _join(f"output {event.output}", _reason(event.reason, event.raw_reason))
         case ev.TurnFinished():
-            skipped = _skipped_note(event.skipped_frames)
+            skipped = _skipped_note(event.skipped_frames, is_complete=event.is_complete)
             return _join(str(event.reason), usage_words(event.usage), skipped)
         case ev.TurnFailed():
             code = f" ({event.code})" if event.code else ""
             what = f"{event.category}: {event.message}{code}"
             skipped = _skipped_note(event.skipped_frames)
             return _join(what, _retry(event), usage_words(event.usage), skipped)
+        case ev.FrameSkipped():
+            return _join(event.reason, f"{event.size:,} bytes")
         case ev.UnknownEvent():
             return event.data.decode("utf-8", "replace")
         case _:
@@ -77,6 +80,8 @@ def _describe_part(event: ev.Event) -> str:
             return _join("refusal" if event.is_refusal else "", event.channel, _place(event))
         case ev.TextFinished():
             return ""
+        case ev.PartRestored():
+            return f"{len(event.text):,} characters"
         case ev.MediaProduced():
             return _media(event.media_type, event.data, event.url)
         case ev.OpaqueItem():
@@ -151,8 +156,9 @@ def _retry(event: ev.TurnFailed) -> str:
     return f"may be tried again{wait}"
 
 
-def _skipped_note(frames: int) -> str:
-    return f"{frames} unreadable frame{'s' * (frames != 1)} skipped" if frames else ""
+def _skipped_note(frames: int, *, is_complete: bool = True) -> str:
+    note = f"{frames} unreadable frame{'s' * (frames != 1)} skipped" if frames else ""
+    return note if is_complete else f"{note}, so content may be missing"
 
 
 def _place(event: ev.ReasoningStarted | ev.ReasoningRedacted | ev.TextStarted) -> str:

@@ -9,10 +9,10 @@ import msgspec
 
 from headrace.events import OutputsKind
 from headrace.outcome import ErrorInfo
-from headrace.wire.error import parse_error
-from headrace.wire.framing.frame import Frame
-from headrace.wire.json.payload import NotJSON, PayloadDecoder, parse
-from headrace.wire.json.value import as_object
+from headrace.wire.error import find_error, parse_error
+from headrace.wire.framing.frame import STRAY, Frame
+from headrace.wire.json.payload import NotJSON, PayloadDecoder, encode_json, parse
+from headrace.wire.json.value import as_object, as_objects
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import WireLimits
 
@@ -35,6 +35,8 @@ class JSONDialect(Generic[T]):
     """The options of the decoder that the constructor takes, by name."""
     outputs: ClassVar[OutputsKind] = "candidates"
     """What output numbers mean in this dialect, unless the caller of the decoder says."""
+    is_ended_by_done: ClassVar[bool] = False
+    """Whether `[DONE]` is the terminator of this dialect. Elsewhere gateways may add it."""
     deltas: ClassVar[frozenset[str]] = frozenset()
     """The fields, at any depth, whose texts are continued from frame to frame."""
 
@@ -76,19 +78,44 @@ class JSONDialect(Generic[T]):
         """Return the payload, or None if there is none; such a frame has been dealt with."""
         try:
             return self._decode(frame.data)
-        except NotJSON:
-            self._handle_unreadable(frame)
+        except NotJSON as error:
+            self._handle_unreadable(frame, str(error))
             return None
 
-    def _handle_unreadable(self, frame: Frame) -> None:
-        """Deal with a frame that is no JSON: the terminator, an error text, or garbage."""
+    def _handle_unreadable(self, frame: Frame, reason: str) -> None:
+        """Deal with a frame that is no JSON object: the terminator, an error text, a list of
+        payloads, or garbage."""
         data = frame.data.strip()
         if data == b"[DONE]":
-            self._end(has_terminator=True)
+            if self.is_ended_by_done:
+                self._end(has_terminator=True)
         elif "error" in (frame.event, frame.field):
             self.fail(parse_error(frame.text))
+        elif frame.field == STRAY and data.startswith(b"["):
+            self._feed_list(frame, reason)
         elif data:
-            self.ledger.skip_frame()
+            self.ledger.skip_frame(frame.data, reason)
+
+    def _feed_list(self, frame: Frame, reason: str) -> None:
+        """Read a whole array of payloads, which a provider sends if it is not asked for SSE."""
+        try:
+            payloads = as_objects(parse(frame.data, self._max_depth))
+        except NotJSON:
+            payloads = []
+        if not payloads:
+            self.ledger.skip_frame(frame.data, reason)
+        for payload in payloads:
+            if not self.ledger.is_finished:
+                self.feed(Frame(encode_json(payload).encode()))
+
+    def _fail_if_error(self, frame: Frame) -> bool:
+        """End the turn if a payload without content reports an error; return whether it did."""
+        payload = self._decode_all_fields(frame)
+        is_marked = "error" in (frame.event, frame.field)
+        error = parse_error(payload) if is_marked else find_error(payload)
+        if error is not None:
+            self.fail(error)
+        return error is not None
 
     def _decode_all_fields(self, frame: Frame) -> dict[str, Any]:
         """Return the payload with all its fields. Only rare frames are read a second time."""

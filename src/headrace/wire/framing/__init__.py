@@ -46,7 +46,8 @@ LINE_FRAMINGS = frozenset({"sse", "squeezed-sse", "ndjson", "lines"})
 
 # llama.cpp reports errors in a field of its own, which the standard ignores.
 _EXTRA_FIELDS = ("error",)
-_WITH_FIELDS = ("sse", "squeezed-sse", "lines")
+_SSE = ("sse", "squeezed-sse")
+_WITH_FIELDS = ("lines",)
 
 
 def create_framing(name: str, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> Framing:
@@ -54,6 +55,8 @@ def create_framing(name: str, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> Frami
     unknown name."""
     if name not in FRAMINGS:
         raise UsageError(f"no framing {name!r}: there are {', '.join(FRAMINGS)}")
+    if name in _SSE:
+        return FRAMINGS[name](limits, extra_fields=_EXTRA_FIELDS, keeps_stray_lines=True)
     if name in _WITH_FIELDS:
         return FRAMINGS[name](limits, extra_fields=_EXTRA_FIELDS)
     return FRAMINGS[name](limits)

@@ -6,6 +6,9 @@ from typing import Protocol
 
 import msgspec
 
+STRAY = ""
+"""The `field` of a payload that came without one."""
+
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
     """One payload. `data` stays bytes, which JSON decoders read; `text` replaces invalid UTF-8."""
@@ -14,7 +17,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     event: str = ""
     """The SSE event name; empty where the stream gave none."""
     field: str = "data"
-    """The field the payload came in; `data` but for a framing's extra fields."""
+    """The field the payload came in: `data`, an extra field of the framing, or `STRAY`."""
     last_event_id: str = ""
     retry_ms: int | None = None
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.errors import LimitExceeded
-from headrace.wire.framing.frame import Frame
+from headrace.wire.framing.frame import STRAY, Frame
 from headrace.wire.framing.splitter import CR, LF, LineSplitter
+from headrace.wire.framing.stray_lines import StrayLines
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 _MAX_CACHED_EVENTS = 64
@@ -29,11 +30,16 @@ class SSEFraming:
 
     `extra_fields` names fields outside the standard whose line is a frame of its own, at once
     (llama.cpp sends `error: {…}`); other unknown fields are ignored, as the standard demands.
-    `last_event_id` and `retry_ms` are what a client needs to reconnect.
+    With `keeps_stray_lines`, lines that are JSON or HTML instead of a field are frames too, whose
+    `field` is empty. `last_event_id` and `retry_ms` are what a client needs to reconnect.
     """
 
     def __init__(
-        self, limits: WireLimits = DEFAULT_WIRE_LIMITS, *, extra_fields: Iterable[str] = ()
+        self,
+        limits: WireLimits = DEFAULT_WIRE_LIMITS,
+        *,
+        extra_fields: Iterable[str] = (),
+        keeps_stray_lines: bool = False,
     ) -> None:
         self.unfinished: Frame | None = None
         self.last_event_id = ""
@@ -41,6 +47,7 @@ class SSEFraming:
         self._lines = LineSplitter(limits)
         self._extra_fields = {name.encode(): name for name in extra_fields}
         self._max_frame_bytes = limits.max_frame_bytes
+        self._strays = StrayLines(limits.max_frame_bytes) if keeps_stray_lines else None
         self._max_whole_bytes = min(limits.max_line_bytes, limits.max_frame_bytes)
         # Whole `event:` lines, as the few names of a dialect come again and again.
         self._events: dict[bytes, str] = {}
@@ -78,8 +85,16 @@ class SSEFraming:
     def close(self) -> list[Frame]:
         """Take the end of the bytes. The standard discards an event without its blank line; if it
         had data, it is in `unfinished`."""
-        self._take_rest(self._lines.close())
-        return []
+        frames: list[Frame] = []
+        line = self._lines.close()
+        strays = self._strays
+        if strays is not None and line and (strays.is_open or strays.begins(line)):
+            self._take_stray(strays, line, frames)
+            line = b""
+        if strays is not None and self._has_stray:
+            frames.append(Frame(strays.close(), "", STRAY, self._id))
+        self._take_rest(line)
+        return frames
 
     def _feed_in_pieces(self, data: bytes) -> list[Frame]:
         frames: list[Frame] = []
@@ -111,8 +126,12 @@ class SSEFraming:
             self._lines.hold(error)
         if not frames:
             self._lines.raise_held()
-        self._is_between_events = not lines[-1] and self._lines.is_empty
+        self._is_between_events = not lines[-1] and self._lines.is_empty and not self._has_stray
         return frames
+
+    @property
+    def _has_stray(self) -> bool:
+        return self._strays is not None and self._strays.is_open
 
     def _remember_head(self, line: bytes) -> None:
         self._head = line + b"\ndata: "
@@ -121,6 +140,8 @@ class SSEFraming:
 
     def _dispatch(self, frames: list[Frame]) -> None:
         data = self._data
+        if self._has_stray:
+            self._end_stray(frames)
         if data is not None:
             frames.append(self._create_frame(data if type(data) is bytes else bytes(data)))
             self._data = None
@@ -157,6 +178,26 @@ class SSEFraming:
             self._take_retry(value)
         elif name in self._extra_fields:
             frames.append(self._create_extra_frame(name, value))
+        elif name and self._strays is not None:
+            self._take_stray(self._strays, line, frames)
+
+    def _take_stray(self, strays: StrayLines, line: bytes, frames: list[Frame]) -> None:
+        if not strays.is_open and not strays.begins(line):
+            return
+        if self._data is not None:
+            # A payload without its own field follows: what came before it is complete.
+            frames.append(self._create_frame(bytes(self._data)))
+            self._data = None
+        payload = strays.feed(line)
+        if payload is not None:
+            frames.append(Frame(payload, self._event, STRAY, self._id))
+
+    def _end_stray(self, frames: list[Frame]) -> None:
+        """End a payload of stray lines at a blank line. A web page has blank lines itself: it ends
+        when an event has come after it."""
+        strays = self._strays
+        if strays is not None and (strays.is_json or self._data is not None):
+            frames.append(Frame(strays.close(), "", STRAY, self._id))
 
     def _cache_event(self, line: bytes, event: str) -> str:
         if len(self._events) < _MAX_CACHED_EVENTS and len(line) <= _MAX_CACHED_LINE_BYTES:

@@ -12,6 +12,7 @@ from headrace.events import (
     CallInput,
     Executor,
     JSONObject,
+    PartRestored,
     PartSealed,
     SealKind,
     ToolActivity,
@@ -46,6 +47,8 @@ class Call:
     size: int = 0
     is_ended: bool = False
     is_parsed: bool = False
+    is_damaged: bool = False
+    """Whether a frame that could not be read may have held a piece of the arguments."""
     args: Any = None
     seals: list[tuple[SealKind, str]] = field(default_factory=list[tuple[SealKind, str]])
     _fragments: list[str] = field(default_factory=list[str])
@@ -85,6 +88,14 @@ class Call:
             self._fragments = ["".join(self._fragments)]
             self._followed = self._joined = 1
         return self._fragments[0] if self._fragments else ""
+
+    def replace(self, text: str) -> None:
+        """Replace the arguments with the complete ones."""
+        self._fragments = [text]
+        self._extent = JSONExtent()
+        self._followed = self._joined = 0
+        self.size = len(text)
+        self.is_parsed = self.is_damaged = False
 
     @property
     def is_ready(self) -> bool:
@@ -135,6 +146,7 @@ class CallQueue:
         self._held_chars = 0
         self.has_client_calls = False
         self.has_provider_calls = False
+        self.has_damaged = False
 
     def begin(self, call: Call) -> Call:
         """Add a new call, and start it if it may start."""
@@ -173,6 +185,28 @@ class CallQueue:
             self._hold(call, text)
         elif text.strip():
             raise WireError(f"arguments came for the call {call.call_id}, which had ended")
+
+    def mark_gap(self) -> None:
+        """Note that a frame was skipped. Calls whose arguments are not complete yet may have lost a
+        piece of them."""
+        for call in [*filter(None, [self._open]), *self._waiting]:
+            is_whole = call.is_ended or (
+                call.input == "json" and call.is_whole(self._limits.max_depth)
+            )
+            call.is_damaged = call.is_damaged or not is_whole
+
+    def restore(self, call: Call, text: str) -> None:
+        """Take the complete arguments of a call that may have lost a piece of them."""
+        if call.state == "closed" or (not call.is_damaged and call.raw == text):
+            return
+        if len(text) > self._max_chars:
+            raise LimitExceeded("max_part_chars", self._max_chars)
+        is_different = call.raw != text
+        if call.state == "waiting":
+            self._held_chars += len(text) - call.size
+        call.replace(text)
+        if is_different and call.state == "open":
+            self._events.append(PartRestored(call.part, text))
 
     def end(self, call: Call) -> None:
         """Take the notice of the provider that the arguments are complete."""
@@ -277,6 +311,7 @@ class CallQueue:
     def _create_end(self, call: Call, *, is_cut: bool) -> TurnEvent:
         raw, call_id, name = call.raw, call.call_id or "", call.name or ""
         error = _find_problem(call, is_cut=is_cut)
+        self.has_damaged = self.has_damaged or call.is_damaged
         if error is None and not call.is_parsed:
             try:
                 call.args = (
@@ -295,6 +330,8 @@ def _find_problem(call: Call, *, is_cut: bool) -> str | None:
     """Return what is wrong with a call before its arguments are read, or None."""
     if call.name is None:
         return "the call has no name"
+    if call.is_damaged:
+        return "a part of the arguments may be missing, because a frame could not be read"
     if is_cut and not call.is_ended and (call.input == "text" or not call.raw.strip()):
         return "the stream ended before the arguments"
     return None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import events as ev
-from headrace.errors import LimitExceeded
+from headrace.errors import LimitExceeded, WireError
 from headrace.events import OutputsKind, TurnEvent
 from headrace.outcome import ErrorInfo, FinishReason, other_reason
 from headrace.usage import UNKNOWN_USAGE, Usage
@@ -17,6 +17,8 @@ from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 # Odds and ends of a response that are kept by name; a peer cannot make it more.
 _MAX_PROVIDER_DATA = 64
+# How much of an unreadable frame is kept.
+_MAX_SKIPPED_BYTES = 1_024
 
 
 class Ledger:
@@ -31,6 +33,7 @@ class Ledger:
         limits: WireLimits = DEFAULT_WIRE_LIMITS,
         first_item: int = 0,
         first_part: int = 0,
+        strict: bool = False,
     ) -> None:
         self._dialect = dialect
         self._provider = provider
@@ -44,10 +47,13 @@ class Ledger:
         self.is_finished = False
         self._usage: Usage = UNKNOWN_USAGE
         self._usage_source: Callable[[], Usage] | None = None
-        self.finish_reason: FinishReason | None = None
+        self._finish_reason: FinishReason | None = None
         self.error: ErrorInfo | None = None
         self.service_tier: str | None = None
         self.skipped_frames = 0
+        self.is_complete = True
+        self._is_strict = strict
+        self._early_skips: list[TurnEvent] = []
         self.surrogate_joiner: SurrogateJoiner | None = None
 
     def take(self) -> list[TurnEvent]:
@@ -86,6 +92,8 @@ class Ledger:
                 outputs=self.outputs_kind,
             )
         )
+        self.events += self._early_skips
+        self._early_skips.clear()
 
     def output(self, number: int, role: str = "assistant") -> Output:
         """Return the output with this number, and start it if it is new."""
@@ -99,6 +107,7 @@ class Ledger:
             raise LimitExceeded("max_outputs", self._limits.max_outputs)
         self.start()
         output = Output(number, role, self.events, self.counters, self._limits)
+        output.has_gap = bool(self.skipped_frames)
         self._outputs[number] = output
         self.events.append(ev.OutputStarted(number, role))
         return output
@@ -139,11 +148,31 @@ class Ledger:
             if name not in without and value not in (None, {}, []):
                 self.note(name, value)
 
-    def skip_frame(self) -> None:
-        """Count a frame that could not be read."""
+    @property
+    def has_outputs(self) -> bool:
+        """Whether any output has started."""
+        return bool(self._outputs)
+
+    def skip_frame(self, data: bytes, reason: str) -> None:
+        """Report a frame that could not be read. What is open may have lost a piece.
+
+        Raises `LimitExceeded` if there are too many of them, and `WireError` in a strict turn.
+        """
         self.skipped_frames += 1
         if self.skipped_frames > self._limits.max_skipped_frames:
             raise LimitExceeded("max_skipped_frames", self._limits.max_skipped_frames)
+        if self._is_strict:
+            raise WireError(f"a frame could not be read: {reason}")
+        self.is_complete = False
+        for output in self._outputs.values():
+            output.mark_gap()
+        text = data[:_MAX_SKIPPED_BYTES].decode("utf-8", "replace")
+        event = ev.FrameSkipped(reason=reason, data=text, size=len(data))
+        (self.events if self.is_started else self._early_skips).append(event)
+
+    def confirm_complete(self) -> None:
+        """Take the notice that the turn lacks nothing, although frames were skipped."""
+        self.is_complete = True
 
     # -- the one end
 
@@ -207,6 +236,14 @@ class Ledger:
             return bool(steps) and steps[-1].ends_turn
         return bool(told) and all(told)
 
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """Why the turn ends, as soon as it is known; None before that, and if the turn failed."""
+        if not self.is_finished and self.is_end_known():
+            last = self._find_last_finished()
+            return last.real_reason if last else None
+        return self._finish_reason
+
     def _find_last_finished(self) -> Output | None:
         """Return the output whose end is that of the turn: the last finished assistant output."""
         told = [output for output in self._outputs.values() if output.reason is not None]
@@ -219,7 +256,7 @@ class Ledger:
             output.close(is_cut=False)
         reason = (last.reason if last else None) or other_reason("")
         self.is_finished = True
-        self.finish_reason = reason
+        self._finish_reason = reason
         self.events.append(
             ev.TurnFinished(
                 reason=reason,
@@ -227,6 +264,7 @@ class Ledger:
                 usage=self.usage,
                 service_tier=self.service_tier,
                 skipped_frames=self.skipped_frames,
+                is_complete=self.is_complete,
                 provider_data=self._provider_data,
             )
         )

@@ -14,6 +14,7 @@ from headrace.events import (
     MediaProduced,
     OpaqueItem,
     OutputFinished,
+    PartRestored,
     PartSealed,
     ReasoningDelta,
     ReasoningFinished,
@@ -58,6 +59,10 @@ class Output:
         self.raw_reason: str | None = None
         self.is_finished = False
         self.has_refusal = False
+        self.has_gap = False
+        # Reasoning parts that may have lost a piece, and the characters of all closed parts.
+        self._damaged: set[int] = set()
+        self._closed_chars = {"text": 0, "reasoning": 0}
         self._append = events.append
         self._counters = counters
         self._max_chars = limits.max_part_chars
@@ -182,10 +187,14 @@ class Output:
         """Close the open text or reasoning part, if there is one."""
         if self._part < 0:
             return
+        chars = self._max_chars - self._room
         if self._thought_key is not _NONE:
-            self._append(ReasoningFinished(self._part, self._signature))
+            signature = None if self._part in self._damaged else self._signature
+            self._append(ReasoningFinished(self._part, signature))
+            self._closed_chars["reasoning"] += chars
         else:
             self._append(TextFinished(self._part))
+            self._closed_chars["text"] += chars
         self._part = -1
         self._text_key = self._thought_key = _NONE
         self._signature = None
@@ -200,6 +209,39 @@ class Output:
         if self._part >= 0 and self._item_key == item_key:
             self.close_prose()
 
+    # -- frames that could not be read
+
+    def mark_gap(self) -> None:
+        """Note that a frame was skipped: what is open may have lost a piece."""
+        self.has_gap = True
+        if self._thought_key is not _NONE:
+            self._damaged.add(self._part)
+        self._calls.mark_gap()
+
+    def restore(self, key: Hashable, text: str | None) -> None:
+        """Take the whole text of the open part with this key. Does nothing unless a frame was
+        skipped and the deltas do not add up to the text."""
+        if not self.has_gap or not text or key not in (self._text_key, self._thought_key):
+            return
+        if len(text) > self._max_chars:
+            raise LimitExceeded("max_part_chars", self._max_chars)
+        if len(text) != self._max_chars - self._room:
+            self._room = self._max_chars - len(text)
+            self._append(PartRestored(self._part, text))
+        self._damaged.discard(self._part)
+
+    def restore_args(self, call: Call, text: str) -> None:
+        """Take the whole arguments of a call. Does nothing unless a frame was skipped."""
+        if self.has_gap:
+            self._calls.restore(call, text)
+
+    def is_confirmed_by(self, *, text_chars: int, reasoning_chars: int) -> bool:
+        """Return whether these are the sizes of all text and reasoning of this output, and none of
+        its calls has lost a piece."""
+        self.close_prose()
+        sizes = {"text": text_chars, "reasoning": reasoning_chars}
+        return sizes == self._closed_chars and not self._calls.has_damaged
+
     # -- seals and citations
 
     def sign(self, signature: str, key: Hashable, item_key: Hashable) -> None:
@@ -209,14 +251,16 @@ class Output:
         if self._thought_key is not _NONE and part == self._part:
             self._signature = signature
         elif part is not None:
-            self._append(PartSealed(part, "signature", signature))
+            self.seal(part, "signature", signature)
         else:
             self.open_reasoning(key, item_key)
             self._signature = signature
 
     def seal(self, part: int, kind: SealKind, value: str) -> None:
-        """Seal a part, open or closed."""
-        self._append(PartSealed(part, kind, value))
+        """Seal a part, open or closed. Reasoning that lost a piece gets no seal: it would not be
+        accepted."""
+        if part not in self._damaged:
+            self._append(PartSealed(part, kind, value))
 
     def find_part(self, item_key: Hashable) -> int | None:
         """Return the latest part of an item."""
@@ -346,12 +390,15 @@ class Output:
         is_short = self.reason is not None and self.reason.word in _CUT_SHORT
         self.close_prose()
         self._calls.close_all(is_cut=is_cut or is_short)
-        if self.reason == END_TURN:
-            self.reason = self._find_real_reason()
+        self.reason = self.real_reason
         self.is_finished = True
         self._append(OutputFinished(self.number, self.reason, self.raw_reason))
 
-    def _find_real_reason(self) -> FinishReason:
+    @property
+    def real_reason(self) -> FinishReason | None:
+        """The reason in the light of the content: many providers say `stop` after a tool call."""
+        if self.reason != END_TURN:
+            return self.reason
         if self._calls.has_client_calls:
             return TOOL_USE
         return CONTENT_FILTER if self.has_refusal else END_TURN

@@ -31,6 +31,8 @@ class SurrogateJoiner:
     def _join_event(self, event: TurnEvent) -> list[TurnEvent]:
         if isinstance(event, ev.DeltaEvent):
             return self._join_delta(event)
+        if isinstance(event, ev.PartRestored):
+            self._held.pop(event.part, None)
         if not isinstance(event, _ENDS) or event.part not in self._held:
             return [_repair_event(event)]
         delta, first = self._held.pop(event.part)

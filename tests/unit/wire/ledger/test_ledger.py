@@ -356,7 +356,7 @@ def test_a_terminator_without_a_reason_is_other(ledger: Ledger, output: Output) 
 def test_a_terminator_without_a_reason_after_skipped_frames_is_a_failure(
     ledger: Ledger, output: Output
 ) -> None:
-    ledger.skip_frame()
+    ledger.skip_frame(b"x", "no JSON")
     failed = only(ended(ledger), ev.TurnFailed)[0]
     assert (failed.category, failed.skipped_frames) == ("protocol", 1)
 
@@ -490,6 +490,6 @@ def test_too_many_outputs_and_skipped_frames_are_limits_too() -> None:
     ledger.output(-1)
     with pytest.raises(LimitExceeded, match="max_outputs"):
         ledger.output(2)
-    ledger.skip_frame()
+    ledger.skip_frame(b"x", "no JSON")
     with pytest.raises(LimitExceeded, match="max_skipped_frames"):
-        ledger.skip_frame()
+        ledger.skip_frame(b"x", "no JSON")

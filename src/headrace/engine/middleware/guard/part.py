@@ -40,6 +40,8 @@ class GuardedPart:
     seals: list[ev.PartSealed] = field(default_factory=list[ev.PartSealed])
     is_unchanged_so_far: bool = True
     """Whether every delta was written as it came, so that no text has to be compared."""
+    is_rewritten: bool = False
+    """Whether a rewriter has changed, added or left out a delta."""
     is_changed: bool = False
     _model_hash: Any = None
     _written_hash: Any = None
@@ -83,6 +85,17 @@ class GuardedPart:
         elif self.kind is ev.ReasoningStarted:
             self._compare_from_now()
             self._written_hash.update(text.encode("utf-8", "surrogatepass"))
+
+    def observe_restored(self, text: str) -> None:
+        """Note the complete text of the model, which replaces all that came before."""
+        self._compare_from_now()
+        self._model_hash = hashlib.blake2b(text.encode("utf-8", "surrogatepass"))
+
+    def write_restored(self, text: str) -> None:
+        """Note the complete text that is written."""
+        self._compare_from_now()
+        self._written_hash = hashlib.blake2b(text.encode("utf-8", "surrogatepass"))
+        self.args = [text] if self.kind is ev.ToolCallStarted else []
 
     def _compare_from_now(self) -> None:
         if self.is_unchanged_so_far:

@@ -29,6 +29,8 @@ class TurnGuard:
             **dict.fromkeys(grammar.START_TYPE_OF, self._end_part),
             **dict.fromkeys(grammar.WHOLE_PART_TYPES, self._add_whole_part),
             **dict.fromkeys((ev.PartSealed, ev.ToolActivity, ev.CitationAdded), self._attach),
+            ev.PartRestored: self._restore_part,
+            ev.FrameSkipped: self._report_skip,
         }
         self._next_part = 0
         self._next_item = 0
@@ -83,7 +85,14 @@ class TurnGuard:
     def observe(self, original: Event, rewritten: list[Event]) -> None:
         """Note an event of the model, before its rewritten form is handled."""
         self._expected_start = None
-        if isinstance(original, ev.ReasoningDelta):
+        if type(original) in ev.DELTA_TYPES and rewritten != [original]:
+            changed = self._model_parts.get(getattr(original, "part", -1))
+            if changed is not None:
+                changed.is_rewritten = True
+        if isinstance(original, ev.PartRestored):
+            if original.part in self._model_parts:
+                self._model_parts[original.part].observe_restored(original.text)
+        elif isinstance(original, ev.ReasoningDelta):
             if original.part in self._model_parts:
                 self._model_parts[original.part].observe_text(original.text)
         elif isinstance(original, grammar.PART_START_TYPES):
@@ -163,6 +172,19 @@ class TurnGuard:
             return []
         part.write_text(event.text)
         return [part.renumber(event)]
+
+    def _restore_part(self, event: ev.PartRestored, original: Event) -> list[Event]:
+        """Handle the complete text of a part. It would undo what a rewriter did to the deltas, so
+        it is dropped unless the rewriter has rewritten it too."""
+        part = self._find_open_part(event.part)
+        if part is None or not part.accepts(event) or (part.is_rewritten and event is original):
+            return []
+        part.write_restored(event.text)
+        return [part.renumber(event)]
+
+    def _report_skip(self, event: ev.FrameSkipped, original: Event) -> list[Event]:
+        """Only the decoder can skip a frame."""
+        return [event] if self.is_open and isinstance(original, ev.FrameSkipped) else []
 
     def _end_part(self, event: Any, original: Event) -> list[Event]:
         part = self._find_open_part(event.part)

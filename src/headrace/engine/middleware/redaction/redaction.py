@@ -98,6 +98,7 @@ class _RunRedactor:
         self._handlers: dict[type, Callable[[Any], Rewritten]] = {
             **dict.fromkeys(ev.DELTA_TYPES, self._redact_delta),
             **dict.fromkeys(DELTA_TYPE_OF, self._start_part),
+            ev.PartRestored: self._redact_restored,
             ev.TextFinished: self._end_part,
             ev.ReasoningFinished: self._end_reasoning,
             ev.ToolCallFinished: self._end_call,
@@ -112,7 +113,7 @@ class _RunRedactor:
 
     def _start_part(self, event: Any) -> Rewritten:
         input = getattr(event, "input", "")
-        text = self._mask.json_text() if input == "json" else self._mask.text()
+        text = self._create_text(input)
         self._parts[event.part] = _OpenPart(text, DELTA_TYPE_OF[type(event)], input)
         redacted: Event = self._hider.hide(event)
         return redacted
@@ -127,6 +128,18 @@ class _RunRedactor:
         if text == event.text:
             return event
         return part.to_deltas(event.part, text)
+
+    def _create_text(self, input: str) -> MaskedText:
+        return self._mask.json_text() if input == "json" else self._mask.text()
+
+    def _redact_restored(self, event: ev.PartRestored) -> Rewritten:
+        """Redact the complete text of a part, from its beginning. What is held back follows as a
+        delta."""
+        part = self._parts.get(event.part)
+        if part is None:
+            return None
+        part.text = self._create_text(part.input)
+        return ev.PartRestored(event.part, part.text.feed(event.text))
 
     def _end_part(self, event: Any) -> list[Event]:
         part = self._parts.pop(event.part, None)

@@ -83,6 +83,11 @@ def _json(hider: SecretHider, value: Any) -> Any:
     return hide_value(hider.mask, value)
 
 
+def _withhold(hider: SecretHider, text: str) -> str:
+    """Hide a whole text, which may begin or end inside a secret."""
+    return hider.mask.mark if text else ""
+
+
 def _provider_text(hider: SecretHider, text: str) -> str:
     return hider.values.hide(text)
 
@@ -117,6 +122,7 @@ _FIELDS: Mapping[type, Mapping[str, Callable[[SecretHider, Any], Any]]] = {
     ev.ToolCallFinished: {"name": _provider_text},
     ev.ToolCallMalformed: {"name": _provider_text, "error": _text},
     ev.CitationAdded: _CITATION,
+    ev.FrameSkipped: {"reason": _text, "data": _withhold},
     ev.OpaqueItem: {"data": _provider_json},
     ev.MediaProduced: {"url": _text},
     ev.ToolActivity: {"status": _text, "detail": _json},

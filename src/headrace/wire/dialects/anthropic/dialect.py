@@ -34,6 +34,9 @@ _EVENTS = frozenset(
 )
 _NOT_KEPT_OF_DELTA = frozenset({"stop_reason"})
 _NOT_KEPT = frozenset({"type", "delta", "usage", "message", "index"})
+_NOT_KEPT_OF_MESSAGE = frozenset(
+    {"type", "id", "role", "model", "content", "stop_reason", "usage", "provider"}
+)
 
 
 class AnthropicDialect(JSONDialect[WireEvent]):
@@ -53,6 +56,8 @@ class AnthropicDialect(JSONDialect[WireEvent]):
     def recognizes(payload: dict[str, Any]) -> bool:
         """Return whether a payload can only be an event of this dialect; a ping is not."""
         kind = payload.get("type")
+        if kind == "message":
+            return isinstance(payload.get("content"), list) and "role" in payload
         if kind == "error":
             return "error" in payload
         return isinstance(kind, str) and kind in _EVENTS and kind != "ping"
@@ -119,10 +124,20 @@ class AnthropicDialect(JSONDialect[WireEvent]):
             case "message_stop":
                 self.ledger.note_fields(self._decode_all_fields(frame), _NOT_KEPT)
                 self._end(has_terminator=True)
-            case _ if kind == "error" or event.error:
+            case "message":
+                self._read_whole_message(self._decode_all_fields(frame))
+            case _ if kind == "error" or event.error or "error" in (frame.event, frame.field):
                 self.fail(parse_error(self._decode_all_fields(frame)))
+            case _ if not event.type:
+                self._fail_if_error(frame)
             case _:
                 pass
+
+    def _read_whole_message(self, message: dict[str, Any]) -> None:
+        """Read an answer that came as a whole, as servers send it that do not stream."""
+        self._start_message(message)
+        self.ledger.note_fields(message, _NOT_KEPT_OF_MESSAGE)
+        self._end(has_terminator=True)
 
     def _start_message(self, message: dict[str, Any]) -> None:
         """Start the message. A second start is another stream spliced in: its blocks count from 0

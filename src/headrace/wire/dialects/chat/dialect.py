@@ -12,10 +12,10 @@ from headrace.wire.dialects.chat.choice import Choice
 from headrace.wire.dialects.chat.chunk import PlainChunk, WireChoice, WireChunk, WireHead
 from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.error import parse_error
+from headrace.wire.error import find_error, parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import REFUSED, PayloadDecoder
-from headrace.wire.json.value import as_int, as_list, as_object, as_objects, as_text
+from headrace.wire.json.value import as_int, as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 from headrace.wire.openai_usage import parse_openai_usage
@@ -37,6 +37,7 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     name = "chat"
     decoder_options = ("quirks",)
+    is_ended_by_done = True
     deltas = frozenset(
         "content text reasoning_content reasoning reasoning_text summary refusal arguments "
         "input".split()
@@ -153,10 +154,12 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     def _handle_no_choices(self, frame: Frame, chunk: WireChunk) -> None:
         payload = self._decode_all_fields(frame)
-        if not chunk.error and (
-            "error" in (frame.event, frame.field, payload.get("object")) or _is_error(payload)
-        ):
-            self._error = parse_error(payload)
+        if not chunk.error:
+            # A chunk that reports the usage is no error because of a message in it.
+            payload_error = {**payload, "message": None} if chunk.usage else payload
+            is_marked = "error" in (frame.event, frame.field)
+            self._error = parse_error(payload) if is_marked else find_error(payload_error)
+        if self._error is not None:
             return
         if payload.get("type") == "ping":
             # A gateway in front of an Anthropic model passes on the keep-alives.
@@ -223,14 +226,3 @@ class ChatDialect(JSONDialect[WireChunk]):
     def _note(self, payload: dict[str, Any]) -> None:
         self.ledger.service_tier = as_text(payload.get("service_tier")) or self.ledger.service_tier
         self.ledger.note_fields(payload, _NOT_KEPT)
-
-
-def _is_error(payload: dict[str, Any]) -> bool:
-    """Return whether a payload without choices is an error that is not marked as one."""
-    if payload.get("type") == "error":
-        return True
-    if as_object(payload.get("base_resp")).get("status_code") not in (None, 0):
-        return True
-    if as_object(payload.get("usage")) or as_list(payload.get("choices")):
-        return False
-    return any(as_text(payload.get(name)) for name in ("message", "detail", "msg"))

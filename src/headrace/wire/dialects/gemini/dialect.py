@@ -49,7 +49,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
         if response is None:
             return
         if not self.ledger.is_started:
-            self.ledger.start(model=response.model_version, response_id=response.response_id)
+            self._start(response)
         if response.candidates:
             for wire in response.candidates:
                 candidate = self._candidates.get(wire.index) or self._begin(wire.index)
@@ -61,8 +61,22 @@ class GeminiDialect(JSONDialect[WireResponse]):
             self.ledger.report_later(self._usage.total)
         if response.prompt_feedback:
             self._handle_blocked_prompt(response.prompt_feedback)
-        if response.error:
-            self.fail(parse_error(response.error))
+        if not response.candidates:
+            self._handle_no_candidates(frame, response)
+        elif response.error or frame.event == "error":
+            self.fail(parse_error(response.error or self._decode_all_fields(frame)))
+
+    def _start(self, response: WireResponse) -> None:
+        """Start the turn with the first chunk that says anything; an empty one may come before."""
+        if response != WireResponse():
+            self.ledger.start(model=response.model_version, response_id=response.response_id)
+
+    def _handle_no_candidates(self, frame: Frame, response: WireResponse) -> None:
+        """Look for an error in a chunk without content."""
+        if response.usage_metadata is None and not response.prompt_feedback:
+            self._fail_if_error(frame)
+        elif response.error or frame.event == "error":
+            self.fail(parse_error(response.error or self._decode_all_fields(frame)))
 
     def _release(self) -> None:
         self.ledger.service_tier = self._usage.service_tier

@@ -106,6 +106,8 @@ class CallItem(Item):
     def _write_once(self, written: str | None) -> None:
         if written and not self.call.size and self.call.state != "closed":
             self.output.add_args(self.call, written)
+        elif written:
+            self.output.restore_args(self.call, written)
 
 
 class ProviderCallItem(CallItem):

@@ -29,6 +29,15 @@ _INCOMPLETE: dict[str, FinishReason] = {
     "max_output_tokens": MAX_TOKENS,
     "content_filter": CONTENT_FILTER,
 }
+# The events that end a response, and the status that each implies.
+_FINAL = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.cancelled": "cancelled",
+    "response.failed": "failed",
+    "response.done": "completed",
+}
+_STATUSES = frozenset(_FINAL.values())
 _RESULTS = frozenset({"shell_call_output", "program_output", "tool_search_output"})
 _KEPT = frozenset(
     "created_at completed_at metadata previous_response_id truncation safety_identifier"
@@ -57,6 +66,8 @@ class ResponsesDialect(JSONDialect[WireEvent]):
     def recognizes(payload: dict[str, Any]) -> bool:
         """Return whether a payload can only be an event of this dialect."""
         kind = as_text(payload.get("type")) or ""
+        if payload.get("object") == "response" and isinstance(payload.get("output"), list):
+            return True
         is_flat_error = kind == "error" and "message" in payload and "error" not in payload
         return kind.startswith("response.") or is_flat_error
 
@@ -68,8 +79,10 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         kind = event.type = event.type or frame.event
         index = self._last_index if event.output_index is None else event.output_index
         item = self._items.get(index)
-        if event.error or kind == "error":
+        if event.error or "error" in (kind, frame.event, frame.field):
             self.fail(parse_error(event.error or self._decode_all_fields(frame)))
+        elif not kind:
+            self._handle_untyped(frame)
         elif event.item is not None or event.response is not None or item is None:
             self._handle_rare(kind, frame, event)
         elif not item.feed(event):
@@ -86,6 +99,15 @@ class ResponsesDialect(JSONDialect[WireEvent]):
                 self._handle_response(kind, event.response)
             case _:
                 self._handle_orphan(kind, event)
+
+    def _handle_untyped(self, frame: Frame) -> None:
+        """Read a payload that is no event: a whole response, from a server that does not stream,
+        or an error."""
+        payload = self._decode_all_fields(frame)
+        if payload.get("object") == "response" and isinstance(payload.get("output"), list):
+            self._handle_response("response.done", payload)
+        else:
+            self._fail_if_error(frame)
 
     # -- items
 
@@ -147,6 +169,22 @@ class ResponsesDialect(JSONDialect[WireEvent]):
             if index in self._undone or (index not in self._items and not is_known):
                 self._finish_item(index, item, b"")
 
+    def _is_confirmed_by(self, items: list[dict[str, Any]]) -> bool:
+        """Return whether the final snapshot holds no more than what the stream has brought."""
+        text = reasoning = 0
+        for item in items:
+            is_reasoning = item.get("type") == "reasoning"
+            chars = sum(
+                len(as_text(part.get("text")) or as_text(part.get("refusal")) or "")
+                for name in ("content", "summary")
+                for part in as_objects(item.get(name))
+            )
+            text += 0 if is_reasoning else chars
+            reasoning += chars if is_reasoning else 0
+        return len(items) == len(self._items) and self._output().is_confirmed_by(
+            text_chars=text, reasoning_chars=reasoning
+        )
+
     def _release(self) -> None:
         for item in self._undone.values():
             item.abandon()
@@ -168,16 +206,20 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         usage = as_object(response.get("usage"))
         if usage:
             self.ledger.report(parse_openai_usage(usage))
-        match kind:
-            case "response.completed" | "response.incomplete" | "response.cancelled":
-                self._finish(response, kind.removeprefix("response."))
-            case "response.failed":
+        if kind in _FINAL:
+            # Some servers name every last event `response.completed`; the status tells the truth.
+            status = as_text(response.get("status"))
+            status = status if status in _STATUSES else _FINAL[kind]
+            if status == "failed":
                 self.fail(parse_error(response.get("error") or "the response failed"))
-            case _:
-                pass
+            else:
+                self._finish(response, status)
 
     def _finish(self, response: dict[str, Any], status: str) -> None:
-        self._finish_from_snapshot(as_objects(response.get("output")))
+        items = as_objects(response.get("output"))
+        self._finish_from_snapshot(items)
+        if self.ledger.skipped_frames and self._is_confirmed_by(items):
+            self.ledger.confirm_complete()
         self.ledger.service_tier = as_text(response.get("service_tier"))
         for name, value in response.items():
             if name in _KEPT and value not in (None, {}, []):

@@ -1,7 +1,7 @@
 """One output item of a Responses stream, from `output_item.added` to `output_item.done`.
 
 Deltas are the source of truth. A `.done` event, the finished item and the final snapshot repeat
-everything, so they only fill in what no delta contained.
+everything, so they only fill in what no delta contained, and restore what skipped frames held.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class MessageItem(Item):
         self._channel = self._channel or as_text(item.get("phase"))
         content = as_objects(item.get("content"))
         # Deltas win: some servers number the finished content differently.
-        if not self._told:
+        if not self._told or self.output.has_gap:
             for index, part in enumerate(content):
                 self._add_whole(index, part)
         elif not self._cited:
@@ -93,6 +93,8 @@ class MessageItem(Item):
     def _add_text_once(self, index: int, text: str | None, *, is_refusal: bool = False) -> None:
         if (index, is_refusal) not in self._told:
             self._add_text(index, text, is_refusal=is_refusal)
+        else:
+            self.output.restore((self, index, is_refusal), text)
 
     def _add_whole(self, index: int, part: dict[str, Any]) -> None:
         self._add_text_once(index, as_text(part.get("text")))
@@ -205,6 +207,8 @@ class ReasoningItem(Item):
     def _add_reasoning_once(self, is_summary: bool, index: int, text: str | None) -> None:
         if (is_summary, index) not in self._told:
             self._add_reasoning(is_summary, index, text)
+        else:
+            self.output.restore((self, is_summary, index), text)
 
     def _seal(self, encrypted: str | None) -> None:
         """Seal the item. An item without text is a part too, because it must be sent back."""

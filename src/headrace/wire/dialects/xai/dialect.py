@@ -105,13 +105,13 @@ class XAIDialect(JSONDialect[WireChunk]):
         if frame.data.lstrip()[:1] == b"{":
             self._feed_json(frame)
         else:
-            self._handle_unreadable(frame)
+            self._handle_unreadable(frame, "neither a chunk nor JSON")
 
     def _feed_json(self, frame: Frame) -> None:
         try:
             payload = as_object(parse(frame.data, self._max_depth))
-        except NotJSON:
-            self._handle_unreadable(frame)
+        except NotJSON as error:
+            self._handle_unreadable(frame, str(error))
             return
         self._feed_chunk(read_json(payload, self._json_chunk))
         if payload.get("error") or "error" in (frame.event, frame.field) or _is_status(payload):
