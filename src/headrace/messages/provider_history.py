@@ -28,7 +28,8 @@ class PromptEntry(msgspec.Struct, frozen=True):
 
 
 class AssistantEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of one turn of the model, and the model that produced them. Its seals are valid for that model only."""
+    """The parts of one turn of the model, and the model that produced them. Its seals are valid
+    for that model only."""
 
     parts: tuple[Part, ...]
     provider: str | None = None

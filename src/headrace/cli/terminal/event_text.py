@@ -61,6 +61,8 @@ def _describe(event: ev.Event | ev.UnknownEvent) -> str:
             return _join(what, _retry(event), usage_words(event.usage), skipped)
         case ev.FrameSkipped():
             return _join(event.reason, f"{event.size:,} bytes")
+        case ev.PartRestored():
+            return f"{len(event.text):,} characters"
         case ev.UnknownEvent():
             return event.data.decode("utf-8", "replace")
         case _:
@@ -80,8 +82,6 @@ def _describe_part(event: ev.Event) -> str:
             return _join("refusal" if event.is_refusal else "", event.channel, _place(event))
         case ev.TextFinished():
             return ""
-        case ev.PartRestored():
-            return f"{len(event.text):,} characters"
         case ev.MediaProduced():
             return _media(event.media_type, event.data, event.url)
         case ev.OpaqueItem():
