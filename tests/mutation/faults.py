@@ -40,9 +40,9 @@ def _event(payload: Any, event: str = "") -> Insertion:
     def write(sample: Sample) -> bytes | None:
         if sample.framing == "sse":
             return write_event(Sent(data, event))
-        if sample.framing == "json-array":
-            return b"\n,\n" + data
-        return None if event else data + b"\n"
+        if event:
+            return None
+        return b"\n,\n" + data if sample.framing == "json-array" else data + b"\n"
 
     return write
 

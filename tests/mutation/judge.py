@@ -162,6 +162,12 @@ def _is_open_end(case: Violation) -> bool:
     return case.mutation == "cut, then [DONE]" and case.sample.dialect not in _HAS_OWN_END
 
 
+def _is_made_up_for(case: Violation, events: list[TurnEvent]) -> bool:
+    """Whether the insertion was reported and the final snapshot proves that nothing is missing."""
+    is_reported = any(isinstance(event, ev.FrameSkipped) for event in events)
+    return is_reported and content_of(events) == case.sample.content
+
+
 def _explain_no_error(case: Violation, events: list[TurnEvent]) -> str | None:
     end = events[-1]
     name = case.mutation.removesuffix(", then [DONE]").removesuffix(", then the rest")
@@ -170,7 +176,7 @@ def _explain_no_error(case: Violation, events: list[TurnEvent]) -> str | None:
         if is_named and MESSAGE not in end.message:
             return f"the message of the error is lost: {_show(end)}"
         return None
-    if name in UNSPECIFIC and is_said(events):
+    if name in UNSPECIFIC and (is_said(events) or _is_made_up_for(case, events)):
         return None
     if _is_open_end(case):
         # Where one of several candidates has finished, its reason is that of the turn.

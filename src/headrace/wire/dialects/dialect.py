@@ -10,9 +10,9 @@ import msgspec
 from headrace.events import OutputsKind
 from headrace.outcome import ErrorInfo
 from headrace.wire.error import find_error, parse_error
-from headrace.wire.framing.frame import STRAY, Frame
+from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import NotJSON, PayloadDecoder, encode_json, parse
-from headrace.wire.json.value import as_object, as_objects
+from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import WireLimits
 
@@ -91,13 +91,13 @@ class JSONDialect(Generic[T]):
                 self._end(has_terminator=True)
         elif "error" in (frame.event, frame.field):
             self.fail(parse_error(frame.text))
-        elif frame.field == STRAY and data.startswith(b"["):
+        elif data.startswith(b"["):
             self._feed_list(frame, reason)
         elif data:
             self.ledger.skip_frame(frame.data, reason)
 
     def _feed_list(self, frame: Frame, reason: str) -> None:
-        """Read a whole array of payloads, which a provider sends if it is not asked for SSE."""
+        """Read an array of payloads, which Gemini sends if it is not asked for SSE."""
         try:
             payloads = as_objects(parse(frame.data, self._max_depth))
         except NotJSON:
@@ -111,8 +111,13 @@ class JSONDialect(Generic[T]):
     def _fail_if_error(self, frame: Frame) -> bool:
         """End the turn if a payload without content reports an error; return whether it did."""
         payload = self._decode_all_fields(frame)
-        is_marked = "error" in (frame.event, frame.field)
-        error = parse_error(payload) if is_marked else find_error(payload)
+        if "error" in (frame.event, frame.field, payload.get("object")):
+            error: ErrorInfo | None = parse_error(payload)
+        elif "error" not in (as_text(payload.get("type")) or "error"):
+            # An event of a type that is not known yet. It may well have a message.
+            return False
+        else:
+            error = find_error(payload)
         if error is not None:
             self.fail(error)
         return error is not None

@@ -128,10 +128,10 @@ class AnthropicDialect(JSONDialect[WireEvent]):
                 self._read_whole_message(self._decode_all_fields(frame))
             case _ if kind == "error" or event.error or "error" in (frame.event, frame.field):
                 self.fail(parse_error(self._decode_all_fields(frame)))
-            case _ if not event.type:
-                self._fail_if_error(frame)
-            case _:
+            case "ping":
                 pass
+            case _:
+                self._fail_if_error(frame)
 
     def _read_whole_message(self, message: dict[str, Any]) -> None:
         """Read an answer that came as a whole, as servers send it that do not stream."""

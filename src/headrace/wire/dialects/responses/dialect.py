@@ -81,8 +81,8 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         item = self._items.get(index)
         if event.error or "error" in (kind, frame.event, frame.field):
             self.fail(parse_error(event.error or self._decode_all_fields(frame)))
-        elif not kind:
-            self._handle_untyped(frame)
+        elif not kind.startswith("response."):
+            self._handle_foreign(frame)
         elif event.item is not None or event.response is not None or item is None:
             self._handle_rare(kind, frame, event)
         elif not item.feed(event):
@@ -100,7 +100,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
             case _:
                 self._handle_orphan(kind, event)
 
-    def _handle_untyped(self, frame: Frame) -> None:
+    def _handle_foreign(self, frame: Frame) -> None:
         """Read a payload that is no event: a whole response, from a server that does not stream,
         or an error."""
         payload = self._decode_all_fields(frame)
