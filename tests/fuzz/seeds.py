@@ -64,7 +64,7 @@ CHAT: list[dict[str, Any]] = [
             ],
         }
     ),
-    _chat({"content": "w5 ", "channel": "final"}),
+    _chat({"content": "w5 ", "channel": "final", "token_id": 1, "token_ids": [1]}),
     _chat(
         {
             "content": [

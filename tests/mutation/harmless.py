@@ -266,7 +266,7 @@ def _escape_letters(text: str) -> str:
     return re.sub(
         r'"(?:[^"\\]|\\.)*"',
         lambda found: re.sub(
-            r"\\.|e", lambda one: r"\u0065" if one[0] == "e" else one[0], found[0]
+            r"\\u[0-9a-fA-F]{4}|\\.|e", lambda one: r"\u0065" if one[0] == "e" else one[0], found[0]
         ),
         text,
     )

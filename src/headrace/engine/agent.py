@@ -25,6 +25,7 @@ from headrace.transport.transport import Transport
 from headrace.turn.api import Input, to_messages
 from headrace.turn.model import Model, SharedTransport, model_for
 from headrace.turn.result import Result
+from headrace.wire.dialects.chat import ChatQuirks
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 
@@ -33,7 +34,8 @@ class Agent:
 
     An agent keeps no state of its runs: several may run at the same time. Use a `Conversation`
     to keep the history. `limits` are for runs, `wire_limits` for the bytes of one turn.
-    `options` are the fields of `Options`, such as `effort="high"`. Each run opens its own
+    `options` are the fields of `Options`, such as `effort="high"`. `quirks` replace those of the
+    catalog, for a server whose chat streams differ. Each run opens its own
     connection unless a `transport` is given or `share_connections()` was called. Raises
     `UsageError` for tools, middleware or options that are invalid.
     """
@@ -52,6 +54,7 @@ class Agent:
         api_key: str | None = None,
         transport: Transport | None = None,
         compactor: Compactor | None = None,
+        quirks: ChatQuirks | None = None,
         **options: Unpack[OptionArguments],
     ) -> None:
         self.model = model
@@ -67,6 +70,7 @@ class Agent:
             "base_url": base_url,
             "api_key": api_key,
             "transport": transport,
+            "quirks": quirks,
         }
         self._shared: SharedTransport | None = None
         # Model, options and tools that passed `check()`; shared by copies of the agent.

@@ -177,7 +177,9 @@ _ROWS: tuple[Provider, ...] = (
         title="OpenRouter",
         base_url="https://openrouter.ai/api/v1",
         key_variables=("OPENROUTER_API_KEY",),
-        request_quirks=ChatRequestQuirks(replays="reasoning_details", effort="reasoning"),
+        request_quirks=ChatRequestQuirks(
+            replays="reasoning_details", effort="reasoning", takes_file_urls=True
+        ),
         verified="recorded",
         source="https://openrouter.ai/docs/use-cases/reasoning-tokens",
     ),

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, Unpack
 
 from headrace.content import Content
 from headrace.encoders import OptionArguments, Request, ToolSpec, parse_options
+from headrace.encoders.text_content import drop_empty_texts
 from headrace.errors import UsageError
 from headrace.messages import Message, MessageLike, read_messages
 from headrace.recording.recorder import RecordingTransport
@@ -17,6 +18,7 @@ from headrace.transport.transport import Transport
 from headrace.turn.model import model_for
 from headrace.turn.result import Result
 from headrace.turn.turn_stream import TurnStream
+from headrace.wire.dialects.chat import ChatQuirks
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 Input: TypeAlias = str | Content | MessageLike | Sequence[str | Content] | Sequence[MessageLike]
@@ -34,6 +36,7 @@ class TurnArguments(OptionArguments, total=False):
     policy: RetryPolicy
     record: str | Path | None
     wire_limits: WireLimits
+    quirks: ChatQuirks | None
 
 
 def stream(
@@ -48,6 +51,7 @@ def stream(
     policy: RetryPolicy = DEFAULT_POLICY,
     record: str | Path | None = None,
     wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
+    quirks: ChatQuirks | None = None,
     **options: Unpack[OptionArguments],
 ) -> TurnStream:
     """Ask a model for one turn. Returns a stream to enter and iterate over.
@@ -56,9 +60,13 @@ def stream(
     for that. `options` are the fields of `Options`, such as `effort="high"` or
     `max_tokens=500`. `policy` says how often a refused request is sent again, before the first
     event only. `record` is a file for the raw bytes; their times go into a file beside it.
+    `quirks` replace those of the catalog, for a server whose chat streams differ, such as
+    `ChatQuirks(starts_inside_thinking=True)` for one without a reasoning parser.
     Raises `UsageError` for a request that cannot be made.
     """
-    target = model_for(model, base_url=base_url, api_key=api_key, transport=transport)
+    target = model_for(
+        model, base_url=base_url, api_key=api_key, transport=transport, quirks=quirks
+    )
     request = Request(
         model=target.endpoint.model,
         provider=target.endpoint.provider.name,
@@ -98,15 +106,24 @@ async def complete_async(model: str, input: Input, **arguments: Unpack[TurnArgum
 
 
 def to_messages(input: Input) -> list[Message]:
-    """Convert the input of a user to messages. Raises `UsageError` for any other type."""
+    """Convert the input of a user to messages. Raises `UsageError` for any other type, and for
+    input that says nothing."""
     entries: list[Any] = [input]
     if isinstance(input, Sequence) and not isinstance(input, str):
         entries = list(input)
     if entries and all(isinstance(entry, Message | Mapping) for entry in entries):
-        return read_messages(entries)
+        return _require_content(read_messages(entries))
     if not entries or not all(isinstance(entry, str | Content) for entry in entries):
         raise UsageError(
             "expected a text, content, or messages with the newest last as the input of a turn;"
             f" got {input!r:.200}"
         )
-    return [Message.user(*entries)]
+    return _require_content([Message.user(*entries)])
+
+
+def _require_content(messages: list[Message]) -> list[Message]:
+    """Return the messages, unless all of them are empty: providers refuse a request without a
+    message."""
+    if not any(message.turns or drop_empty_texts(message.content) for message in messages):
+        raise UsageError("the input is empty: expected a text or other content")
+    return messages

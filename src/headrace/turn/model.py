@@ -13,6 +13,7 @@ from headrace.events import JSONObject
 from headrace.providers import CATALOG, Endpoint, Provider, resolve
 from headrace.transport.transport import HTTPCall, Transport
 from headrace.wire.decoder import Decoder
+from headrace.wire.dialects.chat import ChatQuirks
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 # Where each transport is made, and the extra to install for it. Imported only if it is used.
@@ -94,14 +95,33 @@ def model_for(
     base_url: str | None = None,
     api_key: str | None = None,
     transport: Transport | None = None,
+    quirks: ChatQuirks | None = None,
 ) -> Model:
-    """Return the model for a model string. Raises `UsageError` if it cannot be reached."""
+    """Return the model for a model string. Raises `UsageError` if it cannot be reached, and for
+    `quirks` if its streams have none."""
     if isinstance(model, Model):
-        return model
-    endpoint = resolve(model, base_url=base_url, api_key=api_key)
+        if quirks is None:
+            return model
+        endpoint = _set_quirks(model.endpoint, quirks)
+        return Model(endpoint, model.transport, owns_transport=model.owns_transport)
+    endpoint = _set_quirks(resolve(model, base_url=base_url, api_key=api_key), quirks)
     if transport is not None:
         return Model(endpoint, transport)
     return Model(endpoint, _new_transport(endpoint.provider), owns_transport=True)
+
+
+def _set_quirks(endpoint: Endpoint, quirks: ChatQuirks | None) -> Endpoint:
+    """Return the endpoint with these quirks instead of those of the catalog."""
+    if quirks is None:
+        return endpoint
+    provider = endpoint.provider
+    if provider.dialect != "chat":
+        raise UsageError(
+            f"quirks are for chat streams, and {provider.title} sends {provider.dialect} streams:"
+            " leave them out"
+        )
+    changed = msgspec.structs.replace(provider, quirks=quirks)
+    return msgspec.structs.replace(endpoint, provider=changed)
 
 
 def name_of(model: str | Model) -> str:

@@ -6,7 +6,7 @@ from functools import cache
 
 from headrace.wire.dialects import DIALECT_NAMES, load_dialect
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json.payload import NotJSON, parse
+from headrace.wire.json.payload import NotJSON, parse_payload
 from headrace.wire.json.value import as_object
 
 
@@ -25,7 +25,7 @@ def detect(frame: Frame, max_depth: int) -> str | None:
     if frame.data.strip() == b"[DONE]":
         return "chat"
     try:
-        payload = as_object(parse(frame.data, max_depth))
+        payload = as_object(parse_payload(frame.data, max_depth))
     except NotJSON:
         return None
     names = [name for name in DIALECT_NAMES if load_dialect(name).recognizes(payload)]

@@ -76,6 +76,7 @@ _OVERFLOW = re.compile(
     | reduce\ the\ length\ of\ the\ messages                     # Groq
     | exceeded\ model\ token\ limit                             # Moonshot
     | context\ window\ exceeds\ limit                           # MiniMax
+    | ContextWindowExceededError                               # LiteLLM
     | too\ large\ for\ model\ with\ \d+\ maximum\ context\ length      # Mistral
     """,  # noqa: E501
     re.VERBOSE | re.IGNORECASE,

@@ -338,3 +338,30 @@ def test_ids_and_names_fit_the_pattern() -> None:
 
 def test_a_blank_text_is_left_out() -> None:
     assert replied(text(0, " \n"), call(1))[0]["type"] == "tool_use"
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-opus-4-1", "claude-opus-4-6"])
+@pytest.mark.parametrize(
+    "option", [{"temperature": 0.2}, {"top_p": 0.5}, {"tool_choice": "required"}]
+)
+def test_what_claude_refuses_while_it_thinks_is_refused_by_name(
+    model: str, option: dict[str, Any]
+) -> None:
+    given = {"model": model, "tools": (LOOK,), **option}
+    body(effort="none", **given)
+    body(**given)
+    with pytest.raises(UsageError, match=f"does not think with {next(iter(option))}="):
+        body(effort="high", **given)
+
+
+def test_what_claude_takes_while_it_thinks_is_sent() -> None:
+    made = body(
+        model="claude-sonnet-4-5",
+        tools=(LOOK,),
+        effort="high",
+        temperature=1.0,
+        top_p=0.95,
+        tool_choice="auto",
+    )
+    assert made["temperature"] == 1.0
+    assert made["tool_choice"] == {"type": "auto"}

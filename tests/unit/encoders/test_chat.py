@@ -356,3 +356,20 @@ def test_an_opaque_seal_goes_back_beside_the_words() -> None:
     sealed = replied(thought(0, "", signature="S"), text(1, "Yes."), rules=rules)
     assert "reasoning_text" not in sealed
     assert sealed["reasoning_opaque"] == "S"
+
+
+REMOTE = FileContent(media_type="application/pdf", url="https://example.com/a.pdf", name="a.pdf")
+
+
+def test_the_address_of_a_file_is_refused_where_only_data_is_taken() -> None:
+    with pytest.raises(UsageError, match=r"the data of a file, not its address .*a\.pdf"):
+        messages(asked(TextContent("Sum up."), REMOTE))
+
+
+def test_the_address_of_a_file_is_sent_where_it_is_taken() -> None:
+    rules = ChatRequestQuirks(takes_file_urls=True)
+    [message] = messages(asked(TextContent("Sum up."), REMOTE), rules=rules)
+    assert message["content"][1] == {
+        "type": "file",
+        "file": {"filename": "a.pdf", "file_data": "https://example.com/a.pdf"},
+    }

@@ -301,3 +301,39 @@ class Missing:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name.partition(".")[0] == self._package:
             raise ModuleNotFoundError(f"no {name}", name=name)
+
+
+UNPARSED = sse(
+    chunk({"content": "Hm.</th"}), chunk({"content": "ink>Yes"}), chunk({}, finish="stop")
+)
+INSIDE = headrace.ChatQuirks(starts_inside_thinking=True)
+
+
+def test_quirks_are_for_a_server_whose_streams_differ() -> None:
+    """A server without a reasoning parser sends the reasoning as text, and only the closing tag."""
+    result = headrace.complete("vllm:m", "Why?", transport=Recorder(UNPARSED), quirks=INSIDE)
+    assert (result.message.reasoning, result.text) == ("Hm.", "Yes")
+    result = headrace.complete("vllm:m", "Why?", transport=Recorder(UNPARSED))
+    assert result.message.reasoning == ""
+
+
+def test_an_agent_takes_quirks_too() -> None:
+    agent = headrace.Agent("vllm:m", transport=Recorder(UNPARSED), quirks=INSIDE)
+    result = agent.complete("Why?")
+    assert (result.message.reasoning, result.text) == ("Hm.", "Yes")
+
+
+@pytest.mark.parametrize("model", ["ollama:m", "anthropic:claude-sonnet-4-5", "openai:gpt-5"])
+def test_quirks_of_other_streams_are_refused(model: str) -> None:
+    with pytest.raises(UsageError, match="quirks are for chat streams"):
+        headrace.stream(model, "Why?", api_key="k", transport=Recorder(), quirks=INSIDE)
+
+
+@pytest.mark.parametrize("model", ["vllm:m", "ollama:m", "anthropic:claude-sonnet-4-5"])
+@pytest.mark.parametrize(
+    "input",
+    ["", "  \n", [""], Message.user(""), {"role": "user", "content": ""}, [TextContent("")]],
+)
+def test_an_empty_prompt_is_refused_by_name(model: str, input: Any) -> None:
+    with pytest.raises(UsageError, match="the input is empty"):
+        headrace.stream(model, input, api_key="k", transport=Recorder())

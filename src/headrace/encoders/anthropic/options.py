@@ -29,6 +29,7 @@ _BUDGETS: dict[Effort, int] = {
     "max": 23_808,
 }
 _MIN_BUDGET = 1_024
+_MIN_TOP_P_WHILE_THINKING = 0.95
 
 
 def encode_options(request: Request) -> JSONObject:
@@ -37,6 +38,8 @@ def encode_options(request: Request) -> JSONObject:
     reject_options(options, "Anthropic", "seed")
     if _is_claude_since(request.model, _NO_SAMPLING_SINCE):
         reject_options(options, f"the model {request.model}", "temperature", "top_p")
+    if options.effort not in (None, "none") and parse_family(request.model) == "claude":
+        _reject_beside_thinking(request)
     named = {
         "temperature": options.temperature,
         "top_p": options.top_p,
@@ -47,6 +50,27 @@ def encode_options(request: Request) -> JSONObject:
     body: JSONObject = {"max_tokens": _choose_max_tokens(request)}
     body |= {name: value for name, value in named.items() if value is not None}
     return body | _encode_thinking(request)
+
+
+def _reject_beside_thinking(request: Request) -> None:
+    """Raise `UsageError` for what Claude refuses while it thinks.
+
+    https://platform.claude.com/docs/en/build-with-claude/extended-thinking#feature-compatibility
+    """
+    options = request.options
+    refused = {
+        "temperature": options.temperature not in (None, 1),
+        "top_p": options.top_p is not None and options.top_p < _MIN_TOP_P_WHILE_THINKING,
+        "tool_choice": request.tool_choice not in (None, "auto", "none"),
+    }
+    given = [
+        f"{name}={getattr(options, name)!r}" for name, is_refused in refused.items() if is_refused
+    ]
+    if given:
+        raise UsageError(
+            f"Claude does not think with {' and '.join(given)}: leave that out, or set"
+            " effort='none' or no effort"
+        )
 
 
 def _is_claude_since(model: str, first: tuple[int, int]) -> bool:

@@ -47,6 +47,8 @@ class ChatRequestQuirks(msgspec.Struct, frozen=True, kw_only=True):
     the lowest if there is none; `none` is refused if it is not listed."""
     has_output_schema: bool = True
     """Whether `response_format` of type `json_schema` is understood."""
+    takes_file_urls: bool = False
+    """Whether `file_data` may be the address of a file. OpenAI takes only the data there."""
     has_seed: bool = True
     """Whether `seed` is understood."""
     call_id_pattern: str = r"[A-Za-z0-9_-]{1,40}"

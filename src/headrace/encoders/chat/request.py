@@ -119,7 +119,8 @@ class _MessageEncoder(HistoryEncoder):
         takes both."""
         content = drop_empty_texts(prompt.content)
         role = "system" if prompt.role == "developer" else prompt.role
-        return [{"role": role, "content": _encode_content(content)}] if content else []
+        encoded = _encode_content(content, self._rules)
+        return [{"role": role, "content": encoded}] if content else []
 
     def encode_reply(self, reply: msg.AssistantEntry) -> list[JSONObject]:
         texts = [part for part in reply.parts if isinstance(part, msg.TextPart)]
@@ -148,7 +149,7 @@ class _MessageEncoder(HistoryEncoder):
         ]
         images = [image for result in results for image in find_images(result.content)]
         if images:
-            content = [_encode_content_part(image) for image in images]
+            content = [_encode_content_part(image, self._rules) for image in images]
             messages.append({"role": "user", "content": content})
         return messages
 
@@ -162,18 +163,23 @@ class _MessageEncoder(HistoryEncoder):
         return call | {"type": "function", "function": function} | extra
 
 
-def _encode_content(content: list[Content]) -> Any:
-    parts = [_encode_content_part(entry) for entry in content]
+def _encode_content(content: list[Content], rules: ChatRequestQuirks) -> Any:
+    parts = [_encode_content_part(entry, rules) for entry in content]
     return parts if any(part["type"] != "text" for part in parts) else to_text(content)
 
 
-def _encode_content_part(entry: Content) -> JSONObject:
+def _encode_content_part(entry: Content, rules: ChatRequestQuirks) -> JSONObject:
     match entry:
         case ImageContent():
             return {"type": "image_url", "image_url": {"url": data_url(entry)}}
         case FileContent(media_type=kind, data=str(data)) if kind in _SOUNDS:
             return {"type": "input_audio", "input_audio": {"data": data, "format": _SOUNDS[kind]}}
         case FileContent() if decode_text_file(entry) is None:
+            if entry.url is not None and not rules.takes_file_urls:
+                raise UsageError(
+                    f"this provider takes the data of a file, not its address ({entry.url}):"
+                    " send the data, or ask through the Responses API"
+                )
             file = {"filename": entry.name or "file", "file_data": data_url(entry)}
             return {"type": "file", "file": file}
         case _:

@@ -11,7 +11,7 @@ from headrace.events import OutputsKind
 from headrace.outcome import ErrorInfo
 from headrace.wire.error import find_error, parse_error
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json.payload import NotJSON, PayloadDecoder, encode_json, parse
+from headrace.wire.json.payload import NotJSON, PayloadDecoder, encode_json, parse_payload
 from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import WireLimits
@@ -99,7 +99,7 @@ class JSONDialect(Generic[T]):
     def _feed_list(self, frame: Frame, reason: str) -> None:
         """Read an array of payloads, which Gemini sends if it is not asked for SSE."""
         try:
-            payloads = as_objects(parse(frame.data, self._max_depth))
+            payloads = as_objects(parse_payload(frame.data, self._max_depth))
         except NotJSON:
             payloads = []
         if not payloads:
@@ -124,4 +124,4 @@ class JSONDialect(Generic[T]):
 
     def _decode_all_fields(self, frame: Frame) -> dict[str, Any]:
         """Return the payload with all its fields. Only rare frames are read a second time."""
-        return as_object(parse(frame.data, self._max_depth))
+        return as_object(parse_payload(frame.data, self._max_depth))

@@ -60,7 +60,17 @@ def parse(data: bytes, max_depth: int) -> Any:
     try:
         return msgspec.json.decode(data)
     except REFUSED:
-        return repair_surrogates(_parse_slowly(data))
+        return repair_surrogates(_parse_slowly(data, _reject_constant))
+
+
+def parse_payload(data: bytes, max_depth: int) -> Any:
+    """Parse the payload of a frame. Like `parse`, but NaN and Infinity become None: Python servers
+    write them, and the rest of such a payload is good."""
+    check_depth(data, max_depth)
+    try:
+        return msgspec.json.decode(data)
+    except REFUSED:
+        return repair_surrogates(_parse_slowly(data, _read_constant_as_none))
 
 
 def extract_field(data: bytes | str, name: str) -> str | None:
@@ -103,10 +113,10 @@ def _join_pair(pair: re.Match[str]) -> str:
     return pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
-def _parse_slowly(data: bytes) -> Any:
+def _parse_slowly(data: bytes, parse_constant: Callable[[str], None]) -> Any:
     text = data.decode("utf-8", "replace")
     try:
-        return json.loads(text, parse_int=_parse_int, parse_constant=_reject_constant)
+        return json.loads(text, parse_int=_parse_int, parse_constant=parse_constant)
     except (ValueError, RecursionError) as error:
         raise NotJSON(str(error)) from None
 
@@ -117,6 +127,10 @@ def _parse_int(digits: str) -> int | float:
 
 def _reject_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
+
+
+def _read_constant_as_none(constant: str) -> None:
+    return None
 
 
 class _SurrogateReplacer:
@@ -195,7 +209,7 @@ class PayloadDecoder(Generic[T]):
             return msgspec.json.decode(data)
         except REFUSED:
             mending = _SurrogateReplacer(self._deltas)
-            value = mending.value(_parse_slowly(data))
+            value = mending.value(_parse_slowly(data, _read_constant_as_none))
         if mending.has_halves and self._on_halves is not None:
             self._on_halves()
         return value

@@ -14,7 +14,7 @@ from headrace.secrets.scrub import scrub
 from headrace.wire.dialects.chat.calls import ChatCalls
 from headrace.wire.dialects.chat.chunk import PlainDelta, WireCall, WireChoice, WireDelta
 from headrace.wire.dialects.chat.quirks import ERROR_WORDS, FINISH_WORDS, ChatQuirks
-from headrace.wire.dialects.chat.reasoning import feed_reasoning
+from headrace.wire.dialects.chat.reasoning import feed_reasoning, is_in_blocks_alone
 from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_int, as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Call, Output
@@ -32,6 +32,7 @@ class Choice:
         self._calls = ChatCalls(output, max_depth)
         self._tags = _create_think_tags(quirks)
         self._has_deltas = False
+        self._has_only_blocks = False
         self._executed: dict[int, Call] = {}
         self._audio: list[str] = []
         self._audio_chars = 0
@@ -119,18 +120,22 @@ class Choice:
 
     def _add_reasoning(self, delta: WireDelta) -> None:
         self._release()
-        feed_reasoning(self.output, delta)
+        if not self._has_only_blocks:
+            # Where reasoning has come in another field before, a block repeats it.
+            is_first = self.output.last_reasoning_part is None
+            self._has_only_blocks = is_first and is_in_blocks_alone(delta)
+        feed_reasoning(self.output, delta, has_only_blocks=self._has_only_blocks)
         told = as_object((delta.extra_content or {}).get("google"))
         if told.get("thought") is True and isinstance(delta.content, str):
             # Gemini's compatible endpoint marks reasoning in a field next to the text.
             self.output.add_reasoning(delta.content, _MARKED, None, "summary")
             delta.content = None
 
-    def _add_content(self, content: str | list[Any], channel: str | None) -> None:
+    def _add_content(self, content: str | list[Any] | dict[str, Any], channel: str | None) -> None:
         if isinstance(content, str):
             self._add_text(content, channel)
             return
-        for part in content:
+        for part in [content] if isinstance(content, dict) else content:
             if isinstance(part, str):
                 self._add_text(part, channel)
             elif as_object(part):
@@ -181,8 +186,10 @@ class Choice:
                     self._cite(CitationAdded(source="reference", ref=str(ref), raw=entry))
             case str(kind):
                 self.output.add_opaque(kind, encode_json(entry))
+            case _ if as_text(entry.get("text")):
+                self._add_text(as_text(entry.get("text")) or "", None)
             case _:
-                pass
+                self.output.add_opaque("content", encode_json(entry))
 
     def _add_summaries(self, entry: dict[str, Any]) -> None:
         for part in as_objects(entry.get("summary")) or [entry]:

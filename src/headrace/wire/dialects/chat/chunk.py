@@ -47,11 +47,11 @@ class WireThinkingBlock(msgspec.Struct, gc=False):
 
 
 class WireDelta(msgspec.Struct, gc=False):
-    content: str | list[Any] | None = None
+    content: str | list[Any] | JSONObject | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     reasoning_text: str | None = None
-    reasoning_details: list[WireDetail] | None = None
+    reasoning_details: list[WireDetail] | WireDetail | None = None
     reasoning_opaque: str | None = None
     thinking_blocks: list[WireThinkingBlock] | None = None
     tool_calls: list[WireCall] | WireCall | None = None
@@ -84,6 +84,24 @@ class WireChunk(msgspec.Struct, gc=False):
     citations: list[Any] | None = None
     search_results: list[Any] | None = None
     web_search: list[Any] | None = None
+
+
+class StrictDelta(WireDelta, gc=False, forbid_unknown_fields=True):
+    """A delta without unknown fields. Numbers of tokens are known, but not used."""
+
+    token_id: Any = None
+    token_ids: Any = None
+
+
+class StrictChoice(WireChoice, gc=False):
+    # Narrower than in the base class, which is safe because a chunk is only read.
+    delta: StrictDelta | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class StrictChunk(WireChunk, gc=False):
+    """A chunk that has no unknown fields in its deltas."""
+
+    choices: list[StrictChoice] | None = None  # type: ignore[assignment] # pyright: ignore
 
 
 class PlainDelta(msgspec.Struct, gc=False, forbid_unknown_fields=True):

@@ -9,12 +9,19 @@ import msgspec
 from headrace.events import CitationAdded
 from headrace.outcome import ErrorInfo
 from headrace.wire.dialects.chat.choice import Choice
-from headrace.wire.dialects.chat.chunk import PlainChunk, WireChoice, WireChunk, WireHead
+from headrace.wire.dialects.chat.chunk import (
+    PlainChunk,
+    StrictChunk,
+    WireChoice,
+    WireChunk,
+    WireHead,
+)
 from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
+from headrace.wire.dialects.chat.unread import UnreadFields
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.error import find_error, parse_error
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json.payload import REFUSED, PayloadDecoder
+from headrace.wire.json.payload import REFUSED, PayloadDecoder, check_depth
 from headrace.wire.json.value import as_int, as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
@@ -58,6 +65,8 @@ class ChatDialect(JSONDialect[WireChunk]):
         self._is_introduced = False
         self._plain_tries = 0
         self._decode_plain = msgspec.json.Decoder(PlainChunk).decode
+        self._decode_strict = msgspec.json.Decoder(StrictChunk).decode
+        self._unread = UnreadFields()
         self._error: ErrorInfo | None = None
         self._model: str | None = None
         self._response_id: str | None = None
@@ -89,8 +98,23 @@ class ChatDialect(JSONDialect[WireChunk]):
                         return
         self._feed_slow(frame)
 
-    def _feed_slow(self, frame: Frame) -> None:
+    def _decode_chunk(self, frame: Frame) -> WireChunk | None:
+        """Decode a frame, and keep the fields of its deltas that are not read."""
+        if self._unread.is_full:
+            return self._decode_payload(frame)
+        if len(frame.data) > self._shallow_bytes:
+            check_depth(frame.data, self._max_depth)
+        try:
+            return self._decode_strict(frame.data)
+        except REFUSED:
+            pass
         chunk = self._decode_payload(frame)
+        if chunk is not None and chunk.choices:
+            self._unread.add(self._decode_all_fields(frame), len(frame.data))
+        return chunk
+
+    def _feed_slow(self, frame: Frame) -> None:
+        chunk = self._decode_chunk(frame)
         if chunk is None:
             return
         choices = chunk.choices
@@ -128,6 +152,8 @@ class ChatDialect(JSONDialect[WireChunk]):
             choice.close()
         if self._logprobs:
             self.ledger.note("logprobs", self._logprobs)
+        for name, value in self._unread.collect().items():
+            self.ledger.note(name, value)
 
     def _introduce(self, head: WireHead, *, is_telling: bool) -> None:
         """Start the turn with the first chunk that has content. An empty chunk before it may name

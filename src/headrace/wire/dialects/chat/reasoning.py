@@ -8,20 +8,33 @@ from headrace.wire.ledger import Output
 _BLOCK = ("thinking_block",)
 
 
-def feed_reasoning(output: Output, delta: WireDelta) -> None:
+def feed_reasoning(output: Output, delta: WireDelta, *, has_only_blocks: bool) -> None:
     """State all reasoning of a delta. Providers repeat the same words in several fields: what the
-    detailed form says is not repeated by a plain one."""
+    detailed form says is not repeated by a plain one, and the words of `thinking_blocks` count
+    only with `has_only_blocks`."""
     said = False
-    if delta.reasoning_details:
-        for detail in delta.reasoning_details:
-            said = _feed_detail(output, detail) or said
+    details = delta.reasoning_details
+    for detail in [details] if isinstance(details, WireDetail) else details or ():
+        said = _feed_detail(output, detail) or said
     if not said:
         _feed_plain(output, delta.reasoning_content, delta.reasoning, delta.reasoning_text)
     if delta.reasoning_opaque:
         _feed_opaque(output, delta.reasoning_opaque)
-    if delta.thinking_blocks:
-        for block in delta.thinking_blocks:
-            _feed_block(output, block)
+    for block in delta.thinking_blocks or ():
+        if has_only_blocks and block.thinking:
+            output.add_reasoning(block.thinking, _BLOCK)
+        _feed_block(output, block)
+
+
+def is_in_blocks_alone(delta: WireDelta) -> bool:
+    """Return whether the reasoning of a delta is in `thinking_blocks` and in no other field."""
+    others = (
+        delta.reasoning_details,
+        delta.reasoning_content,
+        delta.reasoning,
+        delta.reasoning_text,
+    )
+    return not any(others) and any(block.thinking for block in delta.thinking_blocks or ())
 
 
 def _feed_plain(output: Output, *spellings: str | None) -> None:
@@ -69,7 +82,7 @@ def _feed_opaque(output: Output, value: str) -> None:
 
 
 def _feed_block(output: Output, block: WireThinkingBlock) -> None:
-    """Take the seals of a block. Its text also comes in `reasoning_content`."""
+    """Take the seals of a block. Its text mostly comes in `reasoning_content` too."""
     if block.data:
         output.add_redacted(block.data)
     elif block.signature:
