@@ -21,9 +21,6 @@ from tests.mutation.places import damage_places, error_places
 from tests.mutation.sample import Sample, Sent
 from tests.mutation.samples import IS_LONG, authored_samples, recorded_samples
 
-# The decoder does not yet say what it skips.
-pending = pytest.mark.xfail(strict=False, reason="the decoder does not say yet what it skips")
-
 AUTHORED = authored_samples()
 RECORDED = recorded_samples()
 _MAX_SHOWN = 8
@@ -46,14 +43,12 @@ def check(verdict: Verdict, kind: str, record_property: Report) -> None:
     assert not verdict.violations, f"{len(verdict.violations)} of {verdict.cases}:\n{shown}"
 
 
-@pending
 @patient
 @each_authored
 def test_a_harmless_mutation_of_an_authored_stream(sample: Sample, record_property: Report) -> None:
     check(judge_harmless(sample), "harmless mutations", record_property)
 
 
-@pending
 @patient
 @recordings
 @each_recorded
@@ -61,7 +56,6 @@ def test_a_harmless_mutation_of_a_recorded_stream(sample: Sample, record_propert
     check(judge_harmless(sample), "harmless mutations", record_property)
 
 
-@pending
 @patient
 @each_authored
 def test_an_error_in_an_authored_stream_is_no_success(
@@ -71,7 +65,6 @@ def test_an_error_in_an_authored_stream_is_no_success(
     check(verdict, "errors and cuts", record_property)
 
 
-@pending
 @patient
 @recordings
 @each_recorded
@@ -82,7 +75,6 @@ def test_an_error_in_a_recorded_stream_is_no_success(
     check(verdict, "errors and cuts", record_property)
 
 
-@pending
 @patient
 @each_authored
 def test_a_damaged_frame_of_an_authored_stream_is_made_up_for_or_said(
@@ -92,7 +84,6 @@ def test_a_damaged_frame_of_an_authored_stream_is_made_up_for_or_said(
     check(verdict, "damaged frames", record_property)
 
 
-@pending
 @patient
 @recordings
 @each_recorded
@@ -112,7 +103,6 @@ def test_a_harmless_mutation_of_any_stream(data: Any) -> None:
     assert not verdict.violations, str(verdict.violations[0])
 
 
-@pending
 @settings(max_examples=20)
 @given(data=st.data())
 def test_a_damaged_frame_of_any_stream_is_said(data: Any) -> None:
