@@ -162,7 +162,7 @@ def _describe(thing: Any) -> str:
 
 
 _SCRIPT_NAMES = (
-    "turn", "think", "say", "call", "redacted", "wait", "cut", "stall", "error", "refuse",
+    "turn", "think", "say", "call", "provider_call", "approval", "redacted", "wait", "cut", "stall", "error", "refuse",
     "finish", "no_finish", "usage", "raw", "ScriptedTurn",
 )  # fmt: skip
 _HEARD_NAMES = ("Heard", "HeardMessage", "HeardResult", "HeardTool")

@@ -209,6 +209,55 @@ def test_refusing_is_refused_and_slow_waits_and_long_is_long() -> None:
     assert len(text_of(asked("long: rivers of ice").lines).split()) > 3_000
 
 
+def parts_of(message: Message) -> list[str]:
+    return [type(part).__name__ for turn in message.turns for part in turn.parts]
+
+
+@pytest.mark.parametrize("wish", ["hidden", "redacted"])
+def test_hidden_reasoning_has_no_words(wish: str) -> None:
+    shown, message = ask("rehearsal:demo", "Hello"), ask("rehearsal:demo", f"{wish}: Hello")
+    assert shown.reasoning
+    assert message.reasoning == ""
+    assert parts_of(message)[-2:] == ["ReasoningPart", "TextPart"]
+
+
+def test_redacted_reasoning_is_a_block_where_the_dialect_has_one() -> None:
+    transport = rehearsal_transport(dialect="anthropic")
+    message = ask("anthropic:claude-x", "redacted: Hello", transport)
+    assert parts_of(message) == ["RedactedPart", "RedactedPart", "TextPart"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "name", "args"),
+    [
+        ("web search", "web_search", "rivers"),
+        ("run code", "code_interpreter", "print(6 * 7)"),
+        ("file search", "file_search", "rivers"),
+    ],
+)
+def test_the_provider_runs_its_tools(wish: str, name: str, args: str) -> None:
+    message = ask("rehearsal:demo", f"{wish}: rivers")
+    (call,) = message.calls
+    assert (call.name, call.executor) == (name, "provider")
+    assert args in str(call.args)
+    assert parts_of(message)[-3:] == ["CallPart", "OutputPart", "TextPart"]
+    assert str(message.finish) == "end_turn"
+
+
+def test_an_approval_is_asked_for_and_ends_the_answer() -> None:
+    message = ask("rehearsal:demo", "approval: rivers")
+    (call,) = message.calls
+    assert (call.name, call.args) == ("delete_file", {"path": "draft.md"})
+    assert [activity.status for activity in call.activities] == ["approval_requested"]
+    assert message.text == ""
+
+
+def test_a_dialect_without_tools_of_the_provider_is_answered_with_that() -> None:
+    transport = rehearsal_transport(dialect="chat")
+    message = ask("vllm:m", "web search: rivers", transport)
+    assert message.text.startswith("*The chat dialect has no tools of the provider.*")
+
+
 @given(st.text(max_size=80))
 def test_any_message_gets_an_answer_and_always_the_same(text: str) -> None:
     assert asked(text, tools=TOOLS) == asked(text, tools=TOOLS)

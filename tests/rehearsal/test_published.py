@@ -10,7 +10,19 @@ import msgspec
 import pydantic
 import pytest
 
-from headrace.rehearsal.script import call, error, finish, redacted, say, think, turn, usage
+from headrace.errors import UsageError
+from headrace.rehearsal.script import (
+    approval,
+    call,
+    error,
+    finish,
+    provider_call,
+    redacted,
+    say,
+    think,
+    turn,
+    usage,
+)
 from headrace.wire.framing import create_framing
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS
 from tests.rehearsal.scripts import DIALECTS, bytes_of
@@ -28,6 +40,14 @@ SCRIPTS = [
     turn(call("f", {"x": [1, 2]}), call("g"), is_interleaved=True),
     turn(redacted("blob"), think("x", encrypted=True), say("Hi"), usage(9, 8, cached=3)),
     turn("half", finish("max_tokens")),
+]
+
+
+PROVIDER_SIDE = [
+    provider_call("web_search", "tides", "https://example.org"),
+    provider_call("code_interpreter", "x = 6\nprint(x)", "6"),
+    provider_call("file_search", "tides", "High at noon."),
+    approval("delete_file", path="a.txt"),
 ]
 
 
@@ -49,6 +69,21 @@ def test_every_event_is_of_the_published_type(script: Any, dialect: str) -> None
     for payload in payloads(b"".join(bytes_of(script, dialect))):
         if payload.get("type") not in UNTYPED.get(dialect, ()):
             judge(dialect).validate_json(msgspec.json.encode(payload), strict=False)
+
+
+@pytest.mark.parametrize("line", PROVIDER_SIDE, ids=lambda line: type(line).__name__)
+def test_tools_of_the_provider_are_of_the_published_type(line: Any) -> None:
+    for payload in payloads(b"".join(bytes_of(turn(line, "Hi"), "responses"))):
+        judge("responses").validate_json(msgspec.json.encode(payload), strict=False)
+
+
+@pytest.mark.parametrize("line", PROVIDER_SIDE[2:], ids=lambda line: type(line).__name__)
+@pytest.mark.parametrize("dialect", ["chat", "anthropic"])
+def test_other_dialects_say_that_they_have_no_tools_of_the_provider(
+    line: Any, dialect: str
+) -> None:
+    with pytest.raises(UsageError, match=f"played in responses, not in {dialect}"):
+        bytes_of(turn(line), dialect)
 
 
 def test_the_error_event_of_responses_is_of_the_published_type() -> None:

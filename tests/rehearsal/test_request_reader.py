@@ -16,7 +16,7 @@ from headrace.turn.model import encode_body
 from tests.rehearsal.scripts import DIALECTS, bytes_of
 from tests.wire import events_of, message_of
 
-PROVIDERS = {"chat": "rehearsal", "anthropic": "anthropic", "responses": "openai"}
+PROVIDERS = {"chat": "openai-chat", "anthropic": "anthropic", "responses": "openai"}
 SCHEMA: JSONObject = {"type": "object", "properties": {"a": {"type": "integer"}}}
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 

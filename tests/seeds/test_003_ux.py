@@ -92,7 +92,14 @@ EXTENSIONS: dict[str, set[str]] = {
     },
     "text_delta": {"text_delta", "output_index"},
     "tool_call_started": {"segment_id", "executor", "output_index", "provider_item_id"},
-    "tool_call_update": {"progress", "logs_delta", "args_delta", "args", "detail"},
+    "tool_call_update": {
+        "progress",
+        "logs_delta",
+        "args_delta",
+        "args",
+        "args_preview",
+        "detail",
+    },
     "tool_result": {"error", "kind", "duration_ms"},
     "message_error": {"event"},
     "message_cancelled": {"event"},
@@ -266,6 +273,16 @@ def test_tool_streaming_user_tools() -> None:
     assert sorted(map(str, results.values())) == ["3", "slept"]
 
 
+def test_args_preview_is_one_short_line_of_the_arguments() -> None:
+    payloads = shown(TOOL_RUN)
+    assert [one["args_preview"] for one in of(payloads, "tool_call_started")] == ["", ""]
+    told = [one for one in of(payloads, "tool_call_update") if "args_preview" in one]
+    assert [(one["status"], one["args_preview"]) for one in told] == [
+        ("ready", "a: 1, b: 2"),
+        ("ready", "n: 2"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("kind", "prefix"),
     [
@@ -294,6 +311,28 @@ def test_tool_streaming_built_ins_mirror_the_pattern(kind: str, prefix: str) -> 
     assert kinds[1] == f"{prefix}_update"
     assert kinds[-1] == f"{prefix}_result"
     assert payloads[-1]["event"]["segments"][0]["type"] == prefix
+
+
+def test_an_approval_that_nobody_gives_is_requested_and_not_completed() -> None:
+    item = {
+        "type": "mcp_approval_request",
+        "id": "mcpr_1",
+        "name": "delete_file",
+        "server_label": "files",
+        "arguments": '{"path":"a.txt"}',
+    }
+    payloads = shown(
+        responses(
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+        )
+    )
+    assert types(payloads)[1] == "mcp_call_started"
+    assert "mcp_call_result" not in types(payloads)
+    assert of(payloads, "mcp_call_update")[-1]["status"] == "approval_requested"
+    (segment,) = payloads[-1]["event"]["segments"]
+    assert (segment["status"], segment["name"]) == ("approval_requested", "delete_file")
+    assert segment["args"] == {"path": "a.txt"}
 
 
 # --- Event Flow --------------------------------------------------------------------------
@@ -393,12 +432,21 @@ def test_multiple_reasoning_parts_stream_one_by_one_and_in_order() -> None:
 def test_sequence_number_orders_segments_live_and_final() -> None:
     payloads = shown(TOOL_RUN)
     live = {
-        payload["segment_id"]: payload["sequence_number"]
+        payload.get("segment_id") or payload["segment"]["id"]: payload["sequence_number"]
         for payload in payloads
         if "sequence_number" in payload
     }
-    for place, segment in enumerate(payloads[-1]["event"]["segments"]):
-        assert live.get(segment["id"], place) == place
+    final = payloads[-1]["event"]["segments"]
+    assert [live[segment["id"]] for segment in final] == [*range(len(final))]
+
+
+def test_sequence_number_orders_segments_whose_frames_come_in_another_order() -> None:
+    projection = UXProjection("event_1")
+    frames = [frame for record in TOOL_RUN for frame in projection.feed(record)]
+    calls = [frame for frame in frames if getattr(frame, "call_id", None)]
+    others = [frame for frame in frames[1:-1] if not getattr(frame, "call_id", None)]
+    assert calls
+    assert fold_frames([frames[0], *calls, *others, frames[-1]]) == fold_frames(frames)
 
 
 def test_error_keeps_what_came() -> None:

@@ -326,12 +326,12 @@ _ROWS: tuple[Provider, ...] = (
     Provider(
         name="rehearsal",
         title="Rehearsal (no model, no key, no network)",
+        dialect="responses",
         base_url="rehearsal://stage",
         transport="rehearsal",
         auth="none",
-        request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
         verified="documented",
-        source="https://platform.openai.com/docs/api-reference/chat",
+        source="https://platform.openai.com/docs/api-reference/responses",
     ),
 )
 CATALOG: Final[dict[str, Provider]] = {row.name: row for row in _ROWS}

@@ -11,6 +11,12 @@ Special requests stand first in a message, after a punctuation mark, or after "p
     long          an answer of thousands of words
     parallel      several tools at once
     think again   reasoning between one tool and the next
+    hidden        reasoning whose text the provider keeps to itself
+    redacted      reasoning as a block that only the provider can read
+    web search    a web search that the provider runs
+    run code      code that the provider runs
+    file search   a file search that the provider runs
+    approval      a request of the provider to approve a tool
     fail          an error event in the middle of the answer
     cut           a connection that breaks in the middle of the answer
     stall         an answer that stops and never continues
@@ -24,6 +30,7 @@ from collections.abc import Sequence
 
 from headrace.rehearsal import script
 from headrace.rehearsal.prose import choose, count_words, reply
+from headrace.rehearsal.provider_side import hide_reasoning, provider_lines
 from headrace.rehearsal.reading import Reading, read
 from headrace.rehearsal.request_reader import Heard, HeardResult
 from headrace.rehearsal.script import Line, ScriptedTurn, call, say, think
@@ -61,12 +68,13 @@ def answer(heard: Heard, *, pace_s: float = PACE_S) -> ScriptedTurn:
     results = [m.result for m in heard.since_user if m.result is not None]
     left = plan_calls(reading, heard)[len(results) :]
     lines = _ask(reading, heard, left, results) if left else _answer(reading, heard, results)
+    lines = hide_reasoning(lines, reading)
     if "slow" in reading.wishes:
         lines = [step for line in lines for step in (script.wait(_SLOW_WAIT_S), line)]
     return script.turn(*lines, pace_s=_pace_s(reading, pace_s))
 
 
-def rehearsal_transport(*, dialect: str = "chat", pace_s: float = PACE_S) -> ScriptedTransport:
+def rehearsal_transport(*, dialect: str = "responses", pace_s: float = PACE_S) -> ScriptedTransport:
     """Create a transport that is answered by the rehearsal model."""
 
     def player(heard: Heard) -> ScriptedTurn:
@@ -145,6 +153,9 @@ def _answer(reading: Reading, heard: Heard, results: Sequence[HeardResult]) -> l
         lines += _last_thoughts(reading, results) if results else _first_thoughts(reading, heard)
         if not reading.is_greeting:
             lines.append(think(choose(_WEIGHINGS, reading, 1), title="Putting the answer together"))
+    lines += provider_lines(reading, heard)
+    if any(isinstance(line, script.Approval) for line in lines):
+        return lines
     text = reply(reading, heard, results)
     fault = next((_FAULTS[wish] for wish in _FAULTS if wish in reading.wishes), None)
     if fault is None:

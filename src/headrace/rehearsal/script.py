@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -59,6 +59,29 @@ class Call(_Line, frozen=True, kw_only=True):
     def raw(self) -> str:
         """The arguments, joined."""
         return "".join(self.pieces)
+
+
+ProviderTool: TypeAlias = Literal["web_search", "code_interpreter", "file_search"]
+
+
+class ProviderCall(_Line, frozen=True, kw_only=True):
+    """A tool that the provider runs itself. Only the Responses dialect can play it."""
+
+    tool: ProviderTool
+    asked: str
+    """The query, or the code."""
+    found: tuple[str, ...] = ()
+    """Addresses that a web search finds, texts that a file search finds, or lines of output."""
+
+
+class Approval(_Line, frozen=True, kw_only=True):
+    """The provider asks whether it may call a tool of an MCP server. Only the Responses dialect
+    can play it."""
+
+    name: str
+    server: str
+    raw: str
+    """The arguments as JSON."""
 
 
 class Redacted(_Line, frozen=True, kw_only=True):
@@ -124,6 +147,8 @@ Line: TypeAlias = (
     Think
     | Say
     | Call
+    | ProviderCall
+    | Approval
     | Redacted
     | Wait
     | Cut
@@ -217,6 +242,19 @@ def call(
     if pieces is not None and raw is None and not (args or kwargs):
         written = "".join(pieces)
     return Call(name=name, pieces=_pieces(written, pieces, deltas, _TOKEN), call_id=call_id)
+
+
+def provider_call(tool: ProviderTool, asked: str, *found: str) -> ProviderCall:
+    """A tool that the provider runs: `provider_call("web_search", "tides", "https://…")`.
+
+    `found` are the addresses of a web search, the texts of a file search, or the output of code.
+    """
+    return ProviderCall(tool=tool, asked=asked, found=found)
+
+
+def approval(name: str, /, *, server: str = "files", **args: Any) -> Approval:
+    """A request for approval: `approval("delete_file", path="a.txt")`. The turn ends with it."""
+    return Approval(name=name, server=server, raw=msgspec.json.encode(args).decode())
 
 
 def redacted(data: str = "redacted") -> Redacted:

@@ -243,7 +243,7 @@ def test_a_tool_is_told_from_its_arguments_to_its_result() -> None:
     assert updates == [
         {"call_id": "c1", "status": "writing", "args_delta": '{"q":'},
         {"call_id": "c1", "status": "writing", "args_delta": " 1}"},
-        {"call_id": "c1", "status": "ready", "args": {"q": 1}},
+        {"call_id": "c1", "status": "ready", "args": {"q": 1}, "args_preview": "q: 1"},
         {"call_id": "c1", "status": "running"},
         {"call_id": "c1", "status": "halfway", "progress": 0.5, "logs_delta": "row 3"},
         {"call_id": "c1", "status": "halfway", "progress": 0.9},

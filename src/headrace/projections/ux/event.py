@@ -31,7 +31,7 @@ def to_event(message: Message, *, event_id: str) -> MessageEvent:
     """
     if message.role != "assistant":
         raise UsageError(f"expected an assistant message, not a message of the {message.role}")
-    composer = _Composer(event_id, message.effort)
+    composer = _Composer(event_id, message)
     for turn in message.turns:
         composer.add(turn)
     return MessageEvent(
@@ -73,10 +73,13 @@ def without_raw(citation: Citation) -> Citation:
 class _Composer:
     """Builds segments from the turns of a message, one turn after the other."""
 
-    def __init__(self, event_id: str, effort: str | None) -> None:
+    def __init__(self, event_id: str, message: Message) -> None:
         self.drafts: list[sb.Draft] = []
         self._event_id = event_id
-        self._effort = effort
+        self._effort = message.effort
+        # The last activity before this turn, and in this turn by output.
+        self._before_ms = message.created_at_ms
+        self._active_ms: dict[int, int] = {}
         self._step = 0
         self._cut: set[int] = set()
         self._calls: dict[str, sb.ToolDraft] = {}
@@ -85,20 +88,30 @@ class _Composer:
 
     def add(self, turn: messages.Turn) -> None:
         self._step, self._cut = turn.step, _cut_parts(turn)
+        self._active_ms.clear()
         self._open = None
         begun = len(self.drafts)
         for part in turn.parts:
             is_reasoning = isinstance(part, ReasoningPart | RedactedPart)
             self._open = self._open if is_reasoning else None
             _ADDS[type(part)](self, part)
+            self._note_activity(part)
         for result in turn.results:
             self._result(result)
+        ends = (result.ended_ms for result in turn.results if result.ended_ms is not None)
+        self._before_ms = max((self._before_ms, *self._active_ms.values(), *ends))
         thoughts = [d for d in self.drafts[begun:] if isinstance(d, sb.ReasoningDraft)]
         if len(thoughts) == 1:
             thoughts[0].facts["reasoning_tokens"] = turn.usage.reasoning_tokens
 
     def _id(self, part: messages.Part) -> str:
         return segment_id(self._event_id, part.part)
+
+    def _note_activity(self, part: messages.Part) -> None:
+        is_prose = isinstance(part, ReasoningPart | messages.TextPart)
+        at_ms = part.ended_ms if is_prose else part.started_ms
+        if at_ms is not None:
+            self._active_ms[part.output] = max(at_ms, self._active_ms.get(part.output, at_ms))
 
     # -- reasoning
 
@@ -116,7 +129,9 @@ class _Composer:
 
     def _entry(self, part: ReasoningPart | RedactedPart) -> sb.EntryDraft:
         if isinstance(part, RedactedPart):
-            return sb.EntryDraft("redacted", part.started_ms, is_complete=True)
+            # It came whole: it took the time since the last activity.
+            since_ms = self._active_ms.get(part.output, self._before_ms)
+            return sb.EntryDraft("redacted", since_ms, is_complete=True)
         is_complete = part.ended_ms is not None and part.part not in self._cut
         entry = sb.EntryDraft(part_type(part.kind), part.started_ms, is_complete=is_complete)
         entry.pieces.append(_without_markers(part.text))
@@ -142,7 +157,7 @@ class _Composer:
         draft = self._calls.get(part.call_id)
         if draft is None or not draft.takes(self._step):
             draft = self._add_tool(part, ANY_TOOL, name="", args=None, executor="provider")
-        elif not part.content and not part.is_error and draft.has_result:
+        elif (draft.has_result or draft.awaits_approval) and not (part.content or part.is_error):
             return
         said = tool_value(part.content, is_error=part.is_error)
         draft.answer(said, None, part.started_ms - draft.created_at, self._step)

@@ -82,6 +82,7 @@ class SegmentAdded(msgspec.Struct, frozen=True, tag="segment_added"):
 
     event_id: str
     segment: TextSegment | MediaSegment | OpaqueSegment
+    sequence_number: int = 0
 
 
 class TextPiece(msgspec.Struct, frozen=True, tag="text_delta", omit_defaults=True, gc=False):
@@ -110,7 +111,7 @@ class Status(msgspec.Struct, frozen=True, tag="status", gc=False):
 
 
 class ToolCallStarted(msgspec.Struct, frozen=True, tag="tool_call_started", omit_defaults=True):
-    """A tool is called. Its arguments follow, so the preview is empty."""
+    """A tool is called. Its arguments follow: the update with status `ready` has the preview."""
 
     event_id: str
     call_id: str
@@ -127,7 +128,7 @@ class ToolCallStarted(msgspec.Struct, frozen=True, tag="tool_call_started", omit
 class ToolCallUpdate(msgspec.Struct, frozen=True, tag="tool_call_update", omit_defaults=True):
     """More arguments, the complete arguments, or the progress of a tool.
 
-    `status` is `writing`, `ready`, `running`, or the tool's own word.
+    `status` is `writing`, `ready`, `running`, `approval_requested`, or the tool's own word.
     """
 
     event_id: str
@@ -138,6 +139,7 @@ class ToolCallUpdate(msgspec.Struct, frozen=True, tag="tool_call_update", omit_d
     args_delta: str | None = None
     args: Any = None
     detail: Any = None
+    args_preview: str | None = None
 
 
 class ToolResultFrame(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -27,13 +28,17 @@ def fold_frames(frames: Iterable[fr.UXFrame]) -> MessageEvent:
 
 
 class FrameFold:
-    """Folds frames one by one; the event is available at any moment."""
+    """Folds frames one by one; the event is available at any moment.
+
+    `sequence_number` orders the segments, whatever order their frames arrive in.
+    """
 
     def __init__(self) -> None:
         self._id = ""
         self._run_id: str | None = None
         self._created_at = 0
         self._drafts: list[sb.Draft] = []
+        self._numbers: dict[str, int] = {}
         self._by_id: dict[str, sb.Draft] = {}
         self._texts: dict[int, sb.TextDraft] = {}
         self._calls: dict[str, sb.ToolDraft] = {}
@@ -64,8 +69,9 @@ class FrameFold:
             duration_ms=self._duration_ms,
         )
 
-    def _add(self, draft: sb.Draft) -> None:
-        self._drafts.append(draft)
+    def _add(self, draft: sb.Draft, number: int) -> None:
+        self._numbers[draft.id] = number
+        insort(self._drafts, draft, key=lambda one: self._numbers[one.id])
         self._by_id[draft.id] = draft
 
     def _on_started(self, frame: fr.MessageStarted) -> None:
@@ -81,7 +87,8 @@ class FrameFold:
 
     def _part_started(self, frame: fr.ReasoningPartStarted) -> None:
         if frame.segment_id not in self._by_id:
-            self._add(sb.ReasoningDraft(frame.segment_id, frame.output_index))
+            draft = sb.ReasoningDraft(frame.segment_id, frame.output_index)
+            self._add(draft, frame.sequence_number)
         entry = sb.EntryDraft(frame.part_type, frame.created_at)
         self._reasoning(frame.segment_id).entries.append(entry)
 
@@ -101,9 +108,9 @@ class FrameFold:
         segment = frame.segment
         if isinstance(segment, TextSegment):
             draft = self._texts[segment.output_index] = sb.TextDraft(segment)
-            self._add(draft)
+            self._add(draft, frame.sequence_number)
         else:
-            self._add(sb.WholeDraft(segment))
+            self._add(sb.WholeDraft(segment), frame.sequence_number)
 
     def _text(self, frame: fr.TextPiece) -> None:
         self._texts[frame.output_index].pieces.append(frame.text_delta)
@@ -130,7 +137,7 @@ class FrameFold:
             output_index=frame.output_index,
             provider_item_id=frame.provider_item_id,
         )
-        self._add(draft)
+        self._add(draft, frame.sequence_number)
         self._calls[frame.call_id] = draft
 
     def _call_update(self, frame: fr.ToolCallUpdate) -> None:

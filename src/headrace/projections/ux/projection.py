@@ -13,20 +13,18 @@ from headrace.projections.ux import frame as fr
 from headrace.projections.ux.event import (
     media_segment,
     opaque_segment,
-    part_type,
     segment_id,
     text_segment,
     to_event,
     without_raw,
 )
 from headrace.projections.ux.frame import UXFrame
-from headrace.projections.ux.live_segment import LivePart, LiveReasoning, LiveSegment, LiveText
-from headrace.projections.ux.segment import PartType
+from headrace.projections.ux.live_message import LiveMessage
+from headrace.projections.ux.live_segment import LiveSegment, LiveText
+from headrace.projections.ux.reasoning import UXReasoning
 from headrace.projections.ux.tool_calls import UXToolCalls
 from headrace.status.reader import StatusReader
-from headrace.usage import Usage
 
-_Start: TypeAlias = ev.ReasoningStarted | ev.ReasoningRedacted
 _PLACES = ("source", "ref", "title", "quote", "start", "end")
 
 
@@ -49,50 +47,37 @@ class UXProjection:
         has_final_text: bool = False,
         message: Callable[[], Message] | None = None,
     ) -> None:
-        self._event_id = event_id or ""
-        self._has_final_text = has_final_text
         self._assembler: Assembler | None = None
         if message is None:
             self._assembler = Assembler()
             message = self._assembler.message
-        self._message = message
+        self._folded = message
+        self._message = LiveMessage(event_id or "")
         self._status = StatusReader()
+        self._reasoning = UXReasoning(self._message, self._status, has_final_text=has_final_text)
+        self._think = self._reasoning.feed
+        self._tools = UXToolCalls(self._message)
         self._is_begun = False
         self._is_over = False
         self._is_run = False
-        self._effort: str | None = None
         self._terminal: Terminal | None = None
-        self._at_ms = 0
-        self._step = 0
-        self._segments: list[LiveSegment] = []
-        self._tools = UXToolCalls()
-        self._parts: dict[int, LivePart] = {}
         self._texts: dict[int, LiveText] = {}
-        self._cited_parts: dict[int, LiveSegment] = {}
-        self._cited_steps: list[int] = []
         self._waiting: LiveText | None = None
-        # State of the turn: the segment that reasoning may continue, all reasoning segments, those
-        # with more facts to come, the last part per output, and per output the part whose end is
-        # not sent yet because it may have been cut off.
-        self._joined: LiveReasoning | None = None
-        self._thoughts: list[LiveReasoning] = []
-        self._unsettled: list[LiveReasoning] = []
-        self._newest: dict[int, int] = {}
-        self._held: dict[int, LivePart] = {}
+        self._cited_steps: list[int] = []
 
     def feed(self, record: Record) -> list[UXFrame]:
         """Return the frames of the next record."""
         if record.path or self._is_over:
             return []
         event = record.event
-        self._at_ms = record.at_ms
+        self._message.at_ms = record.at_ms
         if self._assembler is not None:
             self._assembler.feed(record)
         kind = type(event)
         if kind is ev.TextDelta:
             return self._text(event)  # type: ignore[arg-type]
         if kind is ev.ReasoningDelta:
-            return self._thought(event)  # type: ignore[arg-type]
+            return self._think(event)  # type: ignore[arg-type]
         return self._handle_rare(record)
 
     def close(self) -> list[UXFrame]:
@@ -107,11 +92,10 @@ class UXProjection:
         frames = [] if self._is_begun else self._begin(event)
         if isinstance(event, GOES_ON):
             self._terminal = None
-        self._step = self._tools.step = record.step
-        self._tools.at_ms = record.at_ms
+        self._message.step = record.step
         # The held-back text is read before the reader of the part is gone.
-        rest = self._rest(event.part) if isinstance(event, ev.ReasoningFinished) else []
-        statuses = [self._status_frames(status) for status in self._status.feed(record)]
+        rest = self._reasoning.rest(event.part) if isinstance(event, ev.ReasoningFinished) else []
+        statuses = [self._status_frame(status) for status in self._status.feed(record)]
         frames += [*rest, *(status for status in statuses if status.source != "tool")]
         handle = _HANDLERS.get(type(event))
         if handle is not None:
@@ -122,165 +106,97 @@ class UXProjection:
 
     def _begin(self, first: object) -> list[UXFrame]:
         self._is_begun = True
+        message = self._message
         run_id = first.run_id if isinstance(first, ev.RunStarted) else None
         response_id = first.response_id if isinstance(first, ev.TurnStarted) else None
         named = "_".join(filter(None, ("msg", run_id or response_id)))
-        self._event_id = self._event_id or named
-        return [fr.MessageStarted(self._event_id, run_id, self._at_ms)]
+        message.event_id = message.event_id or named
+        message.created_at_ms = message.at_ms
+        return [fr.MessageStarted(message.event_id, run_id, message.at_ms)]
 
-    def _status_frames(self, status: ev.StatusChanged) -> fr.Status:
-        return fr.Status(self._event_id, status.text, status.source, self._at_ms)
+    def _status_frame(self, status: ev.StatusChanged) -> fr.Status:
+        message = self._message
+        return fr.Status(message.event_id, status.text, status.source, message.at_ms)
 
     # -- parts and segments
 
     def _part_began(self, part: int, output: int) -> list[UXFrame]:
         """Handle the start of a part: earlier parts are complete and have their place."""
-        frames = self._release_status(output)
-        self._newest[output] = part
-        if self._waiting is not None:
-            frames += self._show_text(self._waiting)
+        frames = self._reasoning.release(output, part)
+        return frames if self._waiting is None else [*frames, *self._show_text(self._waiting)]
+
+    def _other_part_began(self, part: int, output: int) -> list[UXFrame]:
+        """Handle the start of a part that is not reasoning."""
+        frames = self._part_began(part, output)
+        self._reasoning.interrupt()
         return frames
 
-    def _release_status(self, output: int) -> list[UXFrame]:
-        held = self._held.pop(output, None)
-        return [] if held is None else [self._complete_part(held)]
-
     def _append(self, segment: LiveSegment) -> list[UXFrame]:
-        """Start a segment. Earlier segments are settled, unless they continue beside it."""
-        settled = [one for one in self._unsettled if not one.open_parts]
-        self._unsettled = [one for one in self._unsettled if one.open_parts]
-        self._segments.append(segment)
-        return [frame for one in settled for frame in self._meta(one)]
+        """Start a segment. Reasoning before it is settled, unless it continues beside it."""
+        frames = self._reasoning.settle()
+        self._message.segments.append(segment)
+        return frames
 
     # -- reasoning
 
-    def _thought(self, event: ev.ReasoningDelta) -> list[UXFrame]:
-        part = self._parts[event.part]
-        if part.thought is None:
-            return self._delta(part, part.markers.feed(event.text)[0])
-        text, status = part.thought.feed(event.text)
-        if status is None:
-            return self._delta(part, text)
-        said = self._status.show(status, self._at_ms)
-        return [*self._delta(part, text), *map(self._status_frames, said)]
-
-    def _delta(self, part: LivePart, text: str) -> list[UXFrame]:
-        if not text:
-            return []
-        if self._has_final_text:
-            part.pieces.append(text)
-        return [fr.ReasoningPartDelta(self._event_id, part.segment_id, part.index, text)]
-
-    def _rest(self, number: int) -> list[UXFrame]:
-        part = self._parts.get(number)
-        return [] if part is None else self._delta(part, part.rest())
-
     def _reasoning_started(self, event: ev.ReasoningStarted) -> list[UXFrame]:
-        part, frames = self._started_part(event, part_type(event.kind))
-        self._parts[event.part] = part
-        return frames
+        frames = self._part_began(event.part, event.output)
+        return [*frames, *self._reasoning.start(event)]
 
     def _reasoning_redacted(self, event: ev.ReasoningRedacted) -> list[UXFrame]:
-        part, frames = self._started_part(event, "redacted")
-        self._part_ended(part.segment)
-        return [*frames, self._complete_part(part)]
-
-    def _started_part(self, event: _Start, kind: PartType) -> tuple[LivePart, list[UXFrame]]:
         frames = self._part_began(event.part, event.output)
-        segment = self._joined
-        if segment is None or (segment.output, segment.item_id) != (event.output, event.item_id):
-            segment, more = self._new_reasoning(event)
-            frames += more
-        start = fr.ReasoningPartStarted(
-            self._event_id,
-            segment.id,
-            segment.parts,
-            segment.number,
-            self._at_ms,
-            kind,
-            event.output,
-        )
-        part = LivePart(event.part, segment, self._status.thought(event.part))
-        segment.parts += 1
-        segment.open_parts += 1
-        self._cited_parts[event.part] = segment
-        return part, [*frames, start]
-
-    def _new_reasoning(self, event: _Start) -> tuple[LiveReasoning, list[UXFrame]]:
-        name = segment_id(self._event_id, event.part)
-        number, at_ms = len(self._segments), self._at_ms
-        segment = LiveReasoning(name, self._step, number, event.output, event.item_id, at_ms, at_ms)
-        frames = self._append(segment)
-        self._joined = segment
-        self._thoughts.append(segment)
-        self._unsettled.append(segment)
-        return segment, frames
+        return [*frames, *self._reasoning.redact(event)]
 
     def _reasoning_finished(self, event: ev.ReasoningFinished) -> list[UXFrame]:
-        """End a reasoning part. The next record tells whether it is complete or was cut off."""
-        part = self._parts.pop(event.part)
-        self._part_ended(part.segment)
-        if self._newest.get(part.output) != part.part:
-            return [self._complete_part(part)]
-        self._held[part.output] = part
-        return []
-
-    def _part_ended(self, segment: LiveReasoning) -> None:
-        segment.open_parts -= 1
-        segment.ended_ms = self._at_ms
-
-    def _complete_part(self, part: LivePart) -> UXFrame:
-        text = "".join(part.pieces) if self._has_final_text else None
-        return fr.ReasoningPartCompleted(self._event_id, part.segment_id, part.index, True, text)
-
-    def _meta(self, segment: LiveReasoning, tokens: int | None = None) -> list[UXFrame]:
-        duration_ms = None if segment.open_parts else segment.ended_ms - segment.started_ms
-        facts = (self._effort, tokens, duration_ms, segment.item_id)
-        if not any(fact is not None for fact in facts):
-            return []
-        return [fr.ReasoningSegmentMeta(self._event_id, segment.id, *facts)]
+        return self._reasoning.finish(event)
 
     # -- text
 
     def _text(self, event: ev.TextDelta) -> list[UXFrame]:
         text = self._texts[event.part]
-        piece = fr.TextPiece(self._event_id, event.text, text.output)
+        piece = fr.TextPiece(self._message.event_id, event.text, text.output)
         return [piece] if text.shown is not None else [*self._show_text(text), piece]
 
     def _text_started(self, event: ev.TextStarted) -> list[UXFrame]:
-        frames = self._part_began(event.part, event.output)
-        self._joined = None
-        segment = text_segment(segment_id(self._event_id, event.part), event)
+        frames = self._other_part_began(event.part, event.output)
+        segment = text_segment(segment_id(self._message.event_id, event.part), event)
         text = LiveText(segment, event.output)
         self._texts[event.part] = self._waiting = text
         return frames
 
     def _show_text(self, text: LiveText) -> list[UXFrame]:
         self._waiting = None
-        text.shown = LiveSegment(text.segment.id, self._step)
-        return [*self._append(text.shown), fr.SegmentAdded(self._event_id, text.segment)]
+        message = self._message
+        number = len(message.segments)
+        text.shown = LiveSegment(text.segment.id, message.step)
+        frames = self._append(text.shown)
+        return [*frames, fr.SegmentAdded(message.event_id, text.segment, number)]
 
     def _text_finished(self, event: ev.TextFinished) -> list[UXFrame]:
         """Drop a text without any characters."""
-        if self._waiting is self._texts.get(event.part):
+        text = self._texts[event.part]
+        self._message.note_activity(text.output)
+        if self._waiting is text:
             self._waiting = None
         return []
 
     # -- tools
 
     def _call_started(self, event: ev.ToolCallStarted) -> list[UXFrame]:
-        frames = self._part_began(event.part, event.output)
-        self._joined = None
-        call, started = self._tools.start(event, self._event_id, len(self._segments))
-        return [*frames, *self._append(call), started]
+        frames = self._other_part_began(event.part, event.output)
+        self._message.note_activity(event.output)
+        return [*frames, *self._start_call(event)]
 
     def _tool_output(self, event: ev.ToolOutput) -> list[UXFrame]:
-        frames = self._part_began(event.part, event.output)
-        self._joined = None
+        frames = self._other_part_began(event.part, event.output)
+        self._message.note_activity(event.output)
         if not self._tools.awaits(event):
-            call, started = self._tools.start(event, self._event_id, len(self._segments))
-            frames += [*self._append(call), started]
+            frames += self._start_call(event)
         return [*frames, *self._tools.output(event)]
+
+    def _start_call(self, event: ev.ToolCallStarted | ev.ToolOutput) -> list[UXFrame]:
+        call, started = self._tools.start(event)
+        return [*self._append(call), started]
 
     # -- other parts, and the turn
 
@@ -291,75 +207,65 @@ class UXProjection:
         return self._whole(event, opaque_segment)
 
     def _whole(
-        self, event: ev.MediaProduced | ev.OpaqueItem, made: Callable[..., Any]
+        self, event: ev.MediaProduced | ev.OpaqueItem, build: Callable[..., Any]
     ) -> list[UXFrame]:
-        frames = self._part_began(event.part, event.output)
-        self._joined = None
-        id = segment_id(self._event_id, event.part)
-        segment = made(id, event, len(self._segments), self._at_ms)
-        frames += self._append(LiveSegment(id, self._step))
-        return [*frames, fr.SegmentAdded(self._event_id, segment)]
+        frames = self._other_part_began(event.part, event.output)
+        message = self._message
+        message.note_activity(event.output)
+        id, number = segment_id(message.event_id, event.part), len(message.segments)
+        segment = build(id, event, number, message.at_ms)
+        frames += self._append(LiveSegment(id, message.step))
+        return [*frames, fr.SegmentAdded(message.event_id, segment, number)]
 
     def _citation(self, event: ev.CitationAdded) -> list[UXFrame]:
+        event_id = self._message.event_id
         citation = without_raw(Citation(**{name: getattr(event, name) for name in _PLACES}))
         if event.part is None:
-            self._cited_steps.append(self._step)
-            return [fr.CitationFrame(self._event_id, citation)]
+            self._cited_steps.append(self._message.step)
+            return [fr.CitationFrame(event_id, citation)]
         text = self._texts.get(event.part)
         frames = [] if text is None or text.shown is not None else self._show_text(text)
-        segment = text.shown if text is not None else self._cited_parts.get(event.part)
+        of_part = self._reasoning.segment_of_part
+        segment = text.shown if text is not None else of_part.get(event.part)
         if segment is None:
             return []
-        return [*frames, fr.CitationFrame(self._event_id, citation, segment.id)]
+        return [*frames, fr.CitationFrame(event_id, citation, segment.id)]
 
     def _forget_turn(self, event: object = None) -> list[UXFrame]:
-        self._joined = self._waiting = None
-        for of_turn in (self._thoughts, self._unsettled, self._newest, self._held):
-            of_turn.clear()
+        self._waiting = None
+        self._reasoning.forget_turn()
         return []
 
     def _output_finished(self, event: ev.OutputFinished) -> list[UXFrame]:
-        return self._release_status(event.output) if event.reason is not None else []
+        return self._reasoning.release(event.output) if event.reason is not None else []
 
     def _turn_finished(self, event: ev.TurnFinished) -> list[UXFrame]:
         self._terminal = None if self._is_run else event
-        frames = [frame for output in [*self._held] for frame in self._release_status(output)]
-        return [*frames, *self._settle_reasoning(event.usage)]
+        return [*self._reasoning.release_all(), *self._reasoning.end_turn(event.usage)]
 
     def _turn_failed(self, event: ev.TurnFailed) -> list[UXFrame]:
         """Treat reasoning parts without an end as cut off."""
         self._terminal = None if self._is_run else event
-        return self._settle_reasoning(event.usage)
-
-    def _settle_reasoning(self, usage: Usage) -> list[UXFrame]:
-        """Send what the end of a turn tells about its reasoning.
-
-        Token counts are left out if there are several segments, since they cannot be told apart.
-        """
-        tokens = usage.reasoning_tokens if len(self._thoughts) == 1 else None
-        wanted = self._unsettled if tokens is None else self._thoughts
-        frames = [frame for segment in wanted for frame in self._meta(segment, tokens)]
-        self._unsettled = []
-        return frames
+        return self._reasoning.end_turn(event.usage)
 
     # -- runs and the end
 
     def _run_started(self, event: ev.RunStarted) -> list[UXFrame]:
         self._is_run = True
-        self._effort = event.effort
+        self._message.effort = event.effort
         return []
 
     def _step_discarded(self, event: ev.StepDiscarded) -> list[UXFrame]:
         """Take back what was sent of a step, including results of earlier calls."""
-        gone = tuple(one.id for one in self._segments if one.step == event.step)
         left = [step for step in self._cited_steps if step != event.step]
         dropped = len(self._cited_steps) - len(left)
-        self._segments = [one for one in self._segments if one.step != event.step]
-        again = self._tools.discard(event.step)
         self._cited_steps = left
-        self._forget_turn()
-        self._parts.clear()
-        return [fr.StepDiscardedFrame(self._event_id, gone, event.reason, again, dropped)]
+        gone = self._message.discard(event.step)
+        again = self._tools.discard(event.step)
+        self._waiting = None
+        self._reasoning.discard()
+        event_id = self._message.event_id
+        return [fr.StepDiscardedFrame(event_id, gone, event.reason, again, dropped)]
 
     def _run_ended(self, event: ev.RunFinished | ev.RunFailed) -> list[UXFrame]:
         self._terminal = event
@@ -367,17 +273,16 @@ class UXProjection:
 
     def _end(self, closed: ev.RunClosed | None) -> list[UXFrame]:
         self._is_over = True
-        frames = [frame for part in [*self._parts] for frame in self._rest(part)]
-        frames += self._settle_reasoning(Usage())
-        return [*frames, self._last(closed)]
+        return [*self._reasoning.close(), self._last(closed)]
 
     def _last(self, closed: ev.RunClosed | None) -> fr.EndFrame:
-        event = to_event(self._message(), event_id=self._event_id)
+        event_id = self._message.event_id
+        event = to_event(self._folded(), event_id=event_id)
         end = ending(self._terminal, closed, "run" if self._is_run else "turn")
         if end.kind == "failed":
-            return fr.MessageError(self._event_id, end.message, event)
+            return fr.MessageError(event_id, end.message, event)
         if end.kind == "cancelled":
-            return fr.MessageCancelled(self._event_id, event)
+            return fr.MessageCancelled(event_id, event)
         return fr.MessageFinal(event)
 
 

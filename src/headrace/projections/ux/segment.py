@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -12,7 +12,9 @@ from headrace.outcome import ErrorInfo, FinishReason
 from headrace.usage import Usage
 
 PartType: TypeAlias = Literal["summary_text", "reasoning_text", "redacted"]
-ToolStatus: TypeAlias = Literal["completed", "failed", "incomplete"]
+ToolStatus: TypeAlias = Literal["completed", "failed", "incomplete", "approval_requested"]
+APPROVAL_REQUESTED: Final = "approval_requested"
+"""The status of a provider-run call that nobody has approved."""
 
 
 class ReasoningEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -94,7 +96,8 @@ class ToolSegment(_OtherSegment, frozen=True, kw_only=True, tag="tool_call"):
     result: Any
     """A text, a JSON value, an object with a `url`, or a list of these; null if there is none."""
     status: ToolStatus
-    """Whether the tool succeeded; `incomplete` if unknown."""
+    """Whether the tool succeeded; `incomplete` if unknown, and `approval_requested` if the provider
+    waits for an approval that nobody gave."""
     sequence_number: int
     """Position in the list of segments, from 0."""
     created_at: int

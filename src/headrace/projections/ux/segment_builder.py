@@ -16,6 +16,7 @@ _ENDS: dict[str, sg.ToolStatus] = {
     "completed": "completed",
     "failed": "failed",
     "incomplete": "incomplete",
+    sg.APPROVAL_REQUESTED: sg.APPROVAL_REQUESTED,
 }
 
 
@@ -110,6 +111,10 @@ class ToolDraft:
     def takes(self, step: int) -> bool:
         """Return whether an output in this step, or a later one if it is open, is for this call."""
         return step == self.step or self._answer is None or self._answer.step == step
+
+    @property
+    def awaits_approval(self) -> bool:
+        return self._told == sg.APPROVAL_REQUESTED
 
     @property
     def has_result(self) -> bool:

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from headrace import events as ev
+from headrace.projections.ux.args_preview import preview_args
 from headrace.projections.ux.event import segment_id
 from headrace.projections.ux.frame import UXFrame
+from headrace.projections.ux.live_message import LiveMessage
 from headrace.projections.ux.live_segment import LiveSegment
+from headrace.projections.ux.segment import APPROVAL_REQUESTED
 from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
 from headrace.projections.ux.tool_value import ToolValue, tool_value
 
@@ -16,7 +19,6 @@ from headrace.projections.ux.tool_value import ToolValue, tool_value
 class LiveCall(LiveSegment, eq=False):
     """A tool call that was sent. `answered_in` is the step that brought its result."""
 
-    event_id: str
     call_id: str
     kind: ToolKind
     started_ms: int
@@ -35,14 +37,10 @@ class LiveCall(LiveSegment, eq=False):
 
 
 class UXToolCalls:
-    """Keeps the calls of a message, by part and by id (the latest call with that id).
+    """Keeps the calls of a message, by part and by id (the latest call with that id)."""
 
-    `step` and `at_ms` are those of the current record.
-    """
-
-    def __init__(self) -> None:
-        self.step = 0
-        self.at_ms = 0
+    def __init__(self, message: LiveMessage) -> None:
+        self._message = message
         self._all: list[LiveCall] = []
         self._by_id: dict[str, LiveCall] = {}
         self._by_part: dict[int, LiveCall] = {}
@@ -54,29 +52,28 @@ class UXToolCalls:
 
     # -- start
 
-    def start(
-        self, event: ev.ToolCallStarted | ev.ToolOutput, event_id: str, number: int
-    ) -> tuple[LiveCall, UXFrame]:
+    def start(self, event: ev.ToolCallStarted | ev.ToolOutput) -> tuple[LiveCall, UXFrame]:
         """Return a new call and its first frame. The call of a `ToolOutput` is unknown."""
         name, kind = "", ANY_TOOL
         executor: ev.Executor = "provider"
         if isinstance(event, ev.ToolCallStarted):
             name, executor = event.name, event.executor
             kind = kind_of(name, executor, event.provider_data)
-        id = segment_id(event_id, event.part)
+        message = self._message
+        id = segment_id(message.event_id, event.part)
         frame = kind.started(
-            event_id,
+            message.event_id,
             event.call_id,
             name,
             "",
-            number,
-            self.at_ms,
+            len(message.segments),
+            message.at_ms,
             id,
             executor,
             event.output,
             event.item_id,
         )
-        call = LiveCall(id, self.step, event_id, event.call_id, kind, self.at_ms)
+        call = LiveCall(id, message.step, event.call_id, kind, message.at_ms)
         self._all.append(call)
         self._by_id[event.call_id] = self._by_part[event.part] = call
         return call, frame
@@ -85,14 +82,15 @@ class UXToolCalls:
 
     def _update_frame(self, call: LiveCall, status: str, **more: Any) -> list[UXFrame]:
         call.status = status
-        return [call.kind.update(call.event_id, call.call_id, status, **more)]
+        return [call.kind.update(self._message.event_id, call.call_id, status, **more)]
 
     def _args(self, event: ev.ToolCallArgsDelta) -> list[UXFrame]:
         call = self._by_part[event.part]
         return self._update_frame(call, call.status, args_delta=event.text)
 
     def _on_finished(self, event: ev.ToolCallFinished) -> list[UXFrame]:
-        return self._update_frame(self._by_part[event.part], "ready", args=event.args)
+        call, preview = self._by_part[event.part], preview_args(event.args)
+        return self._update_frame(call, "ready", args=event.args, args_preview=preview)
 
     def _on_malformed(self, event: ev.ToolCallMalformed) -> list[UXFrame]:
         call = self._by_part[event.part]
@@ -111,7 +109,7 @@ class UXToolCalls:
         call = self._by_id.get(event.call_id)
         if call is None:
             return []
-        call.tool_started_ms = self.at_ms
+        call.tool_started_ms = self._message.at_ms
         return self._update_frame(call, "running")
 
     def _progress(self, event: ev.ToolProgress) -> list[UXFrame]:
@@ -126,31 +124,36 @@ class UXToolCalls:
     def awaits(self, event: ev.ToolOutput) -> bool:
         """Return whether a call is waiting for this output."""
         call = self._by_id.get(event.call_id)
-        return call is not None and call.takes(self.step)
+        return call is not None and call.takes(self._message.step)
 
     def output(self, event: ev.ToolOutput) -> list[UXFrame]:
-        """Return the frames of a provider tool's output. An empty one replaces no result."""
+        """Return the frames of a provider tool's output.
+
+        An empty one replaces no result, and is none for a call that waits for approval.
+        """
         call = self._by_id[event.call_id]
-        if call.has_result and not event.content and not event.is_error:
+        has_nothing = not event.content and not event.is_error
+        if has_nothing and (call.has_result or call.status == APPROVAL_REQUESTED):
             return []
         said = tool_value(event.content, is_error=event.is_error)
-        return self._answer(call, said, None, self.at_ms - call.started_ms)
+        return self._answer(call, said, None, self._message.at_ms - call.started_ms)
 
     def _result(self, event: ev.ToolResult) -> list[UXFrame]:
+        self._message.note_activity(None)
         call = self._by_id.get(event.call_id)
-        if call is None or call.step != self.step:
+        if call is None or call.step != self._message.step:
             return []
         began = call.tool_started_ms
-        ran_ms = None if began is None else self.at_ms - began
+        ran_ms = None if began is None else self._message.at_ms - began
         said = tool_value(event.content, is_error=event.is_error)
         return self._answer(call, said, event.kind, ran_ms)
 
     def _answer(
         self, call: LiveCall, said: ToolValue, kind: str | None = None, ran_ms: int | None = None
     ) -> list[UXFrame]:
-        call.answered_in, call.is_malformed = self.step, False
-        result = call.kind.result
-        return [result(call.event_id, call.call_id, said.result, said.error, kind, ran_ms)]
+        call.answered_in, call.is_malformed = self._message.step, False
+        result, event_id = call.kind.result, self._message.event_id
+        return [result(event_id, call.call_id, said.result, said.error, kind, ran_ms)]
 
     def discard(self, step: int) -> tuple[str, ...]:
         """Take back a step. Return the segments of earlier calls that it had answered."""

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from headrace.rehearsal.script import Call, Error, Redacted, Say, ScriptedTurn, Think
+from headrace.rehearsal.script import (
+    Approval,
+    Call,
+    Error,
+    ProviderCall,
+    Redacted,
+    Say,
+    ScriptedTurn,
+    Think,
+)
 from headrace.rehearsal.wire.words import ANTHROPIC_REASONS, anthropic_error
-from headrace.rehearsal.wire.writer import Occasion, sse, usage_of
+from headrace.rehearsal.wire.writer import Occasion, refuse_to_run, sse, usage_of
 
 JSONObject = dict[str, Any]
 
@@ -70,6 +79,9 @@ class AnthropicWriter:
             yield from self._start("call", block)
             for piece in ("", *line.pieces):
                 yield self._delta(type="input_json_delta", partial_json=piece)
+
+    def run(self, line: ProviderCall | Approval) -> Iterable[bytes]:
+        raise refuse_to_run("anthropic")
 
     def fail(self, line: Error) -> Iterable[bytes]:
         yield _event("error", error=anthropic_error(line.category, line.message))

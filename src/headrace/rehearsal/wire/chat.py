@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from headrace.rehearsal.script import Call, Error, Redacted, Say, ScriptedTurn, Think
+from headrace.rehearsal.script import (
+    Approval,
+    Call,
+    Error,
+    ProviderCall,
+    Redacted,
+    Say,
+    ScriptedTurn,
+    Think,
+)
 from headrace.rehearsal.wire.words import CHAT_REASONS, openai_error
-from headrace.rehearsal.wire.writer import Occasion, in_turns, sse, usage_of
+from headrace.rehearsal.wire.writer import Occasion, in_turns, refuse_to_run, sse, usage_of
 
 
 class ChatWriter:
@@ -83,6 +92,9 @@ class ChatWriter:
         }
         entries = [{"index": index, "function": {"arguments": piece}} for piece in line.pieces]
         return [self._chunk({"tool_calls": [entry]}) for entry in (start, *entries)]
+
+    def run(self, line: ProviderCall | Approval) -> Iterable[bytes]:
+        raise refuse_to_run("chat")
 
     def fail(self, line: Error) -> Iterable[bytes]:
         yield sse({"error": openai_error(line.category, line.message)})

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from headrace.rehearsal.script import Call, Error, Redacted, Say, ScriptedTurn, Think
+from headrace.rehearsal.script import (
+    Approval,
+    Call,
+    Error,
+    ProviderCall,
+    Redacted,
+    Say,
+    ScriptedTurn,
+    Think,
+)
+from headrace.rehearsal.wire.responses_tool import approval_events, provider_call_events
 from headrace.rehearsal.wire.words import RESPONSES_REASONS, openai_error
 from headrace.rehearsal.wire.writer import Occasion, in_turns, sse, usage_of
 
@@ -71,6 +81,17 @@ class ResponsesWriter:
         self._output += items
         # Numbered when they are sent, since the order between items is only known then.
         for kind, fields in in_turns(queues):
+            yield self._event(kind, **fields)
+
+    def run(self, line: ProviderCall | Approval) -> Iterator[bytes]:
+        yield from self._close()
+        place, index = self._place(), len(self._output)
+        if isinstance(line, Approval):
+            item, events = approval_events(line, place, index)
+        else:
+            item, events = provider_call_events(line, place, index)
+        self._output.append(item)
+        for kind, fields in events:
             yield self._event(kind, **fields)
 
     def fail(self, line: Error) -> Iterable[bytes]:

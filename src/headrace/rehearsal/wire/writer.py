@@ -8,12 +8,13 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
+from headrace.errors import UsageError
 from headrace.rehearsal import script as sc
 from headrace.rehearsal.script import Call, Line, ScriptedTurn, Think
 from headrace.usage import Usage
 
 T = TypeVar("T")
-_SPOKEN = (Think, sc.Say, Call, sc.Redacted, sc.Finish)
+_SPOKEN = (Think, sc.Say, Call, sc.ProviderCall, sc.Approval, sc.Redacted, sc.Finish)
 Step: TypeAlias = bytes | sc.Wait | sc.Cut | sc.Stall
 """One step of a turn; bytes are one event."""
 
@@ -45,6 +46,10 @@ class Writer(Protocol):
         ...
 
     def redact(self, line: sc.Redacted) -> Iterable[bytes]: ...
+
+    def run(self, line: sc.ProviderCall | sc.Approval) -> Iterable[bytes]:
+        """Write a tool of the provider, or raise `UsageError` if the dialect has none."""
+        ...
 
     def fail(self, line: sc.Error) -> Iterable[bytes]: ...
 
@@ -93,6 +98,8 @@ def _line(line: Line, group: Sequence[Line], writer: Writer) -> Iterable[Step]:
             return writer.think(line)
         case Call():
             return writer.call([entry for entry in group if isinstance(entry, Call)])
+        case sc.ProviderCall() | sc.Approval():
+            return writer.run(line)
         case sc.Redacted():
             return writer.redact(line)
         case sc.Raw():
@@ -115,6 +122,11 @@ def _groups(turn: ScriptedTurn) -> Iterator[list[Line]]:
     for is_call, group in groupby(turn.lines, lambda line: isinstance(line, Call)):
         lines = list(group)
         yield from [lines] if is_call else ([line] for line in lines)
+
+
+def refuse_to_run(dialect: str) -> UsageError:
+    """Return the error of a dialect that cannot play tools of the provider."""
+    return UsageError(f"tools that the provider runs are played in responses, not in {dialect}")
 
 
 def in_turns(queues: Sequence[Sequence[T]]) -> Iterator[T]:

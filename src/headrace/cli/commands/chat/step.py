@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from headrace.projections.ux import segment as sg
 
-State: TypeAlias = Literal["running", "completed", "failed", "incomplete"]
+State: TypeAlias = Literal["running", "completed", "failed", "incomplete", "approval_requested"]
 _NAMES = {
     "web_search_call": "Web search",
     "code_interpreter_call": "Code interpreter",

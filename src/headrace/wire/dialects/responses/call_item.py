@@ -132,6 +132,9 @@ class ProviderCallItem(CallItem):
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         super().finish(item, as_written)
+        if self.kind == "mcp_approval_request":
+            # The call waits for an answer: the item is kept, and is no result.
+            self.output.add_activity(self.call, "approval_requested", None)
         kept = item
         image = as_text(item.get("result"))
         if image and self.kind == "image_generation_call":

@@ -24,6 +24,7 @@ _MARKS: dict[State, tuple[str, str]] = {
     "completed": ("✓", "green"),
     "failed": ("✗", "red"),
     "incomplete": ("✗", "yellow"),
+    "approval_requested": ("✗", "yellow"),
 }
 _BOLD = re.compile(r"\*\*(.+?)\*\*|`([^`\n]+)`")
 
@@ -120,6 +121,8 @@ def _status_text(tool: Tool) -> list[Styled]:
 def _state(tool: Tool, columns: int) -> list[Styled]:
     if tool.state == "incomplete":
         return [(" · no result", "dim")]
+    if tool.state == "approval_requested":
+        return [(" · not approved", "dim")]
     if tool.state != "running":
         return [] if tool.duration_ms is None else [(f" · {duration(tool.duration_ms)}", "dim")]
     status = [(f" · {tool.status}", "dim")]
