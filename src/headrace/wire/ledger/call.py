@@ -49,6 +49,8 @@ class Call:
     is_parsed: bool = False
     is_damaged: bool = False
     """Whether a frame that could not be read may have held a piece of the arguments."""
+    problem: str | None = None
+    """What is wrong with the call besides its arguments, worded for the model."""
     args: Any = None
     seals: list[tuple[SealKind, str]] = field(default_factory=list[tuple[SealKind, str]])
     _fragments: list[str] = field(default_factory=list[str])
@@ -171,6 +173,13 @@ class CallQueue:
         call.name = call.name or name or None
         call.call_id = call.call_id or call_id or None
         self._start_ready(call)
+
+    def extend_name(self, call: Call, text: str) -> None:
+        """Append to the name of a call. One that has started under the first piece is malformed."""
+        if call.state == "waiting":
+            call.name = (call.name or "") + text
+        else:
+            call.problem = f"the name of the tool came in pieces, {call.name!r} and {text!r}"
 
     def add_args(self, call: Call, text: str) -> None:
         """Append to the arguments of a call."""
@@ -330,6 +339,8 @@ def _find_problem(call: Call, *, is_cut: bool) -> str | None:
     """Return what is wrong with a call before its arguments are read, or None."""
     if call.name is None:
         return "the call has no name"
+    if call.problem is not None:
+        return call.problem
     if call.is_damaged:
         return "a part of the arguments may be missing, because a frame could not be read"
     if is_cut and not call.is_ended and (call.input == "text" or not call.raw.strip()):

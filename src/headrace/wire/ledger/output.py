@@ -79,6 +79,7 @@ class Output:
         self._calls = CallQueue(number, events, counters, limits, self.close_prose)
         self.add_args = self._calls.add_args
         self.fill_in_call = self._calls.fill_in
+        self.extend_call_name = self._calls.extend_name
         self.seal_call = self._calls.seal
         self.add_activity = self._calls.add_activity
         self.count_citation = counters.count_citation

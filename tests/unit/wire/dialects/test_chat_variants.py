@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from headrace import events as ev
@@ -115,7 +116,51 @@ def test_thinking_blocks_beside_reasoning_are_a_copy() -> None:
     assert message_of(events).reasoning == "Let me see."
 
 
+# -- names in pieces
+
+
+def entry(name: str | None, arguments: str = "", **more: Any) -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments}
+    return chunk({"tool_calls": [{"index": 0, "function": function, **more}]})
+
+
+CALLED = chunk({}, finish="tool_calls")
+
+
+def test_a_name_in_pieces_is_one_call() -> None:
+    events = decode(entry("get_"), entry("weather"), entry(None, '{"a": 1}'), CALLED)
+    [finished] = only(events, ev.ToolCallFinished)
+    assert (finished.name, finished.args) == ("get_weather", {"a": 1})
+
+
+def test_a_call_that_has_started_under_half_a_name_is_never_run() -> None:
+    """With an id a call starts at once, so that a reader can show it."""
+    events = decode(entry("get_", id="c"), entry("weather"), entry(None, "{}"), CALLED)
+    assert not only(events, ev.ToolCallFinished)
+    [malformed] = only(events, ev.ToolCallMalformed)
+    assert "'get_' and 'weather'" in malformed.error
+
+
+def test_two_calls_at_one_place_are_two_calls() -> None:
+    events = decode(entry("a", "{}"), entry("b", "{}"), CALLED)
+    assert [call.name for call in only(events, ev.ToolCallFinished)] == ["a", "b"]
+    events = decode(entry("a", id="1"), entry("b", id="2"), CALLED)
+    assert [call.name for call in only(events, ev.ToolCallFinished)] == ["a", "b"]
+
+
 # -- bytes that are nearly JSON
+
+
+def test_lines_of_json_instead_of_events_are_read() -> None:
+    lines = b"".join(
+        msgspec.json.encode(part) + b"\n" for part in (SAID, chunk({"content": "!"}), STOP)
+    )
+    events = events_of(lines, "chat")
+    check_grammar(events)
+    end = events[-1]
+    assert message_of(events).text == "Hi!"
+    assert isinstance(end, ev.TurnFinished)
+    assert end.is_complete
 
 
 @pytest.mark.parametrize("constant", [b"NaN", b"Infinity", b"-Infinity"])

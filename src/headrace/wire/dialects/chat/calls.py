@@ -52,6 +52,8 @@ class ChatCalls:
             is_custom = entry.custom is not None or entry.type == "custom"
             call = self._begin(entry, said.name, "text" if is_custom else "json")
         else:
+            if said.name and _continues_name(call, entry.id, said.name):
+                self._output.extend_call_name(call, said.name)
             self._output.fill_in_call(call, name=said.name, call_id=entry.id)
             self._seal(call, entry)
         self._last = call
@@ -103,8 +105,14 @@ class ChatCalls:
         if call.name is None:
             return False
         if name != call.name:
-            return True
+            return not _continues_name(call, id, name)
         return bool(written) and call.is_whole(self._max_depth)
+
+
+def _continues_name(call: Call, id: str | None, name: str) -> bool:
+    """Return whether an entry at the place of a call brings the next piece of its name: it has no
+    id of its own, and no arguments have come yet."""
+    return call.name not in (None, name) and not id and not call.size
 
 
 def _to_json_text(said: WireFunction) -> str:
