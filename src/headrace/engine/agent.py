@@ -34,8 +34,9 @@ class Agent:
 
     An agent keeps no state of its runs: several may run at the same time. Use a `Conversation`
     to keep the history. `limits` are for runs, `wire_limits` for the bytes of one turn.
-    `options` are the fields of `Options`, such as `effort="high"`. `quirks` replace those of the
-    catalog, for a server whose chat streams differ. Each run opens its own
+    With `strict`, a frame of the stream that cannot be read fails its turn. `quirks` replace those
+    of the catalog, for a server whose chat streams differ.
+    `options` are the fields of `Options`, such as `effort="high"`. Each run opens its own
     connection unless a `transport` is given or `share_connections()` was called. Raises
     `UsageError` for tools, middleware or options that are invalid.
     """
@@ -49,6 +50,7 @@ class Agent:
         middleware: Sequence[Middleware] = (),
         limits: RunLimits = DEFAULT_RUN_LIMITS,
         wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
+        strict: bool = False,
         policy: RetryPolicy = DEFAULT_POLICY,
         base_url: str | None = None,
         api_key: str | None = None,
@@ -65,6 +67,7 @@ class Agent:
         self.compactor = compactor
         self.options = parse_options(options)
         self._wire_limits = wire_limits
+        self._is_strict = strict
         self._policy = policy
         self._endpoint: dict[str, Any] = {
             "base_url": base_url,
@@ -121,6 +124,7 @@ class Agent:
             chain=Chain(self.middleware),
             limits=self.limits,
             wire_limits=self._wire_limits,
+            strict=self._is_strict,
             policy=self._policy,
             compactor=compactor or self.compactor,
         )

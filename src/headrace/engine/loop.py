@@ -229,7 +229,10 @@ class Loop:
 
     def _new_decoder(self) -> Decoder:
         return self._config.model.decoder(
-            self._config.wire_limits, first_item=self._next_item, first_part=self._next_part
+            self._config.wire_limits,
+            strict=self._config.strict,
+            first_item=self._next_item,
+            first_part=self._next_part,
         )
 
     def _request(self) -> Request:

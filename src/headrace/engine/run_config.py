@@ -26,6 +26,7 @@ class RunConfig:
     chain: Chain
     limits: RunLimits
     wire_limits: WireLimits
+    strict: bool
     policy: RetryPolicy
     compactor: Compactor | None = None
 

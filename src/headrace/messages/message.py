@@ -275,9 +275,20 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return sum(turn.skipped_frames for turn in self.turns)
 
     @property
+    def warning(self) -> str | None:
+        """What a reader must know about an answer that is not complete, or None."""
+        if self.is_complete:
+            return None
+        count = self.skipped_frames
+        return f"{count} frame{'s' * (count != 1)} of the stream could not be read: {_LOSS}"
+
+    @property
     def calls(self) -> tuple[CallPart, ...]:
         """The calls of all turns."""
         return tuple(call for turn in self.turns for call in turn.calls)
+
+
+_LOSS = "part of the answer may be missing"
 
 
 def _to_content(entries: tuple[str | Content, ...]) -> tuple[Content, ...]:

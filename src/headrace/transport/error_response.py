@@ -20,8 +20,8 @@ from headrace.outcome import ErrorCategory, ErrorInfo
 from headrace.secrets.known import KnownSecrets
 from headrace.transport.call_secrets import address_of, secrets_of
 from headrace.transport.transport import HTTPCall
-from headrace.wire.error import parse_error
-from headrace.wire.json.value import as_list, as_object, as_objects, as_text
+from headrace.wire.error import find_error, parse_error
+from headrace.wire.json.value import as_object, as_objects, as_text
 
 _REQUEST_IDS = ("x-request-id", "request-id", "x-goog-request-id", "apim-request-id")
 HINTS: dict[ErrorCategory, str] = {
@@ -54,9 +54,8 @@ def refusal(call: HTTPCall, status: int, headers: Mapping[str, str], body: bytes
 
 
 def holds_error(body: bytes) -> bool:
-    """Return whether a response with a success status is an error body."""
-    error = _error_in(body.decode("utf-8", "replace"))
-    return bool(as_object(error).get("error"))
+    """Return whether a JSON response with a success status is an error body, in any shape."""
+    return find_error(as_object(_error_in(body.decode("utf-8", "replace")))) is not None
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
@@ -83,23 +82,11 @@ def _with_details(failure: ErrorInfo, error: Any, status: int) -> ErrorInfo:
         reasons = [as_text(detail.get("reason")) for detail in _details(error)]
         if "API_KEY_INVALID" in reasons:
             category = "auth"
-    message = failure.message
-    if as_list(as_object(error).get("detail")):
-        message = _validation(as_object(error)["detail"])
-    return msgspec.structs.replace(failure, category=category, message=message)
+    return msgspec.structs.replace(failure, category=category)
 
 
 def _details(error: Any) -> list[dict[str, Any]]:
     return as_objects(as_object(as_object(error).get("error")).get("details"))
-
-
-def _validation(problems: Any) -> str:
-    """Format FastAPI's list of validation errors, as sent by vLLM and Mistral."""
-    told = [
-        f"{'.'.join(str(step) for step in as_list(problem.get('loc')))}: {problem.get('msg')}"
-        for problem in as_objects(problems)
-    ]
-    return "; ".join(told) or "the request is not valid"
 
 
 def _without_json(text: str, headers: Mapping[str, str]) -> str:

@@ -28,6 +28,7 @@ from headrace.transport.limits import (
 )
 from headrace.transport.stream_error import StreamBroken, reason_of, stream_broken
 from headrace.transport.transport import HTTPCall
+from headrace.wire.error import describe_body
 
 T = TypeVar("T")
 
@@ -152,7 +153,7 @@ class HTTPTransport:
         if kind == "application/json" and holds_error(start):
             return refusal(call, response.status, response.headers, start)
         if kind == "text/html" and start.lstrip().startswith(b"<"):
-            return _make_error(call, "protocol", _WEB_PAGE)
+            return _describe_page(call, start)
         return None
 
     def _wanted_bytes(self, response: aiohttp.ClientResponse) -> int:
@@ -303,6 +304,7 @@ def take_unread(content: aiohttp.StreamReader) -> bytes:
 
 
 _ACCEPTED = "accept-encoding"
+_MAX_HEADER_BYTES = 64 * 1024
 _UNREADABLE = "its response has an unsupported compression"
 _WEB_PAGE = "its response is a web page, not a stream. Is this the address of the API?"
 
@@ -325,6 +327,9 @@ def _new_session(
         auto_decompress=False,
         trust_env=trust_env,
         trace_configs=[_trace_reuse()],
+        # Some gateways describe their policies in a single header of more than 8 KB.
+        max_line_size=_MAX_HEADER_BYTES,
+        max_field_size=_MAX_HEADER_BYTES,
     )
 
 
@@ -350,6 +355,14 @@ def _make_error(
         retryable = category in ("network", "timeout", "incomplete")
     text = secrets_of(call).clean(f"{address_of(call.url)}: {told}")
     return RequestFailed(text, category=category, retryable=retryable)
+
+
+def _describe_page(call: HTTPCall, start: bytes) -> RequestFailed:
+    """Return the error for a web page. The title of a gateway's error page names the error."""
+    page = describe_body(start)
+    if page is None or page.category == "protocol":
+        return _make_error(call, "protocol", _WEB_PAGE)
+    return _make_error(call, page.category, page.message, retryable=page.retryable)
 
 
 def _encoding(response: aiohttp.ClientResponse) -> str:

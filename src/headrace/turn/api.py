@@ -37,6 +37,7 @@ class TurnArguments(OptionArguments, total=False):
     record: str | Path | None
     wire_limits: WireLimits
     quirks: ChatQuirks | None
+    strict: bool
 
 
 def stream(
@@ -52,6 +53,7 @@ def stream(
     record: str | Path | None = None,
     wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
     quirks: ChatQuirks | None = None,
+    strict: bool = False,
     **options: Unpack[OptionArguments],
 ) -> TurnStream:
     """Ask a model for one turn. Returns a stream to enter and iterate over.
@@ -62,7 +64,8 @@ def stream(
     event only. `record` is a file for the raw bytes; their times go into a file beside it.
     `quirks` replace those of the catalog, for a server whose chat streams differ, such as
     `ChatQuirks(starts_inside_thinking=True)` for one without a reasoning parser.
-    Raises `UsageError` for a request that cannot be made.
+    Frames that cannot be read are reported and skipped; with `strict`, the first one fails the
+    turn. Raises `UsageError` for a request that cannot be made.
     """
     target = model_for(
         model, base_url=base_url, api_key=api_key, transport=transport, quirks=quirks
@@ -77,7 +80,7 @@ def stream(
     )
     return TurnStream(
         target.call(request),
-        lambda: target.decoder(wire_limits),
+        lambda: target.decoder(wire_limits, strict=strict),
         target.transport if record is None else RecordingTransport(target.transport, record),
         policy=policy,
         owns_transport=transport is None,

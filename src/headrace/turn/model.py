@@ -47,6 +47,7 @@ class Model:
         self,
         wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
         *,
+        strict: bool = False,
         first_item: int = 0,
         first_part: int = 0,
     ) -> Decoder:
@@ -59,6 +60,7 @@ class Model:
             wire_limits=wire_limits,
             quirks=provider.quirks,
             keeps_message=False,
+            strict=strict,
             first_item=first_item,
             first_part=first_part,
         )

@@ -22,6 +22,16 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens and cost of all turns."""
 
     @property
+    def is_complete(self) -> bool:
+        """False if frames of the stream could not be read, so that content may be missing."""
+        return self.message.is_complete
+
+    @property
+    def warning(self) -> str | None:
+        """What is known about missing content, as a sentence, or None."""
+        return self.message.warning
+
+    @property
     def text(self) -> str:
         """The answer: the text of the last turn."""
         return self.message.turns[-1].text if self.message.turns else ""

@@ -127,13 +127,14 @@ class Decoder:
         return [event]
 
     def _feed_first(self, data: bytes) -> list[Frame]:
-        """Cut reads into frames up to the first frame, and keep their bytes: a body that is no
-        stream has none."""
-        self._first_bytes += data[: _MAX_FIRST_BYTES - len(self._first_bytes)]
-        frames = self._framing.feed(data)
-        if frames:
+        """Cut reads into frames until the answer has begun, and keep their bytes: a body that is no
+        stream has no answer."""
+        if self._ledger is not None and self._ledger.has_outputs:
             self._frames = self._framing.feed
-        return frames
+            self._first_bytes.clear()
+        else:
+            self._first_bytes += data[: _MAX_FIRST_BYTES - len(self._first_bytes)]
+        return self._framing.feed(data)
 
     def _take_joined(self, data: bytes) -> bytes:
         whole = bytes(self._joined) + data

@@ -138,6 +138,8 @@ def describe_body(body: bytes) -> ErrorInfo | None:
     text = "\n".join(_plain_lines(body.decode("utf-8", "replace")))
     if not text or text.startswith(("{", "[")):
         return None
+    if not "".join(text.split()).isprintable():
+        return ErrorInfo("protocol", "the response is neither a stream nor a text")
     is_page = text.startswith("<")
     if is_page:
         title = _TITLE.search(text)
@@ -166,7 +168,7 @@ def _categorize_text(text: str) -> ErrorCategory:
     return _BY_WORD[match[0].lower().replace(" ", "_")] if match else "unknown"
 
 
-def format_validation(problems: Any) -> str:
+def _format_validation(problems: Any) -> str:
     """Format FastAPI's list of validation errors, as sent by vLLM and Mistral."""
     lines = [
         f"{'.'.join(str(step) for step in as_list(problem.get('loc')))}: {problem.get('msg')}"
@@ -193,7 +195,7 @@ def parse_error(error: Any, *, status: int | None = None) -> ErrorInfo:
     category = categorize(code=code, kind=kind, status=status)
     message = _to_text(error) or _find_text(told, *_MESSAGES)
     if message is None and as_list(outer.get("detail")):
-        message = format_validation(outer["detail"])
+        message = _format_validation(outer["detail"])
     if message is None:
         message = next((text for text in map(as_text, as_list(outer.get("errors"))) if text), None)
     if category == "invalid_request" and _OVERFLOW.search((message or "")[:MAX_MESSAGE_CHARS]):

@@ -363,3 +363,45 @@ def test_ctrl_c_ends_cleanly_with_what_had_come() -> None:
     assert "word1 word2" in screen
     assert "interrupted" in screen
     assert "Traceback" not in screen
+
+
+# -- what could not be read
+
+GAP = sse(
+    chunk(content="The dose is "), "{broken", chunk(content="10 mg."), chunk("stop"), "[DONE]"
+)
+RESTORED = sse(
+    {"type": "response.output_text.delta", "output_index": 0, "delta": "one "},
+    "{broken",
+    {"type": "response.output_text.delta", "output_index": 0, "delta": "three"},
+    {"type": "response.output_text.done", "output_index": 0, "text": "one two three"},
+    {"type": "response.completed", "response": {"output": []}},
+)
+
+
+def test_an_answer_with_a_gap_is_printed_with_a_warning(capsys: Capture) -> None:
+    with provider(GAP) as (address, _):
+        assert ask("Dose?", address=address) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "The dose is 10 mg.\n"
+    assert "1 frame of the stream could not be read: part of the answer may be missing" in shown.err
+
+
+def test_strict_exits_with_3_for_an_answer_with_a_gap(capsys: Capture) -> None:
+    with provider(GAP) as (address, _):
+        assert ask("Dose?", "--strict", address=address) == 3
+        assert ask("Dose?", "--strict", "--json", address=address) == 3
+    with provider(ANSWER) as (address, _):
+        assert ask("Dose?", "--strict", address=address) == 0
+    capsys.readouterr()
+
+
+def test_a_restored_text_is_printed_again_as_a_whole(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with provider(RESTORED) as (address, _):
+        assert main(["ask", "-m", "openai:gpt-5", "--base-url", address, "Count"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "one three\none two three\n"
+    assert "a piece was missing; the whole text again:" in shown.err

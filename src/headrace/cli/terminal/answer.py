@@ -36,6 +36,7 @@ class AnswerPrinter:
         self._is_drawn = False
         self._is_thinking = False
         self._has_text = False
+        self._text_part = -1
         self._chars = 0
 
     def feed(self, event: ev.TurnEvent) -> None:
@@ -52,6 +53,12 @@ class AnswerPrinter:
             case ev.ToolCallMalformed(name=name, error=error):
                 message = f"the model calls {name} with malformed arguments: {error}"
                 self._print_line(message, Style.BOLD)
+            case ev.PartRestored(part=part, text=text) if part == self._text_part:
+                self._print_line("headrace: a piece was missing; the whole text again:", Style.RED)
+                self._end_text()
+                self._say(text)
+            case ev.TextStarted(part=part):
+                self._text_part = part
             case ev.TextFinished():
                 self._write(self._text.close())
             case _:

@@ -170,6 +170,8 @@ class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True, gc=False
     timestamp: int
     usage: Usage | None = None
     """Token counts, if known."""
+    warning: str | None = None
+    """What is known about content that is missing because frames could not be read."""
 
 
 class Error(msgspec.Struct, frozen=True, tag="error", omit_defaults=True, gc=False):

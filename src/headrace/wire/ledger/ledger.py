@@ -124,6 +124,10 @@ class Ledger:
         """Take a usage report, running or final."""
         self._usage = self.usage.merge(usage)
 
+    def replace_usage(self, usage: Usage) -> None:
+        """Set the usage so far, for a dialect that merges its reports itself."""
+        self._usage = usage
+
     def report_later(self, source: Callable[[], Usage]) -> None:
         """Take a source of usage that is called when the usage is read: for reports that come with
         every chunk."""

@@ -22,7 +22,8 @@ examples:
 `headrace providers` lists the provider names and the variables that hold their API keys.
 
 exit codes: 0: answered; 1: the provider refused, or the answer broke off (standard error says
-why); 2: wrong command line; 130: stopped with Ctrl-C, after printing what had arrived
+why); 2: wrong command line; 3: with --strict, a part of the stream could not be read;
+130: stopped with Ctrl-C, after printing what had arrived
 """
 
 
@@ -52,6 +53,11 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--base-url", metavar="URL", help="another address of the provider's API")
     command.add_argument("--hide-reasoning", action="store_true", help="do not show reasoning")
     command.add_argument("--json", action="store_true", help="print the events as JSON lines")
+    command.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit with code 3 if a part of the stream could not be read",
+    )
     command.add_argument(
         "--record", metavar="FILE", help="keep the raw bytes, with their times in FILE.chunks.json"
     )

@@ -13,6 +13,7 @@ from headrace.errors import InputError, RequestFailed, UsageError
 from headrace.events import encode_record
 from headrace.turn import TurnStream, stream
 
+_EXIT_INCOMPLETE = 3
 _EXIT_INTERRUPTED = 130
 
 
@@ -25,7 +26,8 @@ def run(options: Namespace) -> int:
         return 2
     printer = AnswerPrinter(options.color, shows_reasoning=not options.hide_reasoning)
     try:
-        return _answer(turn, printer, is_json=options.json)
+        exit_code = _answer(turn, printer, is_json=options.json)
+        return _EXIT_INCOMPLETE if options.strict and _has_lost(turn) else exit_code
     except UsageError as error:
         printer.complain(str(error))
         return 2
@@ -83,9 +85,16 @@ def _answer(turn: TurnStream, printer: AnswerPrinter, *, is_json: bool) -> int:
     if turn.error is not None:
         printer.complain(f"{turn.error.category}: {turn.error.message}")
         return 1
+    if turn.message.warning is not None:
+        printer.complain(turn.message.warning)
     if turn.finish is not None and turn.finish.word not in ("end_turn", "tool_use"):
         printer.complain(f"the answer ended with {turn.finish}")
     return 0
+
+
+def _has_lost(turn: TurnStream) -> bool:
+    """Return whether what was printed lacks something that could not be read, at least at first."""
+    return turn.message.skipped_frames > 0
 
 
 def _refusal(model: str, error: RequestFailed) -> str:

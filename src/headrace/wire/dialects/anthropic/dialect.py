@@ -168,7 +168,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
 
     def _report(self, usage: Any) -> None:
         if as_object(usage):
-            self.ledger.report(self._usage.feed(as_object(usage)))
+            self.ledger.replace_usage(self._usage.feed(as_object(usage)))
             self.ledger.service_tier = self._usage.service_tier
 
     def _release(self) -> None:
