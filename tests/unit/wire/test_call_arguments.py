@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.wire.call_arguments import JSONExtent, MalformedArguments, parse_arguments
+from headrace.wire.call_arguments import MalformedArguments, parse_arguments
+from headrace.wire.json_extent import JSONExtent
 
 
 @given(

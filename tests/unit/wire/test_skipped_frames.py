@@ -242,11 +242,11 @@ def test_a_snapshot_restores_the_arguments_of_a_call() -> None:
 
 def test_the_finish_reason_is_known_as_soon_as_it_was_read() -> None:
     decoder = Decoder("chat")
-    decoder.feed(sse(chunk({"content": "a"}), done=False))
-    assert decoder.finish is None
-    decoder.feed(sse(chunk(finish="stop"), done=False))
-    assert decoder.finish == END_TURN
-    assert not decoder.is_finished
+    seen = []
+    for payload in (chunk({"content": "a"}), chunk(finish="stop")):
+        decoder.feed(sse(payload, done=False))
+        seen.append((decoder.finish, decoder.is_finished))
+    assert seen == [(None, False), (END_TURN, False)]
 
 
 def test_the_early_finish_reason_counts_the_calls() -> None:

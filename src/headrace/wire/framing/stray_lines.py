@@ -7,7 +7,7 @@ error body after the stream has begun.
 from __future__ import annotations
 
 from headrace.errors import LimitExceeded
-from headrace.wire.call_arguments import JSONExtent
+from headrace.wire.json_extent import JSONExtent
 
 _STARTS = (b"{", b"[", b"<")
 

@@ -22,7 +22,8 @@ from headrace.events import (
     ToolCallStarted,
     TurnEvent,
 )
-from headrace.wire.call_arguments import JSONExtent, MalformedArguments, parse_arguments
+from headrace.wire.call_arguments import MalformedArguments, parse_arguments
+from headrace.wire.json_extent import JSONExtent
 from headrace.wire.ledger.counter import Counters
 from headrace.wire.limits import WireLimits
 
