@@ -166,7 +166,10 @@ def _done_added(sample: Sample) -> Reads | None:
 
 
 def _done_removed(sample: Sample) -> Reads | None:
-    return sample.write(sample.frames[:-1]) if sample.has_done else None
+    # Where one of several candidates has no finish reason, only `[DONE]` tells the end.
+    if not sample.has_done or len(sample.content) > 1:
+        return None
+    return sample.write(sample.frames[:-1])
 
 
 def _done_as(written: bytes) -> Mutation:
@@ -385,7 +388,7 @@ def _around_lines(before: bytes, after: bytes) -> Mutation:
 
 
 _OBJECT = {"trace": {"id": "t-1", "hops": [1, 2]}}
-_EMPTY_CHAT = {"id": "r1", "choices": [{"index": 0, "delta": {}, "finish_reason": None}]}
+_EMPTY_CHAT = {"choices": [{"index": 0, "delta": {}, "finish_reason": None}]}
 _LINE = ("sse", "ndjson")
 
 MUTATIONS: dict[str, Mutation] = {
@@ -479,8 +482,8 @@ MUTATIONS: dict[str, Mutation] = {
         "chat", change=lambda payload, sample: _fill_deltas(payload, content="")
     ),
     "empty chat delta": _insert(_EMPTY_CHAT, "chat"),
-    "chat chunk without choices": _insert({"id": "r1", "choices": []}, "chat"),
-    "chat chunk with usage null": _insert({"id": "r1", "choices": [], "usage": None}, "chat"),
+    "chat chunk without choices": _insert({"choices": []}, "chat"),
+    "chat chunk with usage null": _insert({"choices": [], "usage": None}, "chat"),
     "ping of Anthropic": _insert({"type": "ping"}, "anthropic", event="ping"),
     "keepalive of Responses": _insert({"type": "keepalive", "sequence_number": 1}, "responses"),
     "empty Gemini chunk": _insert({"candidates": []}, "gemini"),

@@ -16,6 +16,14 @@ from tests.shared import shared
 _PROMISES = "tests.engine.test_promises"
 _ABORTS = "tests.engine.test_abort_everywhere"
 _COMPACTION = "tests.engine.test_compaction"
+_MODULES = (
+    _PROMISES,
+    _ABORTS,
+    _COMPACTION,
+    "tests.engine.test_middleware_order",
+    "tests.engine.test_next_request",
+    "tests.engine.test_usage",
+)
 
 
 class Row(NamedTuple):
@@ -56,6 +64,7 @@ TABLE: tuple[Row, ...] = (
         "every event reaches every middleware; what it rewrites is what is kept",
         (
             "test_a_turn_finishes_for_everyone",
+            "test_every_hook_is_called_in_the_order_of_the_list",
             "test_what_is_rewritten_is_what_is_logged_shown_and_kept",
         ),
     ),
@@ -91,7 +100,10 @@ TABLE: tuple[Row, ...] = (
         70,
         77,
         "reasoning deltas join, and are replayed word for word where tools are involved",
-        ("test_signed_reasoning_goes_back_word_for_word_when_tools_are_involved",),
+        (
+            "test_signed_reasoning_goes_back_word_for_word_when_tools_are_involved",
+            "test_reply_and_result_go_back_word_for_word",
+        ),
     ),
     Row(
         80,
@@ -114,7 +126,7 @@ TABLE: tuple[Row, ...] = (
         "a turn ends with reason, usage and service tier; a run may have several",
         (
             "test_a_turn_finishes_for_everyone",
-            "test_usage_is_the_sum_over_turns",
+            "test_each_count_has_its_meaning_and_is_summed_over_turns",
         ),
     ),
     Row(
@@ -162,6 +174,7 @@ TABLE: tuple[Row, ...] = (
             "test_any_abort_leaves_a_whole_run",
             "test_every_hook_may_terminate_and_its_failure_is_told",
             "test_usage_is_the_sum_over_turns",
+            "test_a_run_that_is_aborted_keeps_the_usage_of_its_turns",
             "test_finished_results_are_kept_after_an_abort_and_the_others_answered",
         ),
         "decision 16: no messages in the log",
@@ -217,21 +230,21 @@ TABLE: tuple[Row, ...] = (
         223,
         227,
         "usage is counted by turn and summed by run; unknown is 0",
-        ("test_usage_is_the_sum_over_turns",),
+        ("test_usage_is_the_sum_over_turns", "test_what_no_turn_has_reported_is_not_known"),
         "design, section 3: unknown is None, never a silent 0",
     ),
     Row(
         231,
         249,
         "what each count means",
-        ("test_usage_is_the_sum_over_turns",),
+        ("test_each_count_has_its_meaning_and_is_summed_over_turns",),
         "docs/decisions/0006-usage.md",
     ),
 )
 
 
 def _known_tests() -> set[str]:
-    modules = [importlib.import_module(name) for name in (_PROMISES, _ABORTS, _COMPACTION)]
+    modules = [importlib.import_module(name) for name in _MODULES]
     return {name for module in modules for name in vars(module) if name.startswith("test_")}
 
 
