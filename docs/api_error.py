@@ -86,6 +86,10 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "The `Idempotency-Key` is empty or too long.",
         "Use a new random id, such as a UUID.",
     ),
+    "bad_option": (
+        "An option of the protocol has a wrong value, or belongs to another protocol.",
+        "See the [options](../topics/thinking.md#options) of the protocol.",
+    ),
     "bad_limit": ("`limit` is not a number from 1 to 100.", "Send a number from 1 to 100."),
     "bad_request": (
         "The request is not possible.",

@@ -138,7 +138,7 @@ HEADERS: dict[str, str] = {
     "Authorization": "`Bearer` and an access token, if the server requires one.",
     "Content-Type": "`application/json` for every request with a body.",
     "Idempotency-Key": "For `POST /api/chat`: the same key gives the same run.",
-    "Last-Event-ID": "For a stream: the id of the last frame received.",
+    "Last-Event-ID": "For a stream: the id of the last frame received, in any protocol.",
 }
 """The headers of a request."""
 VARIABLES: dict[str, str] = {

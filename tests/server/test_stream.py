@@ -82,13 +82,21 @@ def test_whoever_has_seen_more_than_there_is_is_told_so(protocol: str, tmp_path:
         async with served(scripted(LONG), tmp_path) as server:
             event_id, conversation_id, whole = await server.ask("Go.", protocol=protocol)
             await server.idle()
-            seq, _, place = frames(whole)[-1][0].partition(".")
-            for beyond in (f"{seq}.{int(place) + 1}", f"{int(seq) + 1}.1", "99999.1", "99999"):
+            last = frames(whole)[-1][0]
+            seq, _, place = last.partition("-")[0].partition(".")
+            named = f"{seq}.{int(place) + 1}-{protocol}"
+            for beyond in (
+                named,
+                f"{seq}.{int(place) + 1}",
+                f"{int(seq) + 1}.1",
+                "99999.1",
+                "99999",
+            ):
                 async with server.resume(event_id, beyond, protocol) as response:
                     error = (await response.json())["error"]
                     assert (response.status, error["code"]) == (410, "unknown_frame")
                     assert error["conversation_id"] == conversation_id
-            async with server.resume(event_id, f"{seq}.{place}", protocol) as response:
+            async with server.resume(event_id, last, protocol) as response:
                 assert (response.status, await response.read()) == (200, b"")
 
     asyncio.run(main())

@@ -6,9 +6,10 @@ Packages are imported when they are first used, so that listing the protocols co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
     from headrace.events import Record
@@ -53,6 +54,42 @@ class ProjectionPackage(Protocol):
         ...
 
 
+ContentKind: TypeAlias = Literal["text", "reasoning", "result", "end"]
+"""What a record can add to an answer: text, reasoning, the result of a tool, or its end."""
+
+MAX_OPTION = 1_000_000_000
+"""The largest number that an option can have."""
+
+
+class ProtocolOption(NamedTuple):
+    """An option of a protocol, given in the query of a stream's address."""
+
+    name: str
+    """The name in the query, and in `create_projection`."""
+    description: str
+    """What it does, in one line."""
+    choices: tuple[str, ...] = ()
+    """The values that it can have. None of them means a number from 0 to `MAX_OPTION`."""
+
+    def parse(self, text: str) -> Any:
+        """Return the value that a query has for this option; raises `ValueError`."""
+        if self.choices:
+            if text not in self.choices:
+                raise ValueError(f"{self.name} must be {' or '.join(self.choices)}")
+            return text
+        is_number = text.isascii() and text.isdigit() and len(text) < 19
+        if not is_number or int(text) > MAX_OPTION:
+            raise ValueError(f"{self.name} must be a number from 0 to {MAX_OPTION}")
+        return int(text)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """Its JSON schema."""
+        if self.choices:
+            return {"type": "string", "enum": list(self.choices)}
+        return {"type": "integer", "minimum": 0, "maximum": MAX_OPTION}
+
+
 class ProtocolInfo(NamedTuple):
     """One protocol."""
 
@@ -64,6 +101,16 @@ class ProtocolInfo(NamedTuple):
     """The Python package of its projection; see `ProjectionPackage`."""
     ends: tuple[str, ...]
     """The `type` of each last frame: exactly one of them ends a run."""
+    content: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """The `type` of the frames that carry each `ContentKind` but `end`. From it the server tells
+    what a client that changes protocols has received of a record."""
+    options: tuple[ProtocolOption, ...] = ()
+    """What a client may ask for."""
+
+    def carries(self, kind: ContentKind, frame_type: str) -> bool:
+        """Return whether frames of this type carry content of this kind."""
+        types = self.ends if kind == "end" else self.content.get(kind, ())
+        return frame_type in types
 
     def load(self) -> ProjectionPackage:
         """Import the package of this protocol."""
@@ -78,12 +125,40 @@ PROTOCOLS = {
             "segments as they grow, and the whole message as an event",
             "headrace.projections.ux",
             ("message_final", "message_error", "message_cancelled"),
+            {
+                "text": ("text_delta",),
+                "reasoning": ("reasoning_part_delta",),
+                "result": (
+                    "tool_result",
+                    "web_search_call_result",
+                    "code_interpreter_call_result",
+                    "file_search_call_result",
+                    "mcp_call_result",
+                    "image_generation_call_result",
+                ),
+            },
         ),
         ProtocolInfo(
             "thinking",
             "thinking_*, text_*, status and tools",
             "headrace.projections.thinking",
             ("done", "error", "cancelled"),
+            {
+                "text": ("text_delta",),
+                "reasoning": ("thinking_delta",),
+                "result": ("tool_result",),
+            },
+            (
+                ProtocolOption(
+                    "text_shape",
+                    "how text is sent: as `text_delta` frames, or as OpenAI chat chunks",
+                    ("text_delta", "openai"),
+                ),
+                ProtocolOption(
+                    "max_thinking_chars",
+                    "the longest text of `thinking_complete`; by default it is complete",
+                ),
+            ),
         ),
     )
 }

@@ -20,7 +20,7 @@ from headrace.server.runs.quota import Quota
 from headrace.server.runs.recovery import Recovery
 from headrace.server.runs.subscription import frames
 from headrace.server.settings import Settings
-from headrace.server.sse import FrameId
+from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
 from headrace.server.storage.access_tokens import LOCAL, AccessTokens
 from headrace.server.storage.data_folder import DataFolder
 from headrace.server.storage.database import Database, StorageFailed
@@ -103,14 +103,14 @@ class Service:
         self.is_ready = True
 
     async def frames(
-        self, run: RunRow, protocol: str, after: FrameId
+        self, run: RunRow, view: View, seen: SeenFrame = NOTHING_SEEN
     ) -> AsyncIterator[list[bytes]]:
-        """Return batches of the frames after `after`, whether the run is live or over.
+        """Return batches of the frames after `seen`, whether the run is live or over.
 
         Raises an `HTTPError` of 410 if they have expired, or if there is no such frame.
         """
         await self.quota.wait_for_start(run.id)
-        return await frames(self.runs, self.log, run, protocol, after)
+        return await frames(self.runs, self.log, run, view, seen)
 
     async def repair(self) -> int:
         """Save the answers that could not be saved when they ended; return how many."""

@@ -9,7 +9,7 @@ import msgspec
 
 from headrace.events import Record
 from headrace.messages import Message
-from headrace.projections.registry import PROTOCOLS
+from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS
 
 HEARTBEAT = b": \n\n"
 """A comment that keeps the connection open. It is not an event."""
@@ -38,6 +38,37 @@ def parse_frame_id(text: str) -> FrameId | None:
     return FrameId(int(numbers[0]), int(numbers[1]))
 
 
+class SeenFrame(msgspec.Struct, frozen=True, gc=False):
+    """The last frame that a client has received, as its `Last-Event-ID` says."""
+
+    id: FrameId
+    protocol: str | None = None
+    """The protocol in which it was sent. None if the id names none: it is then an id of the default
+    protocol, or one that an older server has sent in any protocol."""
+
+
+NOTHING_SEEN = SeenFrame(START)
+"""A client that has received no frame."""
+
+
+def parse_seen_frame(text: str) -> SeenFrame | None:
+    """Parse a `Last-Event-ID`, such as `12.1` or `12.1-thinking`. Return None if it is
+    malformed."""
+    number, dash, protocol = text.strip().partition("-")
+    frame_id = parse_frame_id(number)
+    if frame_id is None or (dash and protocol not in PROTOCOLS):
+        return None
+    return SeenFrame(frame_id, protocol if dash else None)
+
+
+class View(msgspec.Struct, frozen=True):
+    """How a client reads a run: the protocol, and its options."""
+
+    protocol: str
+    options: tuple[tuple[str, Any], ...] = ()
+    """The options that the client has set, sorted by name."""
+
+
 class FrameEncoder:
     """Turns the records of one run into server-sent events of one protocol.
 
@@ -45,6 +76,8 @@ class FrameEncoder:
     known, if the caller has it, so that it is not folded twice. `options` are those of the
     protocol's projection.
     """
+
+    _suffix = b""
 
     def __init__(
         self,
@@ -56,28 +89,37 @@ class FrameEncoder:
         package = PROTOCOLS[protocol].load()
         self._project = package.create_projection(event_id, message, **options).feed
         self._encode = package.encode_frame
+        self._suffix = _id_suffix(protocol)
 
     def feed(self, record: Record) -> list[bytes]:
         """Return the events of one record, ready to be sent."""
-        seq, encode = record.seq, self._encode
+        seq, encode, suffix = record.seq, self._encode, self._suffix
         return [
-            sse(FrameId(seq, place), encode(frame))
+            sse(FrameId(seq, place), encode(frame), suffix)
             for place, frame in enumerate(self._project(record), 1)
         ]
 
 
+def _id_suffix(protocol: str) -> bytes:
+    """Return what follows the numbers in an id: the protocol, because the position in a record
+    means nothing in another one. The default protocol needs no name."""
+    return b"" if protocol == DEFAULT_PROTOCOL else b"-" + protocol.encode()
+
+
 def frame_id_of(event: bytes) -> FrameId:
     """Return the id of an event that `sse()` has made."""
-    seq, _, place = event[len(_ID) : event.index(b"\n")].partition(b".")
+    numbers = event[len(_ID) : event.index(b"\n")].partition(b"-")[0]
+    seq, _, place = numbers.partition(b".")
     return FrameId(int(seq), int(place))
 
 
 _ID = b"id: "
 
 
-def sse(frame_id: FrameId, payload: bytes) -> bytes:
-    """Format one event. Line ends in the payload become several `data:` lines of that event."""
+def sse(frame_id: FrameId, payload: bytes, suffix: bytes = b"") -> bytes:
+    """Format one event; `suffix` is the end of its id. Line ends in the payload become several
+    `data:` lines of that event."""
     if b"\n" in payload or b"\r" in payload:
         payload = payload.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         payload = b"\ndata: ".join(payload.split(b"\n"))
-    return b"id: %d.%d\ndata: %b\n\n" % (frame_id.seq, frame_id.place, payload)
+    return b"id: %d.%d%b\ndata: %b\n\n" % (frame_id.seq, frame_id.place, suffix, payload)

@@ -338,7 +338,11 @@ _HANDLERS: dict[type, _Handler] = {
 
 
 def create_projection(
-    event_id: str | None = None, message: Callable[[], Message] | None = None
+    event_id: str | None = None,
+    message: Callable[[], Message] | None = None,
+    *,
+    max_thinking_chars: int | None = None,
+    text_shape: TextShape = "text_delta",
 ) -> ThinkingProjection:
     """Create the projection of one run; see `headrace.projections.registry`."""
-    return ThinkingProjection()
+    return ThinkingProjection(max_thinking_chars=max_thinking_chars, text_shape=text_shape)

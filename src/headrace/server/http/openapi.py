@@ -69,7 +69,7 @@ def _paths(schemas: Schema) -> Schema:
             "post": _operation(
                 "Ask, and stream the answer",
                 _event_stream(),
-                [_protocol(), _header("Idempotency-Key", **key)],
+                [*_view(), _header("Idempotency-Key", **key)],
                 json("ChatRequest"),
             )
         },
@@ -77,7 +77,7 @@ def _paths(schemas: Schema) -> Schema:
             "get": _operation(
                 "Resume a stream after the last frame received",
                 _event_stream(),
-                [event_id, _protocol(), _header("Last-Event-ID")],
+                [event_id, *_view(), _header("Last-Event-ID")],
             )
         },
         "/api/chat/{event_id}/cancel": {
@@ -132,7 +132,7 @@ def _json(schema: Schema) -> Schema:
 def _event_stream() -> Schema:
     event = {
         "description": "server-sent events, each with the id to resume from and one frame",
-        "properties": {"id": {"type": "string", "pattern": r"^\d+\.\d+$"}, "data": _STRING},
+        "properties": {"id": {"type": "string", "pattern": r"^\d+\.\d+(-\w+)?$"}, "data": _STRING},
         "required": ["id", "data"],
     }
     return {"text/event-stream": {"schema": event}}
@@ -147,9 +147,15 @@ def _query(name: str, description: str, **schema: Any) -> Schema:
     return {**place, "schema": {**_STRING, **schema}}
 
 
-def _protocol() -> Schema:
+def _view() -> list[Schema]:
+    """Return the parameters that say how a run is read: the protocol, and its options."""
     rows = "; ".join(f"{row.name}: {row.description}" for row in PROTOCOLS.values())
-    return _query("protocol", rows, enum=list(PROTOCOLS), default=DEFAULT_PROTOCOL)
+    options = [
+        {**_query(option.name, f"{row.name}: {option.description}"), "schema": option.schema}
+        for row in PROTOCOLS.values()
+        for option in row.options
+    ]
+    return [_query("protocol", rows, enum=list(PROTOCOLS), default=DEFAULT_PROTOCOL), *options]
 
 
 def _header(name: str, **schema: Any) -> Schema:

@@ -38,6 +38,7 @@ class Broadcast:
         self._trimmed: bytes | None = None
         """The last frame before those that are buffered."""
         self._subscriptions: list[Subscription] = []
+        self._readers = 0
 
     def feed(self, records: Sequence[Record]) -> None:
         """Encode records that have been logged, and wake the subscriptions."""
@@ -58,7 +59,17 @@ class Broadcast:
 
     def subscribe(self, after: FrameId) -> Subscription:
         """Return the frames after this one: the existing ones at once, the others as they come."""
+        self._readers += 1
         return Subscription(self, after)
+
+    def leave(self) -> None:
+        """Note that a subscription has ended."""
+        self._readers -= 1
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no subscription is open, not even one that still reads the log."""
+        return self._readers == 0
 
     def position_after(self, after: FrameId) -> int | None:
         """Return the position after a frame, or None if the next frame is not buffered."""
@@ -119,10 +130,11 @@ class Subscription:
     Frames that are not buffered come from the log, until the present is reached.
     """
 
-    __slots__ = ("_after", "_broadcast", "_news", "_replay", "position")
+    __slots__ = ("_after", "_broadcast", "_is_open", "_news", "_replay", "position")
 
     def __init__(self, broadcast: Broadcast, after: FrameId) -> None:
         self._broadcast = broadcast
+        self._is_open = True
         self._after: FrameId | bytes = after
         self._news: asyncio.Future[None] | None = None
         self._replay: Replay | None = None
@@ -160,6 +172,9 @@ class Subscription:
 
     async def aclose(self) -> None:
         """Leave the broadcast."""
+        if self._is_open:
+            self._is_open = False
+            self._broadcast.leave()
         self._broadcast.remove(self)
         if self._replay is not None:
             await self._replay.aclose()

@@ -16,8 +16,9 @@ from headrace.events import Record, RunClosed, RunFailed
 from headrace.messages import Message
 from headrace.server.runs.broadcast import Broadcast, Subscription
 from headrace.server.runs.log_replay import Replay, read_pages
+from headrace.server.runs.phase_log import create_phase_log
 from headrace.server.runs.recovery import INTERRUPTED, Recovery
-from headrace.server.sse import FrameEncoder, FrameId
+from headrace.server.sse import FrameEncoder, FrameId, View
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
@@ -45,27 +46,41 @@ class LiveRun:
     """One run that is going on, and its subscriptions."""
 
     def __init__(
-        self, row: RunRow, run: Run, log: Log, options: ProjectionOptions | None = None
+        self,
+        row: RunRow,
+        run: Run,
+        log: Log,
+        options: ProjectionOptions | None = None,
+        request_id: str | None = None,
     ) -> None:
         self.row = row
         self.run = run
         self._log = log
         self._options: ProjectionOptions = options or {}
-        self._broadcasts: dict[str, Broadcast] = {}
+        self._broadcasts: dict[View, Broadcast] = {}
+        self._phases = create_phase_log(request_id, row.id)
         self._last_seq = 0
         """Number of the last logged record."""
         self.task: asyncio.Task[None] | None = None
         run.hand_to(self.publish)
 
-    def subscribe(self, protocol: str, after: FrameId) -> Subscription:
+    def subscribe(self, view: View, after: FrameId) -> Subscription:
         """Return the frames after `after`, until the run is closed."""
-        broadcast = self._broadcasts.get(protocol)
+        broadcast = self._broadcasts.get(view)
         if broadcast is None:
-            # A protocol that nobody has read so far begins with a replay of the log.
-            encoder = None if self._last_seq else self._new_encoder(protocol)
-            broadcast = Broadcast(partial(self._open_replay, protocol), encoder)
-            self._broadcasts[protocol] = broadcast
+            self._drop_idle_options()
+            # A view that nobody has read so far begins with a replay of the log.
+            encoder = None if self._last_seq else self._new_encoder(view)
+            broadcast = Broadcast(partial(self._open_replay, view), encoder)
+            self._broadcasts[view] = broadcast
         return broadcast.subscribe(after)
+
+    def _drop_idle_options(self) -> None:
+        """Forget views with options that nobody reads: each costs an encoding of every record, and
+        clients choose how many there are."""
+        for view, broadcast in list(self._broadcasts.items()):
+            if view.options and broadcast.is_idle:
+                del self._broadcasts[view]
 
     def has_logged(self, frame: FrameId) -> bool:
         """Return whether the record of this frame is logged, so that a client can know it."""
@@ -76,13 +91,15 @@ class LiveRun:
         if not records:
             return
         self._last_seq = records[-1].seq
-        for protocol, broadcast in list(self._broadcasts.items()):
+        if self._phases is not None:
+            self._phases.feed(records)
+        for view, broadcast in list(self._broadcasts.items()):
             try:
                 broadcast.feed(records)
             except Exception:
                 # A projection that fails ends its subscriptions, but never the run.
-                _logger.exception("run %s cannot be shown as %s", self.row.id, protocol)
-                self._broadcasts.pop(protocol).close()
+                _logger.exception("run %s cannot be shown as %s", self.row.id, view.protocol)
+                self._broadcasts.pop(view).close()
 
     def close(self) -> None:
         """End the subscriptions after the last record."""
@@ -91,13 +108,13 @@ class LiveRun:
         # They refer to this object: without the cycle, it is freed at once.
         self._broadcasts = {}
 
-    def _open_replay(self, protocol: str, after: FrameId) -> Replay:
+    def _open_replay(self, view: View, after: FrameId) -> Replay:
         pages = read_pages(self._log, self.row.id, lambda: self._last_seq)
-        return Replay(pages, self._new_encoder(protocol), after)
+        return Replay(pages, self._new_encoder(view), after)
 
-    def _new_encoder(self, protocol: str) -> FrameEncoder:
-        options = self._options.get(protocol, {})
-        return FrameEncoder(protocol, self.row.message_id, lambda: self.run.message, **options)
+    def _new_encoder(self, view: View) -> FrameEncoder:
+        options = {**self._options.get(view.protocol, {}), **dict(view.options)}
+        return FrameEncoder(view.protocol, self.row.message_id, lambda: self.run.message, **options)
 
 
 class LiveRuns:
@@ -128,8 +145,15 @@ class LiveRuns:
         """Whether new runs are refused because the server stops."""
         return self._is_draining
 
-    async def begin(self, row: RunRow, agent: Agent, history: Sequence[Message]) -> LiveRun | None:
+    async def begin(
+        self,
+        row: RunRow,
+        agent: Agent,
+        history: Sequence[Message],
+        request_id: str | None = None,
+    ) -> LiveRun | None:
         """Start a run that the store has begun; the last message of `history` is the question.
+        `request_id` is for the log.
 
         Returns None if the server is stopping: the run is then closed as interrupted.
         """
@@ -144,7 +168,7 @@ class LiveRuns:
             await self._recovery.close(row, error_event, "interrupted")
             raise
         self.total += 1
-        live = LiveRun(row, run, self._log, self.projection_options)
+        live = LiveRun(row, run, self._log, self.projection_options, request_id)
         self._live[row.message_id] = live
         live.task = asyncio.create_task(self._execute(live), name=f"live {row.id}")
         return live

@@ -6,37 +6,69 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
 from headrace.events import Record
+from headrace.projections.registry import DEFAULT_PROTOCOL
 from headrace.server.http_error import HTTPError
 from headrace.server.runs.live_runs import LiveRuns
 from headrace.server.runs.log_replay import Replay, read_pages
 from headrace.server.runs.recovery import UNSAVED, missing_records
-from headrace.server.sse import FrameEncoder, FrameId, frame_id_of
+from headrace.server.runs.seen_position import find_position
+from headrace.server.sse import (
+    NOTHING_SEEN,
+    FrameEncoder,
+    FrameId,
+    SeenFrame,
+    View,
+    frame_id_of,
+)
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow
 
 
 async def frames(
-    runs: LiveRuns, log: Log, run: RunRow, protocol: str, after: FrameId
+    runs: LiveRuns, log: Log, run: RunRow, view: View, seen: SeenFrame = NOTHING_SEEN
 ) -> AsyncIterator[list[bytes]]:
-    """Return batches of the frames after `after`, up to the end of the run.
+    """Return batches of the frames after the one that the client has seen, up to the end of the
+    run.
 
     Raises an `HTTPError` of 410 if the records have expired, or if the run has no such frame.
     The result has a method `aclose()`.
     """
     live = runs.get(run.message_id)
+    if live is not None and not live.has_logged(seen.id):
+        raise _unknown_frame(run, seen.id)
+    after = await _translate(runs, log, run, view.protocol, seen)
+    live = runs.get(run.message_id)  # It may have ended meanwhile.
     if live is not None:
-        if not live.has_logged(after):
-            raise _unknown_frame(run, after)
-        return live.subscribe(protocol, after)
-    encoder = FrameEncoder(protocol, run.message_id, **runs.projection_options.get(protocol, {}))
-    replay = Replay(_stored_pages(log, run), encoder, after)
+        return live.subscribe(view, after or seen.id)
+    options = {**runs.projection_options.get(view.protocol, {}), **dict(view.options)}
+    encoder = FrameEncoder(view.protocol, run.message_id, **options)
+    replay = Replay(_stored_pages(log, run), encoder, after or seen.id)
     await replay.start()
     if replay.newest is None:
         text = "the stream of this run has expired: read the answer from its conversation"
         raise HTTPError(410, "expired", text, conversation_id=run.conversation_id)
-    if after > frame_id_of(replay.newest):
-        raise _unknown_frame(run, after)
+    if after is None and seen.id > frame_id_of(replay.newest):
+        raise _unknown_frame(run, seen.id)
     return replay
+
+
+async def _translate(
+    runs: LiveRuns, log: Log, run: RunRow, protocol: str, seen: SeenFrame
+) -> FrameId | None:
+    """Return the position of a frame of another protocol in this one.
+
+    Returns None for a frame of the same protocol. An id without a name belongs to the default
+    protocol; if that has no such frame, an older server has sent it in the same protocol.
+    """
+    source = seen.protocol or DEFAULT_PROTOCOL
+    if source == protocol or seen.id.place == 0:
+        return None
+    is_live = runs.get(run.message_id) is not None
+    pages = read_pages(log, run.id, lambda: seen.id.seq) if is_live else _stored_pages(log, run)
+    after = await find_position(pages, source, seen.id, run.message_id)
+    if after is None and seen.protocol is not None and await log.read(run.id, 0, 1):
+        raise _unknown_frame(run, seen.id)
+    return after
 
 
 async def _stored_pages(log: Log, run: RunRow) -> AsyncGenerator[list[Record], None]:

@@ -60,6 +60,12 @@ def add_arguments(command: ArgumentParser) -> None:
         action="store_true",
         help="repeat the whole text of each reasoning part at its end (ux protocol)",
     )
+    command.add_argument(
+        "--verbose",
+        action="store_true",
+        help="print a line when thinking, text and tools of an answer begin and end, with the id of"
+        " the request",
+    )
     _add_proxy_options(command)
     _add_limits(command)
 

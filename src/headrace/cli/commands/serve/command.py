@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from argparse import Namespace
@@ -25,6 +26,8 @@ def run(options: Namespace) -> int:
     # The agent may be in a module of the current folder.
     sys.path.insert(0, os.getcwd())
     agent = load_agent(options.agent, options.model)
+    if options.verbose:
+        _print_log()
     listener = open_listener(options.host, options.port)
     host, port = listener.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -49,6 +52,15 @@ def run(options: Namespace) -> int:
 
     asyncio.run(serve(app, listener, ready=ready))
     return 0
+
+
+def _print_log() -> None:
+    """Print what the server logs on stderr."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger = logging.getLogger("headrace.server")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
 
 
 def _prefix(given: str) -> str:

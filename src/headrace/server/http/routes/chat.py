@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -14,13 +15,18 @@ from headrace.content import TextContent
 from headrace.engine import Agent
 from headrace.errors import UsageError
 from headrace.messages import Message
-from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS, protocol_names
+from headrace.projections.registry import (
+    DEFAULT_PROTOCOL,
+    PROTOCOLS,
+    ProtocolOption,
+    protocol_names,
+)
 from headrace.server.api import MAX_KEY_CHARS, CancelResult, ChatRequest
 from headrace.server.http.body import read_body
 from headrace.server.http.event_stream import DeferredStream, EventStream
 from headrace.server.http_error import HTTPError, JSONResponse
 from headrace.server.service import Service
-from headrace.server.sse import START, FrameId, parse_frame_id
+from headrace.server.sse import NOTHING_SEEN, SeenFrame, View, parse_seen_frame
 from headrace.server.storage.store import RunRow, RunStart, StoredMessage
 
 
@@ -43,16 +49,16 @@ class Chat:
         service = self._service
         owner = await service.owner(request)
         service.quota.count_request(owner)
-        protocol = _parse_protocol(request)
+        view = _parse_view(request)
         body = await read_body(request, ChatRequest, service.settings.max_body_bytes)
         model, agent = service.agent(body.model, body.effort)
         start = _to_run_start(body, owner, model, _parse_key(request), service.clock())
         # A request that was accepted once is answered even by a server that is stopping.
         repeated = await service.store.find_repeated(start)
-        run = repeated.run if repeated is not None else await self._begin(start, agent)
-        return await self._stream(run, protocol, START)
+        run = repeated.run if repeated is not None else await self._begin(request, start, agent)
+        return await self._stream(run, view, NOTHING_SEEN)
 
-    async def _begin(self, start: RunStart, agent: Agent) -> RunRow:
+    async def _begin(self, request: Request, start: RunStart, agent: Agent) -> RunRow:
         service = self._service
         self._check_open()
         _check_agent(agent)
@@ -61,19 +67,21 @@ class Chat:
             if not started.is_repeated:
                 branch = await service.store.branch(start.owner, started.run.parent_id)
                 history = [stored.message for stored in branch]
-                await service.runs.begin(started.run, agent, history)
+                request_id = request.state.request_id
+                await service.runs.begin(started.run, agent, history, request_id)
             return started.run
 
     async def resume(self, request: Request) -> Response:
         """Stream the frames after the last one that the client has received."""
         owner = await self._service.owner(request)
         run = await self._service.store.run(owner, request.path_params["event_id"])
-        after = parse_frame_id(request.headers.get("last-event-id", "0"))
-        if after is None:
+        view = _parse_view(request)
+        seen = parse_seen_frame(request.headers.get("last-event-id", "0"))
+        if seen is None:
             raise HTTPError(
                 400, "bad_id", "Last-Event-ID must be an id of this stream, such as 12.1"
             )
-        return await self._stream(run, _parse_protocol(request), after)
+        return await self._stream(run, view, seen)
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a run; nothing happens if it is over."""
@@ -82,8 +90,8 @@ class Chat:
         was_live = self._service.runs.cancel(run.message_id)
         return JSONResponse(CancelResult(event_id=run.message_id, was_live=was_live))
 
-    async def _stream(self, run: RunRow, protocol: str, after: FrameId) -> Response:
-        frames = await self._service.frames(run, protocol, after)
+    async def _stream(self, run: RunRow, view: View, seen: SeenFrame) -> Response:
+        frames = await self._service.frames(run, view, seen)
         headers = [
             (b"x-event-id", run.message_id.encode()),
             (b"x-conversation-id", run.conversation_id.encode()),
@@ -112,11 +120,29 @@ def _check_agent(agent: Agent) -> None:
         raise HTTPError(422, "cannot_ask", str(error)) from None
 
 
-def _parse_protocol(request: Request) -> str:
+def _parse_view(request: Request) -> View:
+    """Return the protocol of the query and its options."""
     name = request.query_params.get("protocol", DEFAULT_PROTOCOL)
     if name not in PROTOCOLS:
         raise HTTPError(422, "unknown_protocol", f"the protocols are {protocol_names()}")
-    return name
+    options: dict[str, Any] = {}
+    for protocol in PROTOCOLS.values():
+        for option in protocol.options:
+            text = request.query_params.get(option.name)
+            if text is None:
+                continue
+            if option not in PROTOCOLS[name].options:
+                message = f"the {name} protocol has no option {option.name}"
+                raise HTTPError(400, "bad_option", message)
+            options[option.name] = _parse_option(option, text)
+    return View(name, tuple(sorted(options.items())))
+
+
+def _parse_option(option: ProtocolOption, text: str) -> Any:
+    try:
+        return option.parse(text)
+    except ValueError as error:
+        raise HTTPError(400, "bad_option", str(error)) from None
 
 
 def _parse_key(request: Request) -> str | None:
