@@ -64,7 +64,7 @@ FIELDS: dict[str, str] = {
     "provider_item_id": "The provider's own id of the item.",
     "output_index": "Number of the provider's output, if it is not the first.",
     "citation": "The source: `source`, `ref`, `title`, `quote`, `start`, `end`.",
-    "text": "The phrase.",
+    "text": "The phrase of a status, or the whole text of the part.",
     "source": "Where the phrase was found: `tool`, `title`, `marker` or `natural`.",
     "call_id": "Id of the call. If calls of several turns have the same id, the latest is meant.",
     "name": "Name of the tool.",

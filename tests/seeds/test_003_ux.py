@@ -105,7 +105,14 @@ EXTENSIONS: dict[str, set[str]] = {
     "message_cancelled": {"event"},
 }
 """What the document calls optional, and what is ours."""
-NEW = {"message_started", "status", "segment_added", "citation_added", "step_discarded"}
+NEW = {
+    "message_started",
+    "status",
+    "segment_added",
+    "citation_added",
+    "part_restored",
+    "step_discarded",
+}
 """Events that the document does not have."""
 
 

@@ -536,3 +536,61 @@ def test_frames_are_read_back_from_their_bytes() -> None:
     assert fold_frames(made) == to_event(fold(told), event_id="e")
     with pytest.raises(msgspec.ValidationError):
         decode_frame(b'{"type":"nonsense"}')
+
+
+# -- frames of the provider that could not be read
+
+GAP = ev.FrameSkipped(reason="no JSON", data="{", size=1)
+
+
+def restored_turn(*, is_complete: bool) -> list[ev.Event]:
+    return [
+        ev.TurnStarted(dialect="responses"),
+        ev.OutputStarted(0),
+        ev.ReasoningStarted(part=0, **PLACE),
+        ev.ReasoningDelta(0, "one [STATUS: Loo"),
+        GAP,
+        ev.PartRestored(0, "one two [STATUS: Looking] three"),
+        ev.ReasoningFinished(0),
+        ev.TextStarted(part=1, **PLACE),
+        ev.TextDelta(1, "The dose is "),
+        GAP,
+        ev.TextDelta(1, "10 mg."),
+        ev.PartRestored(1, "The dose is NOT 10 mg."),
+        ev.TextFinished(1),
+        ev.OutputFinished(0, END_TURN),
+        ev.TurnFinished(reason=END_TURN, skipped_frames=2, is_complete=is_complete),
+    ]
+
+
+def test_restored_text_replaces_what_was_sent() -> None:
+    made = frames(restored_turn(is_complete=True), has_final_text=True)
+    assert [
+        (f["segment_id"], f.get("summary_index"), f["text"]) for f in of(made, "part_restored")
+    ] == [
+        ("e-0", 0, "one two three"),
+        ("e-1", None, "The dose is NOT 10 mg."),
+    ]
+    [completed] = of(made, "reasoning_part_completed")
+    assert completed["final_text"] == "one two three"
+    event = made[-1]["event"]
+    assert event["segments"][-1]["text"] == "The dose is NOT 10 mg."
+    assert "warning" not in event
+
+
+def test_text_whose_only_delta_is_the_restored_one_is_shown() -> None:
+    events: list[ev.Event] = [
+        event for event in restored_turn(is_complete=True) if not isinstance(event, ev.DeltaEvent)
+    ]
+    assert frames(events)[-1]["event"]["segments"][-1]["text"] == "The dose is NOT 10 mg."
+
+
+def test_an_answer_that_is_not_complete_has_a_warning() -> None:
+    event = frames(restored_turn(is_complete=False))[-1]["event"]
+    assert "could not be read" in event["warning"]
+
+
+def test_the_content_of_a_skipped_frame_is_not_sent() -> None:
+    secret = ev.FrameSkipped(reason="no JSON", data="s3cret", size=6)
+    events = [secret if event is GAP else event for event in restored_turn(is_complete=False)]
+    assert "s3cret" not in str(frames(events))

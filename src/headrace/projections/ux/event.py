@@ -45,6 +45,7 @@ def to_event(message: Message, *, event_id: str) -> MessageEvent:
         error=message.error,
         citations=tuple(without_raw(one) for turn in message.turns for one in turn.citations),
         duration_ms=_duration_ms(message),
+        warning=message.warning,
     )
 
 
@@ -134,7 +135,7 @@ class _Composer:
             return sb.EntryDraft("redacted", since_ms, is_complete=True)
         is_complete = part.ended_ms is not None and part.part not in self._cut
         entry = sb.EntryDraft(part_type(part.kind), part.started_ms, is_complete=is_complete)
-        entry.pieces.append(_without_markers(part.text))
+        entry.pieces.append(without_markers(part.text))
         return entry
 
     # -- tools
@@ -210,7 +211,7 @@ def _cut_parts(turn: messages.Turn) -> set[int]:
     return {part for output, part in last.items() if output in unfinished}
 
 
-def _without_markers(text: str) -> str:
+def without_markers(text: str) -> str:
     reader = MarkerReader()
     return reader.feed(text)[0] + reader.close()
 

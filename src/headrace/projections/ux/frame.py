@@ -93,6 +93,17 @@ class TextPiece(msgspec.Struct, frozen=True, tag="text_delta", omit_defaults=Tru
     output_index: int = 0
 
 
+class PartRestoredFrame(
+    msgspec.Struct, frozen=True, tag="part_restored", omit_defaults=True, gc=False
+):
+    """The whole text of a segment or reasoning part that had a gap; it replaces what was sent."""
+
+    event_id: str
+    segment_id: str
+    text: str
+    summary_index: int | None = None
+
+
 class CitationFrame(msgspec.Struct, frozen=True, tag="citation_added", omit_defaults=True):
     """A source of a segment or of the whole message."""
 
@@ -257,6 +268,7 @@ UXFrame: TypeAlias = (
     | ReasoningPartCompleted
     | ReasoningSegmentMeta
     | SegmentAdded
+    | PartRestoredFrame
     | CitationFrame
     | Status
     | ToolCallStarted

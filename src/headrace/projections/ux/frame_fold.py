@@ -47,6 +47,7 @@ class FrameFold:
         self._finish: FinishReason | None = None
         self._error: ErrorInfo | None = None
         self._duration_ms: int | None = None
+        self._warning: str | None = None
 
     def feed(self, frame: fr.UXFrame) -> None:
         """Apply the next frame. Frames that do not change the event are ignored."""
@@ -67,6 +68,7 @@ class FrameFold:
             error=self._error,
             citations=tuple(self._citations),
             duration_ms=self._duration_ms,
+            warning=self._warning,
         )
 
     def _add(self, draft: sb.Draft, number: int) -> None:
@@ -114,6 +116,11 @@ class FrameFold:
 
     def _text(self, frame: fr.TextPiece) -> None:
         self._texts[frame.output_index].pieces.append(frame.text_delta)
+
+    def _restored(self, frame: fr.PartRestoredFrame) -> None:
+        draft: Any = self._by_id[frame.segment_id]
+        index = frame.summary_index
+        (draft if index is None else draft.entries[index]).pieces[:] = [frame.text]
 
     def _citation(self, frame: fr.CitationFrame) -> None:
         if frame.segment_id is None:
@@ -166,7 +173,7 @@ class FrameFold:
     def _on_ended(self, frame: fr.EndFrame) -> None:
         event = frame.event
         self._usage, self._finish, self._error = event.usage, event.finish, event.error
-        self._duration_ms = event.duration_ms
+        self._duration_ms, self._warning = event.duration_ms, event.warning
 
 
 _Take = Callable[[FrameFold, Any], None]
@@ -180,6 +187,7 @@ _TAKES: dict[type, _Take] = {
     fr.ReasoningSegmentMeta: FrameFold._meta,
     fr.SegmentAdded: FrameFold._segment_added,
     fr.CitationFrame: FrameFold._citation,
+    fr.PartRestoredFrame: FrameFold._restored,
     fr.StepDiscardedFrame: FrameFold._on_discarded,
     **dict.fromkeys((fr.MessageFinal, fr.MessageError, fr.MessageCancelled), FrameFold._on_ended),
     **{kind.started: FrameFold._call_started for kind in KIND_OF_FRAME.values()},

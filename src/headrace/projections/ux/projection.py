@@ -180,6 +180,18 @@ class UXProjection:
             self._waiting = None
         return []
 
+    def _restored(self, event: ev.PartRestored) -> list[UXFrame]:
+        """Replace a text or a reasoning part. The arguments of a call are sent when it ends."""
+        part = self._reasoning.find(event.part)
+        if part is not None:
+            return self._reasoning.restore(part, event.text)
+        text = self._texts.get(event.part)
+        if text is None:
+            return []
+        frames = [] if text.shown is not None else self._show_text(text)
+        event_id = self._message.event_id
+        return [*frames, fr.PartRestoredFrame(event_id, text.segment.id, event.text)]
+
     # -- tools
 
     def _call_started(self, event: ev.ToolCallStarted) -> list[UXFrame]:
@@ -296,6 +308,7 @@ _HANDLERS: dict[type, _Handler] = {
     ev.ReasoningRedacted: UXProjection._reasoning_redacted,
     ev.TextStarted: UXProjection._text_started,
     ev.TextFinished: UXProjection._text_finished,
+    ev.PartRestored: UXProjection._restored,
     ev.ToolCallStarted: UXProjection._call_started,
     ev.ToolOutput: UXProjection._tool_output,
     ev.MediaProduced: UXProjection._media,

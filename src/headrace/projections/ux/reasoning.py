@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from headrace import events as ev
 from headrace.projections.ux import frame as fr
-from headrace.projections.ux.event import part_type, segment_id
+from headrace.projections.ux.event import part_type, segment_id, without_markers
 from headrace.projections.ux.frame import UXFrame
 from headrace.projections.ux.live_message import LiveMessage
 from headrace.projections.ux.live_segment import LivePart, LiveReasoning, LiveSegment
@@ -48,7 +48,8 @@ class UXReasoning:
         return frames
 
     def redact(self, event: ev.ReasoningRedacted) -> list[UXFrame]:
-        """Return the frames of a part that comes whole; it took the time since the last activity."""
+        """Return the frames of a part that comes whole. It took the time since the last
+        activity."""
         since_ms = self._message.quiet_since_ms(event.output)
         part, frames = self._start(event, "redacted", since_ms)
         self._end_part(part)
@@ -110,6 +111,18 @@ class UXReasoning:
         if self._has_final_text:
             part.pieces.append(text)
         return [fr.ReasoningPartDelta(self._message.event_id, part.segment_id, part.index, text)]
+
+    def restore(self, part: LivePart, text: str) -> list[UXFrame]:
+        """Return the frame that replaces the text of a part. What was held back is in it."""
+        part.rest()
+        text = without_markers(text)
+        part.pieces[:] = [text]
+        event_id = self._message.event_id
+        return [fr.PartRestoredFrame(event_id, part.segment_id, text, part.index)]
+
+    def find(self, number: int) -> LivePart | None:
+        """Return the open part with this number."""
+        return self._parts.get(number)
 
     def rest(self, number: int) -> list[UXFrame]:
         """Return the text of a part that was held back because it could be a marker."""

@@ -193,3 +193,5 @@ class MessageEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Sources of the whole message."""
     duration_ms: int | None = None
     """Time from its start to the last end of a part or tool."""
+    warning: str | None = None
+    """What is known about content that is missing because frames could not be read."""
