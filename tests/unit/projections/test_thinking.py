@@ -454,3 +454,29 @@ def test_options_that_make_no_sense_are_refused() -> None:
         ThinkingProjection(text_shape="bogus")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="a length"):
         ThinkingProjection(max_thinking_chars=-1)
+
+
+def with_gap(*more: ev.Event, is_complete: bool) -> list[ev.Event]:
+    place: dict[str, Any] = {"output": 0, "item": 0}
+    return run(
+        [
+            ev.TurnStarted(dialect="responses"),
+            ev.OutputStarted(0),
+            ev.TextStarted(part=0, **place),
+            ev.TextDelta(0, "The dose is 10 mg."),
+            ev.FrameSkipped(reason="no JSON", data="s3cret", size=6),
+            *more,
+            ev.TextFinished(0),
+            ev.OutputFinished(0, END_TURN),
+            ev.TurnFinished(reason=END_TURN, skipped_frames=1, is_complete=is_complete),
+        ]
+    )
+
+
+def test_an_answer_with_a_gap_has_a_warning_at_its_end() -> None:
+    lost = frames(with_gap(is_complete=False))
+    assert "may be missing" in lost[-2]["warning"]
+    restored = frames(with_gap(ev.PartRestored(0, "The dose is NOT 10 mg."), is_complete=True))
+    assert "with a gap" in restored[-2]["warning"]
+    assert "s3cret" not in str(lost + restored)
+    assert "warning" not in frames(with_gap(is_complete=True))[-2]

@@ -28,6 +28,8 @@ _SOURCES: dict[str, fr.StatusWord] = {
     "tool": "tool",
 }
 _BLANK_LINE = "\n\n"
+_LOSS = "frames of the stream could not be read: part of the answer may be missing"
+_GAP = "the text was sent with a gap; the stored message is complete"
 _END_WORDS = {"finished": "stop", "failed": "error", "cancelled": "cancelled"}
 
 
@@ -66,6 +68,7 @@ class ThinkingProjection:
         self._calls = ThinkingToolCalls()
         self._ended: ev.OutputFinished | None = None
         self._terminal: Terminal | None = None
+        self._warning: str | None = None
         self._is_over = False
         self._at_ms = 0
         # When the turn began, or something in it last began or ended.
@@ -182,6 +185,12 @@ class ThinkingProjection:
 
     # -- text
 
+    def _restored(self, event: ev.PartRestored) -> list[ThinkingFrame]:
+        """Note that a text with a gap was sent, which this protocol cannot take back."""
+        if event.part in self._is_shown or self._status.thought(event.part) is not None:
+            self._warning = self._warning or _GAP
+        return []
+
     def _text_started(self, event: ev.TextStarted) -> list[ThinkingFrame]:
         self._is_shown[event.part] = self._status.is_shown(event.output)
         return []
@@ -240,6 +249,8 @@ class ThinkingProjection:
         if ended is not None and ended.reason is not None:
             reason, raw_reason = ended.reason, ended.raw_reason
         self._terminal = msgspec.structs.replace(event, reason=reason, raw_reason=raw_reason)
+        if not event.is_complete:
+            self._warning = _LOSS
         return self._closing_frames(raw_reason or "stop")
 
     def _turn_failed(self, event: ev.TurnFailed) -> list[ThinkingFrame]:
@@ -279,6 +290,8 @@ class ThinkingProjection:
     def _end(self, closed: ev.RunClosed | None) -> list[ThinkingFrame]:
         self._is_over = True
         last = _last_frame(self._terminal, closed, self._at_ms)
+        if isinstance(last, fr.Done) and self._warning is not None:
+            last = msgspec.structs.replace(last, warning=self._warning)
         frames = self._closing_frames("cancelled" if isinstance(last, fr.Cancelled) else "error")
         if self._has_thought:
             self._end_paragraph()
@@ -325,6 +338,7 @@ _HANDLERS: dict[type, _Handler] = {
     ev.ReasoningFinished: ThinkingProjection._reasoning_finished,
     ev.ReasoningRedacted: ThinkingProjection._redacted,
     ev.TextStarted: ThinkingProjection._text_started,
+    ev.PartRestored: ThinkingProjection._restored,
     ev.ToolCallStarted: ThinkingProjection._call_started,
     ev.ToolOutput: ThinkingProjection._tool_output,
     ev.MediaProduced: ThinkingProjection._media,
