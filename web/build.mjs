@@ -35,6 +35,21 @@ const woff2Only = {
   },
 };
 
+/** Without the function `marked()` and its instance, the `Marked` class is left out as well. */
+const withoutMarkedFunction = {
+  name: "without-marked-function",
+  setup({ onLoad }) {
+    onLoad({ filter: /marked\.esm\.js$/ }, async ({ path }) => {
+      const source = await readFile(path, "utf8");
+      const names = ["Lexer", "Parser", "Renderer", "Tokenizer", "getDefaults"];
+      const [whole, kept, exported] = /^([^]*)var \w+=new \w+;function [^]*export\{([^}]*)\}/.exec(source) ?? [];
+      if (!whole) throw new Error("marked has changed: withoutMarkedFunction does not find its instance");
+      const wanted = exported.split(",").filter((one) => names.includes(one.split(" as ")[1]));
+      return { contents: `${kept}export{${wanted.join(",")}}`, loader: "js" };
+    });
+  },
+};
+
 /** Our own style sheets become text: a shadow root takes them as that. */
 const sheetAsText = {
   name: "sheet-as-text",
@@ -102,7 +117,7 @@ async function buildScripts(mathStyles, grammars) {
     chunkNames: "[name]-[hash]",
     format: "esm",
     splitting: true,
-    plugins: [sheetAsText, withoutIndent, builtAs("grammars", grammars)],
+    plugins: [sheetAsText, withoutIndent, withoutMarkedFunction, builtAs("grammars", grammars)],
     define: { HEADRACE_MATH_STYLES: JSON.stringify(mathStyles) },
   });
   return metafile;

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from headrace.rehearsal.script import call, error, say, think, turn
+from headrace.rehearsal.script import call, error, say, think, turn, wait
 from tests.browser.conftest import chromium
 from tests.browser.stage import Stage, gate
 from tests.browser.talk import PATIENCE_MS, Talk
@@ -49,6 +49,9 @@ _LATER = think("The results are in; the second plan needs its fee.", title="Weig
 _TOOLS = (call("calculator", expression="34 * 36"), call("calculator", expression="420 * 3 + 60"))
 
 
+LINES = "\n\n".join(f"Line {number} of a longer answer." for number in range(30))
+
+
 def scripts(stage: Stage) -> None:
     """What is played."""
     stage.plays |= {
@@ -56,6 +59,8 @@ def scripts(stage: Stage) -> None:
         "live": [turn(*PARTS, gate(1), say("x"))],
         "tools": [turn(*PARTS, *_TOOLS), turn(_LATER, gate(2), say("x"))],
         "text": [turn(*PARTS, *_TOOLS), turn(_LATER, say(ANSWER[:420]), gate(3), say("x"))],
+        "long": [turn(*PARTS, *_TOOLS), turn(_LATER, say(ANSWER + LINES), gate(5), say("x"))],
+        "hidden": [turn(think(encrypted=True), wait(2.1), say(ANSWER[:300]), gate(6), say("x"))],
         "error": [turn(*PARTS, say(ANSWER[:90]), error("overloaded", "Overloaded, try later."))],
         "cancel": [turn(*PARTS, say(ANSWER[:300]), gate(4), say("x"))],
     }
@@ -83,6 +88,25 @@ def text(talk: Talk) -> None:
     _shown(talk, "text", ".streaming table")
 
 
+def stuck(talk: Talk) -> None:
+    """The text has grown beyond the screen; the overlay is still in sight."""
+    _shown(talk, "long", ".streaming .text >> text=Line 29")
+
+
+def hidden(talk: Talk) -> None:
+    _shown(talk, "hidden", ".streaming table")
+
+
+def built_in(talk: Talk) -> None:
+    talk.ask("web search, run code: what is 12*34?")
+    talk.ask("hidden: and now?")
+    talk.page.wait_for_timeout(300)
+
+
+def approval(talk: Talk) -> None:
+    talk.ask("approval: delete the draft")
+
+
 def final(talk: Talk) -> None:
     talk.ask(QUESTION)
     talk.page.wait_for_timeout(600)
@@ -107,10 +131,10 @@ def cancelled(talk: Talk) -> None:
 
 
 STATES: tuple[Callable[[Talk], None], ...] = (
-    empty, live, tools, text, final, opened, failed, cancelled,
+    empty, live, tools, text, stuck, hidden, built_in, approval, final, opened, failed, cancelled,
 )  # fmt: skip
 WIDE = {"width": 1180, "height": 820}
-PHONE = {"width": 360, "height": 740}
+PHONE = {"width": 390, "height": 740}
 
 
 def _take(

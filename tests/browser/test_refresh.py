@@ -26,7 +26,7 @@ SCRIPT = [
 def _dom(talk: Talk) -> str:
     talk.open_all()
     html: str = talk.page.locator(".thread").evaluate("one => one.innerHTML")
-    html = re.sub(r"<!--.*?-->|\s+(?=<)", "", html)
+    html = re.sub(r'<!--.*?-->|\s+(?=<)| style="[^"]*"', "", html)
     # Two answers differ in how long they took, and in nothing else.
     return re.sub(r"\d+ ms|[\d.]+ s\b", "some time", html)
 

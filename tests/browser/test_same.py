@@ -153,4 +153,5 @@ def _settled_dom(talk: Talk) -> str:
             break
         last = html
         talk.page.wait_for_timeout(120)
-    return re.sub(r"<!--.*?-->|\s+(?=<)", "", last)
+    # Space that is held for the reader is not there after a reload.
+    return re.sub(r'<!--.*?-->|\s+(?=<)| style="[^"]*"', "", last)

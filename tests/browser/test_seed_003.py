@@ -3,10 +3,13 @@ browser against the real server. Where the design corrects the document, the tes
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from headrace.rehearsal.script import call, error, say, think, turn
+from headrace.rehearsal.script import call, error, say, think, turn, wait
 from tests.browser.stage import Stage, gate
 from tests.browser.talk import Talk
 
@@ -38,9 +41,8 @@ def test_acceptance_while_streaming_overlays_are_seen_and_show_reasoning_is_hidd
     expect(talk.toggles).to_have_count(0)
     stage.release(1)
     expect(talk.page.locator(".text")).to_contain_text("It is 408.")
-    # Text has begun: the overlay stays, folded to a row above it (decision 0021).
-    expect(talk.overlay).to_be_visible()
-    expect(talk.overlay).to_contain_text("Thought for")
+    # Text has begun: the overlay stays above it, with its words.
+    expect(talk.overlay.get_by_text("The tool has told me.")).to_be_in_viewport()
     expect(talk.toggles).to_have_count(0)
     stage.release(2)
     talk.settle()
@@ -52,9 +54,11 @@ def test_acceptance_after_the_end_overlays_are_gone_and_the_collapsible_is_close
     stage.plays["q"] = [turn(FIRST, SUM), turn(LATER, say("It is 408."))]
     talk.ask("q")
     expect(talk.overlay).to_have_count(0)
-    expect(talk.toggles).to_have_count(1)
-    expect(talk.toggles).to_have_attribute("aria-expanded", "false")
+    expect(talk.toggles).to_have_count(2)
+    for toggle in talk.toggles.all():
+        expect(toggle).to_have_attribute("aria-expanded", "false")
     expect(talk.page.locator("[data-part]")).to_have_count(0)
+    expect(talk.page.locator("headrace-tool-call-segment")).to_be_visible()
 
 
 def test_acceptance_the_store_is_written_once_and_never_while_streaming(
@@ -215,23 +219,20 @@ def test_show_reasoning_is_closest_to_the_content_and_there_is_no_outer_row(
     order = talk.page.locator(".message.assistant").evaluate(
         "one => [...one.children].map((child) => child.localName + '.' + child.className)"
     )
-    assert order == ["headrace-steps-panel.", "div.text ", "div.foot"]
-    toggle, text = talk.toggles.bounding_box(), talk.page.locator(".text").bounding_box()
+    assert order == ["headrace-steps-panel.stored", "div.text ", "div.foot"]
+    toggle, text = talk.toggles.last.bounding_box(), talk.page.locator(".text").bounding_box()
     assert toggle is not None
     assert text is not None
     assert 0 <= text["y"] - (toggle["y"] + toggle["height"]) <= 16
 
 
-def test_the_summary_tells_the_measured_time_the_tools_and_the_tokens(
-    stage: Stage, talk: Talk
-) -> None:
+def test_the_summary_tells_the_measured_time_and_the_tokens(stage: Stage, talk: Talk) -> None:
     slow = think(pieces=["one ", "two"])
     stage.plays["q"] = [turn(slow, SUM), turn(think("three"), say("Hello."))]
     stage.pace_s = 0.0
     talk.ask("q")
-    head = talk.page.locator(".reasoning .steps-head")
+    head = talk.page.locator(".reasoning .steps-head").first
     expect(head).to_contain_text("Thought for a moment")
-    expect(head).to_contain_text("1 tool")
     expect(head).to_contain_text("tokens")
 
 
@@ -276,6 +277,52 @@ def test_edge_sequence_numbers_order_steps_in_the_overlay_and_afterwards(
     talk.open_all()
     assert order == ["part", "tool", "tool", "part", "tool", "part"]
     assert [step[0] for step in talk.steps()][:6] == order
+
+
+def test_edge_sequence_numbers_and_not_the_arrival_of_frames_order_the_overlay(
+    stage: Stage, talk: Talk
+) -> None:
+    stage.plays["q"] = [turn(gate(1), say("x"))]
+    talk.send("q")
+    expect(talk.overlay).to_be_visible()
+    talk.until("() => document.querySelector('headrace-chat').chat.streamingId")
+    talk.page.evaluate(_FEED, [_call(3), _call(1), *_part(2, 0), *_part(0, 1), *_part(0, 0)])
+    expect(talk.overlay.locator(".part")).to_have_count(3)
+    texts = [step[1] for step in talk.steps()]
+    assert texts == [
+        "segment 0, part 0",
+        "segment 0, part 1",
+        "tool 1",
+        "segment 2, part 0",
+        "tool 3",
+    ]
+    stage.release(1)
+    talk.settle()
+
+
+_FEED = """(frames) => {
+  const { chat } = document.querySelector("headrace-chat");
+  chat.bus.feed(chat.streamingId, frames);
+}"""
+
+
+def _call(number: int) -> dict[str, Any]:
+    return {
+        "type": "tool_call_started",
+        "call_id": f"c{number}",
+        "segment_id": f"s{number}",
+        "name": f"tool {number}",
+        "sequence_number": number,
+    }
+
+
+def _part(number: int, index: int) -> list[dict[str, Any]]:
+    place = {"segment_id": f"s{number}", "summary_index": index}
+    text = f"segment {number}, part {index}"
+    return [
+        {"type": "reasoning_part_started", **place, "sequence_number": number, "created_at": 1},
+        {"type": "reasoning_part_delta", **place, "text_delta": text},
+    ]
 
 
 def test_edge_text_between_steps_keeps_its_place(stage: Stage, talk: Talk) -> None:
@@ -341,7 +388,65 @@ def test_edge_an_empty_answer_still_ends(stage: Stage, talk: Talk) -> None:
     expect(talk.page.locator(".empty-answer")).to_be_visible()
 
 
+HIDDEN = "The model kept its reasoning to itself"
+
+
 def test_edge_reasoning_that_is_kept_secret_says_so(stage: Stage, talk: Talk) -> None:
-    stage.plays["q"] = [turn(think(encrypted=True), say("Hello."))]
+    stage.plays["q"] = [turn(think(encrypted=True), say("Hello."), gate(1), say(" x"))]
+    talk.send("q")
+    expect(talk.page.locator(".text")).to_contain_text("Hello.")
+    expect(talk.overlay).to_contain_text(HIDDEN)
+    stage.release(1)
+    talk.settle()
+    expect(talk.page.locator("headrace-steps-panel")).to_have_text(HIDDEN)
+    expect(talk.toggles).to_have_count(0)
+    talk.page.reload()
+    expect(talk.page.locator("headrace-steps-panel")).to_have_text(HIDDEN)
+
+
+def test_edge_the_time_of_hidden_reasoning_is_told(stage: Stage, talk: Talk) -> None:
+    stage.plays["q"] = [turn(think(encrypted=True), wait(2.2), say("Hello."), gate(1), say(" x"))]
+    talk.send("q")
+    told = re.compile(rf"{HIDDEN} · [23] s")
+    expect(talk.overlay).to_contain_text(told)
+    stage.release(1)
+    talk.settle()
+    expect(talk.page.locator("headrace-steps-panel")).to_have_text(told)
+
+
+def test_edge_late_summaries_take_the_time_since_the_item_began(stage: Stage, talk: Talk) -> None:
+    stage.plays["q"] = [turn(think(), wait(2.2), think("All at once."), say("Hello."))]
     talk.ask("q")
-    expect(talk.page.locator(".text")).to_have_text("Hello.")
+    expect(talk.page.locator(".reasoning .summary")).to_have_text(re.compile("Thought for [23] s"))
+
+
+# --- tools of the provider, as the rehearsal model causes them ---------------------
+
+
+def test_built_in_tools_stream_in_the_overlay_and_stay_inline(stage: Stage, talk: Talk) -> None:
+    stage.hold_commits()
+    talk.send("web search, run code, file search: what is on the river?")
+    names = ["Web search", "Code interpreter", "File search"]
+    streaming = talk.overlay.locator("headrace-streaming-tools-overlay .tool-name")
+    expect(streaming).to_have_text(names)
+    stage.release_commits()
+    talk.settle()
+    stored = talk.page.locator("headrace-built-in-tool-segment")
+    expect(stored.locator(".tool-name")).to_have_text(names)
+    expect(stored.nth(1)).to_contain_text("print(6 * 7)")
+    stored.nth(1).locator("summary").click()
+    expect(stored.nth(1).locator(".tool-result")).to_contain_text("42")
+    kinds = {one["type"] for one in talk.state("store.branch.at(-1).event.segments")}
+    built_in = {"web_search_call", "code_interpreter_call", "file_search_call"}
+    assert kinds == {"reasoning", *built_in, "text"}
+
+
+def test_an_approval_that_nobody_gives_is_not_shown_as_done(stage: Stage, talk: Talk) -> None:
+    stage.hold_commits()
+    talk.send("approval: delete it")
+    expect(talk.overlay.locator(".tool-state")).to_have_text("waiting for approval")
+    stage.release_commits()
+    talk.settle()
+    segment = talk.page.locator("headrace-built-in-tool-segment")
+    expect(segment).to_contain_text("delete_file")
+    expect(segment.locator(".tool-state")).to_have_text("not approved")

@@ -1,9 +1,9 @@
-// Where the words are: every element of every text, and the row below it.
+// Where the words on the screen are: every element of every text, and the row below it.
 () => {
   const root = document.querySelector("headrace-chat").shadowRoot;
   const found = root.querySelectorAll(".said, .text, .text .block > *, .text figure pre, .assistant .foot");
-  return [...found].map((one) => {
-    const { top, left } = one.getBoundingClientRect();
-    return [one.localName, Math.round(top), Math.round(left)];
-  });
+  const view = root.querySelector(".scroller").getBoundingClientRect();
+  const places = [...found].map((one) => ({ name: one.localName, ...one.getBoundingClientRect().toJSON() }));
+  const seen = places.filter(({ top, bottom }) => top >= view.top && bottom <= view.bottom);
+  return seen.map(({ name, top, left }) => [name, Math.round(top), Math.round(left)]);
 }

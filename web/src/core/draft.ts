@@ -14,13 +14,11 @@ export class EntryDraft {
 
 export class ReasoningDraft {
   readonly type = "reasoning";
+  /** By `summary_index`; parts that have not started yet are holes. */
   readonly entries: EntryDraft[] = [];
   durationMs: number | undefined;
 
-  constructor(
-    readonly id: string,
-    readonly createdAt: number,
-  ) {}
+  constructor(readonly id: string) {}
 }
 
 export class TextDraft {
@@ -50,9 +48,7 @@ export class ToolDraft {
   constructor(
     readonly type: ToolSegment["type"],
     readonly id: string,
-    readonly callId: string,
     readonly name: string,
-    readonly createdAt: number,
   ) {}
 }
 
@@ -76,12 +72,14 @@ export interface StatusLine {
 }
 
 export class EventDraft {
+  /** In the order of `sequence_number`, whatever order the frames arrive in. */
   segments: SegmentDraft[] = [];
   status: StatusLine | undefined;
   /** Number of characters so far. */
   chars = 0;
   /** Sources of the whole message. */
   readonly citations: Citation[] = [];
+  #numbers = new Map<string, number>();
   #calls = new Map<string, ToolDraft>();
   #texts = new Map<number, TextDraft>();
 
@@ -98,7 +96,7 @@ export class EventDraft {
       case "reasoning_part_delta":
         return this.#reasoningDelta(frame.segment_id, frame.summary_index, frame.text_delta);
       case "reasoning_part_started":
-        this.#reasoning(frame.segment_id, frame.created_at).entries[frame.summary_index] = new EntryDraft(
+        this.#reasoning(frame.segment_id, frame.sequence_number).entries[frame.summary_index] = new EntryDraft(
           frame.part_type ?? "summary_text",
         );
         return;
@@ -116,7 +114,7 @@ export class EventDraft {
         this.status = { text: frame.text, source: frame.source };
         return;
       case "segment_added":
-        return this.#added(frame.segment);
+        return this.#added(frame.segment, frame.sequence_number);
       case "citation_added": {
         const segment = frame.segment_id === undefined ? this : this.#find(frame.segment_id);
         if (segment === this || segment instanceof TextDraft) segment.citations.push(frame.citation);
@@ -137,12 +135,18 @@ export class EventDraft {
     return this.segments.findLast((one) => one.id === id);
   }
 
-  #reasoning(id: string, createdAt: number): ReasoningDraft {
+  /** Put a segment in its place. One without a number follows those that are there. */
+  #place<Draft extends SegmentDraft>(draft: Draft, number?: number): Draft {
+    const numbers = this.segments.map((one) => this.#numbers.get(one.id) ?? 0);
+    const own = number ?? (numbers.at(-1) ?? -1) + 0.5;
+    this.#numbers.set(draft.id, own);
+    this.segments.splice(numbers.findLastIndex((one) => one <= own) + 1, 0, draft);
+    return draft;
+  }
+
+  #reasoning(id: string, number: number): ReasoningDraft {
     const found = this.#find(id);
-    if (found instanceof ReasoningDraft) return found;
-    const made = new ReasoningDraft(id, createdAt);
-    this.segments.push(made);
-    return made;
+    return found instanceof ReasoningDraft ? found : this.#place(new ReasoningDraft(id), number);
   }
 
   #entry(id: string, place: number): EntryDraft | undefined {
@@ -165,14 +169,13 @@ export class EventDraft {
     entry.markdown.close();
   }
 
-  #added(segment: TextSegment | MediaSegment | OpaqueSegment): void {
+  #added(segment: TextSegment | MediaSegment | OpaqueSegment, number?: number): void {
     if (segment.type !== "text") {
-      this.segments.push(new WholeDraft(segment));
+      this.#place(new WholeDraft(segment), number ?? segment.sequence_number);
       return;
     }
-    const draft = new TextDraft(segment);
+    const draft = this.#place(new TextDraft(segment), number);
     this.#texts.set((segment as { output_index?: number }).output_index ?? 0, draft);
-    this.segments.push(draft);
   }
 
   #text(delta: string, output: number): void {
@@ -201,9 +204,7 @@ export class EventDraft {
 
   #callStarted(type: ToolSegment["type"], frame: ToolStarted): void {
     const id = frame.segment_id ?? `${this.id}-${frame.call_id}`;
-    const draft = new ToolDraft(type, id, frame.call_id, frame.name, frame.created_at);
-    this.#calls.set(frame.call_id, draft);
-    this.segments.push(draft);
+    this.#calls.set(frame.call_id, this.#place(new ToolDraft(type, id, frame.name), frame.sequence_number));
   }
 
   #callUpdate(frame: ToolUpdate): void {

@@ -25,6 +25,7 @@ export interface TextSegment {
   readonly text: string;
   readonly is_refusal?: boolean;
   readonly citations?: readonly Citation[];
+  readonly sequence_number?: undefined;
 }
 
 export const BUILT_IN = {
@@ -44,7 +45,7 @@ export interface ToolSegment {
   readonly name: string;
   readonly args: unknown;
   readonly result: unknown;
-  readonly status: "completed" | "failed" | "incomplete";
+  readonly status: "completed" | "failed" | "incomplete" | "approval_requested";
   readonly sequence_number: number;
   readonly error?: string;
   readonly duration_ms?: number;
@@ -55,12 +56,14 @@ export interface MediaSegment {
   readonly id: string;
   readonly media_type: string;
   readonly url: string;
+  readonly sequence_number?: number;
 }
 
 export interface OpaqueSegment {
   readonly type: "opaque";
   readonly id: string;
   readonly kind: string;
+  readonly sequence_number?: number;
 }
 
 export type Segment = ReasoningSegment | TextSegment | ToolSegment | MediaSegment | OpaqueSegment;

@@ -63,7 +63,11 @@ export type Frame =
       readonly reasoning_tokens?: number;
       readonly duration_ms?: number;
     }
-  | { readonly type: "segment_added"; readonly segment: TextSegment | MediaSegment | OpaqueSegment }
+  | {
+      readonly type: "segment_added";
+      readonly segment: TextSegment | MediaSegment | OpaqueSegment;
+      readonly sequence_number?: number;
+    }
   | { readonly type: "text_delta"; readonly text_delta: string; readonly output_index?: number }
   | { readonly type: "citation_added"; readonly citation: Citation; readonly segment_id?: string }
   | { readonly type: "status"; readonly text: string; readonly source: string; readonly created_at: number }

@@ -25,6 +25,8 @@ export interface Prose {
 }
 
 export interface PartView extends Prose {
+  /** False if the provider hides the text, or has sent none yet. */
+  readonly hasWords: boolean;
   readonly isRedacted: boolean;
   readonly isComplete: boolean;
 }
@@ -45,7 +47,7 @@ export interface ToolView {
   readonly name: string;
   /** The parsed arguments, or their text so far. */
   readonly args: unknown;
-  readonly state: "running" | "completed" | "failed" | "incomplete";
+  readonly state: "running" | ToolSegment["status"];
   readonly status: string;
   readonly progress: number | undefined;
   readonly logs: string;
@@ -111,14 +113,15 @@ function drafted(segment: SegmentDraft): StepView | ContentView {
   }
   if (segment instanceof ReasoningDraft) {
     const { id, durationMs } = segment;
-    const parts = segment.entries.map(draftedPart);
+    const parts = segment.entries.flat().map(draftedPart);
     return { kind: "reasoning", id, parts, durationMs, effort: undefined, tokens: undefined };
   }
   return segment instanceof WholeDraft ? whole(segment.segment) : draftedTool(segment);
 }
 
 function draftedPart(entry: EntryDraft): PartView {
-  return { isRedacted: entry.type === "redacted", isComplete: entry.isComplete, ...prose(entry.markdown) };
+  const { text, type, isComplete } = entry;
+  return { hasWords: text !== "", isRedacted: type === "redacted", isComplete, ...prose(entry.markdown) };
 }
 
 function prose(markdown: { settled: readonly Block[]; tail: string }): Prose {
@@ -136,7 +139,10 @@ function draftedTool(tool: ToolDraft): ToolView {
 // -- a stored event
 
 export function eventView(event: MessageEvent, cache: BlockCache): Group[] {
-  return grouped(event.segments.map((segment) => stored(segment, cache)));
+  // Texts have no number of their own.
+  const numbered = event.segments.map((segment, place) => ({ segment, number: segment.sequence_number ?? place }));
+  numbered.sort((a, b) => a.number - b.number);
+  return grouped(numbered.map(({ segment }) => stored(segment, cache)));
 }
 
 function stored(segment: Segment, cache: BlockCache): StepView | ContentView {
@@ -165,6 +171,7 @@ function storedReasoning(segment: ReasoningSegment, cache: BlockCache): Reasonin
 
 function storedPart(id: string, part: ReasoningEntry, cache: BlockCache): PartView {
   return {
+    hasWords: part.text !== "",
     isRedacted: part.type === "redacted",
     isComplete: part.is_complete,
     // Reasoning is not rendered until it is opened.

@@ -1,6 +1,6 @@
 /** Finds math in Markdown: $…$, $$…$$, \(…\) and \[…\]. math.ts typesets it when it becomes visible. */
 
-import type { MarkedExtension, Tokens } from "marked";
+import type { MarkedOptions, Tokens } from "marked";
 import { escape } from "./escape.js";
 
 const DISPLAY_BLOCK =
@@ -24,24 +24,19 @@ function place({ tex, isDisplay }: Formula): string {
   return `<span class="math" data-display="${isDisplay}">${escape(tex)}</span>`;
 }
 
-export const formulas: MarkedExtension = {
-  extensions: [
-    {
-      name: "formulaBlock",
-      level: "block",
-      start: (source) => interruption(source),
-      tokenizer: (source) => token("formulaBlock", DISPLAY_BLOCK.exec(source), true),
-      renderer: (found) => `<p>${place(found as Formula)}</p>\n`,
-    },
-    {
-      name: "formula",
-      level: "inline",
-      start: (source) => source.search(/\$|\\[([]/),
-      tokenizer: (source) =>
-        token("formula", DISPLAY.exec(source), true) ?? token("formula", INLINE.exec(source), false),
-      renderer: (found) => place(found as Formula),
-    },
+/** Extensions of marked's lexer and parser, in the form in which they take them. */
+export const formulas: NonNullable<MarkedOptions["extensions"]> = {
+  childTokens: {},
+  startBlock: [(source) => interruption(source)],
+  startInline: [(source) => source.search(/\$|\\[([]/)],
+  block: [(source) => token("formulaBlock", DISPLAY_BLOCK.exec(source), true)],
+  inline: [
+    (source) => token("formula", DISPLAY.exec(source), true) ?? token("formula", INLINE.exec(source), false),
   ],
+  renderers: {
+    formulaBlock: (found) => `<p>${place(found as Formula)}</p>\n`,
+    formula: (found) => place(found as Formula),
+  },
 };
 
 /** Where display math interrupts a paragraph. It only affects this paragraph; otherwise marked would treat

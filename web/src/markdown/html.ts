@@ -1,6 +1,6 @@
 /** Converts Markdown to untrusted HTML; sanitize.ts makes it safe. */
 
-import { Marked, Renderer, type Token, type Tokens } from "marked";
+import { getDefaults, Lexer, type MarkedOptions, Parser, Renderer, type Token, Tokenizer, type Tokens } from "marked";
 import { isCarriedPicture, safeAddress } from "./address.js";
 import { escape, escapeText } from "./escape.js";
 import { formulas } from "./formula.js";
@@ -10,56 +10,69 @@ const TOO_DEEP = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){24}/m;
 
 let isInLink = false;
 
-const marked = new Marked(formulas, {
-  gfm: true,
-  tokenizer: {
-    // HTML is treated as text, so Markdown between tags still works.
-    html: () => undefined,
-    // The only way to break a line in a table.
-    tag(source) {
-      const raw = /^<br ?\/?>/i.exec(source)?.[0];
-      return raw === undefined ? undefined : ({ type: "br", raw } as unknown as Tokens.Tag);
-    },
-  },
-  renderer: {
-    code({ text, lang }) {
-      const language = /^[\w+#.-]{1,32}(?=\s|$)/.exec(lang ?? "")?.[0]?.toLowerCase();
-      const name = language ? ` data-language="${language}"` : "";
-      const kind = language ? ` class="language-${language}"` : "";
-      const code = escapeText(text.replace(/\n$/, ""));
-      // The toolbar is reserved from the start; its button appears when the block has settled.
-      const bar = `<figcaption>${language ?? ""}</figcaption>`;
-      return `<figure class="code"${name}>${bar}<pre tabindex="0"><code${kind}>${code}\n</code></pre></figure>\n`;
-    },
-    checkbox({ checked }) {
-      const [state, label] = checked ? ["true", "done"] : ["false", "to do"];
-      return `<span class="task" data-checked="${state}" role="img" aria-label="${label}"></span> `;
-    },
-    // It may be wider than the page, and scrollable areas must be reachable by keyboard.
-    table(token) {
-      return `<div class="table" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`;
-    },
-    link({ href, tokens }) {
-      const wasInLink = isInLink;
-      isInLink = true;
-      const text = this.parser.parseInline(tokens);
-      isInLink = wasInLink;
-      return safeAddress(href) && !isInLink ? `<a href="${escape(href)}">${text}</a>` : text;
-    },
-    image({ href, text }) {
-      const words = escape(text);
-      if (isCarriedPicture(href)) return `<img src="${escape(href)}" alt="${words}">`;
-      if (isInLink || !safeAddress(href)) return `<span class="image">${words}</span>`;
-      return `<a class="image" href="${escape(href)}">${words}</a>`;
-    },
-  },
-});
+class SafeTokenizer extends Tokenizer {
+  /** HTML is treated as text, so Markdown between tags still works. */
+  override html(): undefined {
+    return undefined;
+  }
+
+  /** The only way to break a line in a table. */
+  override tag(source: string): Tokens.Tag | undefined {
+    const raw = /^<br ?\/?>/i.exec(source)?.[0];
+    return raw === undefined ? undefined : ({ type: "br", raw } as unknown as Tokens.Tag);
+  }
+}
+
+class SafeRenderer extends Renderer {
+  override code({ text, lang }: Tokens.Code): string {
+    const language = /^[\w+#.-]{1,32}(?=\s|$)/.exec(lang ?? "")?.[0]?.toLowerCase();
+    const name = language ? ` data-language="${language}"` : "";
+    const kind = language ? ` class="language-${language}"` : "";
+    const code = escapeText(text.replace(/\n$/, ""));
+    // The toolbar is reserved from the start; its button appears when the block has settled.
+    const bar = `<figcaption>${language ?? ""}</figcaption>`;
+    return `<figure class="code"${name}>${bar}<pre tabindex="0"><code${kind}>${code}\n</code></pre></figure>\n`;
+  }
+
+  override checkbox({ checked }: Tokens.Checkbox): string {
+    const [state, label] = checked ? ["true", "done"] : ["false", "to do"];
+    return `<span class="task" data-checked="${state}" role="img" aria-label="${label}"></span> `;
+  }
+
+  /** It may be wider than the page, and scrollable areas must be reachable by keyboard. */
+  override table(token: Tokens.Table): string {
+    return `<div class="table" tabindex="0">${super.table(token)}</div>\n`;
+  }
+
+  override link({ href, tokens }: Tokens.Link): string {
+    const wasInLink = isInLink;
+    isInLink = true;
+    const text = this.parser.parseInline(tokens);
+    isInLink = wasInLink;
+    return safeAddress(href) && !isInLink ? `<a href="${escape(href)}">${text}</a>` : text;
+  }
+
+  override image({ href, text }: Tokens.Image): string {
+    const words = escape(text);
+    if (isCarriedPicture(href)) return `<img src="${escape(href)}" alt="${words}">`;
+    if (isInLink || !safeAddress(href)) return `<span class="image">${words}</span>`;
+    return `<a class="image" href="${escape(href)}">${words}</a>`;
+  }
+}
+
+/** The lexer and the parser are used directly: the `Marked` class around them would be loaded for nothing. */
+const options: MarkedOptions = {
+  ...getDefaults(),
+  tokenizer: new SafeTokenizer(),
+  renderer: new SafeRenderer(),
+  extensions: formulas,
+};
 
 export function toHtml(source: string): string {
   if (TOO_DEEP.test(source)) return plain(source);
   isInLink = false;
   try {
-    return marked.parse(source, { async: false });
+    return Parser.parse(Lexer.lex(source, options), options);
   } catch {
     // Marked fails on some quotations in lists; the text is still worth showing.
     return plain(source);
@@ -74,18 +87,24 @@ function plain(source: string): string {
 export function definitionsIn(source: string): Map<string, string> {
   const found = new Map<string, string>();
   if (!/^[ \t>*+\-\d.)]*\[[^\]]+\]:/m.test(source)) return found;
-  marked.walkTokens(tokens(source), (token) => {
-    if (token.type !== "def") return;
-    const { tag, raw } = token as Tokens.Def;
+  for (const { tag, raw } of definitions(tokens(source))) {
     if (!found.has(tag)) found.set(tag, raw.trim());
-  });
+  }
   return found;
+}
+
+function definitions(found: readonly Token[]): Tokens.Def[] {
+  return found.flatMap((token) => {
+    if (token.type === "def") return token as Tokens.Def;
+    const { items, tokens } = token as Partial<Tokens.List & Tokens.Generic>;
+    return definitions(items ?? tokens ?? []);
+  });
 }
 
 function tokens(source: string): Token[] {
   if (TOO_DEEP.test(source)) return [];
   try {
-    return marked.lexer(source);
+    return Lexer.lex(source, options);
   } catch {
     return [];
   }

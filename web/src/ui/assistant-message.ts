@@ -10,7 +10,8 @@ import { textOf, type MessageEvent } from "../core/event.js";
 import { count, duration } from "../core/format.js";
 import { draftView, eventView, type ContentView, type Group, type TextView } from "../core/view.js";
 import { copyButton } from "./copy.js";
-import { define, Element } from "./element.js";
+import { define, Element, fields } from "./element.js";
+import { holdPlace, releasePlace } from "./hold-place.js";
 import { icon } from "./icon.js";
 import { media } from "./media.js";
 import { notice } from "./notice.js";
@@ -24,14 +25,7 @@ const FLOOD_MS = 100;
 const FLOOD_CHARS_A_MS = 1;
 
 export class AssistantMessage extends Element {
-  static override properties = {
-    chat: { attribute: false },
-    eventId: { attribute: false },
-    event: { attribute: false },
-    startedAt: { attribute: false },
-    branches: { attribute: false },
-    retry: { attribute: false },
-  };
+  static override properties = fields("chat eventId event startedAt branches retry");
   declare chat: Chat;
   /** Id of the streaming answer; empty while the question is being sent. */
   declare eventId: string;
@@ -46,6 +40,7 @@ export class AssistantMessage extends Element {
   #drawnAt = 0;
   #drawnChars = 0;
   #isFlood = false;
+  #placeHeld: (() => Promise<void>) | undefined;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -57,12 +52,19 @@ export class AssistantMessage extends Element {
     this.#unwatch();
   }
 
-  override willUpdate(_changed: PropertyValues): void {
+  override willUpdate(changed: PropertyValues): void {
+    if (this.event && this.hasUpdated && changed.has("event") && !changed.get("event")) this.#placeHeld = holdPlace(this);
+    if (this.chat.pending && this.event) releasePlace(this);
     const wanted = this.event ? "" : this.eventId;
     if (wanted === this.#watched) return;
     this.#unwatch();
     this.#watched = wanted;
     if (wanted) this.#stopWatching = this.chat.bus.watch(wanted, () => this.#soon());
+  }
+
+  override updated(): void {
+    void this.#placeHeld?.();
+    this.#placeHeld = undefined;
   }
 
   #unwatch(): void {
@@ -121,9 +123,10 @@ export class AssistantMessage extends Element {
   #groups(groups: readonly Group[], isLive: boolean): unknown {
     const draft = this.chat.bus.draft(this.eventId);
     const startedAt = draft?.createdAt ?? this.startedAt;
-    return repeat(groups, (_group, place) => place, (group) => {
-      const phase: PanelPhase = !isLive ? "stored" : group.content ? "folded" : "live";
-      const panel = html`<headrace-steps-panel .steps=${group.steps} .phase=${phase} .status=${draft?.status?.text} .startedAt=${startedAt}></headrace-steps-panel>`;
+    return repeat(groups, (_group, place) => place, (group, place) => {
+      const live = place < groups.length - 1 ? "settled" : group.content ? "writing" : "live";
+      const phase: PanelPhase = isLive ? live : "stored";
+      const panel = html`<headrace-steps-panel class=${phase} .steps=${group.steps} .phase=${phase} .status=${draft?.status?.text} .startedAt=${startedAt}></headrace-steps-panel>`;
       return html`${panel}${group.content ? this.#content(group.content) : nothing}`;
     });
   }

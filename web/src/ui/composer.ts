@@ -3,18 +3,11 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { ServedModel } from "../core/api.js";
 import type { Chat, Returned } from "../core/chat.js";
-import { define, Element, keyOf, passFocus } from "./element.js";
+import { define, Element, fields, keyOf, passFocus } from "./element.js";
 import { icon } from "./icon.js";
 
 export class Composer extends Element {
-  static override properties = {
-    chat: { attribute: false },
-    models: { attribute: false },
-    draftKey: { attribute: false },
-    isBusy: { attribute: false },
-    returned: { attribute: false },
-    text: { state: true },
-  };
+  static override properties = fields("chat models draftKey isBusy returned text");
   declare chat: Chat;
   declare models: readonly ServedModel[];
   /** Key of the conversation that the draft belongs to. */

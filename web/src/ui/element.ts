@@ -1,12 +1,17 @@
 /** Base class of all elements. They render into the one shadow root of the chat, so that they share one style
  * sheet and text can be selected across them. */
 
-import { LitElement } from "lit";
+import { LitElement, type PropertyDeclarations } from "lit";
 
 export class Element extends LitElement {
   protected override createRenderRoot(): HTMLElement {
     return this;
   }
+}
+
+/** Declare properties that only scripts set: an element is drawn again when one of them changes. */
+export function fields(names: string): PropertyDeclarations {
+  return Object.fromEntries(names.split(" ").map((name) => [name, { attribute: false }]));
 }
 
 /** Return the pressed key, or "" while an input method is composing, where Enter and Escape belong to it. (Safari

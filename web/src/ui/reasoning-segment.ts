@@ -1,17 +1,16 @@
-/** "Show Reasoning": closed by default; opens to all steps in order. */
+/** "Show Reasoning": closed by default; opens to all parts in order. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import type { StepView } from "../core/view.js";
+import type { ReasoningView } from "../core/view.js";
 import { copyButton } from "./copy.js";
-import { define, Element } from "./element.js";
+import { define, Element, fields } from "./element.js";
 import { icon } from "./icon.js";
-import { facts, opaque, part, summary } from "./step.js";
-import "./built-in-tool-segment.js";
-import "./tool-call-segment.js";
+import { facts, hasWords, hidden, part, summary } from "./step.js";
 
 export class ReasoningSegment extends Element {
-  static override properties = { steps: { attribute: false }, isOpen: { state: true } };
-  declare steps: readonly StepView[];
+  static override properties = fields("thoughts isOpen");
+  /** Adjacent reasoning segments. */
+  declare thoughts: readonly ReasoningView[];
   declare isOpen: boolean;
 
   constructor() {
@@ -20,17 +19,19 @@ export class ReasoningSegment extends Element {
   }
 
   override render(): TemplateResult {
-    const more = facts(this.steps);
+    const { thoughts, isOpen } = this;
+    if (!hasWords(thoughts)) return hidden(thoughts);
+    const more = facts(thoughts);
     return html`<div class="reasoning">
       <div class="steps-head">
-        <button class="toggle" type="button" aria-expanded=${this.isOpen ? "true" : "false"} @click=${this.#toggle}>
+        <button class="toggle" type="button" aria-expanded=${isOpen ? "true" : "false"} @click=${this.#toggle}>
           <span class="chevron">${icon("chevron")}</span><span>Show Reasoning</span>
         </button>
-        <span class="summary">${summary(this.steps)}</span>
+        <span class="summary">${summary(thoughts)}</span>
         ${more ? html`<span class="facts">${more}</span>` : nothing}
-        ${this.isOpen ? copyButton(() => this.#text(), "Copy reasoning") : nothing}
+        ${isOpen ? copyButton(() => this.#text(), "Copy reasoning") : nothing}
       </div>
-      ${this.isOpen ? html`<div class="steps-body">${this.steps.map(storedStep)}</div>` : nothing}
+      ${isOpen ? html`<div class="steps-body">${thoughts.map(({ parts }) => html`<div class="thought">${parts.map((one) => part(one, false))}</div>`)}</div>` : nothing}
     </div>`;
   }
 
@@ -39,17 +40,9 @@ export class ReasoningSegment extends Element {
   }
 
   #text(): string {
-    const parts = this.querySelectorAll<HTMLElement>("[data-part], .tool-line");
+    const parts = this.querySelectorAll<HTMLElement>("[data-part]");
     return [...parts].map((one) => one.innerText.trim()).join("\n\n");
   }
-}
-
-/** One step of a stored event. */
-export function storedStep(step: StepView): TemplateResult {
-  if (step.kind === "reasoning") return html`<div class="thought">${step.parts.map((one) => part(one, false))}</div>`;
-  if (step.kind === "opaque") return opaque(step);
-  if (step.type === "tool_call") return html`<headrace-tool-call-segment .tool=${step}></headrace-tool-call-segment>`;
-  return html`<headrace-built-in-tool-segment .tool=${step}></headrace-built-in-tool-segment>`;
 }
 
 define("headrace-reasoning-segment", ReasoningSegment);

@@ -5,20 +5,13 @@ import { repeat } from "lit/directives/repeat.js";
 import type { Conversation } from "../core/api.js";
 import type { Chat } from "../core/chat.js";
 import { day } from "../core/format.js";
-import { define, Element, keyOf, passFocus } from "./element.js";
+import { define, Element, fields, keyOf, passFocus } from "./element.js";
 import { icon } from "./icon.js";
 
 const SEARCH_PAUSE_MS = 180;
 
 export class Sidebar extends Element {
-  static override properties = {
-    chat: { attribute: false },
-    conversations: { attribute: false },
-    openId: { attribute: false },
-    leave: { attribute: false },
-    renaming: { state: true },
-    deleting: { state: true },
-  };
+  static override properties = fields("chat conversations openId leave renaming deleting");
   declare chat: Chat;
   declare conversations: readonly Conversation[];
   declare openId: string | null;

@@ -7,12 +7,37 @@ import type { OpaqueView, PartView, ReasoningView, StepView, ToolView } from "..
 import { icon } from "./icon.js";
 import "./markdown-view.js";
 
+/** A row of a stored message: adjacent reasoning segments, or one other step. */
+export type Row = readonly ReasoningView[] | ToolView | OpaqueView;
+
+export function rows(steps: readonly StepView[]): Row[] {
+  const found: (ReasoningView[] | ToolView | OpaqueView)[] = [];
+  for (const step of steps) {
+    const last = found.at(-1);
+    if (step.kind !== "reasoning") found.push(step);
+    else if (Array.isArray(last)) last.push(step);
+    else found.push([step]);
+  }
+  return found;
+}
+
+/** Return whether any text of the reasoning can be shown. */
+export function hasWords(thoughts: readonly ReasoningView[]): boolean {
+  return thoughts.some((one) => one.parts.some((part) => part.hasWords));
+}
+
+/** Reasoning without any text. */
+export function hidden(thoughts: readonly ReasoningView[]): TemplateResult {
+  const ms = totalMs(thoughts);
+  return html`<div class="part redacted" data-part>The model kept its reasoning to itself${ms >= 1_000 ? ` · ${duration(ms)}` : nothing}</div>`;
+}
+
 /** One reasoning part, with a spinner while it grows. */
 export function part(view: PartView, isLive: boolean): TemplateResult {
-  if (view.isRedacted) {
+  const isGrowing = isLive && !view.isComplete;
+  if (!view.hasWords && (view.isRedacted || !isGrowing)) {
     return html`<div class="part redacted" data-part>The provider does not show this part of the reasoning.</div>`;
   }
-  const isGrowing = isLive && !view.isComplete;
   return html`<div class="part" data-part>
     ${isGrowing ? html`<span class="spinner" role="img" aria-label="still thinking"></span>` : nothing}
     <headrace-markdown .prose=${view}></headrace-markdown>
@@ -22,7 +47,9 @@ export function part(view: PartView, isLive: boolean): TemplateResult {
 
 /** The display name of a tool. */
 export function toolName(tool: ToolView): string {
-  return tool.type === "tool_call" ? tool.name : BUILT_IN[tool.type];
+  if (tool.type === "tool_call") return tool.name;
+  // The tools of an MCP server have names of their own.
+  return tool.type === "mcp_call" ? `MCP ${tool.name}` : BUILT_IN[tool.type];
 }
 
 /** One line with the call and its result. */
@@ -36,6 +63,7 @@ export function toolLine(tool: ToolView): TemplateResult {
 }
 
 function toolState(tool: ToolView): string {
+  if (tool.status === "approval_requested") return tool.state === "running" ? "waiting for approval" : "not approved";
   if (tool.state === "running") return tool.status;
   if (tool.state === "incomplete") return "no result";
   return tool.durationMs === undefined ? "" : duration(tool.durationMs);
@@ -58,32 +86,23 @@ export function opaque(view: OpaqueView): TemplateResult {
   return html`<div class="part redacted" data-part>An item of type “${view.what}”, stored unchanged.</div>`;
 }
 
-/** Summarize the steps in a line: "Thought for 12 s · 2 tools". */
-export function summary(steps: readonly StepView[]): string {
-  const thoughts = steps.filter((step): step is ReasoningView => step.kind === "reasoning");
-  const times = thoughts.flatMap((step) => (step.durationMs === undefined ? [] : [step.durationMs]));
-  const tools = steps.filter((step) => step.kind === "tool").length;
-  const told = [`Thought for ${thought(times)}`];
-  if (tools > 0) told.push(count(tools, "tool"));
-  return told.join(" · ");
+/** How long the reasoning took: "Thought for 12 s". */
+export function summary(thoughts: readonly ReasoningView[]): string {
+  if (thoughts.every((one) => one.durationMs === undefined)) return "Thought";
+  const ms = totalMs(thoughts);
+  return `Thought for ${ms < 1_000 ? "a moment" : duration(ms)}`;
 }
 
-function thought(times: readonly number[]): string {
-  const ms = times.reduce((a, b) => a + b, 0);
-  return ms < 1_000 ? "a moment" : duration(ms);
+function totalMs(thoughts: readonly ReasoningView[]): number {
+  return thoughts.reduce((sum, one) => sum + (one.durationMs ?? 0), 0);
 }
 
 /** Effort and token count of the reasoning. */
-export function facts(steps: readonly StepView[]): string {
-  const thoughts = steps.filter((step): step is ReasoningView => step.kind === "reasoning");
-  const tokens = thoughts.reduce((sum, step) => sum + (step.tokens ?? 0), 0);
-  const effort = thoughts.find((step) => step.effort)?.effort;
+export function facts(thoughts: readonly ReasoningView[]): string {
+  const tokens = thoughts.reduce((sum, one) => sum + (one.tokens ?? 0), 0);
+  const effort = thoughts.find((one) => one.effort)?.effort;
   const told = [];
   if (effort) told.push(`${effort} effort`);
   if (tokens > 0) told.push(count(tokens, "token"));
   return told.join(" · ");
-}
-
-export function hasReasoning(steps: readonly StepView[]): boolean {
-  return steps.some((step) => step.kind !== "tool");
 }

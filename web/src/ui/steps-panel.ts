@@ -1,35 +1,31 @@
 /** The steps before a piece of content.
  *
- * Three states: *live*, a window that follows the newest text; *folded*, one row, once the text below begins;
- * *stored*. The folded row is as high as the stored one, so that nothing moves when the message ends. */
+ * Phases: *live*, nothing below yet; *writing*, the text below is being written; *settled*, newer steps are
+ * below; *stored*. In the first three the steps are in a window that follows the newest, without a toggle. */
 
-import { html, nothing, type TemplateResult } from "lit";
+import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import { elapsed } from "../core/format.js";
 import type { StepView } from "../core/view.js";
-import { define, Element } from "./element.js";
-import { storedStep } from "./reasoning-segment.js";
-import { hasReasoning, opaque, summary } from "./step.js";
+import { define, Element, fields } from "./element.js";
+import { opaque, rows, type Row } from "./step.js";
+import "./built-in-tool-segment.js";
 import "./reasoning-segment.js";
 import "./streaming-reasoning-overlay.js";
 import "./streaming-tools-overlay.js";
+import "./tool-call-segment.js";
 
-export type PanelPhase = "live" | "folded" | "stored";
+export type PanelPhase = "live" | "writing" | "settled" | "stored";
 
 export class StepsPanel extends Element {
-  static override properties = {
-    steps: { attribute: false },
-    phase: { attribute: false },
-    status: { attribute: false },
-    startedAt: { attribute: false },
-    seconds: { state: true },
-  };
+  static override properties = fields("steps phase status startedAt seconds");
   declare steps: readonly StepView[];
   declare phase: PanelPhase;
   declare status: string | undefined;
   declare startedAt: number;
   declare seconds: number;
   #timer: ReturnType<typeof setInterval> | undefined;
+  #isTall = false;
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
@@ -41,52 +37,53 @@ export class StepsPanel extends Element {
     this.#timer = undefined;
   }
 
-  override willUpdate(): void {
+  override willUpdate(changed: PropertyValues): void {
     if (this.phase === "live") this.#timer ??= setInterval(() => this.#tick(), 250);
     else this.#stopTimer();
+    // The window does not shrink under the eyes of somebody who has scrolled up in it.
+    if (changed.get("phase") === "live") this.#isTall = (this.querySelector(".window")?.scrollTop ?? 0) < -8;
     this.#tick();
+  }
+
+  override updated(): void {
+    this.style.setProperty("--rows", String(rows(this.steps).length));
+  }
+
+  /** Resolves when the segments are drawn, too. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    const isDone = await super.getUpdateComplete();
+    await Promise.all([...this.querySelectorAll<Element>(".row")].map((row) => row.updateComplete));
+    return isDone;
   }
 
   #tick(): void {
     this.seconds = Math.max(0, Math.floor((Date.now() - this.startedAt) / 1_000));
   }
 
-  override render(): TemplateResult | typeof nothing {
-    if (this.phase === "stored") return this.#stored();
-    return this.phase === "folded" && this.steps.length === 0 ? nothing : this.#overlay();
+  override render(): unknown {
+    if (this.phase === "stored") return rows(this.steps).map(storedRow);
+    return this.phase !== "live" && this.steps.length === 0 ? nothing : this.#overlay();
   }
 
-  #stored(): TemplateResult | typeof nothing {
-    if (this.steps.length === 0) return nothing;
-    if (hasReasoning(this.steps)) {
-      return html`<headrace-reasoning-segment .steps=${this.steps}></headrace-reasoning-segment>`;
-    }
-    return html`<div class="tools">${this.steps.map(storedStep)}</div>`;
-  }
-
-  /** One template for live and folded: what has been drawn is only hidden. */
   #overlay(): TemplateResult {
-    const isFolded = this.phase === "folded";
-    const isTools = isFolded && !hasReasoning(this.steps);
-    return html`<section class="overlay ${this.phase} ${isTools ? "tools" : ""}" aria-label="Live reasoning">
+    const { phase } = this;
+    return html`<section class="steps ${phase} ${phase === "settled" ? "" : "overlay"} ${this.#isTall ? "tall" : ""}" aria-label="Live reasoning">
       <div class="rail" aria-hidden="true"></div>
-      ${isTools ? nothing : html`<div class="steps-head">${isFolded ? this.#folded() : this.#live()}</div>`}
+      ${phase === "live" || this.#isTall ? this.#head() : nothing}
       ${this.steps.length === 0
         ? nothing
-        : html`<div class="window" tabindex=${isFolded ? nothing : "0"} role="group" aria-label="Steps so far" ?inert=${isFolded && !isTools}>
+        : html`<div class="window" tabindex="0" role="group" aria-label="Steps so far">
             <div>${this.#overlays()}</div>
           </div>`}
     </section>`;
   }
 
-  #live(): TemplateResult {
+  #head(): TemplateResult {
     const phrases = [this.status ?? "Thinking"];
-    return html`${repeat(phrases, (one) => one, (one) => html`<span class="phrase">${one}</span>`)}
-      <span class="seconds">${elapsed(this.seconds * 1_000)}</span>`;
-  }
-
-  #folded(): TemplateResult {
-    return html`<span class="summary">${summary(this.steps)}</span>`;
+    return html`<div class="steps-head">
+      ${repeat(phrases, (one) => one, (one) => html`<span class="phrase">${one}</span>`)}
+      <span class="seconds">${elapsed(this.seconds * 1_000)}</span>
+    </div>`;
   }
 
   #overlays(): unknown {
@@ -98,6 +95,13 @@ export class StepsPanel extends Element {
       return html`<headrace-streaming-reasoning-overlay .reasoning=${step}></headrace-streaming-reasoning-overlay>`;
     });
   }
+}
+
+function storedRow(row: Row): TemplateResult {
+  if (!("kind" in row)) return html`<headrace-reasoning-segment class="row" .thoughts=${row}></headrace-reasoning-segment>`;
+  if (row.kind === "opaque") return opaque(row);
+  if (row.type === "tool_call") return html`<headrace-tool-call-segment class="row" .tool=${row}></headrace-tool-call-segment>`;
+  return html`<headrace-built-in-tool-segment class="row" .tool=${row}></headrace-built-in-tool-segment>`;
 }
 
 define("headrace-steps-panel", StepsPanel);

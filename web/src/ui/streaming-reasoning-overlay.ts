@@ -2,15 +2,17 @@
 
 import { html, type TemplateResult } from "lit";
 import type { ReasoningView } from "../core/view.js";
-import { define, Element } from "./element.js";
-import { part } from "./step.js";
+import { define, Element, fields } from "./element.js";
+import { hasWords, hidden, part } from "./step.js";
 
 export class StreamingReasoningOverlay extends Element {
-  static override properties = { reasoning: { attribute: false } };
+  static override properties = fields("reasoning");
   declare reasoning: ReasoningView;
 
   override render(): TemplateResult {
-    return html`${this.reasoning.parts.map((view) => part(view, true))}`;
+    const { parts } = this.reasoning;
+    const isHidden = !hasWords([this.reasoning]) && parts.every((one) => one.isComplete || one.isRedacted);
+    return isHidden ? hidden([this.reasoning]) : html`${parts.map((view) => part(view, true))}`;
   }
 }
 

@@ -2,11 +2,11 @@
 
 import { html, type TemplateResult } from "lit";
 import type { ToolView } from "../core/view.js";
-import { define, Element } from "./element.js";
+import { define, Element, fields } from "./element.js";
 import { toolBody, toolLine } from "./step.js";
 
 export class ToolCallSegment extends Element {
-  static override properties = { tool: { attribute: false } };
+  static override properties = fields("tool");
   declare tool: ToolView;
 
   override render(): TemplateResult {

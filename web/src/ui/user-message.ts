@@ -5,15 +5,11 @@ import type { ShownMessage } from "../core/api.js";
 import type { Chat } from "../core/chat.js";
 import { branchPicker } from "./branch-picker.js";
 import { copyButton } from "./copy.js";
-import { define, Element, keyOf } from "./element.js";
+import { define, Element, fields, keyOf } from "./element.js";
 import { icon } from "./icon.js";
 
 export class UserMessage extends Element {
-  static override properties = {
-    chat: { attribute: false },
-    message: { attribute: false },
-    isEditing: { state: true },
-  };
+  static override properties = fields("chat message isEditing");
   declare chat: Chat;
   declare message: ShownMessage;
   declare isEditing: boolean;

@@ -55,6 +55,32 @@ function fed(frames: readonly Frame[]): EventDraft {
   return draft;
 }
 
+/** Shuffle frames so that those of one segment keep their order. */
+function shuffled(frames: readonly Frame[], chance: () => number): Frame[] {
+  const queues = new Map<string, Frame[]>();
+  for (const frame of frames) {
+    const { segment_id, call_id } = frame as { segment_id?: string; call_id?: string };
+    const calls: Record<string, string> = { c: "e-1", w: "e-2" };
+    const key = segment_id ?? calls[call_id ?? ""] ?? "text";
+    queues.set(key, [...(queues.get(key) ?? []), frame]);
+  }
+  const mixed: Frame[] = [];
+  while (queues.size > 0) {
+    const keys = [...queues.keys()];
+    const key = keys[Math.floor(chance() * keys.length)]!;
+    const [first, ...rest] = queues.get(key)!;
+    mixed.push(first!);
+    if (rest.length > 0) queues.set(key, rest);
+    else queues.delete(key);
+  }
+  return mixed;
+}
+
+/** A fixed sequence of pseudo-random numbers. */
+function chances(seed: number): () => number {
+  return () => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
+}
+
 /** What both views must share: content and order. */
 function content(groups: readonly Group[]): unknown {
   return groups.map((group) => ({
@@ -126,5 +152,21 @@ describe("BlockCache", () => {
     cache.keep("e-3", draft.text, draft.markdown);
     expect(cache.blocks("e-3", draft.text)[0]).toBe(draft.markdown.settled[0]);
     expect(cache.blocks("e-3", "other")[0]?.html).toContain("other");
+  });
+});
+
+describe("sequence_number", () => {
+  it("orders segments, whatever order the frames arrive in", () => {
+    const numbered = FRAMES.map((frame) => (frame.type === "segment_added" ? { ...frame, sequence_number: 3 } : frame));
+    const expected = content(draftView(fed(numbered)));
+    for (let seed = 1; seed <= 50; seed += 1) {
+      expect(content(draftView(fed(shuffled(numbered, chances(seed)))))).toEqual(expected);
+    }
+  });
+
+  it("orders the segments of a stored event", () => {
+    const [first, second, third, text] = EVENT.segments;
+    const mixed = { ...EVENT, segments: [third!, first!, second!, text!] };
+    expect(content(eventView(mixed, new BlockCache()))).toEqual(content(eventView(EVENT, new BlockCache())));
   });
 });

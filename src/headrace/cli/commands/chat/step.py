@@ -80,7 +80,7 @@ Step: TypeAlias = Thought | Tool | Other
 
 def tool_name(kind: str, name: str) -> str:
     """Return the display name of a tool; `kind` is the type of its segment."""
-    return _NAMES.get(kind, name)
+    return f"MCP {name}" if kind == "mcp_call" else _NAMES.get(kind, name)
 
 
 def stored_steps(segments: tuple[sg.Segment, ...]) -> list[Step]:
