@@ -48,12 +48,8 @@ class UXReasoning:
         return frames
 
     def redact(self, event: ev.ReasoningRedacted) -> list[UXFrame]:
-<<<<<<< HEAD
         """Return the frames of a part that comes whole. It took the time since the last
         activity."""
-=======
-        """Return the frames of a part that comes whole, after the time since the last activity."""
->>>>>>> 36de60d (Shorten a docstring, and refresh generated pages)
         since_ms = self._message.quiet_since_ms(event.output)
         part, frames = self._start(event, "redacted", since_ms)
         self._end_part(part)
