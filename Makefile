@@ -31,7 +31,7 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test unit pythons check format fmt lint types layers words bench reference docs fuzz soak wheel lock sbom web screenshots chromium clean
+.PHONY: help setup serve test unit pythons check format fmt lint types layers words bench reference docs fuzz soak wheel lock sbom web screenshots chromium clean mutants
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ docs: setup ## Regenerate the reference pages and build the docs site into site/
 fuzz: setup ## Fuzz the decoders for FUZZ_SECONDS
 	@$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
+mutants: setup ## Change the code in 360 places, one at a time, and list the changes that no test notices
+	@$(BIN)/python scripts/mutants.py $(ARGS)
+
 soak: setup ## Run the long tests: agents with faults, mutated streams, streams, kills, hostile requests, recorded pages
 	@HEADRACE_SOAK_RUNS=$(SOAK_RUNS) $(BIN)/python -m pytest tests/engine/test_machine.py -q
 	@HEADRACE_SOAK_MUTATIONS=1 $(BIN)/python -m pytest tests/mutation -n $(WORKERS) -q
@@ -127,7 +130,7 @@ sbom: .venv-release/.stamp ## Write a CycloneDX bill of materials to dist/sbom.j
 
 clean: ## Remove environments, builds and caches
 	@rm -rf .venv .venv-* web/node_modules bench/page/node_modules bench/page/build $(STATIC) build dist site screenshots .cache .coverage htmlcov .hypothesis \
-	  .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	  .mutants .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	@find src tests bench docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamp marks a complete environment, so a failed installation is repeated.

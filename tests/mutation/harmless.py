@@ -335,7 +335,8 @@ def _insert(payload: dict[str, Any], *dialects: str, event: str = "") -> Mutatio
     def mutate(sample: Sample) -> Reads | None:
         if sample.dialect not in dialects:
             return None
-        empty = Sent(json.dumps(payload).encode(), event)
+        told = _head_fields(sample)
+        empty = Sent(json.dumps({**told, **payload}).encode(), event)
         frames: list[Sent] = []
         for at, frame in enumerate(sample.frames):
             frames.append(frame)
@@ -344,6 +345,14 @@ def _insert(payload: dict[str, Any], *dialects: str, event: str = "") -> Mutatio
         return sample.write(frames)
 
     return mutate
+
+
+def _head_fields(sample: Sample) -> dict[str, Any]:
+    """Return what every chunk of a chat stream repeats."""
+    if sample.dialect != "chat":
+        return {}
+    last = next(frame.payload for frame in reversed(sample.frames) if frame.payload)
+    return {name: last[name] for name in ("id", "model", "object", "created") if name in last}
 
 
 # -- deltas

@@ -6,7 +6,7 @@ from tests.mutation.dialect import frames_to_end
 from tests.mutation.sample import Sample
 from tests.mutation.samples import IS_LONG
 
-_MAX_PLACES = 7
+_MAX_PLACES = 16 if IS_LONG else 7
 
 
 def error_places(sample: Sample) -> list[int]:
@@ -24,7 +24,7 @@ def damage_places(sample: Sample) -> list[int]:
 
 
 def _choose(every: range, always: set[int]) -> list[int]:
-    if IS_LONG or len(every) <= _MAX_PLACES:
+    if len(every) <= _MAX_PLACES:
         return list(every)
     step = len(every) / (_MAX_PLACES - len(always) + 1)
     spread = {int(number * step) for number in range(1, _MAX_PLACES - len(always) + 1)}

@@ -33,7 +33,7 @@ _DIALECTS = {
 }
 _PER_DIALECT = {"chat": 16, "anthropic": 10, "responses": 10, "gemini": 10, "ollama": 6}
 _MAX_BYTES = 12_000
-_MAX_LONG_BYTES = 60_000
+_MAX_LONG_BYTES = 30_000
 
 
 @cache

@@ -15,6 +15,7 @@ from headrace.messages import (
     fold,
     fold_candidates,
 )
+from headrace.messages.assembler import Assembler
 from headrace.outcome import END_TURN, MAX_TOKENS, TOOL_USE, ErrorInfo
 from headrace.usage import Usage
 
@@ -190,3 +191,37 @@ def test_candidates_are_messages_of_their_own() -> None:
     assert (first.text, first.finish) == ("a", END_TURN)
     assert (second.text, second.finish) == ("b", MAX_TOKENS)
     assert second.usage == Usage(output_tokens=2)
+
+
+def test_many_pieces_join_without_anything_between_them() -> None:
+    """Pieces are joined from time to time, to save memory."""
+    pieces = [f"{number} " for number in range(100)]
+    message = fold(records(*started(), *text(0, *pieces), *finished()))
+    assert message.text == "".join(pieces)
+
+
+def test_a_restored_text_replaces_all_pieces() -> None:
+    part = text(0, *["piece "] * 40)
+    restored = [*part[:-1], ev.PartRestored(0, "The whole text."), part[-1]]
+    assert fold(records(*started(), *restored, *finished())).text == "The whole text."
+
+
+def test_a_malformed_call_keeps_what_was_written_and_why() -> None:
+    start, args, _ = call(0, "c")
+    malformed = ev.ToolCallMalformed(part=0, call_id="c", name="f", raw='{"a": ', error="no JSON")
+    message = fold(records(*started(), start, args, malformed, *finished()))
+    (part,) = message.turns[0].parts
+    assert isinstance(part, CallPart)
+    assert (part.raw, part.error, part.ended_ms) == ('{"a": ', "no JSON", 50)
+
+
+def test_a_nudge_belongs_to_the_newest_turn_and_a_finished_step_does_not_change() -> None:
+    first = [*started(), *text(0, "One."), *finished(), ev.StepFinished(0, nudge="Go on.")]
+    second = [*started(), *text(1, "Two."), *finished(), ev.StepFinished(1)]
+    found = [*records(*first), *records(*second, step=1, first=len(first) + 1)]
+    message = fold(found)
+    assert [turn.nudge for turn in message.turns] == ["Go on.", None]
+    builder = Assembler()
+    for record in found:
+        builder.feed(record)
+    assert builder.message().turns[0] is builder.message().turns[0], "a finished turn is shared"

@@ -131,3 +131,11 @@ def test_a_provider_run_call_without_its_output_does_not_survive_a_cut() -> None
 def test_parts_that_are_still_open_are_not_replayed() -> None:
     going_on = TextPart(part=1, output=0, item=1, started_ms=0, text="…")
     assert replayed(said(text(0), going_on)) == [0]
+
+
+def test_a_whole_call_of_a_cut_turn_is_sent_and_answered() -> None:
+    cut = said(text(0), call(1), finish=None, error=CUT)
+    assert replayed(cut) == [0, 1]
+    *_, results = history([cut])
+    assert isinstance(results, ToolResultsEntry)
+    assert [result.call_id for result in results.results] == ["c1"]
