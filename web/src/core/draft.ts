@@ -5,7 +5,7 @@ import { isTool, type Citation, type ToolSegment, type TextSegment, type MediaSe
 import type { Frame, ToolResult, ToolStarted, ToolUpdate } from "./frame.js";
 
 export class EntryDraft {
-  readonly markdown = new MarkdownStream();
+  markdown = new MarkdownStream();
   text = "";
   isComplete = false;
 
@@ -23,7 +23,7 @@ export class ReasoningDraft {
 
 export class TextDraft {
   readonly type = "text";
-  readonly markdown = new MarkdownStream();
+  markdown = new MarkdownStream();
   readonly citations: Citation[] = [];
   text = "";
 
@@ -107,6 +107,8 @@ export class EventDraft {
         if (segment instanceof ReasoningDraft) segment.durationMs = frame.duration_ms;
         return;
       }
+      case "part_restored":
+        return this.#restore(frame.segment_id, frame.summary_index, frame.text);
       case "message_started":
         this.createdAt = frame.created_at;
         return;
@@ -167,6 +169,16 @@ export class EventDraft {
     if (!entry) return;
     entry.isComplete = true;
     entry.markdown.close();
+  }
+
+  /** Replace a text whose deltas had a gap. */
+  #restore(id: string, place: number | undefined, text: string): void {
+    const draft = place === undefined ? this.#find(id) : this.#entry(id, place);
+    if (!(draft instanceof TextDraft || draft instanceof EntryDraft)) return;
+    this.chars += text.length - draft.text.length;
+    draft.text = text;
+    draft.markdown = new MarkdownStream();
+    draft.markdown.feed(text);
   }
 
   #added(segment: TextSegment | MediaSegment | OpaqueSegment, number?: number): void {

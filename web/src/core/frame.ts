@@ -68,6 +68,7 @@ export type Frame =
       readonly segment: TextSegment | MediaSegment | OpaqueSegment;
       readonly sequence_number?: number;
     }
+  | { readonly type: "part_restored"; readonly segment_id: string; readonly text: string; readonly summary_index?: number }
   | { readonly type: "text_delta"; readonly text_delta: string; readonly output_index?: number }
   | { readonly type: "citation_added"; readonly citation: Citation; readonly segment_id?: string }
   | { readonly type: "status"; readonly text: string; readonly source: string; readonly created_at: number }

@@ -155,6 +155,17 @@ describe("BlockCache", () => {
   });
 });
 
+describe("part_restored", () => {
+  it("replaces the text of a segment and of a reasoning part", () => {
+    const draft = fed(FRAMES);
+    draft.feed({ type: "part_restored", segment_id: "e-3", text: "It is **2**." });
+    draft.feed({ type: "part_restored", segment_id: "e-0", summary_index: 1, text: "Then this." });
+    const [reasoning, text] = [draft.segments[0] as ReasoningDraft, draft.segments.at(-1) as TextDraft];
+    expect(reasoning.entries.map((one) => one.text)).toEqual(["**Plan**\n\nFirst this.", "Then this."]);
+    expect([text.text, text.markdown.tail]).toEqual(["It is **2**.", "<p>It is <strong>2</strong>.</p>\n"]);
+  });
+});
+
 describe("sequence_number", () => {
   it("orders segments, whatever order the frames arrive in", () => {
     const numbered = FRAMES.map((frame) => (frame.type === "segment_added" ? { ...frame, sequence_number: 3 } : frame));
