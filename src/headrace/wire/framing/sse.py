@@ -48,6 +48,7 @@ class SSEFraming:
         self._extra_fields = {name.encode(): name for name in extra_fields}
         self._max_frame_bytes = limits.max_frame_bytes
         self._strays = StrayLines(limits.max_frame_bytes) if keeps_stray_lines else None
+        self._has_stray = False
         self._max_whole_bytes = min(limits.max_line_bytes, limits.max_frame_bytes)
         # Whole `event:` lines, as the few names of a dialect come again and again.
         self._events: dict[bytes, str] = {}
@@ -129,10 +130,6 @@ class SSEFraming:
         self._is_between_events = not lines[-1] and self._lines.is_empty and not self._has_stray
         return frames
 
-    @property
-    def _has_stray(self) -> bool:
-        return self._strays is not None and self._strays.is_open
-
     def _remember_head(self, line: bytes) -> None:
         self._head = line + b"\ndata: "
         self._head_bytes = len(self._head)
@@ -189,6 +186,7 @@ class SSEFraming:
             frames.append(self._create_frame(bytes(self._data)))
             self._data = None
         payload = strays.feed(line)
+        self._has_stray = payload is None
         if payload is not None:
             frames.append(Frame(payload, self._event, STRAY, self._id))
 
@@ -198,6 +196,7 @@ class SSEFraming:
         strays = self._strays
         if strays is not None and (strays.is_json or self._data is not None):
             frames.append(Frame(strays.close(), "", STRAY, self._id))
+            self._has_stray = False
 
     def _cache_event(self, line: bytes, event: str) -> str:
         if len(self._events) < _MAX_CACHED_EVENTS and len(line) <= _MAX_CACHED_LINE_BYTES:
