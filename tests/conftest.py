@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.findings.table import FINDINGS
 from tests.shared import SHARED, shared
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     _print_folders(terminalreporter, [r for r in reports if type(r) is pytest.TestReport])
     _print_figures(terminalreporter, stats.get("passed", []))
     _print_sums(terminalreporter, stats.get("passed", []))
+    if any("tests/findings" in argument for argument in terminalreporter.config.args):
+        _print_findings(terminalreporter)
     _print_skipped(terminalreporter, stats.get("skipped", []))
 
 
@@ -82,6 +85,15 @@ def _print_figures(terminal: pytest.TerminalReporter, reports: Iterable[pytest.T
         for name, value in report.user_properties:
             if name == "summary":
                 terminal.write_line(str(value))
+
+
+def _print_findings(terminal: pytest.TerminalReporter) -> None:
+    """The table of findings, if its tests were asked for: `make test ARGS=tests/findings`."""
+    terminal.write_line("")
+    for subject, what, tests in FINDINGS:
+        terminal.write_line(f"{subject}: {what}", bold=True)
+        for test in tests or ("no test yet",):
+            terminal.write_line(f"    {test}")
 
 
 def _print_sums(terminal: pytest.TerminalReporter, reports: Iterable[pytest.TestReport]) -> None:

@@ -1,0 +1,1 @@
+"""What users and reviewers have found, and the tests that hold the corrections."""
