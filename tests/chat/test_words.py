@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from headrace.cli.commands.chat.advice import ABORTS, ENDS, FAILURES, advice_of
@@ -61,6 +62,13 @@ def test_every_end_that_is_none_of_its_own_is_told() -> None:
     assert unsaved is not None
     assert unsaved.what == "The answer could not be saved."
     assert advice_of(_event(finish=FinishReason("end_turn")), is_unsaved=False) is None
+    lost = advice_of(
+        msgspec.structs.replace(_event(finish=FinishReason("end_turn")), warning="2 frames"),
+        is_unsaved=False,
+    )
+    assert lost is not None
+    assert (lost.is_error, lost.detail, lost.command) == (False, "2 frames", "/retry")
+    assert lost.what in _PAGE.read_text()
     stopped = advice_of(_event(finish=FinishReason("aborted", "cancelled")), is_unsaved=False)
     assert stopped is not None
     assert not stopped.is_error

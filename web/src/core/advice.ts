@@ -51,6 +51,7 @@ export function adviceOf(event: MessageEvent, isUnsaved: boolean): Advice | null
   if (isUnsaved) {
     return { isError: true, what: "The answer could not be saved.", todo: "Copy it before you continue.", detail: "" };
   }
+  if (event.warning) return { isError: false, what: "Part of the answer could not be read.", todo: "Retry.", detail: event.warning };
   const table = finish?.word === "aborted" ? ABORTS : ENDS;
   const said = table[(finish?.word === "aborted" ? finish.kind : finish?.word) ?? ""];
   return said ? { isError: false, what: said[0], todo: said[1], detail: finish?.detail ?? "" } : null;

@@ -105,6 +105,8 @@ export interface MessageEvent {
   readonly error?: Failure;
   readonly citations?: readonly Citation[];
   readonly duration_ms?: number;
+  /** What is known about content that is missing. */
+  readonly warning?: string;
 }
 
 export function isTool(segment: { readonly type: string }): segment is ToolSegment {

@@ -22,6 +22,11 @@ describe("adviceOf", () => {
     expect(advice).toMatchObject({ isError: false, what: "You stopped this answer." });
   });
 
+  it("warns where content is missing", () => {
+    const advice = adviceOf(event({ finish: { word: "end_turn" }, warning: "2 frames" }), false);
+    expect(advice).toMatchObject({ isError: false, what: "Part of the answer could not be read.", detail: "2 frames" });
+  });
+
   it("says that an answer was not saved", () => {
     expect(adviceOf(event({ finish: { word: "end_turn" } }), true)?.isError).toBe(true);
   });

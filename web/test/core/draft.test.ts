@@ -96,6 +96,22 @@ function content(groups: readonly Group[]): unknown {
 }
 
 describe("EventDraft", () => {
+  it("replaces a text and a reasoning part that had a gap", () => {
+    const draft = fed([
+      ...FRAMES,
+      { type: "part_restored", ...at, segment_id: "e-3", text: "It is *not* 1." },
+      { type: "part_restored", ...at, segment_id: "e-0", summary_index: 1, text: "Then this." },
+      { type: "part_restored", ...at, segment_id: "unknown", text: "?" },
+      { type: "text_delta", ...at, text_delta: " Truly." },
+    ] as unknown as Frame[]);
+    const [reasoning, text] = [draft.segments[0], draft.segments.at(-1)];
+    expect(text instanceof TextDraft && text.text).toBe("It is *not* 1. Truly.");
+    expect(reasoning instanceof ReasoningDraft && reasoning.entries.map((one) => one.text)).toEqual([
+      "**Plan**\n\nFirst this.",
+      "Then this.",
+    ]);
+  });
+
   it("shows what the stored event shows, in the same order", () => {
     const draft = fed(FRAMES);
     for (const one of draft.segments) if (one instanceof TextDraft) one.markdown.close();

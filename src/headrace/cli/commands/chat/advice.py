@@ -77,6 +77,7 @@ ABORTS: Final[dict[str, tuple[str, str]]] = {
     ),
 }
 _BROKE = ("The answer ended early.", "Retry.")
+_LOST = ("Part of the answer could not be read.", "Retry.")
 _UNSAVED = ("The answer could not be saved.", "Copy it before you continue.")
 # The terminal has commands where the web UI has buttons.
 _COMMANDS = {
@@ -109,6 +110,8 @@ def advice_of(event: MessageEvent, *, is_unsaved: bool) -> Advice | None:
         return Advice(True, *said, one_line(error.message))
     if is_unsaved:
         return Advice(True, *_UNSAVED, "")
+    if event.warning is not None:
+        return Advice(False, *_LOST, event.warning)
     if finish is None:
         return None
     table, word = (ABORTS, finish.kind or "") if finish.word == "aborted" else (ENDS, finish.word)

@@ -11,6 +11,7 @@ from headrace.projections.ux import UXFrame, frame_type
 from headrace.projections.ux import frame as fr
 from headrace.projections.ux.segment import MediaSegment, OpaqueSegment
 
+_GAP = "A piece of the text above was missing. The whole text again:"
 _TOOL_FRAME = re.compile(r"(\w+)_started")
 
 
@@ -107,6 +108,8 @@ class AnswerState:
                 return self._add_segment(frame)
             case fr.StepDiscardedFrame():
                 return self._discard(frame)
+            case fr.PartRestoredFrame(summary_index=None):
+                return [Paused(), Made(_GAP), Says(safe(frame.text))]
             case _:
                 pass
         return []
