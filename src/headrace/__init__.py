@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from headrace.messages import CallResult, Message, fold, fold_candidates, history
     from headrace.outcome import ErrorInfo, FinishReason
     from headrace.recording import ReplayTransport
+    from headrace.status import extract_status, parse_status_marker
     from headrace.tools import Tool, ToolContext, ToolReturn, tool_error
     from headrace.tools.builtin import NotePad, clock_tool, default_tools, fetch_tool
     from headrace.tools.builtin.calculator import calculator
@@ -76,6 +77,7 @@ _NAMES = {
     "headrace.messages": "CallResult Message fold fold_candidates history",
     "headrace.outcome": "ErrorInfo FinishReason",
     "headrace.recording": "ReplayTransport",
+    "headrace.status": "extract_status parse_status_marker",
     "headrace.tools": "Tool ToolContext ToolReturn tool tool_error",
     "headrace.tools.builtin": "NotePad calculator clock_tool default_tools fetch_tool",
     "headrace.transport": "NEVER RetryPolicy Timeouts",
@@ -159,11 +161,13 @@ __all__ = [
     "encode_record",
     "errors",
     "events",
+    "extract_status",
     "fetch_tool",
     "fold",
     "fold_candidates",
     "history",
     "messages",
+    "parse_status_marker",
     "stream",
     "tool",
     "tool_error",

@@ -96,7 +96,9 @@ def test_frames_say_what_the_records_say(stream: Stream) -> None:
         r.event.text for r in records if isinstance(r.event, ev.TextDelta) and r.event.part in ours
     ]
     frames = frames_of(records)
-    assert [getattr(f, "content", "") for f in frames if frame_type(f) == "text_delta"] == said
+    shown = [getattr(f, "content", "") for f in frames if frame_type(f) == "text_delta"]
+    # A bracket may wait for the next delta, in case it begins a status marker.
+    assert "".join(shown) == "".join(said)
 
 
 @pytest.mark.skipif(not rows(), reason="the recorded streams are not here")

@@ -26,8 +26,8 @@ OutputSchema Record Redaction ReplayTransport RequestFailed Result RetryPolicy R
 RunSummary RunView SecretPattern Summarize Terminate TextContent Timeouts Tool ToolCall
 ToolContext ToolReturn ToolSpec Truncate TurnStream Usage UsageError WireError WireLimits
 __version__ calculator clock_tool complete complete_async content decode decode_async
-decode_record default_tools encode_record errors events fetch_tool fold fold_candidates history
-messages stream tool tool_error
+decode_record default_tools encode_record errors events extract_status fetch_tool fold
+fold_candidates history messages parse_status_marker stream tool tool_error
 """.split()
 
 

@@ -19,9 +19,10 @@ class StatusReader:
     """Turns the records of a turn or a run into the status phrases to show. Feed every record.
 
     Sources by rank: tool, part title, marker, natural language. A lower source replaces a higher
-    one only after `COOLDOWN_MS` of record time; a tool's status replaces any at once. A new
-    thinking phase starts afresh, and no phrase is repeated within a phase. Only the first of
-    several candidates is read, and nested runs are ignored.
+    one only after `COOLDOWN_MS` of record time; a tool's status replaces any at once. A phrase that
+    comes earlier waits: it is shown with the first record after that time, or at the end of the
+    phase. A new thinking phase starts afresh, and no phrase is repeated within a phase. Only the
+    first of several candidates is read, and nested runs are ignored.
     """
 
     def __init__(self) -> None:
@@ -35,6 +36,8 @@ class StatusReader:
         self._said: set[str] = set()
         self._shown_rank = -1
         self._shown_ms = 0
+        self.waiting: StatusChanged | None = None
+        """A phrase that came too early to be shown; see `take_due()`."""
         self._calls: dict[int, str] = {}
 
     def feed(self, record: Record) -> list[StatusChanged]:
@@ -45,8 +48,9 @@ class StatusReader:
         if type(event) is not ReasoningDelta:
             return self._handle_rare(record)
         thought = self._thoughts.get(event.part)
+        due = [] if self.waiting is None else self.take_due(record.at_ms)
         status = None if thought is None else thought.feed(event.text)[1]
-        return [] if status is None else self.show(status, record.at_ms)
+        return due if status is None else due + self.show(status, record.at_ms)
 
     def is_shown(self, output: int) -> bool:
         """Return whether an output is the first of several candidates, or an agent's."""
@@ -71,14 +75,20 @@ class StatusReader:
         return rest
 
     def _handle_rare(self, record: Record) -> list[StatusChanged]:
+        due = [] if self.waiting is None else self.take_due(record.at_ms)
+        return due + self._handle(record)
+
+    def _handle(self, record: Record) -> list[StatusChanged]:
         event, at_ms = record.event, record.at_ms
         match event:
             case ev.ReasoningStarted() if self.is_shown(event.output):
                 return self._reasoning_started(event, at_ms)
             case ev.ReasoningFinished():
                 self._reasoning_finished(event)
-            case ev.ToolOutput() | ev.ReasoningRedacted() | ev.TextStarted():
-                return self._release(at_ms) if self.is_shown(event.output) else []
+            case ev.ReasoningRedacted() if self.is_shown(event.output):
+                return self._release(at_ms)
+            case ev.ToolOutput() | ev.TextStarted() if self.is_shown(event.output):
+                return self._release(at_ms) + self._take_waiting(at_ms)
             case ev.TextDelta():
                 self.end_phase()
             case ev.ToolCallStarted() if self.is_shown(event.output):
@@ -88,14 +98,14 @@ class StatusReader:
             case ev.OutputFinished() if self.is_shown(event.output):
                 is_cut = event.reason is None or event.reason.word == "max_tokens"
                 self._pending = None if is_cut else self._pending
-                return self._release(at_ms)
+                return self._release(at_ms) + self._take_waiting(at_ms)
             case ev.OutputStarted() if self._output is None:
                 self._output = event.output
             case ev.TurnStarted():
                 self._output = None
                 self.is_successive = event.outputs == "successive"
             case ev.TurnFinished() | ev.TurnFailed():
-                self._pending = None
+                self._pending = self.waiting = None
                 self._thoughts.clear()
                 self.end_phase()
             case _:
@@ -110,6 +120,7 @@ class StatusReader:
             self._is_thinking = True
             self._said.clear()
             self._shown_rank = -1
+            self.waiting = None
         self._thoughts[event.part] = ReasoningReader(self._said)
         return released
 
@@ -131,7 +142,7 @@ class StatusReader:
     # -- tools
 
     def _start_tool(self, event: ev.ToolCallStarted, at_ms: int) -> list[StatusChanged]:
-        released = self._release(at_ms)
+        released = self._release(at_ms) + self._take_waiting(at_ms)
         self.end_phase()
         self._said.clear()
         self._calls[event.part] = event.name
@@ -146,11 +157,29 @@ class StatusReader:
     # -- output
 
     def show(self, status: StatusChanged, at_ms: int) -> list[StatusChanged]:
-        """Return `[status]` if it may be shown now, else an empty list."""
+        """Return `[status]` if it may be shown now. If it comes too early, it waits; of several,
+        the latest of the highest source does."""
         rank = RANKS[status.source]
-        is_early = rank < self._shown_rank and at_ms - self._shown_ms < COOLDOWN_MS
-        if is_early or status.text in self._said:
+        if status.text in self._said:
             return []
+        if rank < self._shown_rank and at_ms - self._shown_ms < COOLDOWN_MS:
+            if self.waiting is None or rank >= RANKS[self.waiting.source]:
+                self.waiting = status
+            return []
+        self.waiting = None
         self._said.add(status.text)
         self._shown_rank, self._shown_ms = rank, at_ms
         return [status]
+
+    def take_due(self, at_ms: int) -> list[StatusChanged]:
+        """Return the waiting phrase if its time has come."""
+        is_due = self.waiting is not None and at_ms - self._shown_ms >= COOLDOWN_MS
+        return self._take_waiting(at_ms) if is_due else []
+
+    def _take_waiting(self, at_ms: int) -> list[StatusChanged]:
+        """Return the waiting phrase, even if it is early: the phase ends."""
+        status, self.waiting = self.waiting, None
+        if status is None or status.text in self._said:
+            return []
+        self._shown_rank = -1
+        return self.show(status, at_ms)

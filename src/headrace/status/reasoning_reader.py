@@ -64,6 +64,12 @@ class ReasoningReader:
         """End the part, which completes its last phrase; return that status or None."""
         return self._best(self._sentences.close())
 
+    def read_all(self, text: str) -> list[StatusChanged]:
+        """Read a whole part at once; return all its phrases and titles in order."""
+        text = self._markers.feed(text)[0] + self._markers.close()
+        sentences = [*self._sentences.feed(text), *self._sentences.close()]
+        return [found for one in sentences if (found := self._find_status(one)) is not None]
+
     def _best(self, sentences: list[Sentence]) -> StatusChanged | None:
         """Return the status of the highest source; of equal ones, the latest."""
         best: StatusChanged | None = None

@@ -70,12 +70,55 @@ def test_a_lower_source_waits_for_the_cooldown() -> None:
         "Let me add the first column. ",
         "I'll check the total again. ",
     )
-    early = thought(*texts, pause_ms=COOLDOWN_MS // 4)
-    assert early == [("title", "Counting the votes")]
+    early = thought(*texts, pause_ms=COOLDOWN_MS // 8)
+    assert early == [("title", "Counting the votes"), ("natural", "Check the total again")]
     late = thought(*texts, pause_ms=COOLDOWN_MS)
     assert [text for _, text in late] == [
         "Counting the votes", "Add the first column", "Check the total again",
     ]  # fmt: skip
+
+
+def times(texts: list[tuple[int, str]], ends_at_ms: int) -> list[tuple[int, str]]:
+    """When each phrase is shown, of reasoning whose deltas come at these times."""
+    reader = StatusReader()
+    timed: list[tuple[int, ev.Event]] = [
+        (0, ev.ReasoningStarted(part=0, output=0, item=0)),
+        *((at_ms, ev.ReasoningDelta(0, text)) for at_ms, text in texts),
+        (ends_at_ms, ev.ReasoningFinished(0)),
+        (ends_at_ms, ev.TextStarted(part=1, output=0, item=1)),
+    ]
+    return [
+        (at_ms, status.text)
+        for seq, (at_ms, event) in enumerate(timed, 1)
+        for status in reader.feed(ev.Record(seq, at_ms, event))
+    ]
+
+
+TITLE = (0, "**Counting the votes**\n")
+MARKER = (500, "[STATUS: reading page 2] ")
+
+
+def test_a_marker_that_meets_the_cooldown_is_shown_when_it_ends() -> None:
+    shown_first = (0, "Counting the votes")
+    words = [(1_999, "so "), (2_000, "it "), (2_500, "goes ")]
+    assert times([TITLE, MARKER, *words], 3_000) == [shown_first, (2_000, "reading page 2")]
+
+
+def test_a_marker_that_meets_the_cooldown_is_shown_at_the_end_of_the_phase() -> None:
+    assert times([TITLE, MARKER], 900) == [(0, "Counting the votes"), (900, "reading page 2")]
+
+
+def test_of_those_that_wait_the_latest_of_the_highest_source_is_shown() -> None:
+    later = [(600, "[STATUS: reading page 3] "), (700, "Let me add the first column. ")]
+    assert times([TITLE, MARKER, *later], 900) == [
+        (0, "Counting the votes"),
+        (900, "reading page 3"),
+    ]
+    title = (800, "\n**Adding them up**\n")
+    assert times([TITLE, MARKER, title, (5_000, "x ")], 6_000) == [
+        (0, "Counting the votes"),
+        (800, "Adding them up"),
+    ]
 
 
 def test_a_tool_replaces_any_at_once() -> None:

@@ -17,6 +17,7 @@ from headrace.projections.ending import GOES_ON, Terminal, ending
 from headrace.projections.thinking import frame as fr
 from headrace.projections.thinking.frame import TextPiece, ThinkingDelta, ThinkingFrame
 from headrace.projections.thinking.tool_calls import ThinkingToolCalls
+from headrace.status.answer_text import AnswerText
 from headrace.status.reader import StatusReader
 from headrace.status.reasoning_reader import ReasoningReader
 
@@ -64,7 +65,8 @@ class ThinkingProjection:
         # The part of the latest delta. The next delta nearly always belongs to it too.
         self._part = -1
         self._thinking: ReasoningReader | None = None
-        self._is_shown: dict[int, bool] = {}
+        # The texts that are shown, by part.
+        self._texts: dict[int, AnswerText] = {}
         self._calls = ThinkingToolCalls()
         self._ended: ev.OutputFinished | None = None
         self._terminal: Terminal | None = None
@@ -120,9 +122,11 @@ class ThinkingProjection:
         if text and self._thought_room > 0:
             self._thoughts.append(text)
             self._thought_room -= len(text)
-        if text and status is None and begun is None:
+        if text and status is None and begun is None and self._status.waiting is None:
             return [ThinkingDelta(text, at_ms)]
-        said = [] if status is None else self._status.show(status, at_ms)
+        said = self._status.take_due(at_ms)
+        if status is not None:
+            said += self._status.show(status, at_ms)
         return [
             *(begun or ()),
             *([ThinkingDelta(text, at_ms)] if text else ()),
@@ -187,21 +191,30 @@ class ThinkingProjection:
 
     def _restored(self, event: ev.PartRestored) -> list[ThinkingFrame]:
         """Note that a text with a gap was sent, which this protocol cannot take back."""
-        if event.part in self._is_shown or self._status.thought(event.part) is not None:
+        if event.part in self._texts or self._status.thought(event.part) is not None:
             self._warning = self._warning or _GAP
         return []
 
     def _text_started(self, event: ev.TextStarted) -> list[ThinkingFrame]:
-        self._is_shown[event.part] = self._status.is_shown(event.output)
+        if self._status.is_shown(event.output):
+            self._texts[event.part] = AnswerText()
         return []
 
     def _text(self, event: TextDelta) -> list[ThinkingFrame]:
-        if not self._is_shown.get(event.part):
+        text = self._texts.get(event.part)
+        return [] if text is None else self._text_frames(text.feed(event.text))
+
+    def _text_finished(self, event: ev.TextFinished) -> list[ThinkingFrame]:
+        text = self._texts.pop(event.part, None)
+        return [] if text is None else self._text_frames(text.close())
+
+    def _text_frames(self, text: str) -> list[ThinkingFrame]:
+        if not text:
             return []
         piece: ThinkingFrame = (
-            fr.TextChunk((fr.ChunkChoice(fr.ChunkDelta(event.text)),))
+            fr.TextChunk((fr.ChunkChoice(fr.ChunkDelta(text)),))
             if self._is_chunked
-            else TextPiece(event.text)
+            else TextPiece(text)
         )
         if self._has_text:
             return [piece]
@@ -282,7 +295,9 @@ class ThinkingProjection:
         return self._closing_frames(_END_WORDS[ending(event).kind])
 
     def _closing_frames(self, word: str) -> list[ThinkingFrame]:
-        return [*self._end_steps(), *self._end_text(word)]
+        # Parts are open here only if the records broke off.
+        held = [frame for text in self._texts.values() for frame in self._text_frames(text.close())]
+        return [*held, *self._end_steps(), *self._end_text(word)]
 
     def _end_steps(self) -> list[ThinkingFrame]:
         return [*self._end_thinking(), *self._calls.flush_ended(self._at_ms)]
@@ -339,6 +354,7 @@ _HANDLERS: dict[type, _Handler] = {
     ev.ReasoningRedacted: ThinkingProjection._redacted,
     ev.TextStarted: ThinkingProjection._text_started,
     ev.PartRestored: ThinkingProjection._restored,
+    ev.TextFinished: ThinkingProjection._text_finished,
     ev.ToolCallStarted: ThinkingProjection._call_started,
     ev.ToolOutput: ThinkingProjection._tool_output,
     ev.MediaProduced: ThinkingProjection._media,

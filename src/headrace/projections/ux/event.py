@@ -21,7 +21,7 @@ from headrace.projections.ux.segment import (
 )
 from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
 from headrace.projections.ux.tool_value import ToolValue, tool_value
-from headrace.status.marker import MarkerReader
+from headrace.status.answer_text import remove_markers
 
 
 def to_event(message: Message, *, event_id: str) -> MessageEvent:
@@ -135,7 +135,7 @@ class _Composer:
             return sb.EntryDraft("redacted", since_ms, is_complete=True)
         is_complete = part.ended_ms is not None and part.part not in self._cut
         entry = sb.EntryDraft(part_type(part.kind), part.started_ms, is_complete=is_complete)
-        entry.pieces.append(without_markers(part.text))
+        entry.pieces.append(remove_markers(part.text))
         return entry
 
     # -- tools
@@ -191,7 +191,8 @@ class _Composer:
 
     def _text(self, part: messages.TextPart) -> None:
         draft = sb.TextDraft(text_segment(self._id(part), part))
-        draft.pieces += [part.text] if part.text else []
+        text = remove_markers(part.text)
+        draft.pieces += [text] if text else []
         draft.citations += map(without_raw, part.citations)
         self.drafts.append(draft)
 
@@ -209,11 +210,6 @@ def _cut_parts(turn: messages.Turn) -> set[int]:
     unfinished = {end.output for end in turn.outputs if end.finish is None}
     last = {part.output: part.part for part in turn.parts}
     return {part for output, part in last.items() if output in unfinished}
-
-
-def without_markers(text: str) -> str:
-    reader = MarkerReader()
-    return reader.feed(text)[0] + reader.close()
 
 
 # These functions take events and parts alike: they only use the fields that both have.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from headrace.projections.ux.segment import TextSegment
+from headrace.status.answer_text import AnswerText
 from headrace.status.marker import MarkerReader
 from headrace.status.reasoning_reader import ReasoningReader
 
@@ -54,3 +55,4 @@ class LiveText(msgspec.Struct, eq=False):
     segment: TextSegment
     output: int
     shown: LiveSegment | None = None
+    markers: AnswerText = msgspec.field(default_factory=AnswerText)

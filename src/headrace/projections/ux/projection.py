@@ -23,6 +23,7 @@ from headrace.projections.ux.live_message import LiveMessage
 from headrace.projections.ux.live_segment import LiveSegment, LiveText
 from headrace.projections.ux.reasoning import UXReasoning
 from headrace.projections.ux.tool_calls import UXToolCalls
+from headrace.status.answer_text import remove_markers
 from headrace.status.reader import StatusReader
 
 _PLACES = ("source", "ref", "title", "quote", "start", "end")
@@ -154,7 +155,12 @@ class UXProjection:
 
     def _text(self, event: ev.TextDelta) -> list[UXFrame]:
         text = self._texts[event.part]
-        piece = fr.TextPiece(self._message.event_id, event.text, text.output)
+        return self._text_frames(text, text.markers.feed(event.text))
+
+    def _text_frames(self, text: LiveText, content: str) -> list[UXFrame]:
+        if not content:
+            return []
+        piece = fr.TextPiece(self._message.event_id, content, text.output)
         return [piece] if text.shown is not None else [*self._show_text(text), piece]
 
     def _text_started(self, event: ev.TextStarted) -> list[UXFrame]:
@@ -173,12 +179,13 @@ class UXProjection:
         return [*frames, fr.SegmentAdded(message.event_id, text.segment, number)]
 
     def _text_finished(self, event: ev.TextFinished) -> list[UXFrame]:
-        """Drop a text without any characters."""
+        """Send what was held back, and drop a text without any characters."""
         text = self._texts[event.part]
+        frames = self._text_frames(text, text.markers.close())
         self._message.note_activity(text.output)
         if self._waiting is text:
             self._waiting = None
-        return []
+        return frames
 
     def _restored(self, event: ev.PartRestored) -> list[UXFrame]:
         """Replace a text or a reasoning part. The arguments of a call are sent when it ends."""
@@ -189,8 +196,9 @@ class UXProjection:
         if text is None:
             return []
         frames = [] if text.shown is not None else self._show_text(text)
-        event_id = self._message.event_id
-        return [*frames, fr.PartRestoredFrame(event_id, text.segment.id, event.text)]
+        text.markers.close()
+        event_id, whole = self._message.event_id, remove_markers(event.text)
+        return [*frames, fr.PartRestoredFrame(event_id, text.segment.id, whole)]
 
     # -- tools
 
@@ -285,7 +293,13 @@ class UXProjection:
 
     def _end(self, closed: ev.RunClosed | None) -> list[UXFrame]:
         self._is_over = True
-        return [*self._reasoning.close(), self._last(closed)]
+        # Texts are open here only if the records broke off.
+        held = [
+            frame
+            for text in self._texts.values()
+            for frame in self._text_frames(text, text.markers.close())
+        ]
+        return [*held, *self._reasoning.close(), self._last(closed)]
 
     def _last(self, closed: ev.RunClosed | None) -> fr.EndFrame:
         event_id = self._message.event_id

@@ -6,11 +6,12 @@ from typing import TypeAlias
 
 from headrace import events as ev
 from headrace.projections.ux import frame as fr
-from headrace.projections.ux.event import part_type, segment_id, without_markers
+from headrace.projections.ux.event import part_type, segment_id
 from headrace.projections.ux.frame import UXFrame
 from headrace.projections.ux.live_message import LiveMessage
 from headrace.projections.ux.live_segment import LivePart, LiveReasoning, LiveSegment
 from headrace.projections.ux.segment import PartType
+from headrace.status.answer_text import remove_markers
 from headrace.status.reader import StatusReader
 from headrace.usage import Usage
 
@@ -96,10 +97,12 @@ class UXReasoning:
         if part.thought is None:
             return self._delta(part, part.markers.feed(event.text)[0])
         text, status = part.thought.feed(event.text)
-        if status is None:
+        if status is None and self._status.waiting is None:
             return self._delta(part, text)
         message = self._message
-        said = self._status.show(status, message.at_ms)
+        said = self._status.take_due(message.at_ms)
+        if status is not None:
+            said += self._status.show(status, message.at_ms)
         return [
             *self._delta(part, text),
             *(fr.Status(message.event_id, one.text, one.source, message.at_ms) for one in said),
@@ -115,7 +118,7 @@ class UXReasoning:
     def restore(self, part: LivePart, text: str) -> list[UXFrame]:
         """Return the frame that replaces the text of a part. What was held back is in it."""
         part.rest()
-        text = without_markers(text)
+        text = remove_markers(text)
         part.pieces[:] = [text]
         event_id = self._message.event_id
         return [fr.PartRestoredFrame(event_id, part.segment_id, text, part.index)]

@@ -21,35 +21,29 @@ _VERBS = "|".join(
     understand update use validate verify weigh work write
     """.split()
 )
-_GERUNDS = "|".join(
-    """
-    addressing analy[sz]ing applying assessing breaking building calculating checking choosing
-    clarifying collecting comparing compiling computing confirming considering constructing
-    counting crafting debugging deciding deconstructing defining deriving designing determining
-    drafting enumerating estimating evaluating examining exploring figuring finding finalizing
-    focused focusing formulating gathering generating getting identifying implementing inspecting
-    integrating interpreting investigating listing locating looking mapping measuring narrowing
-    organizing
-    outlining parsing picking pinpointing planning preparing processing pulling putting reading
-    reassessing recalling re-reading reconsidering reconstructing refining researching resolving
-    reviewing revisiting rewriting running scanning searching selecting setting simplifying
-    sketching solving sorting structuring studying summari[sz]ing synthesizing testing
-    thinking(?:[ ]about|[ ]through)
-    tracing translating trying understanding updating using validating verifying weighing working
-    writing
-    """.split()
+# After "I'm" any verb in -ing announces something, except those of a state, a feeling or a doubt.
+_GERUNDS = (
+    r"focused|thinking (?:about|through)"
+    r"|(?!(?:asking|assuming|being|believing|doing|feeling|getting to|going|guessing|having|hoping"
+    r"|knowing|leaning|living|meaning|missing|saying|seeing|sitting|something|standing|supposing"
+    r"|talking|telling|thinking|waiting|wanting|wondering)\b)[a-z-]{2,}ing"
 )
 # A sentence may start with the gerund of these verbs. With other verbs the gerund is mostly the
 # subject of a statement: "Running water reached the village".
 _PLAIN_GERUNDS = (
     r"analy[sz]ing|examining|considering|thinking about|looking (?:at|for|into)|reviewing|checking"
     r"|exploring|evaluating|comparing|calculating|computing|searching|investigating|verifying"
+    r"|counting|breaking (?:it|this|that|them|the \w+) down|listing|identifying|confirming"
+    r"|determining|estimating|summari[sz]ing|(?:double-|re-?)checking|converting|outlining|assessing"
+    r"|focusing on|gathering|tracing|parsing"
 )
+# The clause after these words has a verb of its own: "Checking whether the index is used".
+_CLAUSE = r"(?:whether|if|how|what|which|why|where|when|who|that)\b"
 # These words after a gerund make it a subject: "Checking the logs is pointless".
 _FINITE = (
-    r"(?<!the )(?<!a )(?<!of )\b(?:is|are|was|were|would|will|can|could|may|might|must|takes?|took"
-    r"|requires?|seems?|makes?|made|gives?|gave|means?|meant|doesn't|isn't|won't|shows?|helps?|costs?"
-    r"|yields?|has|have|had|hurts?|keeps?|kept|pays?|paid|never|did|does|got|led|leads?|went|came"
+    r"(?<!\bthe )(?<!\ba )(?<!\bof )(?<!\band )(?<!\bor )(?<!\bits )(?<!\btheir )\b(?:is|are|was"
+    r"|were|would|will|can|could|may|might|must|takes?|took|requires?|seems?|makes?|made|gives?|gave"
+    r"|means?|meant|doesn't|isn't|won't|shows?|helps?|costs?|yields?|has|have|had|hurts?|keeps?|kept|pays?|paid|never|did|does|got|led|leads?|went|came"
     r"|\w{3,}ed)"
 )
 _SOON = (
@@ -66,11 +60,14 @@ _AT_IT = (
     r"(?:i'm|i am|we're|we are) +(?:(?:now|currently|also|still|just|carefully|meticulously"
     r"|methodically|actively|really|starting to|beginning to) +){0,2}"
 )
-_SEQUENCE = r"(?:first|firstly|second|secondly|third|thirdly|next|then|now|finally|lastly)"
+_SEQUENCE = (
+    r"(?:first|firstly|(?:second|third)(?=[,:])|secondly|thirdly|next|then|now|finally|lastly)"
+)
 _KEY = (
-    r"(?:the +)?(?:key|main|important|critical|crucial|core|central|real) +(?:point|thing|aspect"
+    r"(?:(?:the|an?|one|another) +)?(?:key|main|important|critical|crucial|core|central|real) +"
+    r"(?:point|thing|aspect"
     r"|issue|question|challenge|insight|idea|problem|difficulty|observation|constraint|step|trick"
-    r"|fact|rule) +(?:here +)?(?:is|lies in)"
+    r"|fact|rule) +(?:(?:here +)?(?:is|lies in)|here)"
 )
 _ANNOUNCEMENTS = announcements(
     lead=(
@@ -82,7 +79,8 @@ _ANNOUNCEMENTS = announcements(
     families=(
         rf"{_SOON} +{_HOW}([a-z][\w'-]*\b.*)",
         rf"{_AT_IT}((?:{_GERUNDS})\b +.*)",
-        rf"(?=\w+ing )((?:{_PLAIN_GERUNDS})\b +(?!(?:\S+ +){{0,7}}?(?:{_FINITE})\b).*)",
+        rf"(?=\w+ing )((?:{_PLAIN_GERUNDS})\b +"
+        rf"(?:(?={_CLAUSE})|(?!(?:\S+ +){{0,7}}?(?:{_FINITE})\b)).*)",
         rf"(?<![-*+•] ){_SEQUENCE}\b\s*[,:]?\s+"
         rf"((?:{_VERBS})\b +(?!(?:is|was|are|were|time|times|case|cases|it was)\b).*)",
         rf"({_KEY} +.*)",
@@ -100,7 +98,8 @@ ENGLISH = Language(
     refused=re.compile(
         r"(?:not|never|be|been|have|had|need|know|end up|get to|say|proceed|do (?:that|this|it)"
         r"|keep it|go with (?:that|this|it)|think (?:again|harder|carefully|step by step"
-        r"|it through)|think (?:about|through) (?:it|this|that)|admit|live|see (?:a|you|how it goes"
+        r"|it through)|think (?:about|through) (?:it|this|that)|admit|live|see(?= *(?:[,:;.]|$))"
+        r"|see (?:a|you|how it goes"
         r"|what happens)|consider it|remind myself|let's|let me)\b"
         r"|(?:going|getting|trying|looking|setting|using) (?:well|good|better|sense|forward)\b"
         r"|\w+ing (?:everything|all (?:this|that|things))\b"
