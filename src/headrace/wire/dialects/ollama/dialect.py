@@ -106,7 +106,7 @@ class OllamaDialect(JSONDialect[WireLine]):
         line = self._decode_payload(frame)
         if line is None:
             return
-        if line.message is None and not line.done and self._fail_if_error(frame):
+        if line.message is None and line.done is None and self._fail_if_error(frame):
             return
         output = self._message or self._begin(line)
         if line.message is not None:
