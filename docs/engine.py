@@ -162,8 +162,8 @@ def _describe(thing: Any) -> str:
 
 
 _SCRIPT_NAMES = (
-    "turn", "think", "say", "call", "provider_call", "approval", "redacted", "wait", "cut", "stall", "error", "refuse",
-    "finish", "no_finish", "usage", "raw", "ScriptedTurn",
+    "turn", "think", "say", "call", "provider_call", "approval", "redacted", "wait", "cut",
+    "stall", "error", "refuse", "finish", "no_finish", "usage", "raw", "ScriptedTurn",
 )  # fmt: skip
 _HEARD_NAMES = ("Heard", "HeardMessage", "HeardResult", "HeardTool")
 _TIME_NAMES = ("run_virtual", "VirtualLoop", "Hang", "TasksLeft")

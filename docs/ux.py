@@ -68,7 +68,7 @@ FIELDS: dict[str, str] = {
     "source": "Where the phrase was found: `tool`, `title`, `marker` or `natural`.",
     "call_id": "Id of the call. If calls of several turns have the same id, the latest is meant.",
     "name": "Name of the tool.",
-    "args_preview": "The arguments in one line of at most 80 characters; empty until they are complete.",
+    "args_preview": "The arguments in one line of at most 80 characters, once they are complete.",
     "executor": "`provider` if the provider runs the tool.",
     "status": "`writing`, `ready`, `running`, `approval_requested`, or the tool's own word.",
     "progress": "Progress of the tool, from 0 to 1.",
