@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace import events as ev
 from headrace.content import FileContent, ImageContent, JSONContent, TextContent
 from headrace.engine import Agent, Run, Summarize, Truncate
-from headrace.engine.conversation.summarizer import HEAD
+from headrace.engine.conversation.summarizer import HEAD, _format_message
 from headrace.engine.history.history_window import estimate_tokens
 from headrace.errors import UsageError
 from headrace.messages import (
@@ -28,7 +28,7 @@ from headrace.messages import (
 from headrace.outcome import END_TURN, TOOL_USE
 from headrace.rehearsal.clock import run_virtual
 from headrace.rehearsal.request_reader import Heard
-from headrace.rehearsal.script import call, refuse, turn
+from headrace.rehearsal.script import call, error, refuse, turn
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.transport.retry import NEVER
 from headrace.usage import UNKNOWN_USAGE, Usage
@@ -272,6 +272,42 @@ def test_an_overflow_compacts_and_tries_once_more(dialect: str, is_late: bool) -
     compacted = [r.event for r in run.records_so_far if isinstance(r.event, ev.HistoryCompacted)]
     assert [event.before for event in compacted] == [7]
     assert len(str(transport.requests[-1])) < len(str(transport.requests[-2]))
+
+
+LATE = error("context_overflow", "prompt is too long")
+
+
+@pytest.mark.parametrize("dialect", MODELS)
+def test_an_overflow_inside_the_stream_compacts_and_tries_once_more(dialect: str) -> None:
+    run, transport = played([turn(LATE), turn("Yes.")], dialect, Truncate())
+    assert run.result.text == "Yes."
+    assert transport.opened == 2
+    assert len(str(transport.requests[1])) < len(str(transport.requests[0]))
+    (compacted,) = (r.event for r in run.records_so_far if isinstance(r.event, ev.HistoryCompacted))
+    assert compacted.before == 7
+
+
+@pytest.mark.parametrize("dialect", MODELS)
+def test_an_overflow_after_output_ends_the_run(dialect: str) -> None:
+    """What was shown is not taken back to compact the history."""
+    run, transport = played([turn("Half", LATE), turn("never")], dialect, Truncate())
+    assert run.result.error is not None
+    assert run.result.error.category == "context_overflow"
+    assert transport.opened == 1
+
+
+def test_a_summary_is_made_of_calls_and_results_and_long_results_are_cut() -> None:
+    part = CallPart(**NUMBERS, call_id="c", name="add", raw='{"a":1}', args={"a": 1})
+    long = "x" * 10_000
+    results = tuple(
+        CallResult(call_id="c", content=(TextContent(text),)) for text in ("short", long)
+    )
+    message = Message(role="assistant", turns=(Turn(parts=(part,), results=results),))
+    calls, short, cut = _format_message(message).splitlines()
+    assert calls == 'assistant calls add({"a":1})'
+    assert short == "result: short"
+    assert cut.endswith("x …")
+    assert len(cut) < len(long)
 
 
 @pytest.mark.parametrize("dialect", MODELS)

@@ -9,6 +9,7 @@ import pytest
 from headrace import events as ev
 from headrace.encoders import Request
 from headrace.engine import Agent, Budget, Run, RunView, Terminate
+from headrace.engine.middleware.budget import _tokens
 from headrace.engine.middleware.middleware import Deny, ToolCall
 from headrace.errors import UsageError
 from headrace.messages import Message
@@ -122,3 +123,15 @@ def test_runs_side_by_side_have_a_budget_each() -> None:
 def test_a_limit_below_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match="0 or more"):
         Budget(max_tokens=-1)
+
+
+def test_a_count_that_is_not_reported_counts_nothing() -> None:
+    budget = Budget(max_tokens=10)
+    turns = [turn(call("look", n=1), usage(input=10, output=0)), turn(say("Done."))]
+    run, ran = played(turns, budget)
+    assert ran == [1]
+    assert run.result.text == "Done."
+    assert _tokens(Usage(input_tokens=10)) == 10
+    assert _tokens(Usage(output_tokens=7)) == 7
+    assert _tokens(Usage(total_tokens=5)) == 5
+    assert _tokens(Usage()) == 0

@@ -113,3 +113,17 @@ def test_a_disk_that_fails_fails_the_run_and_says_so(tmp_path: Path) -> None:
     (run,) = played(tmp_path / "nowhere" / "trace.jsonl", thoughtful())
     assert run.result.error is not None
     assert "JSONLinesTrace.on_event raised FileNotFoundError" in run.result.error.message
+
+
+def test_a_long_answer_is_written_before_the_run_ends(tmp_path: Path) -> None:
+    """A batch is written when it has 64 kB, although all records have the same time."""
+    sizes: list[int] = []
+
+    class Target(io.BytesIO):
+        def write(self, data: Any) -> int:
+            sizes.append(len(data))
+            return super().write(data)
+
+    played(Target(), [turn(say("word " * 4_000), pace_s=0.0)])
+    assert len(sizes) > 2
+    assert sizes[0] < 70_000 < sum(sizes)
