@@ -184,7 +184,7 @@ def _choice(name: str, of: Any) -> tuple[str, str]:
 
 _PHASE_NAMES = (
     "PhaseTracker", "Notice", "OutputContext", "OutputStats", "output_status",
-    "Consumer", "consume", "consume_async",
+    "Consumer", "consume", "consume_async", "consume_reads", "consume_reads_async",
 )  # fmt: skip
 _TIMELINE_NAMES = ("timeline", "TimelineReader", "Timeline", "Span")
 _PHASES = """\

@@ -54,7 +54,7 @@ def encode_gemini(request: Request) -> JSONObject:
 
 
 def _encode_generation_config(options: Options, model: str) -> JSONObject:
-    reject_options(options, "Gemini", "parallel_calls")
+    reject_options(options, "Gemini", "parallel_calls", "logprobs", "top_logprobs")
     named = {
         "maxOutputTokens": options.max_tokens,
         "temperature": options.temperature,

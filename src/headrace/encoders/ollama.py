@@ -29,7 +29,7 @@ _THINK: dict[Effort, Any] = {
 def encode_ollama(request: Request) -> JSONObject:
     """Encode the body of `POST /api/chat`."""
     options, choice = request.options, request.tool_choice
-    reject_options(options, "Ollama", "parallel_calls")
+    reject_options(options, "Ollama", "parallel_calls", "logprobs", "top_logprobs")
     if choice not in (None, "auto", "none"):
         raise UsageError("Ollama does not support tool_choice: leave it out")
     body: JSONObject = {

@@ -61,6 +61,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether several calls may come in one turn; ignored without tools."""
     output: OutputSchema | None = None
     """JSON schema that the answer must match."""
+    logprobs: bool | None = None
+    """Whether the log-probabilities of the text are sent and kept, in `provider_data`."""
+    top_logprobs: int | None = None
+    """How many of the most likely tokens are sent for each position; asks for `logprobs` too."""
+
+    @property
+    def wants_logprobs(self) -> bool:
+        """Whether log-probabilities are asked for."""
+        return bool(self.logprobs or self.top_logprobs)
 
 
 class OptionArguments(TypedDict, total=False):
@@ -75,6 +84,8 @@ class OptionArguments(TypedDict, total=False):
     tool_choice: str | None
     parallel_calls: bool | None
     output: OutputSchema | None
+    logprobs: bool | None
+    top_logprobs: int | None
 
 
 def parse_options(arguments: Mapping[str, Any]) -> Options:
@@ -135,6 +146,14 @@ def reject_options(options: Options, who: str, *names: str) -> None:
     given = [name for name in names if getattr(options, name) not in (None, ())]
     if given:
         raise UsageError(f"{who} has no option {', '.join(map(repr, given))}: leave it out")
+
+
+def encode_logprobs(options: Options) -> JSONObject:
+    """Return the request for log-probabilities, under the names that OpenAI gave these fields."""
+    if not options.wants_logprobs:
+        return {}
+    top = {} if options.top_logprobs is None else {"top_logprobs": options.top_logprobs}
+    return {"logprobs": True, **top}
 
 
 def encode_tool_fields(

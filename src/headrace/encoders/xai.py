@@ -9,7 +9,14 @@ from headrace import messages as msg
 from headrace.content import Content, FileContent, ImageContent, data_url
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.history_encoder import HistoryEncoder
-from headrace.encoders.request import Effort, Options, Request, ToolSpec, encode_tool_fields
+from headrace.encoders.request import (
+    Effort,
+    Options,
+    Request,
+    ToolSpec,
+    encode_logprobs,
+    encode_tool_fields,
+)
 from headrace.encoders.text_content import (
     decode_text_file,
     drop_empty_texts,
@@ -59,6 +66,7 @@ def _encode_options(options: Options) -> JSONObject:
         "seed": options.seed,
     }
     body: JSONObject = {name: value for name, value in named.items() if value is not None}
+    body |= encode_logprobs(options)
     if options.effort is not None:
         body["reasoning_effort"] = _EFFORTS[options.effort]
     if options.output is not None:

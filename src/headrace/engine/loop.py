@@ -231,6 +231,7 @@ class Loop:
         return self._config.model.decoder(
             self._config.wire_limits,
             strict=self._config.strict,
+            keeps_logprobs=self._config.request.options.wants_logprobs,
             first_item=self._next_item,
             first_part=self._next_part,
         )

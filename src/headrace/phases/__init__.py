@@ -3,7 +3,13 @@
 Phases are derived from records and are never logged.
 """
 
-from headrace.phases.callbacks import Consumer, consume, consume_async
+from headrace.phases.callbacks import (
+    Consumer,
+    consume,
+    consume_async,
+    consume_reads,
+    consume_reads_async,
+)
 from headrace.phases.tracker import Notice, OutputContext, OutputStats, PhaseTracker, output_status
 
 __all__ = [
@@ -14,5 +20,7 @@ __all__ = [
     "PhaseTracker",
     "consume",
     "consume_async",
+    "consume_reads",
+    "consume_reads_async",
     "output_status",
 ]

@@ -85,15 +85,17 @@ class OutputStats(msgspec.Struct, gc=False):
 def output_status(stats: OutputStats) -> tuple[PhaseStatus, PhaseStatus]:
     """Return the status of an output's reasoning and of its content.
 
-    Reasoning is complete once text or a call has begun, and pending again if it resumes after them.
-    In a finished output both are complete, even if one of them is empty.
+    Reasoning is complete once text or a call has begun, and pending again if it resumes after them
+    (`is_reasoning_last`). In a finished output both are complete, even if one of them is empty.
     """
     if stats.is_finished:
         return "complete", "complete"
     content: PhaseStatus = "pending" if stats.content_deltas else "init"
     if stats.is_reasoning_last:
         return "pending", content
-    return ("complete" if stats.content_deltas or stats.has_call else "init"), content
+    if stats.content_deltas or stats.has_call:
+        return "complete", content
+    return ("pending" if stats.reasoning_deltas else "init"), content
 
 
 class _Output:
@@ -132,8 +134,9 @@ class PhaseTracker:
 
     Completes are sent once per (path, step, output), reasoning before content, and only if there
     was any. In mode `transition`, an agent's output is complete when a later output begins or when
-    the turn ends in any way; a candidate (n > 1) is complete when it finishes. In mode `phase`,
-    each is sent as soon as its status is complete.
+    the turn ends in any way; a candidate (n > 1) is complete with its `OutputFinished`, which chat
+    streams have at the end of the turn. In mode `phase`, each is sent as soon as its status is
+    complete.
     """
 
     def __init__(self, mode: CompletionMode = "transition") -> None:

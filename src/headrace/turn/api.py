@@ -78,9 +78,10 @@ def stream(
         tools=tuple(map(spec_of, tools)),
         options=parse_options(options),
     )
+    keeps_logprobs = request.options.wants_logprobs
     return TurnStream(
         target.call(request),
-        lambda: target.decoder(wire_limits, strict=strict),
+        lambda: target.decoder(wire_limits, strict=strict, keeps_logprobs=keeps_logprobs),
         target.transport if record is None else RecordingTransport(target.transport, record),
         policy=policy,
         owns_transport=transport is None,

@@ -48,17 +48,21 @@ class Model:
         wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
         *,
         strict: bool = False,
+        keeps_logprobs: bool = False,
         first_item: int = 0,
         first_part: int = 0,
     ) -> Decoder:
         """Return a new decoder for one turn."""
         provider = self.endpoint.provider
+        quirks = provider.quirks
+        if keeps_logprobs:
+            quirks = msgspec.structs.replace(quirks, keeps_logprobs=True)
         return Decoder(
             provider.dialect,
             framing=provider.framing,
             provider=provider.name,
             wire_limits=wire_limits,
-            quirks=provider.quirks,
+            quirks=quirks,
             keeps_message=False,
             strict=strict,
             first_item=first_item,

@@ -6,13 +6,21 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from headrace.errors import UsageError
 from headrace.events import Record
-from headrace.phases import Consumer, consume, consume_async
+from headrace.phases import (
+    Consumer,
+    consume,
+    consume_async,
+    consume_reads,
+    consume_reads_async,
+)
 from headrace.phases.tracker import NOTICES
 from tests.phases.records import Turn, records
+from tests.wire import chunk, sse
 
 TURN = records(Turn().output(0).reasoning("a").text("b").call("f", {"x": 1}).end_output().end())
 ORDER = [
@@ -143,3 +151,58 @@ def test_a_callback_that_raises_is_the_error_and_the_last_call() -> None:
     with pytest.raises(ValueError, match="mine"):
         asyncio.run(consume_async(arriving(TURN), consumer))
     assert seen == []
+
+
+# --- raw chunks ----------------------------------------------------------------------------
+
+
+CHUNKS = [
+    chunk({"reasoning_content": "hm"}),
+    chunk({"content": "yes"}),
+    chunk({}, finish="stop"),
+]
+
+
+def watching(seen: list[str], *, is_async: bool = False) -> Consumer:
+    async def chunk_came(data: bytes) -> None:
+        seen.append(f"chunk {len(data)}")
+
+    def came(data: bytes) -> None:
+        seen.append(f"chunk {len(data)}")
+
+    return Consumer(
+        on_chunk=chunk_came if is_async else came,
+        on_reasoning_delta=lambda _, text: seen.append(text),
+        on_content_delta=lambda _, text: seen.append(text),
+    )
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_raw_chunks_come_before_what_they_cause(is_async: bool) -> None:
+    reads = [sse(one, done=False) for one in CHUNKS]
+    sizes = [f"chunk {len(msgspec.json.encode(one))}" for one in CHUNKS]
+    seen: list[str] = []
+
+    async def arriving_reads() -> AsyncIterator[bytes]:
+        for read in reads:
+            yield read
+
+    if is_async:
+        asyncio.run(consume_reads_async(arriving_reads(), watching(seen, is_async=True)))
+    else:
+        consume_reads(reads, watching(seen))
+    assert seen == [sizes[0], "hm", sizes[1], "yes", sizes[2]]
+
+
+def test_raw_chunks_are_exact_however_the_stream_is_cut() -> None:
+    data = sse(*CHUNKS)
+    for size in (1, 7, len(data)):
+        chunks: list[bytes] = []
+        reads = [data[at : at + size] for at in range(0, len(data), size)]
+        consume_reads(reads, Consumer(on_chunk=chunks.append))
+        assert chunks == [*map(msgspec.json.encode, CHUNKS), b"[DONE]"]
+
+
+def test_an_async_chunk_callback_needs_code_that_waits() -> None:
+    with pytest.raises(UsageError, match="on_chunk is async: use consume_reads_async"):
+        consume_reads([sse(*CHUNKS)], watching([], is_async=True))

@@ -337,3 +337,55 @@ def test_quirks_of_other_streams_are_refused(model: str) -> None:
 def test_an_empty_prompt_is_refused_by_name(model: str, input: Any) -> None:
     with pytest.raises(UsageError, match="the input is empty"):
         headrace.stream(model, input, api_key="k", transport=Recorder())
+
+
+LOGPROBS = {"content": [{"token": "yes", "logprob": -0.1}]}
+
+
+def test_logprobs_are_asked_for_and_kept() -> None:
+    told = chunk({"content": "yes"})
+    told["choices"][0]["logprobs"] = LOGPROBS
+    data = sse(told, chunk({}, finish="stop"))
+    cases: tuple[tuple[int | None, dict[str, Any]], ...] = (
+        (None, {"logprobs": True}),
+        (2, {"logprobs": True, "top_logprobs": 2}),
+    )
+    for top, asked in cases:
+        is_asked = True if top is None else None
+        transport = Recorder(data)
+        with headrace.stream(
+            "openai-chat:m",
+            "Why?",
+            transport=transport,
+            api_key="k",
+            logprobs=is_asked,
+            top_logprobs=top,
+        ) as turn:
+            (*_, end) = list(turn)
+        assert {name: transport.body.get(name) for name in asked} == asked
+        assert isinstance(end, ev.TurnFinished)
+        assert end.provider_data["logprobs"] == {"0": [LOGPROBS]}
+    transport = Recorder(data)
+    with headrace.stream("openai-chat:m", "Why?", transport=transport, api_key="k") as turn:
+        (*_, end) = list(turn)
+    assert isinstance(end, ev.TurnFinished)
+    assert "logprobs" not in end.provider_data
+    assert "logprobs" not in transport.body
+
+
+def test_an_agent_keeps_logprobs_too() -> None:
+    told = chunk({"content": "yes"})
+    told["choices"][0]["logprobs"] = LOGPROBS
+    transport = Recorder(sse(told, chunk({}, finish="stop")))
+    agent = headrace.Agent("openai-chat:m", transport=transport, api_key="k", logprobs=True)
+    with agent.run("Why?") as run:
+        ends = [event for event in run if isinstance(event, ev.TurnFinished)]
+    assert ends[0].provider_data["logprobs"] == {"0": [LOGPROBS]}
+
+
+@pytest.mark.parametrize("model", ["anthropic:m", "openai:m", "gemini:m", "ollama:m"])
+@pytest.mark.parametrize("name", ["logprobs", "top_logprobs"])
+def test_logprobs_are_refused_by_name_elsewhere(model: str, name: str) -> None:
+    options: Any = {name: 1 if name == "top_logprobs" else True}
+    with pytest.raises(UsageError, match=f"has no option '{name}'"):
+        headrace.stream(model, "Why?", transport=Recorder(), api_key="k", **options)

@@ -35,7 +35,7 @@ _MIN_TOP_P_WHILE_THINKING = 0.95
 def encode_options(request: Request) -> JSONObject:
     """Return every field of the body that is no message, tool or instruction."""
     options = request.options
-    reject_options(options, "Anthropic", "seed")
+    reject_options(options, "Anthropic", "seed", "logprobs", "top_logprobs")
     if _is_claude_since(request.model, _NO_SAMPLING_SINCE):
         reject_options(options, f"the model {request.model}", "temperature", "top_p")
     if options.effort not in (None, "none") and parse_family(request.model) == "claude":

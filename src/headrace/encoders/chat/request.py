@@ -10,7 +10,14 @@ from headrace.encoders import resend_rules as resend
 from headrace.encoders.chat.quirks import DEFAULT_REQUEST_QUIRKS, EFFORTS, ChatRequestQuirks
 from headrace.encoders.chat.reasoning import encode_reasoning
 from headrace.encoders.history_encoder import HistoryEncoder
-from headrace.encoders.request import Effort, Options, Request, ToolSpec, encode_tool_fields
+from headrace.encoders.request import (
+    Effort,
+    Options,
+    Request,
+    ToolSpec,
+    encode_logprobs,
+    encode_tool_fields,
+)
 from headrace.encoders.text_content import decode_text_file, drop_empty_texts, find_images, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
@@ -40,6 +47,7 @@ def _encode_options(options: Options, rules: ChatRequestQuirks) -> JSONObject:
         "seed": _require_support(options.seed, rules.has_seed, "seed"),
     }
     body: JSONObject = {name: value for name, value in named.items() if value is not None}
+    body |= encode_logprobs(options)
     if options.effort is not None:
         body |= _encode_effort(options.effort, rules)
     output = _require_support(options.output, rules.has_output_schema, "output")

@@ -41,7 +41,7 @@ def encode_responses(request: Request) -> JSONObject:
 
 
 def _encode_options(options: Options) -> JSONObject:
-    reject_options(options, "Responses", "stop", "seed")
+    reject_options(options, "Responses", "stop", "seed", "logprobs", "top_logprobs")
     named = {
         "max_output_tokens": options.max_tokens,
         "temperature": options.temperature,

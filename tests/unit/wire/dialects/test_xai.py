@@ -651,12 +651,14 @@ def test_what_has_no_place_is_kept_beside_the_turn() -> None:
                 output_files=files,
                 usage=sources,
                 service_tier="SERVICE_TIER_PRIORITY",
-                debug_output=chat_pb2.DebugOutput(prompt="secret"),
+                debug_output=chat_pb2.DebugOutput(prompt="p", attempts=2, chunks=["c"]),
             ),
         )
     )
     assert end.service_tier == "priority"
     assert end.provider_data == {
+        "created": "2025-12-06T05:46:40Z",
+        "debug_output": {"prompt": "p", "attempts": 2, "chunks": ["c"]},
         "system_fingerprint": "fp_1",
         "output_files": [{"file_id": "f", "name": "n"}],
         "num_sources_used": 3,

@@ -1,6 +1,6 @@
 """Structs of an xAI chunk: each field with its number in xAI's messages, and all of them optional.
 https://github.com/xai-org/xai-proto/tree/main/proto/xai/api/v1 (chat, sample, usage), as of
-2026-11. What is not here (`created`, `debug_output` and what is yet to come) is skipped."""
+2026-11. What is not here (what is yet to come) is skipped."""
 
 from __future__ import annotations
 
@@ -96,6 +96,26 @@ class WireFile(msgspec.Struct, gc=False, omit_defaults=True):
     name: Annotated[str | None, 2] = None
 
 
+class WireTimestamp(msgspec.Struct, gc=False, omit_defaults=True):
+    seconds: Annotated[int | None, 1, INT64] = None
+    nanos: Annotated[int | None, 2] = None
+
+
+class WireDebug(msgspec.Struct, gc=False, omit_defaults=True):
+    attempts: Annotated[int | None, 1] = None
+    request: Annotated[str | None, 2] = None
+    prompt: Annotated[str | None, 3] = None
+    responses: Annotated[list[str] | None, 4] = None
+    cache_read_count: Annotated[int | None, 5, INT64] = None
+    cache_read_input_bytes: Annotated[int | None, 6, INT64] = None
+    cache_write_count: Annotated[int | None, 7, INT64] = None
+    cache_write_input_bytes: Annotated[int | None, 8, INT64] = None
+    engine_request: Annotated[str | None, 9] = None
+    lb_address: Annotated[str | None, 10] = None
+    sampler_tag: Annotated[str | None, 11] = None
+    chunks: Annotated[list[str] | None, 12] = None
+
+
 class WireChunk(msgspec.Struct, gc=False):
     id: Annotated[str | None, 1] = None
     outputs: Annotated[list[WireOutput] | None, 2] = None
@@ -103,11 +123,13 @@ class WireChunk(msgspec.Struct, gc=False):
     system_fingerprint: Annotated[str | None, 5] = None
     usage: Annotated[WireUsage | None, 6] = None
     citations: Annotated[list[str] | None, 7] = None
+    created: Annotated[WireTimestamp | None, 3] = None
+    debug_output: Annotated[WireDebug | None, 10] = None
     output_files: Annotated[list[WireFile] | None, 11] = None
     service_tier: Annotated[str | None, 12, enums.SERVICE_TIER] = None
 
 
-_HEAD = ("id", "model", "system_fingerprint")
+_HEAD = ("id", "model", "system_fingerprint", "created")
 
 
 def _without_head(chunk: Message[WireChunk]) -> Message[WireChunk]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 import msgspec
@@ -11,7 +12,7 @@ from headrace.outcome import ErrorInfo
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.xai import chunk as tables
 from headrace.wire.dialects.xai.calls import XAICalls
-from headrace.wire.dialects.xai.chunk import WireChunk, WireOutput
+from headrace.wire.dialects.xai.chunk import WireChunk, WireOutput, WireTimestamp
 from headrace.wire.dialects.xai.citation import XAISources
 from headrace.wire.dialects.xai.output import NO_REASON, XAIOutput, XAIToolOutput
 from headrace.wire.dialects.xai.usage import XAIUsage
@@ -30,6 +31,7 @@ _ROLES = {
     "ROLE_TOOL": "tool",
     "ROLE_FUNCTION": "tool",
 }
+_LAST_SECOND = 253_402_300_799 - 3  # the end of the year 9999
 _NO_ROLE = "INVALID_ROLE"
 _NO_TIER = "SERVICE_TIER_UNSPECIFIED"
 
@@ -65,6 +67,7 @@ class XAIDialect(JSONDialect[WireChunk]):
         self._head = WireChunk()
         self._is_introduced = False
         self._is_failing = False
+        self._is_created_known = False
         self._usage = XAIUsage()
         self._sources = XAISources(ledger)
         self._calls = XAICalls(limits.max_depth)
@@ -113,6 +116,9 @@ class XAIDialect(JSONDialect[WireChunk]):
         except NotJSON as error:
             self._handle_unreadable(frame, str(error))
             return
+        created = as_text(payload.get("created"))
+        if created is not None and not self._is_created_known:
+            self._note_created(created)
         self._feed_chunk(read_json(payload, self._json_chunk))
         if payload.get("error") or "error" in (frame.event, frame.field) or _is_status(payload):
             self.fail(parse_error(payload))
@@ -141,7 +147,13 @@ class XAIDialect(JSONDialect[WireChunk]):
                 if wire.logprobs is not None:
                     kept = self._logprobs.setdefault(str(wire.index or 0), [])
                     kept.append(msgspec.to_builtins(wire.logprobs))
-        if chunk.citations or chunk.output_files or chunk.service_tier or chunk.system_fingerprint:
+        if (
+            chunk.citations
+            or chunk.output_files
+            or chunk.service_tier
+            or chunk.system_fingerprint
+            or chunk.debug_output is not None
+        ):
             self._handle_rare(chunk)
 
     # -- the turn and its outputs
@@ -152,12 +164,19 @@ class XAIDialect(JSONDialect[WireChunk]):
         head.id = head.id or chunk.id
         head.model = head.model or chunk.model
         head.system_fingerprint = head.system_fingerprint or chunk.system_fingerprint
+        if chunk.created is not None and chunk.created.seconds and not self._is_created_known:
+            self._note_created(_format_time(chunk.created))
         if chunk.outputs and not self.ledger.is_started:
             self._start(chunk.outputs)
         if self.ledger.is_started and head.id and head.model and head.system_fingerprint:
             self._is_introduced = True
             keeps = self._keeps_logprobs
             self._chunk = tables.LATER_CHUNK_WITH_LOGPROBS if keeps else tables.LATER_CHUNK
+
+    def _note_created(self, time: str) -> None:
+        """Keep when the first chunk was made, as the JSON of xAI writes it."""
+        self._is_created_known = True
+        self.ledger.note("created", time)
 
     def _start(self, outputs: list[WireOutput]) -> None:
         kind: OutputsKind | None = None
@@ -218,10 +237,20 @@ class XAIDialect(JSONDialect[WireChunk]):
             self._sources.feed(chunk.citations)
         if chunk.output_files:
             self.ledger.note("output_files", msgspec.to_builtins(chunk.output_files))
+        if chunk.debug_output is not None and (debug := msgspec.to_builtins(chunk.debug_output)):
+            self.ledger.note("debug_output", debug)
         if chunk.system_fingerprint:
             self.ledger.note("system_fingerprint", chunk.system_fingerprint)
         if chunk.service_tier and chunk.service_tier != _NO_TIER:
             self.ledger.service_tier = chunk.service_tier.removeprefix("SERVICE_TIER_").lower()
+
+
+def _format_time(time: WireTimestamp) -> str:
+    """Return a time in RFC 3339, in UTC."""
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
+        seconds=min(max(time.seconds or 0, 0), _LAST_SECOND), microseconds=(time.nanos or 0) // 1000
+    )
+    return at.isoformat().replace("+00:00", "Z")
 
 
 def _parse_role(wire: WireOutput) -> str:
