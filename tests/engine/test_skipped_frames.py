@@ -144,3 +144,13 @@ def test_middleware_cannot_report_a_skipped_frame() -> None:
     data = sse(chunk({"content": "a"}), chunk(finish="stop"))
     run, _ = played("llamacpp:m", data, middleware=[Liar()])
     assert not any(isinstance(r.event, ev.FrameSkipped) for r in run.records_so_far)
+
+
+def test_the_api_key_is_removed_from_skipped_frames() -> None:
+    echo = b'data: {"authorization": "Bearer ' + b"x" * 900 + b"my-own-key-0123456789" + b"\n\n"
+    data = sse(echo, chunk({"content": "a"}), chunk(finish="stop"))
+    agent = Agent("llamacpp:m", transport=Streams(data), api_key="my-own-key-0123456789")
+    with agent.run("Hi") as run:
+        log = [encode_record(record) for record in run.records()]
+    assert any(b"frame_skipped" in record for record in log)
+    assert not any(b"my-own" in record for record in log)

@@ -84,7 +84,9 @@ class Client:
     def check_end(self) -> None:
         told = [payload for _, payload in frames(self.seen)]
         assert sum(f'"type":"{end}"' in one for one in told for end in _ENDS) == 1
-        ids = [tuple(map(int, number.split("."))) for number, _ in frames(self.seen)]
+        ids = [
+            tuple(map(int, number.partition("-")[0].split("."))) for number, _ in frames(self.seen)
+        ]
         assert ids == sorted(set(ids))
 
 

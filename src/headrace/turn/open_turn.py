@@ -69,6 +69,7 @@ class OpenTurn:
         self.clean = clean
         self.request_id = stream.request_id
         self.decoder = decoder
+        decoder.clean_with(clean)
         self._stream = stream
         self._reads: AsyncIterator[bytes] = aiter(stream)
         self._has_begun = False

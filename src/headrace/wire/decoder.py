@@ -9,6 +9,7 @@ from headrace.errors import LimitExceeded, UsageError, WireError
 from headrace.events import OutputsKind, Record, TurnEvent
 from headrace.messages import Message, fold
 from headrace.outcome import ErrorInfo, FinishReason
+from headrace.secrets.scrub import scrub
 from headrace.usage import Usage
 from headrace.wire.detection import detect, dialect_of_framing
 from headrace.wire.dialects import load_dialect
@@ -65,6 +66,7 @@ class Decoder:
         self._provider = provider
         self._numbers = (first_item, first_part)
         self._is_strict = strict
+        self._clean: Callable[[str], str] = scrub
         self._options: dict[str, Any] = {
             "quirks": quirks,
             "keeps_logprobs": quirks.keeps_logprobs,
@@ -155,6 +157,13 @@ class Decoder:
         except WireError as error:
             self._fail_protocol(error)
         return self._take_events()
+
+    def clean_with(self, clean: Callable[[str], str]) -> None:
+        """Use a function that removes secrets from what is kept of unreadable frames. By default
+        anything that looks like an API key is removed."""
+        self._clean = clean
+        if self._ledger is not None:
+            self._ledger.clean = clean
 
     def close(self) -> list[TurnEvent]:
         """Take the end of the bytes and return the last events."""
@@ -247,6 +256,7 @@ class Decoder:
             first_part=self._numbers[1],
             strict=self._is_strict,
         )
+        ledger.clean = self._clean
         options = {option: self._options[option] for option in dialect_class.decoder_options}
         self._dialect = dialect_class(ledger, limits=self._limits, **options)
         self._new_events, self._ledger, self._take = ledger.events, ledger, self._dialect.feed

@@ -9,6 +9,7 @@ from headrace import events as ev
 from headrace.errors import LimitExceeded, WireError
 from headrace.events import OutputsKind, TurnEvent
 from headrace.outcome import ErrorInfo, FinishReason, other_reason
+from headrace.secrets.scrub import scrub
 from headrace.usage import UNKNOWN_USAGE, Usage
 from headrace.wire.ledger.counter import Counters
 from headrace.wire.ledger.output import Output
@@ -18,7 +19,8 @@ from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 # Odds and ends of a response that are kept by name; a peer cannot make it more.
 _MAX_PROVIDER_DATA = 64
 # How much of an unreadable frame is kept.
-_MAX_SKIPPED_BYTES = 1_024
+_MAX_SKIPPED_CHARS = 1_024
+_MAX_CLEANED_BYTES = 64 * 1024
 
 
 class Ledger:
@@ -52,6 +54,8 @@ class Ledger:
         self.service_tier: str | None = None
         self.skipped_frames = 0
         self.is_complete = True
+        self.clean: Callable[[str], str] = scrub
+        """Removes secrets from text of frames that could not be read."""
         self._is_strict = strict
         self._early_skips: list[TurnEvent] = []
         self.surrogate_joiner: SurrogateJoiner | None = None
@@ -170,8 +174,9 @@ class Ledger:
         self.is_complete = False
         for output in self._outputs.values():
             output.mark_gap()
-        text = data[:_MAX_SKIPPED_BYTES].decode("utf-8", "replace")
-        event = ev.FrameSkipped(reason=reason, data=text, size=len(data))
+        # Cleaned before it is cut, since half a secret would not be recognized.
+        text = self.clean(data[:_MAX_CLEANED_BYTES].decode("utf-8", "replace"))
+        event = ev.FrameSkipped(reason=reason, data=text[:_MAX_SKIPPED_CHARS], size=len(data))
         (self.events if self.is_started else self._early_skips).append(event)
 
     def confirm_complete(self) -> None:
