@@ -225,3 +225,10 @@ def test_a_nudge_belongs_to_the_newest_turn_and_a_finished_step_does_not_change(
     for record in found:
         builder.feed(record)
     assert builder.message().turns[0] is builder.message().turns[0], "a finished turn is shared"
+
+
+def test_a_step_without_a_turn_and_a_run_that_fails() -> None:
+    failed = ev.RunFailed(category="storage", message="the disk is full", usage=Usage())
+    message = fold(records(ev.RunStarted("r"), ev.StepFinished(0, nudge="Go on."), failed))
+    assert message.turns == ()
+    assert message.error == ErrorInfo("storage", "the disk is full")

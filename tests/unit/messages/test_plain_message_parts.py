@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headrace.content import JSONContent, TextContent
+from headrace.content import ImageContent, JSONContent, TextContent
 from headrace.errors import UsageError
 from headrace.messages import (
     CallPart,
@@ -99,7 +99,41 @@ def test_the_content_of_an_assistant_message_becomes_parts() -> None:
         TextPart(text="Hi", **place(0)),
         TextPart(text='{"a":1}', **place(1)),
     )
-    assert not any(isinstance(part, MediaPart) for part in entry.parts)
+
+
+def test_an_image_of_an_assistant_message_is_a_medium() -> None:
+    image = ImageContent(media_type="image/png", data="AAAA")
+    [entry] = history([Message(role="assistant", content=(TextContent("Look:"), image))])
+    assert isinstance(entry, AssistantEntry)
+    assert entry.parts[1] == MediaPart(media_type="image/png", data="AAAA", **place(1))
+
+
+def test_images_in_every_spelling() -> None:
+    url = "https://example.com/a.png"
+    blocks = [
+        {"type": "image_url", "image_url": {"url": url}},
+        {"type": "image_url", "image_url": url},
+        {"type": "input_image", "image_url": url},
+        {"type": "image", "source": {"type": "url", "url": url}},
+    ]
+    [message] = read_messages([{"role": "user", "content": blocks}])
+    assert [entry.url for entry in message.content if isinstance(entry, ImageContent)] == [url] * 4
+
+
+def test_empty_content_is_no_part_and_results_alone_are_no_message() -> None:
+    assert read_messages([{"role": "assistant", "content": ""}])[0].turns[0].parts == ()
+    assert read_messages([{"role": "user", "content": ""}]) == [Message(role="user")]
+    call = {"type": "tool_use", "id": "c1", "name": "add", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "5"}
+    messages = read_messages(
+        [
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": "Wait."},
+            {"role": "user", "content": [result]},
+        ]
+    )
+    assert [message.role for message in messages] == ["assistant", "user"]
+    assert [answer.call_id for answer in messages[0].turns[0].results] == ["c1"]
 
 
 def test_messages_are_made_of_texts() -> None:
