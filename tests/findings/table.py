@@ -203,9 +203,24 @@ FINDINGS: tuple[Finding, ...] = (
     ),
     Finding("usage", "there is none over sub-agents yet"),
     # Phases, thinking and status.
-    Finding("xAI", "creation time and debug output were not kept"),
-    Finding("log probabilities", "they could not be asked for or kept"),
-    Finding("phases", "statistics with reasoning deltas alone had no status"),
+    Finding(
+        "xAI",
+        "creation time and debug output were not kept",
+        ("tests/unit/wire/dialects/test_xai.py::test_what_has_no_place_is_kept_beside_the_turn",),
+    ),
+    Finding(
+        "log probabilities",
+        "they could not be asked for or kept",
+        (
+            "tests/unit/turn/test_api.py::test_logprobs_are_asked_for_and_kept",
+            "tests/unit/turn/test_api.py::test_an_agent_keeps_logprobs_too",
+        ),
+    ),
+    Finding(
+        "phases",
+        "statistics with reasoning deltas alone had no status",
+        ("tests/unit/phases/test_output_stats.py::test_every_combination_has_its_status",),
+    ),
     Finding(
         "decoder",
         "the finish was None until the end",
@@ -232,10 +247,35 @@ FINDINGS: tuple[Finding, ...] = (
             "test_the_summaries_of_an_item_are_paragraphs_of_the_whole_thinking",
         ),
     ),
-    Finding("status", "sentences that announce a step were refused"),
-    Finding("status", "a marker soon after a title was dropped for good"),
-    Finding("status", "there were no functions for a text and for a marker"),
-    Finding("status", "a phrase family could be removed without a failing test"),
+    Finding(
+        "status",
+        "sentences that announce a step were refused",
+        (
+            "tests/phases/test_excerpts.py::test_sentences_of_the_documents_own_patterns_are_found",
+            "tests/phases/test_excerpts.py::test_fresh_excerpts_are_read_as_well",
+        ),
+    ),
+    Finding(
+        "status",
+        "a marker soon after a title was dropped for good",
+        (
+            "tests/unit/status/test_reader.py::"
+            "test_a_marker_that_meets_the_cooldown_is_shown_when_it_ends",
+        ),
+    ),
+    Finding(
+        "status",
+        "there were no functions for a text and for a marker",
+        (
+            "tests/unit/status/test_extraction.py::test_the_last_marker_of_a_text",
+            "tests/unit/status/test_extraction.py::test_both_are_public",
+        ),
+    ),
+    Finding(
+        "status",
+        "a phrase family could be removed without a failing test",
+        ("tests/phases/test_excerpts.py::test_every_family_of_patterns_is_needed",),
+    ),
     # Server and web UI.
     Finding(
         "provider tools",
