@@ -85,7 +85,9 @@ _OVERFLOW = re.compile(
 _MESSAGES = ("message", "detail", "msg", "status_msg", "errorMessage", "error")
 _FIELDS = (":", "data:", "event:", "id:", "retry:")
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
-_TAGS = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^<>]*+>", re.DOTALL | re.IGNORECASE)
+_TAGS = re.compile(
+    r"<(?:style|script)\b.*?</(?:style|script)>|<[^<>]*+>", re.DOTALL | re.IGNORECASE
+)
 _PHRASES = re.compile(
     r"\b(?:unauthorized|invalid api key|incorrect api key|forbidden|permission denied"
     r"|access denied|too many requests|rate limit exceeded|rate limited|quota exceeded"
