@@ -101,7 +101,7 @@ def _with_results(reading: Reading, results: Sequence[HeardResult]) -> str:
         f"| `{result.name}` | {_cell(result.text)} |{' failed |' if result.is_error else ' |'}"
         for result in results
     )
-    lead = [_tell_results(reading, results), f"| Tool | Result | |\n| --- | --- | --- |\n{rows}"]
+    lead = [_tell_results(reading, results), f"| Tool | Result | Note |\n| --- | --- | --- |\n{rows}"]
     if reading.sums:
         lead.append(_code(reading))
     return "\n\n".join([*lead, f"*{choose(_NOTES, reading)}*"]) + "\n"
@@ -168,7 +168,7 @@ def _about(reading: Reading, heard: Heard) -> str:
         f"> {_quote(reading)}\n\n"
         f"That is your {kind}, as it reached me. {choose(_VERDICTS, reading)}{earlier}\n\n"
         f"{_plan(reading)}\n\n"
-        f"| About it | |\n| --- | --- |\n{table}\n\n"
+        f"| About it | Value |\n| --- | --- |\n{table}\n\n"
         "To have one in my place, change a word:\n\n"
         f'```python\nheadrace.stream("openai:gpt-5", "{_quote(reading, 40)}")\n```\n\n'
         f"*{choose(_NOTES, reading)} Say `help` for what I can play.*\n"
