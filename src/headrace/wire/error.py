@@ -82,7 +82,13 @@ _OVERFLOW = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-_MESSAGES = ("message", "detail", "msg", "status_msg", "errorMessage", "error")
+_ERROR_MESSAGES = ("errorMessage", "error_message", "error_msg")
+_MESSAGES = ("message", "detail", "msg", "status_msg", *_ERROR_MESSAGES, "error")
+_CODES = ("status_code", "http_code", "error_code")
+# Words for success in the places of a code or a status.
+_SUCCESS = frozenset({"0", "200", "ok", "success"})
+# Fields of answers: a payload with one of them is no error because it also has a message.
+_ANSWER_FIELDS = ("object", "usage", "choices", "candidates", "output", "outputs", "content")
 _FIELDS = (":", "data:", "event:", "id:", "retry:")
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 _TAGS = re.compile(
@@ -114,22 +120,53 @@ def categorize(
     return "unknown"
 
 
+def is_error(value: Any) -> bool:
+    """Return whether the value of an `error` field reports an error. Some servers send the field
+    with every chunk, and leave it or its fields empty."""
+    fields = as_object(value)
+    return any(fields.values()) if fields else bool(value)
+
+
 def find_error(payload: dict[str, Any]) -> ErrorInfo | None:
     """Return the error that a payload outside the dialect reports, or None.
 
     Servers and gateways use many shapes. Some of them have no other mark than a text such as
     `message`, so ask only about payloads that have no content.
     """
-    is_error = (
-        payload.get("error")
-        or as_list(payload.get("errors"))
+    return parse_error(payload) if _has_error(payload) or _is_message(payload) else None
+
+
+def _has_error(payload: dict[str, Any]) -> bool:
+    """Return whether a payload has a field that only errors have."""
+    return (
+        is_error(payload.get("error"))
+        or any(map(is_error, as_list(payload.get("errors"))))
         or payload.get("success") is False
         or "error" in (payload.get("type"), payload.get("object"), payload.get("status"))
         or as_object(payload.get("base_resp")).get("status_code") not in (None, 0)
-        or as_list(payload.get("detail"))
-        or any(as_text(payload.get(name)) for name in _MESSAGES)
+        or (_has_text(payload, _ERROR_MESSAGES) and not _is_success(payload))
     )
-    return parse_error(payload) if is_error else None
+
+
+def _is_message(payload: dict[str, Any]) -> bool:
+    """Return whether a payload has a message, and nothing that makes it something else than an
+    error: an event of an unknown type or a chunk may well have a message."""
+    kind = (as_text(payload.get("type")) or "error").lower()
+    if "error" not in kind and kind not in _BY_WORD:
+        return False
+    if any(payload.get(name) for name in _ANSWER_FIELDS) or _is_success(payload):
+        return False
+    return bool(as_list(payload.get("detail"))) or _has_text(payload, _MESSAGES)
+
+
+def _is_success(payload: dict[str, Any]) -> bool:
+    """Return whether a payload says that nothing is wrong, such as `"code": 0`."""
+    words = (_to_text(payload.get(name)) for name in ("code", "status", *_CODES))
+    return payload.get("success") is True or any((word or "").lower() in _SUCCESS for word in words)
+
+
+def _has_text(payload: dict[str, Any], names: tuple[str, ...]) -> bool:
+    return any(as_text(payload.get(name)) for name in names)
 
 
 def describe_body(body: bytes) -> ErrorInfo | None:
@@ -192,7 +229,7 @@ def parse_error(error: Any, *, status: int | None = None) -> ErrorInfo:
     )
     # Fields next to the error object fill in what the object itself lacks.
     told = {**outer, **{name: value for name, value in inner.items() if value is not None}}
-    code = _find_text(told, "code", "status_code", "http_code", "error_code")
+    code = _find_text(told, "code", *_CODES)
     kind = _find_text(told, "type", "error_type", "status")
     category = categorize(code=code, kind=kind, status=status)
     message = _to_text(error) or _find_text(told, *_MESSAGES)

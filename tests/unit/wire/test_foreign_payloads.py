@@ -30,6 +30,7 @@ STARTS: dict[str, list[dict[str, Any]]] = {
     ],
     "gemini": [{"candidates": [{"content": {"parts": [{"text": "half"}]}}]}],
     "ollama": [{"model": "m", "message": {"role": "assistant", "content": "half"}, "done": False}],
+    "xai": [{"outputs": [{"index": 0, "delta": {"role": "ROLE_ASSISTANT", "content": "half"}}]}],
 }
 ERRORS: dict[str, dict[str, Any]] = {
     "error object": {"error": {"message": "boom", "type": "server_error"}},
@@ -41,6 +42,26 @@ ERRORS: dict[str, dict[str, Any]] = {
     "detail list": {"detail": [{"loc": ["body", "n"], "msg": "boom", "type": "value_error"}]},
     "object error": {"object": "error", "message": "boom", "type": "BadThing"},
     "code and msg": {"code": 500, "msg": "boom"},
+    "error_message": {"choices": None, "error_type": "BadThing", "error_message": "boom"},
+    "error_msg": {"error_code": 336003, "error_msg": "boom", "id": "r"},
+    "type and message": {"type": "BadRequestError", "message": "boom"},
+    "known type": {"type": "overloaded", "message": "boom"},
+    "error beside a type": {"type": "chunk", "error": {"message": "boom"}},
+    "errors beside a type": {"type": "chunk", "errors": [{"message": "boom"}]},
+}
+NO_ERRORS: dict[str, dict[str, Any]] = {
+    "unknown type": {"type": "some.new.event", "message": "not an error"},
+    "status": {"type": "status", "status": "searching", "detail": "Searching the web"},
+    "keep-alive": {"type": "ping"},
+    "code 0": {"code": 0, "message": "Success"},
+    "code 200": {"code": "200", "msg": "OK"},
+    "success": {"success": True, "message": "fine"},
+    "status ok": {"status": "ok", "message": "fine"},
+    "chunk": {"id": "r", "object": "chat.completion.chunk", "choices": [], "message": "queued"},
+    "empty error": {"error": {"code": None, "message": None}, "choices": []},
+    "error code 0": {"error": {"code": 0, "message": ""}, "choices": []},
+    "no errors": {"errors": [], "error": "", "detail": [], "base_resp": {"status_code": 0}},
+    "list of empty errors": {"errors": [{"message": ""}]},
 }
 
 
@@ -59,7 +80,7 @@ def events_in(dialect: str, data: bytes) -> list[ev.TurnEvent]:
 
 
 @pytest.mark.parametrize("shape", ERRORS)
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", STARTS)
 def test_an_error_under_any_name_ends_the_turn_with_its_message(dialect: str, shape: str) -> None:
     body = json.dumps(ERRORS[shape]).encode()
     frames = [body + b"\n"] if dialect == "ollama" else [b"data: " + body + b"\n\n", body + b"\n\n"]
@@ -69,7 +90,7 @@ def test_an_error_under_any_name_ends_the_turn_with_its_message(dialect: str, sh
         assert "boom" in only(events, ev.TurnFailed)[0].message
 
 
-@pytest.mark.parametrize("dialect", ["chat", "anthropic", "responses", "gemini"])
+@pytest.mark.parametrize("dialect", ["chat", "anthropic", "responses", "gemini", "xai"])
 def test_an_event_named_error_is_one(dialect: str) -> None:
     for data in (b'{"message": "boom"}', b"boom", b'{"error": {"message": "boom"}}'):
         events = events_in(dialect, stream_of(dialect, b"event: error\ndata: " + data + b"\n\n"))
@@ -90,23 +111,45 @@ def test_done_does_not_make_a_cut_stream_whole(dialect: str) -> None:
     assert end.category == "incomplete"
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        {"type": "some.new.event", "message": "not an error"},
-        {"type": "ping"},
-    ],
-)
-@pytest.mark.parametrize("dialect", ["anthropic", "responses"])
-def test_an_unknown_event_with_a_message_is_no_error(dialect: str, payload: dict[str, Any]) -> None:
-    events = events_in(dialect, stream_of(dialect, sse(payload, done=False)))
-    assert only(events, ev.TurnFailed)[0].category == "incomplete"
+@pytest.mark.parametrize("shape", NO_ERRORS)
+@pytest.mark.parametrize("dialect", STARTS)
+def test_a_payload_that_only_has_a_message_is_no_error(dialect: str, shape: str) -> None:
+    body = json.dumps(NO_ERRORS[shape]).encode()
+    frame = body + b"\n" if dialect == "ollama" else b"data: " + body + b"\n\n"
+    [end] = only(events_in(dialect, stream_of(dialect, frame)), ev.TurnFailed)
+    assert end.category == "incomplete"
 
 
-def test_a_chunk_with_usage_is_no_error_because_of_a_message() -> None:
-    report = {"choices": [], "usage": {"prompt_tokens": 3}, "message": "thanks"}
+@pytest.mark.parametrize("name", ["message", "msg", "detail"])
+def test_a_chunk_with_usage_is_no_error_because_of_a_message(name: str) -> None:
+    report = {"choices": [], "usage": {"prompt_tokens": 3}, name: "thanks"}
     data = sse(chunk({"content": "a"}), chunk(finish="stop"), report)
     assert only(events_in("chat", data), ev.TurnFinished)
+
+
+@pytest.mark.parametrize("error", [{"code": None, "message": None}, {"code": 0, "message": ""}])
+def test_an_empty_error_beside_content_is_none(error: dict[str, Any]) -> None:
+    inside = chunk({"content": "b"})
+    inside["choices"][0]["error"] = error
+    data = sse({**chunk({"content": "a"}), "error": error}, inside, chunk(finish="stop"))
+    events = events_in("chat", data)
+    assert message_of(events).text == "ab"
+    assert only(events, ev.TurnFinished)
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "responses", "gemini", "ollama", "xai"])
+def test_an_empty_error_beside_content_is_none_in_any_dialect(dialect: str) -> None:
+    first, *more = STARTS[dialect][::-1]
+    frames = [*more[::-1], {**first, "error": {"code": None, "message": ""}}]
+    is_ndjson = dialect == "ollama"
+    data = (
+        b"".join(json.dumps(line).encode() + b"\n" for line in frames)
+        if is_ndjson
+        else sse(*frames, done=False)
+    )
+    events = events_in(dialect, data)
+    assert message_of(events).text == "half"
+    assert only(events, ev.TurnFailed)[0].category == "incomplete"
 
 
 # -- the end of a response

@@ -12,7 +12,7 @@ from headrace.outcome import ErrorInfo
 from headrace.wire.error import find_error, parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import NotJSON, PayloadDecoder, encode_json, parse_payload
-from headrace.wire.json.value import as_object, as_objects, as_text
+from headrace.wire.json.value import as_object, as_objects
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import WireLimits
 
@@ -111,13 +111,8 @@ class JSONDialect(Generic[T]):
     def _fail_if_error(self, frame: Frame) -> bool:
         """End the turn if a payload without content reports an error; return whether it did."""
         payload = self._decode_all_fields(frame)
-        if "error" in (frame.event, frame.field, payload.get("object")):
-            error: ErrorInfo | None = parse_error(payload)
-        elif "error" not in (as_text(payload.get("type")) or "error"):
-            # An event of a type that is not known yet. It may well have a message.
-            return False
-        else:
-            error = find_error(payload)
+        is_marked = "error" in (frame.event, frame.field)
+        error = parse_error(payload) if is_marked else find_error(payload)
         if error is not None:
             self.fail(error)
         return error is not None

@@ -11,7 +11,7 @@ from headrace.wire.dialects.anthropic.block import Block
 from headrace.wire.dialects.anthropic.event import WireEvent
 from headrace.wire.dialects.anthropic.usage import AnthropicUsage
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.error import parse_error
+from headrace.wire.error import is_error, parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import REFUSED, encode_json, extract_field
 from headrace.wire.json.value import as_object, as_objects, as_text
@@ -126,7 +126,9 @@ class AnthropicDialect(JSONDialect[WireEvent]):
                 self._end(has_terminator=True)
             case "message":
                 self._read_whole_message(self._decode_all_fields(frame))
-            case _ if kind == "error" or event.error or "error" in (frame.event, frame.field):
+            case _ if (
+                kind == "error" or is_error(event.error) or "error" in (frame.event, frame.field)
+            ):
                 self.fail(parse_error(self._decode_all_fields(frame)))
             case "ping":
                 pass

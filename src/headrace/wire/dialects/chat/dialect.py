@@ -19,7 +19,7 @@ from headrace.wire.dialects.chat.chunk import (
 from headrace.wire.dialects.chat.quirks import DEFAULT_QUIRKS, ChatQuirks
 from headrace.wire.dialects.chat.unread import UnreadFields
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.error import find_error, parse_error
+from headrace.wire.error import find_error, is_error, parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import REFUSED, PayloadDecoder, check_depth
 from headrace.wire.json.value import as_int, as_object, as_objects, as_text
@@ -180,11 +180,9 @@ class ChatDialect(JSONDialect[WireChunk]):
 
     def _handle_no_choices(self, frame: Frame, chunk: WireChunk) -> None:
         payload = self._decode_all_fields(frame)
-        if not chunk.error:
-            # A chunk that reports the usage is no error because of a message in it.
-            payload_error = {**payload, "message": None} if chunk.usage else payload
+        if not is_error(chunk.error):
             is_marked = "error" in (frame.event, frame.field)
-            self._error = parse_error(payload) if is_marked else find_error(payload_error)
+            self._error = parse_error(payload) if is_marked else find_error(payload)
         if self._error is not None:
             return
         if payload.get("type") == "ping":
@@ -198,7 +196,7 @@ class ChatDialect(JSONDialect[WireChunk]):
             self.ledger.report(parse_openai_usage(chunk.usage))
         if chunk.citations or chunk.search_results or chunk.web_search:
             self._cite([*(chunk.search_results or ()), *(chunk.web_search or ())], chunk.citations)
-        if chunk.error:
+        if is_error(chunk.error):
             self._error = parse_error(self._decode_all_fields(frame))
 
     def _handle_groq(self, extra: dict[str, Any]) -> None:
@@ -228,7 +226,7 @@ class ChatDialect(JSONDialect[WireChunk]):
             self._logprobs.setdefault(str(wire.index), []).append(wire.logprobs)
         # An error is reported after everything that came with it.
         error = choice.end(wire.finish_reason)
-        if wire.error:
+        if is_error(wire.error):
             error = parse_error(wire.error)
         self._error = error or self._error
 

@@ -9,7 +9,7 @@ from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.gemini.candidate import Candidate
 from headrace.wire.dialects.gemini.response import WireCandidate, WireResponse
 from headrace.wire.dialects.gemini.usage import GeminiUsage
-from headrace.wire.error import parse_error
+from headrace.wire.error import is_error, parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import REFUSED
 from headrace.wire.json.value import as_object, as_objects, as_text
@@ -63,7 +63,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
             self._handle_blocked_prompt(response.prompt_feedback)
         if not response.candidates:
             self._handle_no_candidates(frame, response)
-        elif response.error or frame.event == "error":
+        elif is_error(response.error) or frame.event == "error":
             self.fail(parse_error(response.error or self._decode_all_fields(frame)))
 
     def _start(self, response: WireResponse) -> None:
@@ -75,7 +75,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
         """Look for an error in a chunk without content."""
         if response.usage_metadata is None and not response.prompt_feedback:
             self._fail_if_error(frame)
-        elif response.error or frame.event == "error":
+        elif is_error(response.error) or frame.event == "error":
             self.fail(parse_error(response.error or self._decode_all_fields(frame)))
 
     def _release(self) -> None:

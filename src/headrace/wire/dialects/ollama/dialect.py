@@ -9,7 +9,7 @@ import msgspec
 from headrace.outcome import END_TURN, MAX_TOKENS, other_reason
 from headrace.usage import Usage
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.error import parse_error
+from headrace.wire.error import is_error, parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.number import parse_count
 from headrace.wire.json.payload import REFUSED, encode_json
@@ -111,7 +111,7 @@ class OllamaDialect(JSONDialect[WireLine]):
         output = self._message or self._begin(line)
         if line.message is not None:
             self._add_message(output, line.message)
-        if line.error:
+        if is_error(line.error):
             self.fail(parse_error(line.error))
         elif line.done:
             self._finish(output, line, frame)

@@ -17,7 +17,7 @@ from headrace.wire.dialects.responses.item import (
     ResultItem,
     UnknownItem,
 )
-from headrace.wire.error import parse_error
+from headrace.wire.error import is_error, parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import encode_json, extract_field
 from headrace.wire.json.value import as_object, as_objects, as_text
@@ -79,7 +79,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         kind = event.type = event.type or frame.event
         index = self._last_index if event.output_index is None else event.output_index
         item = self._items.get(index)
-        if event.error or "error" in (kind, frame.event, frame.field):
+        if (event.error and is_error(event.error)) or "error" in (kind, frame.event, frame.field):
             self.fail(parse_error(event.error or self._decode_all_fields(frame)))
         elif not kind.startswith("response."):
             self._handle_foreign(frame)

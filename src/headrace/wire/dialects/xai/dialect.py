@@ -16,10 +16,10 @@ from headrace.wire.dialects.xai.chunk import WireChunk, WireOutput, WireTimestam
 from headrace.wire.dialects.xai.citation import XAISources
 from headrace.wire.dialects.xai.output import NO_REASON, XAIOutput, XAIToolOutput
 from headrace.wire.dialects.xai.usage import XAIUsage
-from headrace.wire.error import parse_error
+from headrace.wire.error import is_error, parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import NotJSON, parse
-from headrace.wire.json.value import as_object, as_objects, as_text
+from headrace.wire.json.value import as_object, as_objects
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 from headrace.wire.protobuf import NotProtobuf, ProtobufReader, read_json
@@ -120,11 +120,13 @@ class XAIDialect(JSONDialect[WireChunk]):
         if created is not None and not self._is_created_known:
             self._note_created(created)
         self._feed_chunk(read_json(payload, self._json_chunk))
-        if payload.get("error") or "error" in (frame.event, frame.field) or _is_status(payload):
+        if not payload.get("outputs"):
+            self._fail_if_error(frame)
+        elif is_error(payload.get("error")) or "error" in (frame.event, frame.field):
             self.fail(parse_error(payload))
 
     def _feed_chunk(self, chunk: WireChunk) -> None:
-        # Before the outputs, since one of them may end the turn with a error.
+        # Before the outputs, since one of them may end the turn with an error.
         if chunk.usage is not None:
             self._usage.feed(chunk.usage)
             self.ledger.report_later(self._usage.total)
@@ -272,8 +274,3 @@ def _is_silent(wire: WireOutput) -> bool:
         or delta.encrypted_content
         or delta.citations
     )
-
-
-def _is_status(payload: dict[str, Any]) -> bool:
-    """Return whether a payload is a gRPC status, as gateways send it, and no chunk."""
-    return "outputs" not in payload and "code" in payload and bool(as_text(payload.get("message")))
