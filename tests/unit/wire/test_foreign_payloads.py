@@ -285,6 +285,22 @@ def test_a_body_that_is_no_stream_says_what_is_wrong(
     assert end.category == (category or "incomplete")
 
 
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [],
+        [b"Internal Server Error\n\n"],
+        [{"response": "Hello", "p": "ab"}, {"response": " there"}],
+        [{"token": {"text": "Hello"}, "generated_text": "Hello"}],
+        [{"choices": [], "usage": {"prompt_tokens": 3}}],
+    ],
+)
+def test_a_terminator_without_an_answer_is_no_success(frames: list[Any]) -> None:
+    events = events_in("chat", sse(*frames, done=True))
+    [end] = only(events, ev.TurnFailed)
+    assert (end.category, end.retryable) == ("incomplete", True)
+
+
 def test_a_payload_with_content_is_no_error() -> None:
     for payload in WHOLE.values():
         assert find_error(payload) is None

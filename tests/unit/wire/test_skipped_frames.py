@@ -240,6 +240,83 @@ def test_a_snapshot_restores_the_arguments_of_a_call() -> None:
     assert message_of(events).is_complete
 
 
+def items_response(*frames: Any, items: list[dict[str, Any]]) -> list[ev.TurnEvent]:
+    end = response("completed", response={"output": items})
+    events = events_of(sse(*frames, end, done=False), "responses")
+    check_grammar(events)
+    return events
+
+
+@pytest.mark.parametrize("summary", [[], [{"type": "summary_text", "text": "one two"}]])
+def test_reasoning_that_the_finished_item_holds_keeps_its_seal(summary: list[Any]) -> None:
+    item = {"id": "rs_1", "type": "reasoning", "summary": []}
+    whole = {**item, "encrypted_content": "E", "summary": summary}
+    events = items_response(
+        response("output_item.added", output_index=0, item=item),
+        b"data: {broken\n\n",
+        response("output_item.done", output_index=0, item=whole),
+        items=[whole],
+    )
+    assert kinds(events).index("ReasoningStarted") < kinds(events).index("FrameSkipped")
+    assert [seal.value for seal in only(events, ev.PartSealed)] == ["E"]
+    assert message_of(events).is_complete
+
+
+def test_arguments_that_only_the_finished_item_holds_are_whole() -> None:
+    item = {"id": "i1", "type": "function_call", "call_id": "c", "name": "pay"}
+    whole = {**item, "arguments": '{"amount": 1000}'}
+    events = items_response(
+        response("output_item.added", output_index=0, item=item),
+        b"data: {broken\n\n",
+        response("output_item.done", output_index=0, item=whole),
+        items=[whole],
+    )
+    assert [call.args for call in only(events, ev.ToolCallFinished)] == [{"amount": 1000}]
+    assert message_of(events).is_complete
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_the_finished_item_restores_citations(lost: int) -> None:
+    notes = [{"type": "url_citation", "url": f"https://a.example/{n}"} for n in range(3)]
+    whole = {**ITEM, "content": [{"type": "output_text", "text": "Hi", "annotations": notes}]}
+    told: list[Any] = [
+        response(
+            "output_text.annotation.added", output_index=0, annotation_index=n, annotation=note
+        )
+        for n, note in enumerate(notes)
+    ]
+    told[lost] = b"data: {broken\n\n"
+    events = items_response(
+        response("output_item.added", output_index=0, item=ITEM),
+        text_piece("Hi"),
+        *told,
+        response("output_item.done", output_index=0, item=whole),
+        items=[whole],
+    )
+    refs = [cited.ref for cited in only(events, ev.CitationAdded)]
+    assert sorted(str(ref) for ref in refs) == [note["url"] for note in notes]
+    assert message_of(events).is_complete
+
+
+def test_arguments_that_no_snapshot_repeats_are_not_confirmed() -> None:
+    item = {"id": "i1", "type": "code_interpreter_call", "status": "completed", "code": None}
+    piece = response("code_interpreter_call_code.delta", output_index=0, delta="a = 1")
+    events = items_response(
+        response("output_item.added", output_index=0, item=item),
+        piece,
+        b"data: {broken\n\n",
+        response("output_item.done", output_index=0, item=item),
+        items=[item],
+    )
+    assert not message_of(events).is_complete
+
+
+def test_a_snapshot_without_items_confirms_nothing() -> None:
+    created = response("created", response={"id": "r"})
+    events = items_response(created, b"data: {broken\n\n", items=[])
+    assert not message_of(events).is_complete
+
+
 def test_the_finish_reason_is_known_as_soon_as_it_was_read() -> None:
     decoder = Decoder("chat")
     seen = []

@@ -12,7 +12,7 @@ from headrace.outcome import ErrorInfo
 from headrace.wire.error import find_error, parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import NotJSON, PayloadDecoder, encode_json, parse_payload
-from headrace.wire.json.value import as_object, as_objects
+from headrace.wire.json.value import as_list, as_object, as_objects
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import WireLimits
 
@@ -97,16 +97,19 @@ class JSONDialect(Generic[T]):
             self.ledger.skip_frame(frame.data, reason)
 
     def _feed_list(self, frame: Frame, reason: str) -> None:
-        """Read an array of payloads, which Gemini sends if it is not asked for SSE."""
+        """Read an array of payloads, which Gemini sends if it is not asked for SSE. An array with
+        anything else in it is skipped as a whole."""
         try:
-            payloads = as_objects(parse_payload(frame.data, self._max_depth))
+            entries = as_list(parse_payload(frame.data, self._max_depth))
         except NotJSON:
-            payloads = []
-        if not payloads:
+            entries = []
+        payloads = as_objects(entries)
+        if not payloads or len(payloads) < len(entries):
             self.ledger.skip_frame(frame.data, reason)
+            return
         for payload in payloads:
             if not self.ledger.is_finished:
-                self.feed(Frame(encode_json(payload).encode()))
+                self.feed(Frame(encode_json(payload).encode(), frame.event))
 
     def _fail_if_error(self, frame: Frame) -> bool:
         """End the turn if a payload without content reports an error; return whether it did."""

@@ -21,6 +21,8 @@ _MAX_PROVIDER_DATA = 64
 # How much of an unreadable frame is kept.
 _MAX_SKIPPED_CHARS = 1_024
 _MAX_CLEANED_BYTES = 64 * 1024
+_NO_REASON = "the stream ended before the provider sent a finish reason"
+_NO_ANSWER = "the stream ended without an answer"
 
 
 class Ledger:
@@ -192,13 +194,9 @@ class Ledger:
         if self.is_end_known(has_terminator=has_terminator):
             self._finish(self._find_last_finished())
         elif not has_terminator:
-            self.fail(
-                ErrorInfo(
-                    "incomplete",
-                    "the stream ended before the provider sent a finish reason",
-                    retryable=True,
-                )
-            )
+            self.fail(ErrorInfo("incomplete", _NO_REASON, retryable=True))
+        elif not self._outputs and not self.skipped_frames:
+            self.fail(ErrorInfo("incomplete", _NO_ANSWER, retryable=True))
         elif self.skipped_frames:
             self.fail(
                 ErrorInfo(

@@ -60,6 +60,7 @@ class Output:
         self.is_finished = False
         self.has_refusal = False
         self.has_gap = False
+        self.has_unconfirmed_call = False
         # Reasoning parts that may have lost a piece, and the characters of all closed parts.
         self._damaged: set[int] = set()
         self._closed_chars = {"text": 0, "reasoning": 0}
@@ -231,6 +232,11 @@ class Output:
             self._append(PartRestored(self._part, text))
         self._damaged.discard(self._part)
 
+    def confirm_empty(self, item_key: Hashable) -> None:
+        """Take the notice that the open part of this item has no text, so that it has lost none."""
+        if self._part >= 0 and self._item_key == item_key:
+            self._damaged.discard(self._part)
+
     def restore_args(self, call: Call, text: str) -> None:
         """Take the whole arguments of a call. Does nothing unless a frame was skipped."""
         if self.has_gap:
@@ -238,10 +244,12 @@ class Output:
 
     def is_confirmed_by(self, *, text_chars: int, reasoning_chars: int) -> bool:
         """Return whether these are the sizes of all text and reasoning of this output, and none of
-        its calls has lost a piece."""
+        its calls has lost a piece. `has_unconfirmed_call` tells that the provider did not repeat
+        the arguments of a call."""
         self.close_prose()
         sizes = {"text": text_chars, "reasoning": reasoning_chars}
-        return sizes == self._closed_chars and not self._calls.has_damaged
+        has_doubt = self._calls.has_damaged or self.has_unconfirmed_call
+        return sizes == self._closed_chars and not has_doubt
 
     # -- seals and citations
 

@@ -87,7 +87,10 @@ class CallItem(Item):
             self._call = self._begin(item)
         call_id = as_text(item.get("call_id")) or as_text(item.get("id"))
         self.output.fill_in_call(self._call, name=as_text(item.get("name")), call_id=call_id)
-        self._write_once(self._to_json_text(item.get(self._field) or item.get(f"{self._field}s")))
+        written = self._to_json_text(item.get(self._field) or item.get(f"{self._field}s"))
+        self._write_once(written)
+        if self.call.size and not written:
+            self.output.has_unconfirmed_call = True
         self.output.end_call(self.call)
 
     def abandon(self) -> None:
@@ -106,7 +109,7 @@ class CallItem(Item):
     def _write_once(self, written: str | None) -> None:
         if written and not self.call.size and self.call.state != "closed":
             self.output.add_args(self.call, written)
-        elif written:
+        if written:
             self.output.restore_args(self.call, written)
 
 

@@ -170,7 +170,8 @@ class ResponsesDialect(JSONDialect[WireEvent]):
                 self._finish_item(index, item, b"")
 
     def _is_confirmed_by(self, items: list[dict[str, Any]]) -> bool:
-        """Return whether the final snapshot holds no more than what the stream has brought."""
+        """Return whether the final snapshot holds no more than what the stream has brought. Some
+        servers send an empty one, which says nothing."""
         text = reasoning = 0
         for item in items:
             is_reasoning = item.get("type") == "reasoning"
@@ -181,7 +182,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
             )
             text += 0 if is_reasoning else chars
             reasoning += chars if is_reasoning else 0
-        return len(items) == len(self._items) and self._output().is_confirmed_by(
+        return 0 < len(items) == len(self._items) and self._output().is_confirmed_by(
             text_chars=text, reasoning_chars=reasoning
         )
 

@@ -24,6 +24,7 @@ class WireEvent(msgspec.Struct, gc=False):
     input: str | None = None
     code: str | None = None
     annotation: JSONObject | None = None
+    annotation_index: int | None = None
     response: JSONObject | None = None
     error: Any = None
     partial_image_b64: str | None = None

@@ -48,7 +48,8 @@ class MessageItem(Item):
         super().__init__(output, item)
         self._channel = as_text(item.get("phase"))
         self._told: set[tuple[int, bool]] = set()
-        self._cited: set[int] = set()
+        # The numbers of the citations that were added, by content index.
+        self._cited: dict[int, list[int]] = {}
 
     def feed(self, event: WireEvent) -> bool:
         match event.type:
@@ -61,8 +62,10 @@ class MessageItem(Item):
             case "response.refusal.done":
                 self._add_text_once(event.content_index, event.refusal, is_refusal=True)
             case "response.output_text.annotation.added" | "response.output_text_annotation.added":
-                self._cited.add(event.content_index)
-                self._cite(event.content_index, event.annotation or {})
+                numbers = self._cited.setdefault(event.content_index, [])
+                number = event.annotation_index
+                numbers.append(len(numbers) if number is None else number)
+                self._cite(event.annotation or {})
             case "response.content_part.done":
                 self._add_whole(event.content_index, event.part or {})
                 self.output.end_prose((self, event.content_index, False))
@@ -99,12 +102,20 @@ class MessageItem(Item):
     def _add_whole(self, index: int, part: dict[str, Any]) -> None:
         self._add_text_once(index, as_text(part.get("text")))
         self._add_text_once(index, as_text(part.get("refusal")), is_refusal=True)
-        if index not in self._cited:
-            self._cited.update([index] if part.get("annotations") else [])
-            for annotation in as_objects(part.get("annotations")):
-                self._cite(index, annotation)
+        if index not in self._cited or self.output.has_gap:
+            self._cite_missing(index, as_objects(part.get("annotations")))
 
-    def _cite(self, index: int, annotation: dict[str, Any]) -> None:
+    def _cite_missing(self, index: int, annotations: list[dict[str, Any]]) -> None:
+        """Add the citations of a finished content part that were not streamed."""
+        told = set(self._cited.get(index, ()))
+        if len(self._cited.get(index, ())) >= len(annotations):
+            return
+        for number, annotation in enumerate(annotations):
+            if number not in told:
+                self._cite(annotation)
+        self._cited[index] = list(range(len(annotations)))
+
+    def _cite(self, annotation: dict[str, Any]) -> None:
         kind = as_text(annotation.get("type")) or "unknown"
         self.output.cite(
             CitationAdded(
@@ -179,6 +190,8 @@ class ReasoningItem(Item):
             self._add_reasoning_once(True, index, as_text(part.get("text")))
         for index, part in enumerate(as_objects(item.get("content"))):
             self._add_reasoning_once(False, index, as_text(part.get("text")))
+        if not self._told:
+            self.output.confirm_empty(self)
         self._seal(as_text(item.get("encrypted_content")))
         self.output.close_item(self)
 
@@ -207,8 +220,7 @@ class ReasoningItem(Item):
     def _add_reasoning_once(self, is_summary: bool, index: int, text: str | None) -> None:
         if (is_summary, index) not in self._told:
             self._add_reasoning(is_summary, index, text)
-        else:
-            self.output.restore((self, is_summary, index), text)
+        self.output.restore((self, is_summary, index), text)
 
     def _seal(self, encrypted: str | None) -> None:
         """Seal the item. An item without text is a part too, because it must be sent back."""
