@@ -9,12 +9,13 @@ import pytest
 import headrace
 from headrace import events as ev
 from headrace.engine import Agent, Middleware, Redaction, Run, RunView
+from headrace.engine.middleware.guard.guard import Guard
 from headrace.events import Event, encode_record
 from headrace.messages import fold
 from headrace.recording import ReplayTransport
 from headrace.transport.transport import HTTPCall
 from tests.engine.play import check_run
-from tests.wire import chunk, sse
+from tests.wire import chunk, events_of, sse
 
 GARBAGE = b"data: {broken\n\n"
 SECRET = "hunter2-secret-word"
@@ -132,6 +133,19 @@ def test_restored_text_does_not_undo_what_middleware_did() -> None:
     data = restored("one ", "three", whole="one two three")
     run, _ = played("openai:gpt-5", data, middleware=[Shout()])
     assert run.result.text == "ONE THREE"
+    assert not run.result.is_complete
+
+
+def test_the_next_turn_is_complete_although_one_was_not() -> None:
+    guard = Guard()
+    events = events_of(restored("one ", "three", whole="one two three"), "responses")
+    for is_rewritten in (True, False):
+        written: list[Event] = []
+        for event in events:
+            shout = isinstance(event, ev.TextDelta) and is_rewritten
+            written += guard.feed(event, [ev.TextDelta(0, "X")] if shout else [event])
+        [end] = [event for event in written if isinstance(event, ev.TurnFinished)]
+        assert end.is_complete is not is_rewritten
 
 
 def test_middleware_cannot_report_a_skipped_frame() -> None:

@@ -101,6 +101,8 @@ class Guard:
             at = len(rewritten)
         events = self._handle(rewritten[:at], original)
         events += self._apply_structural(event)
+        if isinstance(event, ev.TurnFinished) and self._turn.has_lost_text:
+            event = msgspec.structs.replace(event, is_complete=False)
         events.append(event)
         return events + self._handle(rewritten[at:], original)
 

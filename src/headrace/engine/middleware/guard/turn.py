@@ -51,6 +51,8 @@ class TurnGuard:
         self._items: dict[int, int] = {}
         self._model_calls: set[str] = set()
         self._expected_start: Any = None
+        self.has_lost_text = False
+        """Whether the complete text of a part was dropped, so that its gap remains."""
 
     def end_output(self, output: int) -> list[Event]:
         """End an output. Returns the ends of the parts that are still open."""
@@ -177,7 +179,11 @@ class TurnGuard:
         """Handle the complete text of a part. It would undo what a rewriter did to the deltas, so
         it is dropped unless the rewriter has rewritten it too."""
         part = self._find_open_part(event.part)
-        if part is None or not part.accepts(event) or (part.is_rewritten and event is original):
+        if part is None or not part.accepts(event):
+            return []
+        if part.is_rewritten and event is original:
+            # The end of a call repeats its arguments; a text has only its deltas.
+            self.has_lost_text = self.has_lost_text or part.kind is not ev.ToolCallStarted
             return []
         part.write_restored(event.text)
         return [part.renumber(event)]
