@@ -11,10 +11,12 @@ import msgspec
 import pytest
 
 from headrace.errors import HeadraceError
+from headrace.events import FrameSkipped
+from headrace.recording import ReplayTransport
 from headrace.transport import HTTPCall, HTTPLimits, Timeouts
 from headrace.transport.call_secrets import address_of, secrets_of
 from headrace.transport.http import HTTPTransport
-from headrace.turn.open_turn import read_turn
+from headrace.turn.open_turn import open_turn, read_turn
 from headrace.wire.decoder import Decoder
 from tests.transport.upstream import (
     END,
@@ -56,6 +58,8 @@ MODES = {
     "bad header": answering(b"HTTP/1.1 200 OK\r\n" + ECHO.encode() + b"\0\r\n\r\n"),
     "bad chunk": answering(head() + chunked(EVENT) + ECHO.encode() + b"\r\n"),
     "401": answering(whole("401 No", ERROR, f"x-request-id: {KEY}")),
+    "skipped frame": answering(head() + chunked(b"data: {" + ECHO.encode() + b"\n\n") + END),
+    "page in a stream": answering(head() + chunked(b"<pre>" + ECHO.encode() + b"\n") + END),
     "500 text": answering(whole("500 No", ECHO.encode(), kind="text/plain")),
     "500 html": answering(whole("500 No", b"<p>" + ECHO.encode(), kind="text/html")),
     "429 list": answering(whole("429 No", b"[" + ERROR + b"]")),
@@ -135,3 +139,20 @@ def test_harmless_headers_and_short_keys_stay_in_a_text():
     headers = {"anthropic-beta": "context-1m-2025", "authorization": "Bearer none"}
     secrets = secrets_of(HTTPCall(url="http://h/", headers=headers, body=b""))
     assert secrets.clean("none of context-1m-2025") == "none of context-1m-2025"
+
+
+@pytest.mark.parametrize("before", range(1_000, 1_024, 3))
+def test_a_skipped_frame_is_kept_without_the_key_of_the_call(before):
+    key = "plainkey0123456789abcdef"
+    call = HTTPCall(url="http://h/", headers={"x-secret": key}, body=b"{}")
+    assert secrets_of(call).hide(key) != key
+
+    async def run():
+        data = b"data: {" + b"x" * before + key.encode() + b"\n\n" + EVENT
+        turn = await open_turn(ReplayTransport([data]), call, lambda: Decoder("chat"))
+        return [event async for events in turn for event in events]
+
+    [skipped] = [e for e in asyncio.run(run()) if isinstance(e, FrameSkipped)]
+    assert "plainkey" not in skipped.data
+    assert len(skipped.data) <= 1_024
+    assert skipped.size == len(key) + before + 1

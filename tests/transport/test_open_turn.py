@@ -326,6 +326,7 @@ def opened(*answers, attempts=3):
 
 GOOD = answering(head() + chunked(CHAT.data) + END)
 OVERLOADED = b'data: {"error": {"message": "busy", "type": "overloaded_error"}}\n\n'
+PAGE = b"<html>\n<title>502 Bad Gateway</title>\n</html>\n"
 INVALID = b'data: {"error": {"message": "no", "type": "invalid_request_error"}}\n\n'
 
 
@@ -337,8 +338,18 @@ INVALID = b'data: {"error": {"message": "no", "type": "invalid_request_error"}}\
         head() + chunked(FIRST[:20]),
         head() + chunked(OVERLOADED) + END,
         head() + chunked(COMMENT) + chunked(OVERLOADED) + END,
+        head() + chunked(PAGE) + END,
+        head() + chunked(b"data: {broken\n\n") + chunked(OVERLOADED) + END,
     ],
-    ids=["cut", "only a comment", "half an event", "in band", "comment and in band"],
+    ids=[
+        "cut",
+        "only a comment",
+        "half an event",
+        "in band",
+        "comment and in band",
+        "page",
+        "unreadable frame and in band",
+    ],
 )
 def test_what_fails_before_the_first_event_is_tried_again(bad):
     events, connections = opened(answering(bad), GOOD)

@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.errors import RequestFailed
 from headrace.events import TurnEvent
-from headrace.events.turn import TurnFailed, TurnStarted
+from headrace.events.turn import FrameSkipped, TurnFailed, TurnStarted
 from headrace.outcome import ErrorInfo
 from headrace.secrets.scrub import scrub
 from headrace.transport.call_secrets import secrets_of
@@ -18,6 +18,9 @@ from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy, Sleep, retry
 from headrace.transport.stream_error import StreamBroken, stream_broken
 from headrace.transport.transport import ByteStream, HTTPCall, Transport
 from headrace.wire.decoder import Decoder
+
+# A turn that has only these events has not begun to answer.
+_WITHOUT_CONTENT = frozenset({TurnStarted, FrameSkipped, TurnFailed})
 
 
 async def read_turn(stream: ByteStream, decoder: Decoder) -> AsyncGenerator[list[TurnEvent], None]:
@@ -176,8 +179,8 @@ class OpenTurn:
         error = self.decoder.error
         if error is None or not error.retryable:
             return None
-        is_all = all(isinstance(event, TurnStarted | TurnFailed) for event in self._first_events)
-        return error if is_all else None
+        has_content = any(type(event) not in _WITHOUT_CONTENT for event in self._first_events)
+        return None if has_content else error
 
     async def _read_first(self) -> list[TurnEvent]:
         try:

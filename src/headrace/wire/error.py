@@ -225,7 +225,7 @@ def parse_error(error: Any, *, status: int | None = None) -> ErrorInfo:
     inner = (
         as_object(outer.get("error"))
         or as_object(outer.get("base_resp"))
-        or next(iter(as_objects(outer.get("errors"))), {})
+        or next(iter(as_objects(outer.get("errors"))), dict[str, Any]())
     )
     # Fields next to the error object fill in what the object itself lacks.
     told = {**outer, **{name: value for name, value in inner.items() if value is not None}}

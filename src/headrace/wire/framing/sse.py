@@ -89,7 +89,7 @@ class SSEFraming:
         frames: list[Frame] = []
         line = self._lines.close()
         strays = self._strays
-        if strays is not None and line and (strays.is_open or strays.begins(line)):
+        if strays is not None and line and not self._has_payload(line):
             self._take_stray(strays, line, frames)
             line = b""
         if strays is not None and self._has_stray:
@@ -211,6 +211,10 @@ class SSEFraming:
         if len(value) > self._max_frame_bytes:
             raise LimitExceeded("max_frame_bytes", self._max_frame_bytes)
         return Frame(value, self._event, self._extra_fields[name], self._id)
+
+    def _has_payload(self, line: bytes) -> bool:
+        """Return whether the line is a field that carries a payload."""
+        return line.startswith(b"data:") or _split_field(line)[0] in self._extra_fields
 
     def _take_rest(self, line: bytes) -> None:
         """Take the line without an end only if it carries a payload: half of a number, name or id

@@ -25,6 +25,8 @@ CASES = {
         [b"x", PAGE.replace(b"\n\n", b"\n"), b"y"],
     ),
     "a web page to the end": (PAGE, [PAGE.replace(b"\n\n", b"\n")]),
+    "a field without an end of line after a page": (b"<p>\ndata: x", [b"<p>", b"x"]),
+    "an error without an end of line after a page": (b"<p>\nerror: x", [b"<p>", b"x"]),
     "another unknown field": (b"bad: x\nnot a field\ndata: y\n\n", [b"y"]),
     "a comment": (b': {"a":1}\ndata: y\n\n', [b"y"]),
 }
@@ -33,7 +35,9 @@ CASES = {
 def payloads(reads: list[bytes]) -> list[bytes]:
     framing = create_framing("sse")
     frames = [frame for read in reads for frame in framing.feed(read)]
-    return [frame.data.rstrip(b"\n") for frame in frames + framing.close()]
+    frames += framing.close()
+    frames += [] if framing.unfinished is None else [framing.unfinished]
+    return [frame.data.rstrip(b"\n") for frame in frames]
 
 
 @pytest.mark.parametrize("name", CASES)
