@@ -47,7 +47,7 @@ AUTHORED: dict[str, bytes] = {
     "y_scalar_past_a_double": b"1e400",
     "y_scalar_string": b'"text"',
     "y_array_empty": b"[]",
-    "y_array_of_objects": b'[{"choices": []}, {"type": "message_stop"}]',
+    "y_array_of_objects": b'[{"choices": []}, {"type": "ping"}]',
     "n_blank_nothing": b"",
     "n_blank_spaces": b"  \t \n ",
     "n_object_trailing_comma": b'{"a": 1,}',

@@ -19,7 +19,7 @@ from headrace.wire.dialects.xai.usage import XAIUsage
 from headrace.wire.error import is_error, parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import NotJSON, parse
-from headrace.wire.json.value import as_object, as_objects
+from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 from headrace.wire.protobuf import NotProtobuf, ProtobufReader, read_json
