@@ -101,7 +101,10 @@ def _with_results(reading: Reading, results: Sequence[HeardResult]) -> str:
         f"| `{result.name}` | {_cell(result.text)} |{' failed |' if result.is_error else ' |'}"
         for result in results
     )
-    lead = [_tell_results(reading, results), f"| Tool | Result | Note |\n| --- | --- | --- |\n{rows}"]
+    lead = [
+        _tell_results(reading, results),
+        f"| Tool | Result | Note |\n| --- | --- | --- |\n{rows}",
+    ]
     if reading.sums:
         lead.append(_code(reading))
     return "\n\n".join([*lead, f"*{choose(_NOTES, reading)}*"]) + "\n"

@@ -331,3 +331,14 @@ def test_the_early_finish_reason_counts_the_calls() -> None:
     decoder.feed(sse(call_piece("{}", name="pay"), chunk(finish="stop"), done=False))
     assert decoder.finish is not None
     assert decoder.finish.word == "tool_use"
+
+
+def test_a_call_whose_final_item_was_lost_is_malformed() -> None:
+    action = {"type": "exec", "command": []}
+    item = {"id": "i", "type": "local_shell_call", "call_id": "c", "action": action}
+    added = response("output_item.added", output_index=0, item=item)
+    end = response("completed", response={"output": []})
+    assert only(events_of(sse(added, end, done=False), "responses"), ev.ToolCallFinished)
+    events = events_of(sse(added, b"data: {broken\n\n", end, done=False), "responses")
+    assert not only(events, ev.ToolCallFinished)
+    assert only(events, ev.ToolCallMalformed)

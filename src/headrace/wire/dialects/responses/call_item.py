@@ -100,6 +100,8 @@ class CallItem(Item):
             told = self._added.get(self._field) or self._added.get(f"{self._field}s")
             # Arguments that never came are no empty ones.
             self.output.add_args(self._call, self._to_json_text(told) or "{")
+            # The event that was skipped may have been the one with the final arguments.
+            self._call.is_damaged = self.output.has_gap
 
     def _to_json_text(self, value: Any) -> str | None:
         if value is None or isinstance(value, str):
