@@ -14,6 +14,7 @@ from headrace.content import FileContent, ImageContent, JSONContent, TextContent
 from headrace.engine import Agent, Run, Summarize, Truncate
 from headrace.engine.conversation.summarizer import HEAD, _format_message
 from headrace.engine.history.history_window import estimate_tokens
+from headrace.engine.loop import RunBroken
 from headrace.errors import UsageError
 from headrace.messages import (
     CallPart,
@@ -223,6 +224,41 @@ def test_a_summary_that_fails_fails_the_run() -> None:
     assert result.error.category == "auth"
     assert "could not be summarized" in result.error.message
     assert transport.requests == []
+
+
+@pytest.mark.parametrize("answer", ["", "  \n "])
+def test_an_empty_summary_fails_the_run(answer: str) -> None:
+    """Old messages are not replaced by nothing."""
+    compactor = summarizer(lambda heard: answer, max_messages=2)
+    with pytest.raises(RunBroken, match="could not be summarized"):
+        compacted(compactor, [said("a"), answered(spoken("b"))] * 4 + [said("newest")])
+
+
+def test_a_summary_that_was_cut_fails_the_run() -> None:
+    compactor = summarizer(lambda heard: turn("Tides", error("network", "gone")), max_messages=2)
+    with pytest.raises(RunBroken, match="could not be summarized"):
+        compacted(compactor, [said("a"), answered(spoken("b"))] * 4 + [said("newest")])
+
+
+@given(st.lists(st.integers(1, 4), min_size=2, max_size=8), st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_as_many_of_the_newest_exchanges_are_kept_as_allowed(
+    answers: list[int], keep_messages: int
+) -> None:
+    """The kept messages are whole exchanges, no more than allowed, and one exchange more would
+    be too many."""
+    exchanges = [[said("q"), *[answered(spoken("a"))] * count] for count in answers]
+    exchanges.append([said("newest")])
+    messages = [message for exchange in exchanges for message in exchange]
+    made = compacted(summarizer(max_messages=1, keep_messages=keep_messages), messages)
+    sizes = [len(exchange) for exchange in exchanges]
+    suffixes = [sum(sizes[at:]) for at in range(len(sizes))]
+    most = max((size for size in suffixes if size <= keep_messages), default=1)
+    if made is None:
+        # A single message is not replaced by a summary.
+        assert len(messages) - most <= 1
+    else:
+        assert list(made[1:]) == messages[-most:]
 
 
 # --- in a run -------------------------------------------------------------------------

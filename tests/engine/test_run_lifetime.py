@@ -5,8 +5,11 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
+
 from headrace import events as ev
 from headrace.engine import Agent, CancelToken, Run, ToolContext
+from headrace.errors import UsageError
 from headrace.outcome import abort_reason
 from headrace.testing import ScriptedTransport, call, run_virtual, say, turn, wait
 from tests.engine.play import MODELS, Bench, agent_for
@@ -24,6 +27,27 @@ def test_a_token_forgets_a_run_that_has_ended() -> None:
     run = run_virtual(main())
     gc.collect()
     assert run() is None, "the token keeps the run alive"
+
+
+def test_a_token_that_was_cancelled_calls_a_listener_at_once_and_once() -> None:
+    token = CancelToken()
+    details: list[str] = []
+    token.cancel("closing time")
+    remove = token.add(details.append)
+    assert details == ["closing time"]
+    remove()
+    token.cancel("again")
+    assert details == ["closing time"]
+
+
+def test_a_listener_that_was_removed_is_not_called() -> None:
+    token = CancelToken()
+    details: list[str] = []
+    remove = token.add(details.append)
+    remove()
+    remove()
+    token.cancel("closing time")
+    assert details == []
 
 
 def test_the_first_cancellation_counts() -> None:
@@ -84,3 +108,11 @@ def test_an_agent_shares_its_connections_only_if_it_is_told_to() -> None:
         assert agent._resolve_model().transport is not shared.transport
 
     run_virtual(main())
+
+
+def test_check_refuses_an_agent_whose_runs_cannot_start_each_time() -> None:
+    agent = Agent(MODELS["anthropic"], api_key="k", seed=1)
+    for _ in range(2):
+        with pytest.raises(UsageError, match="seed"):
+            agent.check()
+    Agent(MODELS["chat"], api_key="k", seed=1).check()
