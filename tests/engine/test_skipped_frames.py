@@ -120,6 +120,19 @@ def test_a_secret_is_redacted_in_restored_text_and_skipped_frames(cut: int) -> N
     assert skipped.data == "[redacted]"
 
 
+class Keep(Middleware):
+    """Returns every event as it is."""
+
+    def rewrite_event(self, run: RunView, event: Event) -> Event:
+        return event
+
+
+def test_restored_text_is_kept_by_middleware_that_changes_nothing() -> None:
+    data = restored("one ", "three", whole="one two three")
+    run, _ = played("openai:gpt-5", data, middleware=[Keep()])
+    assert (run.result.text, run.result.is_complete) == ("one two three", True)
+
+
 class Shout(Middleware):
     """Rewrites the deltas, and nothing else."""
 

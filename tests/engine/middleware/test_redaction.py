@@ -233,6 +233,31 @@ def test_what_is_asked_is_redacted_where_that_is_wanted(tmp_path: Path) -> None:
         assert (SECRET in str(transport.requests)) is not is_wanted
 
 
+class LeaveOutStarts(Middleware):
+    """Leaves out the start of every part, so that redaction gets ends without a start."""
+
+    def rewrite_event(self, run: RunView, event: ev.Event) -> ev.Event | None:
+        starts = ev.TextStarted | ev.ReasoningStarted | ev.ToolCallStarted
+        return None if isinstance(event, starts) else event
+
+
+@pytest.mark.parametrize("dialect", MODELS)
+def test_parts_that_an_earlier_middleware_left_out_do_not_fail_the_run(dialect: str) -> None:
+    said = turn(think(f"Not {SECRET}."), say(f"It is {SECRET}."), call("leak", words=SECRET))
+    agent = Agent(
+        MODELS[dialect],
+        transport=ScriptedTransport([said], dialect=dialect),
+        api_key="k",
+        middleware=[LeaveOutStarts(), Redaction([SECRET])],
+    )
+    with agent.run("Go.") as run:
+        for _ in run:
+            pass
+    assert run.result.error is None
+    assert run.message.turns[0].parts == ()
+    assert SECRET not in str(run.records_so_far)
+
+
 class Nudge(Middleware):
     """Asks once to go on, with a secret."""
 

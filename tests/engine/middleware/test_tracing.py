@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from headrace.engine import Agent, JSONLinesTrace, Run, RunSummary
-from headrace.events import decode_record
+from headrace import events as ev
+from headrace.engine import Agent, JSONLinesTrace, Run, RunSummary, RunView
+from headrace.events import Record, decode_record
 from headrace.rehearsal.clock import run_virtual
 from headrace.rehearsal.script import ScriptedTurn, call, refuse, say, think, turn, usage, wait
 from headrace.rehearsal.transport import ScriptedTransport
@@ -100,6 +101,16 @@ def test_lines_are_written_in_batches() -> None:
     (run,) = played(target, [turn(say("word " * 2_000))])
     assert len(run.records_so_far) > 2_000
     assert target.flushes < 20
+
+
+def test_a_line_is_written_when_the_batch_is_a_second_old() -> None:
+    target, view = io.BytesIO(), RunView("r", "m")
+    trace = JSONLinesTrace(target)
+    lines: list[int] = []
+    for seq, at_ms in enumerate([7_000, 7_999, 8_000, 8_001, 8_999, 9_000], 1):
+        trace.on_event(view, Record(seq, at_ms, ev.TextDelta(0, "a")))
+        lines.append(len(target.getvalue().splitlines()))
+    assert lines == [0, 0, 3, 3, 3, 6]
 
 
 def test_a_run_that_fails_has_its_summary_too(tmp_path: Path) -> None:

@@ -131,6 +131,22 @@ def test_a_failed_tool_is_no_success_and_makes_nothing() -> None:
     assert "web_search" not in types(payloads)
 
 
+def test_an_error_of_several_texts_has_a_line_for_each() -> None:
+    failed = ev.ToolResult(
+        call_id="c1", content=(TextContent("no tide"), TextContent("ask later")), is_error=True
+    )
+    payloads = frames(run([*STEP_0, failed]))
+    (told,) = [p for p in payloads if p["type"] == "tool_result"]
+    assert told["error"] == "no tide\nask later"
+
+
+def test_an_output_of_an_unknown_call_is_a_result_with_its_id_and_without_a_name() -> None:
+    payloads = frames(Turn().output(0).tool_output("c9", "hits").text("b").end_output().end())
+    (told,) = [p for p in payloads if p["type"] == "tool_result"]
+    assert (told["call_id"], told["toolName"], told["result"]) == ("c9", "", "hits")
+    assert "tool_call_start" not in types(payloads)
+
+
 def test_a_providers_tool_ends_with_its_activity_or_its_output() -> None:
     turn = Turn().output(0).reasoning("a").call("web_search", {"q": 1}, executor="provider")
     turn.events.append(ev.ToolActivity(part=1, call_id="c1", status="completed"))

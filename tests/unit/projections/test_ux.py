@@ -19,6 +19,7 @@ from headrace.projections.ux import (
     fold_frames,
     to_event,
 )
+from headrace.projections.ux.frame import StepDiscardedFrame
 from headrace.projections.ux.tool_kind import kind_of
 from headrace.usage import Usage
 from tests.phases.records import Turn, records
@@ -112,6 +113,26 @@ def test_blocks_without_ids_are_one_segment_until_something_comes_between() -> N
     turn = Turn().output(0).reasoning("a").reasoning("b").text("c").reasoning("d")
     kinds = [(one["type"], len(one.get("parts", []))) for one in segments(turn.end())]
     assert kinds == [("reasoning", 2), ("text", 0), ("reasoning", 1)]
+
+
+def test_the_reasoning_of_a_turn_does_not_continue_that_of_the_turn_before() -> None:
+    first = Turn().output(0).reasoning("a").end_output().end()
+    second = Turn(first_part=1).output(0).reasoning("b").end_output().end()
+    made = frames(run(first, second))
+    assert [one["combined_text"] for one in made[-1]["event"]["segments"]] == ["a", "b"]
+    started = of(made, "reasoning_part_started")
+    assert [one["segment_id"] for one in started] == ["e-0", "e-1"]
+
+
+def test_a_source_of_reasoning_belongs_to_its_segment() -> None:
+    turn = Turn().output(0).reasoning("a")
+    turn.events.append(ev.CitationAdded(part=0, source="url", ref="https://x"))
+    payloads = frames(turn.text("b").end_output().end())
+    (told,) = of(payloads, "citation_added")
+    assert told["segment_id"] == "e-0"
+    reasoning, text = payloads[-1]["event"]["segments"]
+    assert [one["ref"] for one in reasoning["citations"]] == ["https://x"]
+    assert "citations" not in text
 
 
 def test_hidden_reasoning_is_a_part_without_text() -> None:
@@ -420,6 +441,30 @@ def test_a_discarded_step_takes_its_answers_and_sources_back() -> None:
     assert event.citations == ()
     (segment,) = event.segments
     assert getattr(segment, "status", None) == "incomplete"
+
+
+@pytest.mark.parametrize("attempts", [1, 2, 3])
+def test_each_discarded_attempt_takes_back_its_own_sources_alone(attempts: int) -> None:
+    def cited(title: str, part: int) -> Turn:
+        turn = Turn(first_part=part).output(0).text("a")
+        turn.events.append(ev.CitationAdded(title=title))
+        return turn
+
+    events = [(0, event) for event in [ev.RunStarted("r"), *cited("kept", 0).end_output().end()]]
+    for number in range(attempts):
+        failed = [*cited("gone", number + 1).fail(), ev.StepDiscarded(1, "again")]
+        events += [(1, event) for event in failed]
+    projection = UXProjection("e")
+    made = [
+        frame
+        for seq, (step, event) in enumerate(events, 1)
+        for frame in projection.feed(ev.Record(seq, seq, event, (), step))
+    ]
+    event = check_ux([*made, *projection.close()])
+    assert [citation.title for citation in event.citations] == ["kept"]
+    assert [f.dropped_citations for f in made if isinstance(f, StepDiscardedFrame)] == [
+        1
+    ] * attempts
 
 
 # --- the end -------------------------------------------------------------------------

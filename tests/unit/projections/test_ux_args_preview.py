@@ -34,3 +34,12 @@ def test_a_preview_is_one_line_and_never_too_long(args: Any) -> None:
     preview = preview_args(args)
     assert len(preview) <= MAX_CHARS
     assert len(preview.splitlines()) <= 1
+
+
+@given(st.text("abc ", max_size=MAX_CHARS))
+def test_what_fits_is_shown_whole(text: str) -> None:
+    line = " ".join(text.split())
+    assert preview_args(text) == line
+    exact = line.ljust(MAX_CHARS, "x")
+    assert preview_args(exact) == exact
+    assert preview_args(exact + "y") == exact[:-1] + "…"
