@@ -98,6 +98,7 @@ EXAMPLES: dict[str, list[ev.Event]] = {
     ),
     "a call beside thinking": turn(*call_beside(0, *thought(1))),
     "a call beside text": turn(*call_beside(0, *text(1))),
+    "hidden thinking": turn(ev.ReasoningRedacted(part=0, output=0, item=0, data="x"), *text(1)),
     "a picture in between": turn(picture_of(0), *thought(1), picture_of(2)),
     "a picture beside text": turn(*text(0), picture_of(1)),
     "a tool that ends beside text": turn(*call_beside(0), *text(1), COMPLETED),
@@ -121,6 +122,14 @@ def test_an_example_may_end_anywhere(name: str, ending: str) -> None:
     every = records(EXAMPLES[name])
     for cut in range(len(every)):
         walk(frames_of(ended(every[:cut], ending)))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_may_begin_anywhere(name: str) -> None:
+    """A reader that missed the beginning gets phases that start and end all the same."""
+    every = records(EXAMPLES[name])
+    for start in range(len(every)):
+        walk(frames_of(every[start:]))
 
 
 def test_a_move_that_is_not_drawn_is_found() -> None:
