@@ -119,7 +119,7 @@ def test_steps_before_an_earlier_text_stay_in_their_place_and_readable(
 ANSWERS: dict[str, list[Line]] = {
     "a short answer": [say(SHORT)],
     "a long answer": [say(LINES)],
-    "an answer in two texts": [say(LINES), *[think("Again."), say(MORE)]],
+    "an answer in two texts": [say(LINES), think("Again."), say(MORE)],
     "an answer with its tools between": [say("Let me see."), think("Hm."), say(LINES)],
 }
 READERS = {

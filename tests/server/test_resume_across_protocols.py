@@ -240,7 +240,7 @@ def run_records(row: dict[str, Any]) -> list[Record]:
     ]
     step = [ev.StepStarted(0), *turn, *answers, ev.StepFinished(0)]
     end = [ev.RunFinished(END_TURN), ev.RunClosed("committed", "msg_1")]
-    events = [ev.RunStarted("run_1"), *step, *end]
+    events: list[Any] = [ev.RunStarted("run_1"), *step, *end]
     return [Record(seq, seq * 40, event) for seq, event in enumerate(events, 1)]
 
 
