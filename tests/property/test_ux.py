@@ -14,7 +14,7 @@ from headrace import events as ev
 from headrace.engine import RunLimits
 from headrace.events import Record
 from headrace.messages import fold
-from headrace.outcome import abort_reason
+from headrace.outcome import END_TURN, abort_reason
 from headrace.projections.ux import (
     MessageEvent,
     UXFrame,
@@ -130,3 +130,37 @@ def test_a_projection_that_starts_again_gives_the_same_bytes(records: list[Recor
     assert list(map(encode_frame, frames_of(records))) == list(
         map(encode_frame, frames_of(deepcopy(records)))
     )
+
+
+PIECES = st.lists(
+    st.sampled_from(["Hello ", "[STATUS: Looking]", "[STA", "TUS: Looking]", "`", "\n", "x"]),
+    max_size=6,
+)
+
+
+@given(st.sampled_from(["text", "reasoning"]), PIECES, PIECES, st.data())
+def test_restored_text_folds_to_its_event(
+    kind: str, before: list[str], missing: list[str], data: st.DataObject
+) -> None:
+    whole = ["Begin ", *before, *missing]
+    # Redaction holds back what may become a secret, so that deltas may follow.
+    cut = data.draw(st.integers(1, len(whole)))
+    restored, after = whole[:cut], whole[cut:]
+    is_text = kind == "text"
+    place = {"part": 0, "output": 0, "item": 0, "item_id": None}
+    delta = ev.TextDelta if is_text else ev.ReasoningDelta
+    events: list[ev.Event] = [
+        ev.TurnStarted(dialect="responses"),
+        ev.OutputStarted(0, "assistant"),
+        ev.TextStarted(**place) if is_text else ev.ReasoningStarted(**place),
+        *(delta(0, text) for text in before),
+        ev.FrameSkipped(reason="broken", data="{", size=1),
+        ev.PartRestored(0, "".join(restored)),
+        *(delta(0, text) for text in after),
+        ev.TextFinished(0) if is_text else ev.ReasoningFinished(0),
+        ev.OutputFinished(0, END_TURN),
+        ev.TurnFinished(reason=END_TURN, skipped_frames=1),
+    ]
+    records = [Record(seq, seq * 37, event) for seq, event in enumerate(events, 1)]
+    for end in range(5, len(records) + 1):
+        check(records[:end])

@@ -48,6 +48,11 @@ class LivePart:
         """Return held-back text that turned out not to be a marker."""
         return self.markers.close() if self.thought is None else self.thought.rest()
 
+    def restart(self) -> None:
+        """Begin the text anew, because it is replaced."""
+        self.thought = None
+        self.markers = MarkerReader()
+
 
 class LiveText(msgspec.Struct, eq=False):
     """A text, which is sent with its first characters."""

@@ -23,7 +23,7 @@ from headrace.projections.ux.live_message import LiveMessage
 from headrace.projections.ux.live_segment import LiveSegment, LiveText
 from headrace.projections.ux.reasoning import UXReasoning
 from headrace.projections.ux.tool_calls import UXToolCalls
-from headrace.status.answer_text import remove_markers
+from headrace.status.answer_text import AnswerText
 from headrace.status.reader import StatusReader
 
 _PLACES = ("source", "ref", "title", "quote", "start", "end")
@@ -195,10 +195,11 @@ class UXProjection:
         text = self._texts.get(event.part)
         if text is None:
             return []
-        frames = [] if text.shown is not None else self._show_text(text)
-        text.markers.close()
-        event_id, whole = self._message.event_id, remove_markers(event.text)
-        return [*frames, fr.PartRestoredFrame(event_id, text.segment.id, whole)]
+        text.markers = AnswerText()
+        content = text.markers.feed(event.text)
+        if text.shown is None:
+            return self._text_frames(text, content)
+        return [fr.PartRestoredFrame(self._message.event_id, text.segment.id, content)]
 
     # -- tools
 

@@ -11,7 +11,6 @@ from headrace.projections.ux.frame import UXFrame
 from headrace.projections.ux.live_message import LiveMessage
 from headrace.projections.ux.live_segment import LivePart, LiveReasoning, LiveSegment
 from headrace.projections.ux.segment import PartType
-from headrace.status.answer_text import remove_markers
 from headrace.status.reader import StatusReader
 from headrace.usage import Usage
 
@@ -116,9 +115,10 @@ class UXReasoning:
         return [fr.ReasoningPartDelta(self._message.event_id, part.segment_id, part.index, text)]
 
     def restore(self, part: LivePart, text: str) -> list[UXFrame]:
-        """Return the frame that replaces the text of a part. What was held back is in it."""
-        part.rest()
-        text = remove_markers(text)
+        """Return the frame that replaces the text of a part. Text that may follow is no longer
+        searched for status phrases."""
+        part.restart()
+        text = part.markers.feed(text)[0]
         part.pieces[:] = [text]
         event_id = self._message.event_id
         return [fr.PartRestoredFrame(event_id, part.segment_id, text, part.index)]
