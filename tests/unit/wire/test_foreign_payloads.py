@@ -245,6 +245,22 @@ def test_a_whole_answer_keeps_its_calls_and_seals() -> None:
     assert message.turns[0].parts[0].seals[0].value == "S"
 
 
+@pytest.mark.parametrize("dialect", ["ollama", None])
+def test_a_completion_of_ollama_is_read(dialect: str | None) -> None:
+    lines: list[dict[str, Any]] = [
+        {"model": "m", "response": "", "thinking": "Hm.", "done": False},
+        {"model": "m", "response": "Hello ", "done": False},
+        {"model": "m", "response": "you.", "done": False},
+        {"model": "m", "response": "", "done": True, "done_reason": "stop", "eval_count": 2},
+    ]
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    events = events_of(data, dialect, framing="ndjson")
+    check_grammar(events)
+    message = message_of(events)
+    assert (message.reasoning, message.text, message.error) == ("Hm.", "Hello you.", None)
+    assert message.turns[0].dialect == "ollama"
+
+
 def test_a_whole_array_of_gemini_is_read() -> None:
     parts = [{"candidates": [{"content": {"parts": [{"text": text}]}}]} for text in ("H", "i")]
     body = json.dumps([*parts, WHOLE["gemini"]], indent=1).encode()

@@ -18,7 +18,7 @@ from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 from headrace.wire.think_tags import TAGS, ThinkTags
 
-_NOT_KEPT = frozenset({"model", "message", "done", "done_reason", "error"})
+_NOT_KEPT = frozenset({"model", "message", "response", "thinking", "done", "done_reason", "error"})
 
 
 class WireFunction(msgspec.Struct, gc=False):
@@ -42,6 +42,8 @@ class WireMessage(msgspec.Struct, gc=False):
 class WireLine(msgspec.Struct, gc=False):
     model: str | None = None
     message: WireMessage | None = None
+    response: str | None = None
+    thinking: str | None = None
     done: bool | None = None
     done_reason: str | None = None
     prompt_eval_count: Any = None
@@ -79,7 +81,8 @@ class OllamaDialect(JSONDialect[WireLine]):
     @staticmethod
     def recognizes(payload: dict[str, Any]) -> bool:
         """Return whether a payload can only be a line of this dialect."""
-        return isinstance(payload.get("done"), bool) and isinstance(payload.get("message"), dict)
+        is_answer = isinstance(payload.get("message"), dict) or "response" in payload
+        return isinstance(payload.get("done"), bool) and is_answer
 
     def feed(self, frame: Frame) -> None:
         """Read one line."""
@@ -111,6 +114,9 @@ class OllamaDialect(JSONDialect[WireLine]):
         output = self._message or self._begin(line)
         if line.message is not None:
             self._add_message(output, line.message)
+        elif line.response or line.thinking:
+            # The older endpoint for completions has its text beside `done`.
+            self._add_message(output, WireMessage(content=line.response, thinking=line.thinking))
         if is_error(line.error):
             self.fail(parse_error(line.error))
         elif line.done:
