@@ -57,7 +57,7 @@ def plan_calls(reading: Reading, heard: Heard) -> list[ToolUse]:
         if tool is not None and (helps[kind] or wants_all):
             uses += [
                 ToolUse(tool.name, _fill_arguments(tool, meant), purpose)
-                for meant, purpose in _wanted(kind, reading)
+                for meant, purpose in _find_uses(kind, reading)
             ]
     known = {name for names in _NAMES.values() for name in names}
     for tool in heard.tools:
@@ -70,7 +70,7 @@ def plan_calls(reading: Reading, heard: Heard) -> list[ToolUse]:
 # --- tools of a known kind
 
 
-def _wanted(kind: Kind, reading: Reading) -> list[tuple[dict[str, str], str]]:
+def _find_uses(kind: Kind, reading: Reading) -> list[tuple[dict[str, str], str]]:
     """Return the arguments of each call by their meaning, with its purpose."""
     match kind:
         case "calculator":

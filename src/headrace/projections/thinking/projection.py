@@ -157,7 +157,7 @@ class ThinkingProjection:
             self._thought_room -= len(_BLANK_LINE)
             self._thoughts.clear()
 
-    def _redacted(self, event: ev.ReasoningRedacted) -> list[ThinkingFrame]:
+    def _start_redacted(self, event: ev.ReasoningRedacted) -> list[ThinkingFrame]:
         """Start thinking in the past: a redacted block comes whole, when the model has finished
         it. It began when whatever was before it had ended."""
         if not self._status.is_shown(event.output):
@@ -189,7 +189,7 @@ class ThinkingProjection:
 
     # -- text
 
-    def _restored(self, event: ev.PartRestored) -> list[ThinkingFrame]:
+    def _note_gap(self, event: ev.PartRestored) -> list[ThinkingFrame]:
         """Note that a text with a gap was sent, which this protocol cannot take back."""
         if event.part in self._texts or self._status.thought(event.part) is not None:
             self._warning = self._warning or _GAP
@@ -351,9 +351,9 @@ _HANDLERS: dict[type, _Handler] = {
     ev.OutputFinished: ThinkingProjection._output_finished,
     ev.ReasoningStarted: ThinkingProjection._reasoning_started,
     ev.ReasoningFinished: ThinkingProjection._reasoning_finished,
-    ev.ReasoningRedacted: ThinkingProjection._redacted,
+    ev.ReasoningRedacted: ThinkingProjection._start_redacted,
     ev.TextStarted: ThinkingProjection._text_started,
-    ev.PartRestored: ThinkingProjection._restored,
+    ev.PartRestored: ThinkingProjection._note_gap,
     ev.TextFinished: ThinkingProjection._text_finished,
     ev.ToolCallStarted: ThinkingProjection._call_started,
     ev.ToolOutput: ThinkingProjection._tool_output,

@@ -117,7 +117,7 @@ class FrameFold:
     def _text(self, frame: fr.TextPiece) -> None:
         self._texts[frame.output_index].pieces.append(frame.text_delta)
 
-    def _restored(self, frame: fr.PartRestoredFrame) -> None:
+    def _restore_part(self, frame: fr.PartRestoredFrame) -> None:
         draft: Any = self._by_id[frame.segment_id]
         index = frame.summary_index
         (draft if index is None else draft.entries[index]).pieces[:] = [frame.text]
@@ -187,7 +187,7 @@ _TAKES: dict[type, _Take] = {
     fr.ReasoningSegmentMeta: FrameFold._meta,
     fr.SegmentAdded: FrameFold._segment_added,
     fr.CitationFrame: FrameFold._citation,
-    fr.PartRestoredFrame: FrameFold._restored,
+    fr.PartRestoredFrame: FrameFold._restore_part,
     fr.StepDiscardedFrame: FrameFold._on_discarded,
     **dict.fromkeys((fr.MessageFinal, fr.MessageError, fr.MessageCancelled), FrameFold._on_ended),
     **{kind.started: FrameFold._call_started for kind in KIND_OF_FRAME.values()},

@@ -187,7 +187,7 @@ class UXProjection:
             self._waiting = None
         return frames
 
-    def _restored(self, event: ev.PartRestored) -> list[UXFrame]:
+    def _restore_part(self, event: ev.PartRestored) -> list[UXFrame]:
         """Replace a text or a reasoning part. The arguments of a call are sent when it ends."""
         part = self._reasoning.find(event.part)
         if part is not None:
@@ -323,7 +323,7 @@ _HANDLERS: dict[type, _Handler] = {
     ev.ReasoningRedacted: UXProjection._reasoning_redacted,
     ev.TextStarted: UXProjection._text_started,
     ev.TextFinished: UXProjection._text_finished,
-    ev.PartRestored: UXProjection._restored,
+    ev.PartRestored: UXProjection._restore_part,
     ev.ToolCallStarted: UXProjection._call_started,
     ev.ToolOutput: UXProjection._tool_output,
     ev.MediaProduced: UXProjection._media,

@@ -53,7 +53,7 @@ class UXReasoning:
         since_ms = self._message.quiet_since_ms(event.output)
         part, frames = self._start(event, "redacted", since_ms)
         self._end_part(part)
-        return [*frames, self._completed(part)]
+        return [*frames, self._complete(part)]
 
     def _start(
         self, event: _Start, kind: PartType, began_ms: int
@@ -137,7 +137,7 @@ class UXReasoning:
         part = self._parts.pop(event.part)
         self._end_part(part)
         if self._newest.get(part.output) != part.part:
-            return [self._completed(part)]
+            return [self._complete(part)]
         self._held[part.output] = part
         return []
 
@@ -146,7 +146,7 @@ class UXReasoning:
         part.segment.ended_ms = self._message.at_ms
         self._message.note_activity(part.output)
 
-    def _completed(self, part: LivePart) -> UXFrame:
+    def _complete(self, part: LivePart) -> UXFrame:
         text = "".join(part.pieces) if self._has_final_text else None
         return fr.ReasoningPartCompleted(
             self._message.event_id, part.segment_id, part.index, True, text
@@ -159,7 +159,7 @@ class UXReasoning:
         if newest is not None:
             self._newest[output] = newest
         held = self._held.pop(output, None)
-        return [] if held is None else [self._completed(held)]
+        return [] if held is None else [self._complete(held)]
 
     def release_all(self) -> list[UXFrame]:
         """Return the ends of all parts that are held back."""
