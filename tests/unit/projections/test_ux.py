@@ -135,6 +135,35 @@ def test_a_source_of_reasoning_belongs_to_its_segment() -> None:
     assert "citations" not in text
 
 
+def test_a_source_of_a_text_that_stayed_empty_shows_nothing() -> None:
+    """Such a text is no segment, and reasoning around its source is not interrupted."""
+    turn = Turn().output(0).text()
+    turn.events += [
+        ev.ReasoningRedacted(part=1, **PLACE, data="x"),
+        ev.CitationAdded(part=0, title="t"),
+        ev.ReasoningRedacted(part=2, **PLACE, data="x"),
+    ]
+    payloads = frames(turn.end_output().end())
+    assert not of(payloads, "segment_added")
+    assert not of(payloads, "citation_added")
+    (segment,) = payloads[-1]["event"]["segments"]
+    assert len(segment["parts"]) == 2
+
+
+def test_a_source_that_comes_before_its_text_is_shown() -> None:
+    turn = Turn().output(0)
+    turn.events += [
+        ev.TextStarted(part=0, **PLACE),
+        ev.CitationAdded(part=0, title="t"),
+        ev.TextDelta(0, "a"),
+        ev.TextFinished(0),
+    ]
+    payloads = frames(turn.end_output().end())
+    assert types(payloads)[1:4] == ["segment_added", "citation_added", "text_delta"]
+    (segment,) = payloads[-1]["event"]["segments"]
+    assert [one["title"] for one in segment["citations"]] == ["t"]
+
+
 def test_hidden_reasoning_is_a_part_without_text() -> None:
     turn = Turn().output(0)
     turn.events.append(ev.ReasoningRedacted(part=0, **PLACE, data="secret"))

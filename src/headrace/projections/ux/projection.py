@@ -245,7 +245,8 @@ class UXProjection:
             self._cited_steps.append(self._message.step)
             return [fr.CitationFrame(event_id, citation)]
         text = self._texts.get(event.part)
-        frames = [] if text is None or text.shown is not None else self._show_text(text)
+        # A text that has ended without a character is not shown, so neither is its source.
+        frames = [] if text is None or text is not self._waiting else self._show_text(text)
         of_part = self._reasoning.segment_of_part
         segment = text.shown if text is not None else of_part.get(event.part)
         if segment is None:
