@@ -14,6 +14,7 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 from bench import contest
 from bench.agents import agents as contest_of_agents
 from bench.agents import crowd
+from bench.disk import disk_uses
 from bench.growth import growths
 from bench.imports import import_costs
 from bench.load.load import under_load
@@ -38,6 +39,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.load:
         print(load_section(under_load(_tell, is_quick=options.quick)))
+        print("\n".join(map(str, disk_uses(_tell, is_quick=options.quick))))
         return
     if options.page:
         print(page_section(pages(1 if options.quick else 3, _tell)))
@@ -45,6 +47,7 @@ def main() -> None:
     figures = _measure(scale=10 if options.quick else 1, fewer=3 if options.quick else 1)
     verdicts = goals(figures)
     print("\n".join(map(str, verdicts)))
+    print("\n".join(map(str, disk_uses(_tell, is_quick=options.quick))))
     if not (options.quick or options.no_write):
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(page(figures, verdicts))

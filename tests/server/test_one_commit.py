@@ -4,6 +4,7 @@ whichever way the run takes. The database itself counts, by triggers, and fails 
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -12,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from headrace.events import Record
+from headrace.events import Record, decode_record, encode_event
 from headrace.projections.registry import PROTOCOLS
 from headrace.rehearsal.script import call, cut, error, refuse, say, think, turn
+from headrace.server.storage.record_table import decode_batch
 from headrace.tools import tool
 from tests.server.nursery import nursery
 from tests.server.serving import Served, frames, scripted, served
@@ -22,8 +24,9 @@ from tests.server.test_kill import Client
 
 TABLES = {"messages": "NEW.role", "conversations": "NEW.id", "runs": "NEW.state"}
 LAST = (
-    "SELECT json_extract(body, '$.event.type') FROM records"
-    " WHERE run_id = NEW.run_id ORDER BY seq DESC LIMIT 1"
+    "SELECT coalesce((SELECT hex(body) FROM record_batches ORDER BY id DESC LIMIT 1), '') || ' ' ||"
+    " coalesce((SELECT hex(body) FROM record_chunks WHERE run_id = NEW.run_id"
+    " ORDER BY first_seq DESC LIMIT 1), '')"
 )
 UNSAVED = '"message":"the message could not be saved"'
 SLOW = turn(think("Hm."), say("one two three four five six seven eight"), pace_s=0.02)
@@ -51,7 +54,17 @@ async def noted(server: Served, what: str = "insert messages assistant") -> list
     rows = await server.service.database.read(
         lambda c: c.execute("SELECT last FROM noted WHERE what = ?", (what,)).fetchall()
     )
-    return [row[0] for row in rows]
+    return [last_event(row[0]) for row in rows]
+
+
+def last_event(noted: str) -> str:
+    """The type of the newest record in what was noted: a batch and a chunk."""
+    batch, _, chunk = noted.partition(" ")
+    bodies = bytes.fromhex(chunk).split(b"\n") if chunk else []
+    if batch:
+        bodies += [row[2] for row in decode_batch(bytes.fromhex(batch))]
+    newest = max(map(decode_record, bodies), key=lambda record: record.seq, default=None)
+    return json.loads(encode_event(newest.event))["type"] if newest else ""
 
 
 async def execute(server: Served, statement: str) -> None:

@@ -16,6 +16,7 @@ from headrace.projections.registry import PROTOCOLS
 from headrace.rehearsal.script import say, think, turn
 from headrace.server.http.routes import conversations
 from tests.server.serving import Served, frames, scripted, served
+from tests.server.stored_records import cut_records, stored_records
 
 THOUGHT = " ".join(f"thought-{n}" for n in range(120))
 ANSWER = " ".join(f"word-{n}" for n in range(150))
@@ -129,8 +130,9 @@ def test_what_a_power_cut_took_from_a_client_sends_it_to_the_conversation(tmp_pa
             event_id, conversation_id, whole = await server.ask("Go.", protocol="ux")
             await server.idle()
             run = await server.service.store.run("local", event_id)
-        with closing(sqlite3.connect(tmp_path / "headrace.db")) as file, file:
-            file.execute("DELETE FROM records WHERE run_id = ? AND seq > 20", (run.id,))
+        path = tmp_path / "headrace.db"
+        with closing(sqlite3.connect(path, isolation_level=None)) as file:
+            cut_records(file, run.id, 20)
             file.execute("DELETE FROM messages WHERE run_id = ?", (run.id,))
             file.execute("UPDATE runs SET state = 'live', closed_ms = NULL WHERE id = ?", (run.id,))
         async with served(scripted(LONG), tmp_path) as server:
@@ -206,9 +208,7 @@ def test_to_delete_a_conversation_stops_what_is_written_to_it(tmp_path: Path) ->
             assert server.service.runs.count == 0
             async with server.http.get(path) as gone:
                 assert gone.status == 404
-            left = "SELECT count(*) FROM records"
-            database = server.service.database
-            assert await database.read(lambda c: c.execute(left).fetchone()[0]) == 0
+            assert await server.service.database.read(stored_records) == {}
 
     asyncio.run(main())
 

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from tests.server.operation import operations, requests
 from tests.server.users import SECRET, User, document, tokened
 
-TABLES = ("records", "conversations", "messages", "runs", "tokens", "words")
+TABLES = ("record_chunks", "record_batches", "conversations", "messages", "runs", "tokens", "words")
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_expired_records_leave_what_the_message_keeps(
 ) -> None:
     assert main(["inspect", "--json", "last", "--data", str(data)]) == 0
     whole = json.loads(capsys.readouterr().out)
-    old = copied(data, tmp_path, "DELETE FROM records")
+    old = copied(data, tmp_path, "DELETE FROM record_batches", "DELETE FROM record_chunks")
     assert main(["inspect", "last", "--data", str(old)]) == 0
     assert "its records have expired" in capsys.readouterr().out
     assert main(["inspect", "--json", "last", "--data", str(old)]) == 0
@@ -87,13 +87,19 @@ def test_expired_records_leave_what_the_message_keeps(
 def test_a_run_of_which_nothing_is_left_is_said(
     data: Path, capsys: Capture, tmp_path: Path
 ) -> None:
-    old = copied(data, tmp_path, "DELETE FROM records", "DELETE FROM messages")
+    old = copied(
+        data,
+        tmp_path,
+        "DELETE FROM record_batches",
+        "DELETE FROM record_chunks",
+        "DELETE FROM messages",
+    )
     assert main(["inspect", "last", "--data", str(old)]) == 1
     assert "neither records nor a message" in capsys.readouterr().err
 
 
 def test_records_that_make_no_sense_are_said(data: Path, capsys: Capture, tmp_path: Path) -> None:
-    odd = copied(data, tmp_path, "UPDATE records SET body = 'x'")
+    odd = copied(data, tmp_path, "UPDATE record_chunks SET body = x'78'")
     assert main(["inspect", "last", "--data", str(odd)]) == 1
     assert "cannot decode the stored run" in capsys.readouterr().err
 
@@ -104,7 +110,7 @@ def test_a_picture_is_a_picture(data: Path, capsys: Capture, tmp_path: Path) -> 
     words = "".join(ElementTree.parse(file).getroot().itertext())
     for word in ("weather", "reasoning", "tokens/s", "time"):
         assert word in words
-    old = copied(data, tmp_path, "DELETE FROM records")
+    old = copied(data, tmp_path, "DELETE FROM record_batches", "DELETE FROM record_chunks")
     assert main(["inspect", "--svg", str(file), "last", "--data", str(old)]) == 0
     assert "deltas" not in "".join(ElementTree.parse(file).getroot().itertext())
 

@@ -191,7 +191,7 @@ def test_a_run_is_played_with_its_tools(capsys: Capture, tmp_path: Path) -> None
 
 def test_a_run_whose_records_are_gone_says_where_to_look(capsys: Capture, tmp_path: Path) -> None:
     kept(tmp_path)
-    change(tmp_path, "DELETE FROM records")
+    change(tmp_path, "DELETE FROM record_batches", "DELETE FROM record_chunks")
     assert main(["replay", "last", "--data", str(tmp_path)]) == 1
     assert "headrace inspect run_" in capsys.readouterr().err
 

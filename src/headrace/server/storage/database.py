@@ -8,6 +8,7 @@ what has been committed.
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
@@ -18,20 +19,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from headrace.errors import HeadraceError
+from headrace.server.storage.checkpointer import Checkpointer
+from headrace.server.storage.connection import READER_CACHE_KB, WRITER_CACHE_KB, connect
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], T]
 
 _MAX_GROUP = 512
 _READERS = 4
-_BUSY_MS = 5_000
-# Small on purpose: the writer appends to few tables, readers look up little, and the operating
-# system caches the rest.
-_WRITER_CACHE_KB = 1_024
-_READER_CACHE_KB = 128
-# Time between two checkpoints, which move committed pages from the WAL into the database file.
-_CHECKPOINT_S = 1.0
+# Time between two attempts to open the file again after the writer has lost its connection.
+_RECONNECT_S = 0.5
 _CLOSED = "the database is closed"
+_logger = logging.getLogger("headrace.server")
 
 
 class StorageFailed(HeadraceError):
@@ -41,7 +40,8 @@ class StorageFailed(HeadraceError):
 class _Job(NamedTuple):
     work: Work[Any]
     future: Future[Any]
-    is_atomic: bool
+    is_atomic: bool = False
+    is_alone: bool = False
 
 
 class Database:
@@ -52,23 +52,31 @@ class Database:
     """
 
     def __init__(self, path: Path, *, is_durable: bool = False) -> None:
-        self._path = path
+        self.path = path
         self._is_durable = is_durable
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        # A job that was taken from the queue too early: it must not be in the same group.
+        self._held: _Job | None = None
         self._connections = threading.local()
         self._open_readers: list[sqlite3.Connection] = []
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="headrace-read")
         self.commits = 0
         """Number of transactions committed so far."""
+        self.on_commit: Callable[[], None] | None = None
+        """Called in the writer thread after every commit, before callers get their results."""
+        self.on_rollback: Callable[[], None] | None = None
+        """Called in the writer thread after every rollback."""
+        self.is_writable = True
+        """False while the writer has no connection: writes fail until it has one again."""
+        self._checkpointer = Checkpointer(
+            path, lambda: self._connect(READER_CACHE_KB), self.submit_alone, lambda: self.commits
+        )
+        self._is_closing = threading.Event()
         self._is_writer_done = False
         self._writer = threading.Thread(target=self._run_writer, name="headrace-write", daemon=True)
         self._ready: Future[None] = Future()
         self._writer.start()
         self._ready.result()
-        self._is_closing = threading.Event()
-        self._checkpointer = threading.Thread(
-            target=self._run_checkpointer, name="headrace-checkpoint", daemon=True
-        )
         self._checkpointer.start()
 
     async def write(self, work: Work[T]) -> T:
@@ -83,17 +91,26 @@ class Database:
     def submit(self, work: Work[T], *, is_atomic: bool = False) -> Future[T]:
         """Queue `work` for the writer thread, which also settles the returned future.
 
-        `is_atomic` says that `work` changes the database with a single statement. SQLite makes
-        that a transaction by itself, so no BEGIN and COMMIT are needed around it.
+        `is_atomic` says that `work` changes the database with a single statement, or begins a
+        transaction by itself. A single statement needs no BEGIN and COMMIT around it.
         """
-        future: Future[T] = Future()
-        self._jobs.put(_Job(work, future, is_atomic))
+        return self._put(_Job(work, Future(), is_atomic=is_atomic))
+
+    def submit_alone(self, work: Work[T]) -> Future[T]:
+        """Queue `work` for the writer thread, to run outside of any transaction."""
+        return self._put(_Job(work, Future(), is_atomic=True, is_alone=True))
+
+    def _put(self, job: _Job) -> Future[Any]:
+        self._jobs.put(job)
         if self._is_writer_done:
             self._refuse_remaining()
-        return future
+        return job.future
 
     async def read(self, work: Work[T]) -> T:
-        """Run `work` on the connection of a reader thread. Raises `StorageFailed`."""
+        """Run `work` on the connection of a reader thread. Raises `StorageFailed`.
+
+        It should be short: the WAL cannot be reset while it reads.
+        """
         if self._is_closing.is_set():
             raise StorageFailed(_CLOSED)
         loop = asyncio.get_running_loop()
@@ -110,7 +127,7 @@ class Database:
     def close(self) -> None:
         """Finish the queued writes and close the file."""
         self._is_closing.set()
-        self._checkpointer.join()
+        self._checkpointer.close()
         self._jobs.put(None)
         self._writer.join()
         self._readers.shutdown()
@@ -121,52 +138,98 @@ class Database:
 
     def _run_writer(self) -> None:
         try:
-            connection = self._connect(_WRITER_CACHE_KB)
+            connection: sqlite3.Connection | None = self._connect(WRITER_CACHE_KB)
         except BaseException as error:  # noqa: BLE001 (raised by the constructor)
             self._ready.set_exception(error)
             return
         self._ready.set_result(None)
         while group := self._next_group():
-            self._execute(connection, group)
-        connection.close()
+            if connection is None:
+                connection = self._reconnect()
+            if connection is None:
+                _fail(group, StorageFailed("the database cannot be opened"))
+                continue
+            try:
+                self._execute(connection, group)
+            except BaseException as error:
+                # Not even a rollback was possible, for example because memory has run out. The
+                # connection is in an unknown state: closing it rolls back.
+                _logger.exception("the connection to the database is lost")
+                self._drop(connection, group, error)
+                connection = None
+        if connection is not None:
+            connection.close()
         self._is_writer_done = True
         self._refuse_remaining()
+
+    def _drop(
+        self, connection: sqlite3.Connection, group: list[_Job], error: BaseException
+    ) -> None:
+        with suppress(sqlite3.Error, MemoryError):
+            connection.close()
+        if self.on_rollback is not None:
+            self.on_rollback()
+        _fail(group, StorageFailed(f"the connection to the database is lost: {error!r}"))
+
+    def _reconnect(self) -> sqlite3.Connection | None:
+        """Open the file again; return None, after a pause, if that is not possible now."""
+        try:
+            connection = self._connect(WRITER_CACHE_KB)
+        except (sqlite3.Error, MemoryError) as error:
+            self.is_writable = False
+            _logger.warning("the database cannot be opened: %s", error)
+            self._is_closing.wait(_RECONNECT_S)
+            return None
+        self.is_writable = True
+        return connection
 
     def _next_group(self) -> list[_Job]:
         """Wait for a job, and return all that wait; an empty list at the end."""
         group: list[_Job] = []
-        while (job := self._jobs.get()) is not None:
+        while (job := self._take()) is not None:
+            if job.is_alone and group:
+                self._held = job
+                return group
             group.append(job)
-            if len(group) == _MAX_GROUP or self._jobs.empty():
+            if job.is_alone or len(group) == _MAX_GROUP or self._jobs.empty():
                 return group
         if group:
             # The end is taken from the queue once more, after these.
             self._jobs.put(None)
         return group
 
+    def _take(self) -> _Job | None:
+        held, self._held = self._held, None
+        return held or self._jobs.get()
+
     def _execute(self, connection: sqlite3.Connection, group: list[_Job]) -> None:
         """Run a group as one transaction; after an error, each of its jobs by itself."""
-        has_transaction = len(group) > 1 or not group[0].is_atomic
         try:
-            if has_transaction:
+            if len(group) > 1 or not group[0].is_atomic:
                 connection.execute("BEGIN IMMEDIATE")
             results = [job.work(connection) for job in group]
-            if has_transaction:
+            if connection.in_transaction:
                 connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 (raised to the caller)
             # On some errors, such as a full disk, SQLite has rolled back by itself:
             # https://www.sqlite.org/lang_transaction.html
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+            if self.on_rollback is not None:
+                self.on_rollback()
             if len(group) == 1:
                 group[0].future.set_exception(_to_storage_error(error))
                 return
             for job in group:
                 self._execute(connection, [job])
             return
-        self.commits += 1
+        if not group[0].is_alone:
+            self.commits += 1
+        if self.on_commit is not None:
+            self.on_commit()
         for job, result in zip(group, results, strict=True):
             job.future.set_result(result)
+        self._checkpointer.enforce_limit(connection)
 
     def _refuse_remaining(self) -> None:
         """Fail the jobs that were queued after the end, so that nobody waits for them."""
@@ -175,25 +238,6 @@ class Database:
                 job = self._jobs.get_nowait()
                 if job is not None:
                     job.future.set_exception(StorageFailed(_CLOSED))
-
-    # -- the checkpoint thread
-
-    def _run_checkpointer(self) -> None:
-        """Move committed pages from the WAL into the database file, beside ongoing commits."""
-        connection: sqlite3.Connection | None = None
-        checkpointed = 0
-        while True:
-            commits = self.commits
-            # A full disk or a long read may prevent it; the next round tries again.
-            with suppress(sqlite3.Error):
-                connection = connection or self._connect(_READER_CACHE_KB)
-                if commits != checkpointed:
-                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-                    checkpointed = commits
-            if self._is_closing.wait(_CHECKPOINT_S):
-                break
-        if connection is not None:
-            connection.close()
 
     # -- connections
 
@@ -207,23 +251,20 @@ class Database:
         """Return the connection of the current reader thread."""
         connection: sqlite3.Connection | None = getattr(self._connections, "reader", None)
         if connection is None:
-            connection = self._connect(_READER_CACHE_KB)
+            connection = self._connect(READER_CACHE_KB)
             connection.execute("PRAGMA query_only = ON")
             self._connections.reader = connection
             self._open_readers.append(connection)
         return connection
 
     def _connect(self, cache_kb: int) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-        connection.row_factory = sqlite3.Row
-        connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-        connection.execute(f"PRAGMA cache_size = -{cache_kb}")
-        connection.execute("PRAGMA journal_mode = WAL")
-        # An automatic checkpoint would make a commit wait for the disk.
-        connection.execute("PRAGMA wal_autocheckpoint = 0")
-        connection.execute(f"PRAGMA synchronous = {'FULL' if self._is_durable else 'NORMAL'}")
-        connection.execute("PRAGMA foreign_keys = ON")
-        return connection
+        return connect(self.path, cache_kb, is_durable=self._is_durable)
+
+
+def _fail(group: list[_Job], error: StorageFailed) -> None:
+    for job in group:
+        if not job.future.done():
+            job.future.set_exception(error)
 
 
 def _to_storage_error(error: Exception) -> Exception:

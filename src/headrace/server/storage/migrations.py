@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from headrace.errors import UsageError
+from headrace.server.storage.record_table import create_record_tables
 
-# Records of all runs are appended in order of arrival, with a small index on the run. Clustered by
-# run, each commit would write one page per live run: twice the time, and three times the latency
-# of the slowest (2026-11-15).
-MIGRATIONS: Final[tuple[str, ...]] = (
+Step: TypeAlias = str | Callable[[sqlite3.Connection], None]
+"""SQL statements, or a function for what SQL cannot do."""
+
+MIGRATIONS: Final[tuple[Step, ...]] = (
     """
     CREATE TABLE records (
         id INTEGER PRIMARY KEY,
@@ -93,6 +95,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         WHERE state = 'closed' AND NOT EXISTS (SELECT 1 FROM records WHERE run_id = runs.id);
     CREATE INDEX logged_runs ON runs (closed_ms) WHERE is_logged = 1 AND closed_ms IS NOT NULL;
     """,
+    create_record_tables,
 )
 
 
@@ -107,8 +110,16 @@ def migrate(connection: sqlite3.Connection) -> None:
             f"the data has version {version}, but this Headrace knows only version"
             f" {len(MIGRATIONS)}: update Headrace"
         )
-    for number, script in enumerate(MIGRATIONS[version:], version + 1):
-        for statement in script.split(";"):
-            if statement.strip():
-                connection.execute(statement)
+    for number, step in enumerate(MIGRATIONS[version:], version + 1):
+        if isinstance(step, str):
+            _execute_script(connection, step)
+        else:
+            step(connection)
         connection.execute(f"PRAGMA user_version = {number}")
+
+
+def _execute_script(connection: sqlite3.Connection, script: str) -> None:
+    """Execute statements one by one: `executescript()` would commit the transaction first."""
+    for statement in script.split(";"):
+        if statement.strip():
+            connection.execute(statement)

@@ -1,88 +1,224 @@
-"""Writes records into the `records` table: encodes rows, checks their order, and gathers batches.
+"""Appends records to the logs of runs: encodes rows, checks their order, and gathers batches.
 
 Records that many runs log at about the same time become one write of the database. The first
 waiting record waits up to 3 ms for others; records that arrive during a write are in the next one.
-The store uses the same rows to close a run in the transaction that commits its message.
+The store uses the same writer to close a run in the transaction that commits its message.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias, cast
+from weakref import WeakKeyDictionary
 
-from headrace.events import Record, RunClosed, decode_record, encode_record
+from headrace.events import Record, RunClosed, encode_record
 from headrace.server.storage.database import Database, StorageFailed
+from headrace.server.storage.record_table import (
+    CHUNK_BYTES,
+    CLOSED,
+    Row,
+    delete_chunks,
+    find_last_seq,
+    insert_batch,
+    insert_chunks,
+    read_batches,
+    select_missing,
+)
 
 Done: TypeAlias = Callable[[Exception | None], None]
-Row: TypeAlias = tuple[str, int, bytes]
-CLOSED: Final = -1
-"""Stands for the number of the last record if that record closes the run."""
-MAX_ROWS: Final = 64
-"""Rows per INSERT. SQLite allows 32,766 parameters, and caches one statement for each length."""
+MAX_BATCHES: Final = 4_096
+"""Most rows of `record_batches`: runs whose records are in older ones get a chunk."""
+_TRIM_EVERY: Final = 256
 
 
 class Rows(NamedTuple):
     """Encoded records of one run, in order."""
 
     rows: list[Row]
+    size: int
+    """Bytes of the encoded records."""
     is_closing: bool
     """Whether one of them closes the run."""
     is_late: bool
     """Whether some follow the one that closes the run."""
-
-    @property
-    def last_seq(self) -> int:
-        return CLOSED if self.is_closing else self.rows[-1][1]
 
 
 def encode_rows(run_id: str, records: Sequence[Record]) -> Rows:
     """Encode records as rows, in the caller's thread instead of the writer's."""
     rows = [(run_id, record.seq, encode_record(record)) for record in records]
     ends = [isinstance(record.event, RunClosed) for record in records]
-    return Rows(rows, is_closing=any(ends), is_late=any(ends[:-1]))
+    size = sum(len(row[2]) for row in rows)
+    return Rows(rows, size, is_closing=any(ends), is_late=any(ends[:-1]))
 
 
-def append_rows(connection: sqlite3.Connection, added: Rows) -> None:
-    """Append rows to their run. Raises `StorageFailed` as `check_order()` does."""
-    if added.rows:
-        check_order(connection, added)
-        insert_rows(connection, added.rows)
+class RunEnd(NamedTuple):
+    """The end of one run's log. Never changed, so that other threads can read it."""
+
+    last_seq: int
+    pending: list[bytes] = []
+    """The newest records, which are in batches and not yet in a chunk."""
+    size: int = 0
+    """Bytes of the pending records."""
+    first_batch: int = 0
+    """Id of the batch with the first pending record."""
 
 
-def insert_rows(connection: sqlite3.Connection, rows: list[Row]) -> None:
-    """Insert rows, many per statement: each statement releases the interpreter lock once."""
-    for start in range(0, len(rows), MAX_ROWS):
-        chunk = rows[start : start + MAX_ROWS]
-        places = ",".join(["(?,?,?)"] * len(chunk))
-        values = [value for row in chunk for value in row]
-        connection.execute(f"INSERT INTO records (run_id, seq, body) VALUES {places}", values)
+class RecordWriter:
+    """Appends records to the logs of all runs of a database.
 
-
-def check_order(connection: sqlite3.Connection, added: Rows, last: int | None = None) -> None:
-    """Check that rows follow the last record of their run, which is looked up if not given.
-
-    Raises `StorageFailed` if they leave a gap, repeat a number, or follow the end of the run.
+    Its methods run in the writer thread, inside a transaction, except `end_of()`.
     """
+
+    _writers: WeakKeyDictionary[Database, RecordWriter] = WeakKeyDictionary()
+
+    def __init__(self) -> None:
+        self._ends: dict[str, RunEnd] = {}
+        # What the current transaction has changed.
+        self._changed: dict[str, RunEnd | None] = {}
+        self._is_loaded = False
+        self._is_loading = False
+        self._next_batch = 1
+
+    @classmethod
+    def of(cls, database: Database) -> RecordWriter:
+        """Return the writer of a database; its log and its store share one."""
+        writer = cls._writers.get(database)
+        if writer is None:
+            writer = cls._writers[database] = cls()
+            database.on_commit, database.on_rollback = writer._accept, writer._discard
+        return writer
+
+    def end_of(self, run_id: str) -> RunEnd | None:
+        """Return the end of a run's log if records of it are pending. Can be called anywhere."""
+        return self._ends.get(run_id)
+
+    def load(self, connection: sqlite3.Connection) -> None:
+        """Move the records that a killed server has left in batches to chunks."""
+        if self._is_loaded or self._is_loading:
+            return
+        _begin(connection)
+        self._is_loading = True
+        for run_id, rows in read_batches(connection).items():
+            last_seq = find_last_seq(connection, run_id)
+            if last_seq != CLOSED:
+                missing = select_missing(rows, last_seq)
+                insert_chunks(connection, run_id, last_seq + 1, missing)
+        connection.execute("DELETE FROM record_batches")
+
+    def append(self, connection: sqlite3.Connection, added: Rows) -> None:
+        """Append records to their run. Raises `StorageFailed` if they do not follow its end."""
+        (error,) = self.append_all(connection, [added])
+        if error is not None:
+            raise error
+
+    def append_all(
+        self, connection: sqlite3.Connection, group: Iterable[Rows]
+    ) -> list[StorageFailed | None]:
+        """Append records to their runs; return for each its error, or None.
+
+        Records that leave a gap, repeat a number, or follow the end of the run are not stored.
+        """
+        self.load(connection)
+        errors: list[StorageFailed | None] = []
+        waiting: list[Row] = []
+        for added in group:
+            error = self._append(connection, added, waiting) if added.rows else None
+            errors.append(error)
+        if waiting:
+            if self._next_batch % _TRIM_EVERY == 0:
+                _begin(connection)
+                self._trim(connection)
+            insert_batch(connection, self._next_batch, waiting)
+            self._next_batch += 1
+        return errors
+
+    def _append(
+        self, connection: sqlite3.Connection, added: Rows, waiting: list[Row]
+    ) -> StorageFailed | None:
+        run_id, first_seq, _ = added.rows[0]
+        end = self._find_end(connection, run_id)
+        error = _check_order(added, end.last_seq)
+        if error is not None:
+            return error
+        pending = [*end.pending, *(row[2] for row in added.rows)]
+        size = end.size + added.size
+        last_seq = first_seq + len(added.rows) - 1
+        if size < CHUNK_BYTES and not added.is_closing:
+            waiting += added.rows
+            first_batch = end.first_batch or self._next_batch
+            self._changed[run_id] = RunEnd(last_seq, pending, size, first_batch)
+            return None
+        _begin(connection)
+        first_seq = last_seq + 1 - len(pending)
+        insert_chunks(connection, run_id, first_seq, pending, is_closing=added.is_closing)
+        # The end of a closed run is looked up in its last chunk, which happens rarely.
+        self._changed[run_id] = None if added.is_closing else RunEnd(last_seq)
+        return None
+
+    def _find_end(self, connection: sqlite3.Connection, run_id: str) -> RunEnd:
+        end = self._changed[run_id] if run_id in self._changed else self._ends.get(run_id)
+        return end or RunEnd(find_last_seq(connection, run_id))
+
+    def delete(self, connection: sqlite3.Connection, run_ids: Sequence[str]) -> None:
+        """Delete all records of these runs, also those in batches."""
+        self.load(connection)
+        for run_id in run_ids:
+            self._changed[run_id] = None
+        self._store_pending(connection)
+        connection.execute("DELETE FROM record_batches")
+        delete_chunks(connection, run_ids)
+
+    def _trim(self, connection: sqlite3.Connection) -> None:
+        """Delete the batches whose records are all in chunks; at most `MAX_BATCHES` remain."""
+        self._store_pending(connection, before=self._next_batch - MAX_BATCHES)
+        ends = {**self._ends, **self._changed}.values()
+        first = min((end.first_batch for end in ends if end and end.pending), default=None)
+        connection.execute(
+            "DELETE FROM record_batches WHERE id < ?",
+            (self._next_batch if first is None else first,),
+        )
+
+    def _store_pending(self, connection: sqlite3.Connection, before: int | None = None) -> None:
+        """Store the pending records as chunks: all of them, or those in batches before an id."""
+        for run_id, end in {**self._ends, **self._changed}.items():
+            if end and end.pending and (before is None or end.first_batch < before):
+                first_seq = end.last_seq + 1 - len(end.pending)
+                insert_chunks(connection, run_id, first_seq, end.pending)
+                self._changed[run_id] = RunEnd(end.last_seq)
+
+    def _accept(self) -> None:
+        """The transaction was committed."""
+        self._is_loaded, self._is_loading = self._is_loaded or self._is_loading, False
+        for run_id, end in self._changed.items():
+            if end is None:
+                self._ends.pop(run_id, None)
+            else:
+                self._ends[run_id] = end
+        self._changed.clear()
+
+    def _discard(self) -> None:
+        """The transaction was rolled back."""
+        self._is_loading = False
+        self._changed.clear()
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Begin a transaction, if none was begun for the group that this belongs to."""
+    if not connection.in_transaction:
+        connection.execute("BEGIN IMMEDIATE")
+
+
+def _check_order(added: Rows, last_seq: int) -> StorageFailed | None:
     run_id, first, _ = added.rows[0]
-    if last is None:
-        last = _last_seq(connection, run_id)
-    if last == CLOSED or added.is_late:
-        raise StorageFailed(f"run {run_id} is closed: record {first} cannot follow")
-    if first != last + 1:
-        raise StorageFailed(f"record {first} of run {run_id} does not follow record {last}")
-
-
-def _last_seq(connection: sqlite3.Connection, run_id: str) -> int:
-    row = connection.execute(
-        "SELECT seq, body FROM records WHERE run_id = ? ORDER BY seq DESC LIMIT 1", (run_id,)
-    ).fetchone()
-    if row is None:
-        return 0
-    return CLOSED if isinstance(decode_record(row["body"]).event, RunClosed) else int(row["seq"])
+    if last_seq == CLOSED or added.is_late:
+        return StorageFailed(f"run {run_id} is closed: record {first} cannot follow")
+    if first != last_seq + 1:
+        return StorageFailed(f"record {first} of run {run_id} does not follow record {last_seq}")
+    return None
 
 
 # -- batches
@@ -94,20 +230,17 @@ _GATHER_S = 0.003
 class BatchTail:
     """The end of one run's log; see `Tail`."""
 
-    __slots__ = ("_batcher", "_run_id", "last_seq")
+    __slots__ = ("_batcher", "_run_id")
 
     def __init__(self, batcher: Batcher, run_id: str) -> None:
         self._batcher = batcher
         self._run_id = run_id
-        self.last_seq: int | None = None
-        """Number of the last committed record, or None if unknown. For the writer thread only."""
 
     def put(self, records: Sequence[Record], done: Done) -> None:
-        self._batcher.put(_Entry(self, encode_rows(self._run_id, records), done))
+        self._batcher.put(_Entry(encode_rows(self._run_id, records), done))
 
 
 class _Entry(NamedTuple):
-    tail: BatchTail
     added: Rows
     done: Done
 
@@ -117,6 +250,7 @@ class Batcher:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._writer = RecordWriter.of(database)
         self._pending: list[_Entry] = []
         self._is_writing = False
 
@@ -129,30 +263,26 @@ class Batcher:
 
     def _write_batch(self) -> None:
         batch, self._pending = self._pending, []
-        rows = sum(len(entry.added.rows) for entry in batch)
-        future = self._database.submit(partial(_insert_batch, batch), is_atomic=rows <= MAX_ROWS)
+        group = [entry.added for entry in batch]
+        work = partial(_append_group, self._writer, group)
+        future = self._database.submit(work, is_atomic=True)
         future.add_done_callback(partial(self._hand_over, asyncio.get_running_loop(), batch))
 
     def _hand_over(
         self,
         loop: asyncio.AbstractEventLoop,
         batch: list[_Entry],
-        future: Future[list[Exception | None]],
+        future: Future[list[StorageFailed | None]],
     ) -> None:
-        """Runs in the writer thread: note what was committed, and report to the event loop."""
+        """Runs in the writer thread: report to the event loop."""
         failure = cast("Exception | None", future.exception())
-        errors: list[Exception | None] = [failure] * len(batch)
+        errors: Sequence[Exception | None] = [failure] * len(batch)
         if failure is None:
             errors = future.result()
-        for (tail, added, _), error in zip(batch, errors, strict=True):
-            if error is None:
-                tail.last_seq = added.last_seq
-            elif failure is not None:
-                tail.last_seq = None
         if not loop.is_closed():
             loop.call_soon_threadsafe(self._finish_batch, batch, errors)
 
-    def _finish_batch(self, batch: list[_Entry], errors: list[Exception | None]) -> None:
+    def _finish_batch(self, batch: list[_Entry], errors: Sequence[Exception | None]) -> None:
         if self._pending:
             self._write_batch()
         else:
@@ -161,20 +291,7 @@ class Batcher:
             entry.done(error)
 
 
-def _insert_batch(batch: list[_Entry], connection: sqlite3.Connection) -> list[Exception | None]:
-    """Insert the entries that follow on their run's log; return for each its error, or None."""
-    rows: list[Row] = []
-    errors: list[Exception | None] = []
-    # The tails themselves change only after the commit.
-    last_seqs: dict[BatchTail, int] = {}
-    for tail, added, _ in batch:
-        try:
-            check_order(connection, added, last_seqs.get(tail, tail.last_seq))
-        except StorageFailed as error:
-            errors.append(error)
-            continue
-        last_seqs[tail] = added.last_seq
-        rows += added.rows
-        errors.append(None)
-    insert_rows(connection, rows)
-    return errors
+def _append_group(
+    writer: RecordWriter, group: list[Rows], connection: sqlite3.Connection
+) -> list[StorageFailed | None]:
+    return writer.append_all(connection, group)

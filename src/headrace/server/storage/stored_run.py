@@ -11,6 +11,7 @@ from headrace.errors import InputError
 from headrace.events import Record, decode_record
 from headrace.messages import Message
 from headrace.server.storage.inspection import SCHEMA_VERSION, open_read_only, schema_version
+from headrace.server.storage.record_table import read_all
 from headrace.server.storage.store.row import decode_message, read_branch
 
 NEWEST = "last"
@@ -53,9 +54,7 @@ def find_run(folder: Path, name: str) -> StoredRun:
     with open_read_only(folder) as connection:
         _check_version(connection)
         row = _find_row(connection, folder, name)
-        bodies = connection.execute(
-            "SELECT body FROM records WHERE run_id = ? ORDER BY seq", (row["id"],)
-        ).fetchall()
+        bodies = read_all(connection, row["id"])
         branch = read_branch(connection, row["parent_id"])
         answer = connection.execute(
             "SELECT body FROM messages WHERE id = ?", (row["message_id"],)
@@ -67,7 +66,7 @@ def find_run(folder: Path, name: str) -> StoredRun:
             model=row["model"],
             created_ms=row["created_ms"],
             is_live=row["state"] == "live",
-            records=[decode_record(body[0]) for body in bodies],
+            records=[decode_record(body) for body in bodies],
             message=None if answer is None else decode_message(answer[0]),
             earlier=[decode_message(message["body"]) for message in branch],
         )

@@ -12,7 +12,7 @@ from headrace.events import Record
 from headrace.messages import Message
 from headrace.server.storage.database import Database
 from headrace.server.storage.migrations import migrate
-from headrace.server.storage.record_writer import append_rows, encode_rows
+from headrace.server.storage.record_writer import RecordWriter, encode_rows
 from headrace.server.storage.store import row as tables
 from headrace.server.storage.store.new_run import begin_run, find_repeated
 from headrace.server.storage.store.store import (
@@ -36,6 +36,7 @@ class SQLiteStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._records = RecordWriter.of(database)
         self.message_writes = 0
         """Number of answers committed so far."""
         database.write_now(migrate)
@@ -56,7 +57,7 @@ class SQLiteStore:
 
         def work(connection: sqlite3.Connection) -> bool:
             is_new = _insert_answer(connection, run, body, text, message.created_at_ms)
-            append_rows(connection, rows)
+            self._records.append(connection, rows)
             connection.execute(
                 "UPDATE runs SET state = 'closed', closed_ms = ? WHERE id = ?", (now_ms, run.id)
             )
@@ -159,7 +160,9 @@ class SQLiteStore:
         return [tables.to_run(row) for row in rows]
 
     async def delete(self, owner: str, conversation_id: str) -> list[str]:
-        return await self._database.write(lambda c: _delete(c, owner, conversation_id))
+        return await self._database.write(
+            lambda c: _delete(c, self._records, owner, conversation_id)
+        )
 
     async def search(self, owner: str, words: str, limit: int = 50) -> list[Conversation]:
         wanted = " ".join(f'"{word}"*' for word in _WORD.findall(words))
@@ -201,7 +204,9 @@ def _is_committed(connection: sqlite3.Connection, run: RunRow) -> bool:
     return found is not None
 
 
-def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) -> list[str]:
+def _delete(
+    connection: sqlite3.Connection, records: RecordWriter, owner: str, conversation_id: str
+) -> list[str]:
     found = tables.find_conversation(connection, owner, conversation_id)
     runs = connection.execute(
         "SELECT id, state, message_id FROM runs WHERE conversation_id = ?", (conversation_id,)
@@ -210,7 +215,7 @@ def _delete(connection: sqlite3.Connection, owner: str, conversation_id: str) ->
         if run["state"] == "live":
             raise RunLive(run["message_id"])
     ids = [run["id"] for run in runs]
-    connection.executemany("DELETE FROM records WHERE run_id = ?", [(run_id,) for run_id in ids])
+    records.delete(connection, ids)
     connection.execute(
         "DELETE FROM words WHERE rowid IN"
         " (SELECT words_row FROM messages WHERE conversation_id = ?)",
