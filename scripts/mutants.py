@@ -4,8 +4,9 @@
 
 For each folder of `src/headrace` the tests of `TESTS` are collected once. Every mutant runs in a
 forked process, which replaces the code of one function and runs the tests that execute it, fastest
-first, up to the first failure. Results are kept in `.mutants/`, so that a run can be continued;
-a mutant is tested again when its function or the tests change.
+first, up to the first failure. Tests that fail without a change, too, are left out. Results are
+kept in `.mutants/`, so that a run can be continued; a mutant is tested again when the code around
+it changes, and one that survived is tested each time. Use `--again` for figures to quote.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class MutantRunner:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Measure the tests, then run the mutants."""
         items = {item.nodeid: item for item in session.items}
-        tests = _read_baseline(items, again=self._again)
+        tests = _leave_out_failing(_read_baseline(items, again=self._again), items)
         known = {} if self._again else _read_results()
         functions = _find_functions()
         running: dict[int, tuple[Mutant, float]] = {}
@@ -127,7 +128,8 @@ def _read_results() -> dict[str, str]:
     if not _RESULTS_PATH.exists():
         return {}
     rows = [json.loads(line) for line in _RESULTS_PATH.read_text().splitlines()]
-    return {row["mutant"]: row["result"] for row in rows if row["result"] != "survived"}
+    latest = {row["mutant"]: row["result"] for row in rows}
+    return {mutant: result for mutant, result in latest.items() if result != "survived"}
 
 
 def _start_mutant(
@@ -199,6 +201,27 @@ def _read_baseline(items: dict[str, pytest.Item], *, again: bool) -> dict[Key, l
             for file_name, name in row["functions"]:
                 tests[file_name, name].append(row["test"])
     return tests
+
+
+def _leave_out_failing(
+    tests: dict[Key, list[str]], items: dict[str, pytest.Item]
+) -> dict[Key, list[str]]:
+    """Leave out tests that fail on the unchanged code when they run as for a mutant, all in one
+    process: they would kill every mutant."""
+    _say("running the tests on the unchanged code ...")
+    path = STATE / "failing.json"
+    path.unlink(missing_ok=True)
+    process = os.fork()
+    if process == 0:
+        _silence()
+        order = dict.fromkeys(test for own in tests.values() for test in own)
+        path.write_text(json.dumps([test for test in order if not _passes(items[test])]))
+        os._exit(0)
+    os.waitpid(process, 0)
+    failing = set(json.loads(path.read_text()))
+    for test in sorted(failing):
+        _say(f"  fails without a change, left out: {test}")
+    return {key: [test for test in own if test not in failing] for key, own in tests.items()}
 
 
 def _measure(items: list[pytest.Item], path: Path) -> None:
