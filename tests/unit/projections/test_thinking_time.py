@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from headrace import events as ev
 from headrace.events import ReasoningStarted, Record, Stamp, decode_record, encode_record
 from headrace.messages import ReasoningPart, fold
 from headrace.projections.thinking import ThinkingProjection, encode_frame
@@ -189,3 +190,12 @@ def test_a_redacted_block_after_text_is_measured_from_the_end_of_the_text() -> N
     assert times(records_of(timed)) == ([1_000], [59_000])
     stamps = [frame["timestamp"] for frame in frames if "timestamp" in frame]
     assert stamps == sorted(stamps)
+
+
+def test_a_redacted_block_that_is_the_last_record_has_taken_its_time() -> None:
+    """The stream broke off: what ends it has the time of the last record."""
+    records = records_of(anthropic(block(60_000, 0, REDACTED)))
+    at = next(n for n, r in enumerate(records, 1) if isinstance(r.event, ev.ReasoningRedacted))
+    frames = frames_of(records[:at])
+    assert times(records[:at]) == ([0], [60_000])
+    assert frames[-2]["timestamp"] == 60_000
