@@ -13,6 +13,13 @@ import uvicorn
 from starlette.applications import Starlette
 
 from headrace.errors import UsageError
+from headrace.server.connections import (
+    ConnectionRegistry,
+    Parser,
+    create_protocol_class,
+    raise_descriptor_limit,
+)
+from headrace.server.log_limit import limit_logs
 from headrace.server.service import Service
 
 
@@ -39,13 +46,23 @@ def open_listener(host: str, port: int) -> socket.socket:
 
 
 async def serve(
-    app: Starlette, listener: socket.socket, *, ready: Callable[[], None] | None = None
+    app: Starlette,
+    listener: socket.socket,
+    *,
+    ready: Callable[[], None] | None = None,
+    parser: Parser | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain. Calls `ready` when requests are accepted."""
+    """Serve until SIGTERM, SIGINT or SIGHUP, then drain. Calls `ready` when requests are accepted.
+
+    `parser` is the HTTP parser: httptools if it is installed, otherwise h11.
+    """
     service: Service = app.state.service
     _tune_garbage_collector()
+    limit_logs()
+    connections = ConnectionRegistry(service.settings, raise_descriptor_limit())
     config = uvicorn.Config(
         app,
+        http=create_protocol_class(connections, parser),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -55,18 +72,22 @@ async def serve(
     server = _Server(config)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stopping.set)
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     watching = asyncio.ensure_future(_wait_until_started(server, ready))
     waiting = asyncio.ensure_future(stopping.wait())
+    sweeping = asyncio.ensure_future(connections.sweep())
     await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
     watching.cancel()
     waiting.cancel()
     if not serving.done():
         await service.runs.drain(service.settings.drain_s)
         server.should_exit = True
-    await serving
+    try:
+        await serving
+    finally:
+        sweeping.cancel()
 
 
 def _tune_garbage_collector() -> None:

@@ -38,6 +38,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Silence on a stream after which a comment is sent to keep it open."""
     send_timeout_s: float = 30.0
     """Time after which a client that reads nothing is disconnected; it can resume."""
+    head_timeout_s: float = 10.0
+    """Time in which a client must send the head of a request, from the start of the connection."""
+    body_timeout_s: float = 30.0
+    """Time in which a client must send the body of a request."""
+    max_connections: int = 5_000
+    """Most open connections. If there are more, those without a complete request are closed. Half
+    of the files that the process may open is a limit too."""
+    max_waiting_per_address: int = 256
+    """Most open connections of one address that have not sent a complete request head."""
     drain_s: float = 10.0
     """Time that live runs get to finish when the server stops."""
     keep_logs_s: float = 7 * 24 * 3600.0

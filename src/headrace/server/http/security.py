@@ -81,7 +81,7 @@ class SecurityMiddleware:
     def _check_origin(self, headers: Headers, host: str) -> None:
         """Refuse requests that a page of another site sends on behalf of its visitor."""
         origin = headers.get("origin")
-        is_foreign = origin is not None and urlsplit(origin).netloc != host
+        is_foreign = origin is not None and _origin_host(origin) != host
         if is_foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise HTTPError(403, "foreign_origin", "requests from other sites are refused")
 
@@ -118,6 +118,14 @@ class _Sender:
                 (b"referrer-policy", b"no-referrer"),
             ]
         await self._send(message)
+
+
+def _origin_host(origin: str) -> str | None:
+    """Return host and port of an `Origin` header, or None if it is malformed."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _host_name(host: str) -> str:

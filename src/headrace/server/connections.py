@@ -1,0 +1,208 @@
+"""Limits on HTTP connections: how many there are, and how long each may keep the server waiting.
+
+They apply before anything of a request is interpreted, and to both HTTP parsers of uvicorn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections import Counter
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import Any, Literal, TypeAlias
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from headrace.server.settings import Settings
+
+Parser: TypeAlias = Literal["h11", "httptools"]
+
+_MAX_HEAD_BYTES = 64 * 1024
+_SWEEP_S = 1.0
+# Descriptors that connections may not take: the database, its log, and the process itself.
+_RESERVED_DESCRIPTORS = 64
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"connection: close\r\ncontent-length: 0\r\n\r\n"
+)
+
+
+def raise_descriptor_limit() -> int:
+    """Raise the number of files that this process may open to what the system allows. Returns the
+    number."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+class ConnectionRegistry:
+    """All open connections of a server.
+
+    A connection that has not sent a complete request head is waiting. If there are too many
+    connections, the one that has been waiting longest is closed for the new one; if none is
+    waiting, the new one is refused.
+    """
+
+    def __init__(self, settings: Settings, descriptors: int) -> None:
+        self._settings = settings
+        # A live run may need a connection of its own, to its provider.
+        available = max((descriptors - _RESERVED_DESCRIPTORS) // 2, 16)
+        self.max_connections = min(settings.max_connections, available)
+        self._open: set[BoundedConnection] = set()
+        # In the order in which they began to wait.
+        self._waiting: dict[BoundedConnection, None] = {}
+        self._waiting_by_address: Counter[str] = Counter()
+        self.refused = 0
+        """Number of connections that were refused or closed for a limit."""
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, connection: BoundedConnection) -> bool:
+        """Add a new connection. Returns False if it must be closed."""
+        address = connection.address
+        if self._waiting_by_address[address] >= self._settings.max_waiting_per_address:
+            self.refused += 1
+            return False
+        if len(self._open) >= self.max_connections and not self._close_oldest_waiting():
+            self.refused += 1
+            return False
+        self._open.add(connection)
+        self.start_waiting(connection)
+        return True
+
+    def remove(self, connection: BoundedConnection) -> None:
+        """Remove a connection that is closed."""
+        self.stop_waiting(connection)
+        self._open.discard(connection)
+
+    def start_waiting(self, connection: BoundedConnection) -> None:
+        """Note that a connection waits for a request head."""
+        if connection not in self._waiting and connection in self._open:
+            self._waiting[connection] = None
+            self._waiting_by_address[connection.address] += 1
+
+    def stop_waiting(self, connection: BoundedConnection) -> None:
+        """Note that the head of a request is complete."""
+        if connection in self._waiting:
+            del self._waiting[connection]
+            self._waiting_by_address[connection.address] -= 1
+            if not self._waiting_by_address[connection.address]:
+                del self._waiting_by_address[connection.address]
+
+    def _close_oldest_waiting(self) -> bool:
+        oldest = next(iter(self._waiting), None)
+        if oldest is None:
+            return False
+        self.refused += 1
+        self.remove(oldest)
+        oldest.abort()
+        return True
+
+    async def sweep(self) -> None:
+        """Close connections that keep the server waiting, once a second, for ever."""
+        while True:
+            await asyncio.sleep(_SWEEP_S)
+            now_s = asyncio.get_running_loop().time()
+            for connection in [one for one in self._open if one.is_late(now_s, self._settings)]:
+                self.refused += 1
+                connection.abort()
+
+
+class BoundedConnection(asyncio.Protocol):
+    """Mixin for uvicorn's protocols: bounds the request head, and notes since when it waits for
+    the client."""
+
+    registry: ConnectionRegistry
+    address = ""
+    _head_bytes = 0
+    _head_since_s: float | None = None
+    _body_since_s: float | None = None
+    _paused_since_s: float | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Register the connection, or close it."""
+        peer = transport.get_extra_info("peername")
+        self.address = str(peer[0]) if peer else ""
+        super().connection_made(transport)
+        if not self.registry.add(self):
+            transport.abort()
+        self._head_since_s = self._now()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self.registry.remove(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass data to the parser; refuse a request whose head is too large."""
+        super().data_received(data)
+        if not self._is_in_head:
+            self._head_bytes = 0
+            if self._head_since_s is not None:
+                self._head_since_s = None
+                self._body_since_s = self._now()
+                self.registry.stop_waiting(self)
+            return
+        if self._head_since_s is None:
+            self._head_since_s = self._now()
+            self.registry.start_waiting(self)
+        self._head_bytes += len(data)
+        if self._head_bytes > _MAX_HEAD_BYTES:
+            self._transport.write(_TOO_LARGE)
+            self._transport.close()
+
+    def pause_writing(self) -> None:
+        """Note that the client does not read."""
+        self._paused_since_s = self._now()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """Note that the client reads again."""
+        self._paused_since_s = None
+        super().resume_writing()
+
+    def is_late(self, now_s: float, settings: Settings) -> bool:
+        """Return whether the client has kept the server waiting too long."""
+        if self._paused_since_s is not None:
+            return now_s - self._paused_since_s > settings.send_timeout_s
+        if self._head_since_s is not None:
+            return now_s - self._head_since_s > settings.head_timeout_s
+        is_reading = self._body_since_s is not None and self._cycle.more_body
+        return is_reading and now_s - (self._body_since_s or 0.0) > settings.body_timeout_s
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._transport.abort()
+
+    @property
+    def _cycle(self) -> Any:
+        return getattr(self, "cycle", None)
+
+    @property
+    def _transport(self) -> Any:
+        return getattr(self, "transport", None)
+
+    @property
+    def _is_in_head(self) -> bool:
+        return self._cycle is None or self._cycle.response_complete
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
+
+
+def create_protocol_class(
+    registry: ConnectionRegistry, parser: Parser | None = None
+) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol with the limits of the registry. By default httptools is used if
+    it is installed."""
+    base: Any = H11Protocol
+    if parser == "httptools" or (parser is None and find_spec("httptools") is not None):
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415
+
+        base = HttpToolsProtocol
+    return type("BoundedHTTPProtocol", (BoundedConnection, base), {"registry": registry})

@@ -1,0 +1,234 @@
+"""Strangers who open connections and keep the server waiting are let go; others are served."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from headrace.rehearsal.script import say, turn
+from headrace.server import create_app
+from headrace.server.connections import ConnectionRegistry, Parser
+from headrace.server.log_limit import LogLimit
+from headrace.server.process import open_listener, serve
+from headrace.server.settings import Settings
+from tests.server.serving import scripted
+
+PARSERS: list[Parser] = ["h11", "httptools"]
+QUICK = {"head_timeout_s": 0.5, "body_timeout_s": 0.5, "send_timeout_s": 0.5}
+
+
+@asynccontextmanager
+async def process(parser: Parser, data: Path, **settings: Any) -> AsyncIterator[int]:
+    """The server as `headrace serve` runs it, on a port of its own."""
+    app = create_app(scripted(turn(say("Hello."))), data=data, drain_s=1.0, **settings)
+    listener = open_listener("127.0.0.1", 0)
+    ready = asyncio.Event()
+    serving = asyncio.ensure_future(serve(app, listener, ready=ready.set, parser=parser))
+    await asyncio.wait(
+        {serving, asyncio.ensure_future(ready.wait())}, return_when="FIRST_COMPLETED"
+    )
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        os.kill(os.getpid(), signal.SIGHUP)
+        await serving
+
+
+async def is_served(port: int) -> bool:
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(f"http://127.0.0.1:{port}/healthz") as response,
+    ):
+        return response.status == 200
+
+
+async def read_all(reader: asyncio.StreamReader) -> bytes:
+    data = b""
+    try:
+        while piece := await asyncio.wait_for(reader.read(65_536), 60):
+            data += piece
+    except ConnectionError:
+        pass
+    return data
+
+
+def run(main: Any) -> None:
+    asyncio.run(asyncio.wait_for(main(), 120))
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_endless_headers_are_refused(parser: Parser, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with process(parser, tmp_path) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+            sent = 0
+            line = b"x-endless: " + b"a" * 1_000 + b"\r\n"
+            try:
+                while sent < 50_000_000:
+                    writer.write(line * 50)
+                    sent += 50 * len(line)
+                    await asyncio.wait_for(writer.drain(), 10)
+            except ConnectionError:
+                pass
+            answer = await read_all(reader)
+            writer.close()
+            assert sent < 20_000_000
+            assert answer == b"" or answer.split(b" ")[1] in (b"431", b"400")
+            assert await is_served(port)
+
+    run(main)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_one_endless_header_is_refused_too(parser: Parser, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with process(parser, tmp_path) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nx-endless: ")
+            for _ in range(4):
+                writer.write(b"a" * 50_000)
+                await asyncio.sleep(0.05)
+            answer = await read_all(reader)
+            writer.close()
+            assert answer == b"" or answer.split(b" ")[1] in (b"431", b"400")
+
+    run(main)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"",
+        b"GET /healthz HTTP/1.1\r\nHost: 127",
+        b"POST /api/chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 100\r\n\r\n{",
+    ],
+    ids=["silent", "half a head", "half a body"],
+)
+def test_a_client_that_says_nothing_more_is_let_go(
+    start: bytes, parser: Parser, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with process(parser, tmp_path, **QUICK) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(start)
+            await read_all(reader)
+            writer.close()
+
+    run(main)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_a_request_after_another_on_the_same_connection_has_its_own_time(
+    parser: Parser, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with process(parser, tmp_path, **QUICK) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            for _ in range(3):
+                writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
+                assert head.startswith(b"HTTP/1.1 200")
+                length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+                await reader.readexactly(length)
+                await asyncio.sleep(0.3)
+            writer.write(b"GET /hea")
+            await read_all(reader)
+            writer.close()
+
+    run(main)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_idle_connections_keep_nobody_out(parser: Parser, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with process(parser, tmp_path, max_connections=20) as port:
+            idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(60)]
+            for _ in range(5):
+                assert await is_served(port)
+            for _, writer in idle:
+                writer.close()
+
+    run(main)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_a_malformed_origin_is_refused(parser: Parser, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with (
+            process(parser, tmp_path) as port,
+            aiohttp.ClientSession(headers={"Origin": "http://["}) as http,
+            http.post(f"http://127.0.0.1:{port}/api/chat", json={}) as response,
+        ):
+            assert response.status == 403
+
+    run(main)
+
+
+class Fake:
+    """A connection of an address that can be closed."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.is_closed = False
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+
+def test_one_address_cannot_keep_many_connections_waiting(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, max_waiting_per_address=2)
+    registry = ConnectionRegistry(settings, 10_000)
+    waiting: list[Any] = [Fake("a"), Fake("a"), Fake("a"), Fake("b")]
+    assert [registry.add(one) for one in waiting] == [True, True, False, True]
+    registry.stop_waiting(waiting[0])
+    assert registry.add(waiting[2])
+    registry.remove(waiting[1])
+    another: Any = Fake("a")
+    assert registry.add(another)
+
+
+def test_without_a_waiting_connection_a_new_one_is_refused(tmp_path: Path) -> None:
+    registry = ConnectionRegistry(Settings(data=tmp_path, max_connections=2), 10_000)
+    busy: list[Any] = [Fake("a"), Fake("b")]
+    for one in busy:
+        assert registry.add(one)
+        registry.stop_waiting(one)
+    late: Any = Fake("c")
+    assert not registry.add(late)
+    assert not any(one.is_closed for one in busy)
+    assert (len(registry), registry.refused) == (2, 1)
+
+
+@pytest.mark.parametrize(("descriptors", "most"), [(256, 96), (1_024, 480), (1_000_000, 5_000)])
+def test_descriptors_are_left_for_the_database(descriptors: int, most: int, tmp_path: Path) -> None:
+    assert ConnectionRegistry(Settings(data=tmp_path), descriptors).max_connections == most
+
+
+def test_a_flood_of_log_lines_is_cut_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    limit = LogLimit(3, lambda: now[0])
+    logger = logging.getLogger("headrace.test_flood")
+    logger.addFilter(limit)
+    for number in range(10):
+        logger.warning("line %d", number)
+    now[0] = 61.0
+    logger.warning("later")
+    logger.removeFilter(limit)
+    assert [record.getMessage() for record in caplog.records] == [
+        "line 0",
+        "line 1",
+        "line 2",
+        "later (7 log lines were left out)",
+    ]
