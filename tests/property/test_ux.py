@@ -147,7 +147,7 @@ def test_restored_text_folds_to_its_event(
     cut = data.draw(st.integers(1, len(whole)))
     restored, after = whole[:cut], whole[cut:]
     is_text = kind == "text"
-    place = {"part": 0, "output": 0, "item": 0, "item_id": None}
+    place: dict[str, Any] = {"part": 0, "output": 0, "item": 0}
     delta = ev.TextDelta if is_text else ev.ReasoningDelta
     events: list[ev.Event] = [
         ev.TurnStarted(dialect="responses"),
