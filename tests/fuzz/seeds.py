@@ -312,7 +312,14 @@ RESPONSES: list[dict[str, Any]] = [
     _added(1, id="m1", type="message", role="assistant", phase="final_answer", content=[]),
     _typed("content_part.added", 1, item_id="m1", content_index=0, part={"type": "output_text"}),
     _typed("output_text.delta", 1, item_id="m1", content_index=0, delta="w4 ", logprobs=[]),
-    _typed("output_text.annotation.added", 1, item_id="m1", content_index=0, annotation=_LINKED),
+    _typed(
+        "output_text.annotation.added",
+        1,
+        item_id="m1",
+        content_index=0,
+        annotation_index=0,
+        annotation=_LINKED,
+    ),
     _typed("output_text.done", 1, item_id="m1", content_index=0, text="w4 "),
     _typed("output_text.done", 1, item_id="m1", content_index=1, text="w5 "),
     _typed(

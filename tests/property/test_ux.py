@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from copy import deepcopy
+from typing import Any
 
 import pytest
 from hypothesis import given
