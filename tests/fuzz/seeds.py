@@ -512,6 +512,7 @@ OLLAMA: list[dict[str, Any]] = [
         ],
     ),
     _line(content="w8 ", thinking="w9 "),
+    {"model": "m1", "response": "w11 ", "thinking": "w12 ", "done": False},
     {
         **_line(content="w10 "),
         "done": True,

@@ -70,7 +70,7 @@ class OllamaDialect(JSONDialect[WireLine]):
     """Reads the lines of an Ollama chat. Calls come complete, as objects, often without ids."""
 
     name = "ollama"
-    deltas = frozenset({"content", "thinking"})
+    deltas = frozenset({"content", "thinking", "response"})
 
     def __init__(self, ledger: Ledger, *, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         super().__init__(ledger, WireLine, limits)
