@@ -52,6 +52,7 @@ def content_of(events: Iterable[ev.TurnEvent]) -> dict[int, OutputContent]:
             said.reasoning += "".join(texts)
     for said in outputs.values():
         # What a snapshot at the end restores comes behind the rest.
+        said.calls.sort()
         said.others.sort()
     return {number: said for number, said in outputs.items() if said != OutputContent()}
 
