@@ -152,6 +152,10 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "An answer is still being written at this place.",
         "Wait for the run that `event_id` names, cancel it, or set `is_branch`.",
     ),
+    "search_busy": (
+        "The search took too long, or too many searches were waiting.",
+        "Repeat the request after `Retry-After`, or search for other words.",
+    ),
     "stopping": (
         "The server is starting or stopping.",
         "Repeat the request after `Retry-After`, with the same `Idempotency-Key`.",
@@ -159,6 +163,10 @@ MEANINGS: dict[str, tuple[str, str]] = {
     "storage": (
         "The database cannot be written: the disk is full or fails.",
         "Repeat the request later. The log of the server has the reason.",
+    ),
+    "storage_full": (
+        "This user has stored as much as is allowed, `max_stored_bytes_per_user`.",
+        "Delete conversations. Records of old runs are deleted after `keep_logs_s`.",
     ),
     "too_large": (
         "The body is longer than `max_body_bytes`.",
@@ -171,6 +179,14 @@ MEANINGS: dict[str, tuple[str, str]] = {
     "too_many_runs": (
         "This user has reached the number of concurrent answers, `max_live_runs_per_user`.",
         "Wait for an answer, or cancel one.",
+    ),
+    "too_many_searches": (
+        "This user has sent too many searches, `searches_per_minute`.",
+        "Repeat the request after `Retry-After`.",
+    ),
+    "too_many_words": (
+        "A search has more than 16 words.",
+        "Search for fewer words.",
     ),
     "too_slow": ("The body arrived too slowly.", "Repeat the request."),
     "unknown_effort": (

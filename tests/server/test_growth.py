@@ -155,7 +155,7 @@ def test_a_file_from_before_the_words_were_numbered_is_searched_and_forgotten(
         await store.delete("anna", "conv")
         left = await database.read(
             lambda c: [tuple(c.execute(f"SELECT count(*) FROM {t}").fetchone())
-                       for t in ("words", "titles", "messages", "runs", "record_chunks")]
+                       for t in ("word_index", "title_index", "messages", "runs", "record_chunks")]
         )  # fmt: skip
         assert left == [(1,), (0,), (0,), (0,), (0,)]
 

@@ -113,7 +113,7 @@ def check_tables(data: Path) -> None:
 
 
 def contents(data: Path) -> list[Any]:
-    tables = ("record_chunks", "conversations", "messages", "runs", "words", "titles")
+    tables = ("record_chunks", "conversations", "messages", "runs", "word_index", "title_index")
     return [rows(data, f"SELECT * FROM {table}") for table in tables]
 
 

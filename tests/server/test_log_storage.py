@@ -145,7 +145,7 @@ def test_a_commit_for_many_runs_writes_few_pages(tmp_path: Path) -> None:
         before = 0
         for seq in range(1, 6):
             before = wal.stat().st_size
-            waiting = []
+            waiting: list[asyncio.Future[Exception | None]] = []
             for tail in tails:
                 stored: asyncio.Future[Exception | None] = loop.create_future()
                 tail.put(records(seq, seq), stored.set_result)

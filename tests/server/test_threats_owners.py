@@ -15,7 +15,15 @@ from starlette.testclient import TestClient
 from tests.server.operation import operations, requests
 from tests.server.users import SECRET, User, document, tokened
 
-TABLES = ("record_chunks", "record_batches", "conversations", "messages", "runs", "tokens", "words")
+TABLES = (
+    "record_chunks",
+    "record_batches",
+    "conversations",
+    "messages",
+    "runs",
+    "tokens",
+    "word_index",
+)
 
 
 @pytest.fixture

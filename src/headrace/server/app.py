@@ -105,8 +105,11 @@ def _metrics(service: Service) -> _Endpoint:
 
 def _readiness(service: Service) -> _Endpoint:
     async def readiness(request: Request) -> Response:
-        is_ready = service.is_ready and not service.runs.is_draining
+        problem = await service.find_problem()
+        is_ready = not problem
         body: dict[str, Any] = {"is_ready": is_ready}
+        if problem:
+            body["problem"] = problem
         if not service.settings.needs_token:
             body["live_runs"] = service.runs.count
         return JSONResponse(body, 200 if is_ready else 503)

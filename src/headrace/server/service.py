@@ -24,11 +24,15 @@ from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
 from headrace.server.storage.access_tokens import LOCAL, AccessTokens
 from headrace.server.storage.data_folder import DataFolder
 from headrace.server.storage.database import Database, StorageFailed
+from headrace.server.storage.database_file import enable_shrinking
+from headrace.server.storage.health import Health, check_after_kill
+from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.log import Log, SQLiteLog
 from headrace.server.storage.store import RunRow, SQLiteStore, Store
 
 _EXPIRE_INTERVAL_S = 3600.0
 _REPAIR_INTERVAL_S = 5.0
+_HOUSEKEEPING_INTERVAL_S = 1.0
 # Live runs wait for the transaction that deletes records, so it is kept short.
 _EXPIRED_PER_TRANSACTION = 16
 _logger = logging.getLogger("headrace.server")
@@ -62,7 +66,10 @@ class Service:
         self.settings = settings
         self.clock = clock
         self._folder = DataFolder(settings.data, address=address)
+        enable_shrinking(self._folder.database)
         self.database = Database(self._folder.database, is_durable=settings.is_durable)
+        if self._folder.was_killed:
+            check_after_kill(self.database)
         sqlite_store = SQLiteStore(self.database)
         self.store: Store = store or sqlite_store
         self.log: Log = log or SQLiteLog(self.database)
@@ -70,6 +77,8 @@ class Service:
         self.runs = LiveRuns(self.log, self.store, settings.projection_options)
         self.quota = Quota(settings, self.runs)
         self._recovery = Recovery(self.log, self.store)
+        self._health = Health(self._folder, self.database, clock)
+        self._housekeeping = Housekeeping(self.database)
         self.is_ready = False
         self._opening: asyncio.Task[None] | None = None
         self._chores: list[asyncio.Task[None]] = []
@@ -98,7 +107,11 @@ class Service:
         for agent in self.agents.values():
             agent.share_connections()
         await self._recovery.recover()
-        chores = ((self.expire, _EXPIRE_INTERVAL_S), (self.repair, _REPAIR_INTERVAL_S))
+        chores = (
+            (self.expire, _EXPIRE_INTERVAL_S),
+            (self.repair, _REPAIR_INTERVAL_S),
+            (self._housekeeping.run, _HOUSEKEEPING_INTERVAL_S),
+        )
         self._chores = [asyncio.create_task(_repeat(*chore)) for chore in chores]
         self.is_ready = True
 
@@ -111,6 +124,17 @@ class Service:
         """
         await self.quota.wait_for_start(run.id)
         return await frames(self.runs, self.log, run, view, seen)
+
+    async def find_problem(self) -> str:
+        """Return why requests cannot be served now, or an empty string.
+
+        The storage is checked with a write, at most once per second.
+        """
+        if not self.is_ready:
+            return "the server is starting or stopping"
+        if self.runs.is_draining:
+            return "the server is stopping"
+        return await self._health.find_problem()
 
     async def repair(self) -> int:
         """Save the answers that could not be saved when they ended; return how many."""
@@ -132,6 +156,7 @@ class Service:
         for chore in self._chores:
             chore.cancel()
         await self.runs.drain(self.settings.drain_s)
+        await asyncio.gather(*self._chores, return_exceptions=True)
         for agent in self.agents.values():
             await agent.aclose()
         self.database.close()

@@ -32,6 +32,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Most answers written at once for one user, if access tokens are required."""
     asks_per_minute: int = 60
     """Most questions of one user per minute, if access tokens are required; bursts are allowed."""
+    searches_per_minute: int = 120
+    """Most searches of one user per minute, if access tokens are required; bursts are allowed."""
+    max_stored_bytes_per_user: int = 1_000_000_000
+    """Most bytes of messages and records stored for one user, if access tokens are required."""
     efforts: tuple[Effort, ...] = EFFORTS
     """Efforts that a request may ask for."""
     heartbeat_s: float = 15.0

@@ -239,8 +239,9 @@ def test_without_a_list_of_locks_the_process_is_looked_for(
 ) -> None:
     monkeypatch.setattr(data_folder, "_PROC_LOCKS", tmp_path / "none")
     folder = DataFolder(tmp_path, address="")
-    folder.close()
     assert find_holder(tmp_path) == Holder(os.getpid())
+    folder.close()
+    assert find_holder(tmp_path) is None
     (tmp_path / "server.lock").write_text("?")
     assert find_holder(tmp_path) is None
 

@@ -13,7 +13,8 @@ from headrace.errors import HeadraceError
 from headrace.server.http.event_stream import STREAM
 from headrace.server.http_error import HTTPError, error_response, media_type
 from headrace.server.service import Service
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.database import SearchFailed, StorageFailed
+from headrace.server.storage.search_index import TooManyWords
 from headrace.server.storage.store import KeyTaken, NotFound, RunLive
 
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -145,6 +146,10 @@ def _to_http_error(error: Exception) -> HTTPError:
             return HTTPError(409, "run_live", text, event_id=error.message_id)
         case KeyTaken():
             return HTTPError(422, "key_taken", str(error))
+        case TooManyWords():
+            return HTTPError(400, "too_many_words", str(error))
+        case SearchFailed():
+            return HTTPError(503, "search_busy", str(error), retry_after_s=1.0)
         case StorageFailed():
             _logger.error("the database failed: %s", error)
             text = "the server cannot write to its database: try again later"

@@ -57,7 +57,7 @@ class Quota:
         self._settings = settings
         self._runs = runs
         self._clock = clock
-        self._buckets: dict[str, Bucket] = {}
+        self._buckets: dict[tuple[str, str], Bucket] = {}
         self._reservations: dict[str, _Reservation] = {}
 
     def active_run_ids(self) -> set[str]:
@@ -67,16 +67,35 @@ class Quota:
     def count_request(self, owner: str) -> None:
         """Count a request. Raises an `HTTPError` of 429 if the user sends too many per minute."""
         per_minute = self._settings.asks_per_minute
-        if not self._settings.needs_token:
-            return
-        now_s = self._clock()
-        if len(self._buckets) >= _MAX_BUCKETS:
-            self._drop_full_buckets(now_s)
-        bucket = self._buckets.setdefault(owner, Bucket(per_minute, now_s))
-        wait_s = bucket.take(now_s)
+        wait_s = self._count("ask", owner, per_minute)
         if wait_s:
             text = f"too many questions: a user may ask {per_minute} per minute"
             raise HTTPError(429, "too_many_requests", text, retry_after_s=wait_s)
+
+    def count_search(self, owner: str) -> None:
+        """Count a search. Raises an `HTTPError` of 429 if the user sends too many per minute."""
+        per_minute = self._settings.searches_per_minute
+        wait_s = self._count("search", owner, per_minute)
+        if wait_s:
+            text = f"too many searches: a user may search {per_minute} times per minute"
+            raise HTTPError(429, "too_many_searches", text, retry_after_s=wait_s)
+
+    def check_stored_bytes(self, stored_bytes: int) -> None:
+        """Raise an `HTTPError` of 403 if a user has stored as much as is allowed."""
+        limit = self._settings.max_stored_bytes_per_user
+        if self._settings.needs_token and stored_bytes >= limit:
+            text = f"your conversations take all of your {limit} bytes: delete some of them"
+            raise HTTPError(403, "storage_full", text)
+
+    def _count(self, kind: str, owner: str, per_minute: int) -> float:
+        """Count one, and return 0 or the seconds to wait."""
+        if not self._settings.needs_token:
+            return 0.0
+        now_s = self._clock()
+        if len(self._buckets) >= _MAX_BUCKETS:
+            self._drop_full_buckets(now_s)
+        bucket = self._buckets.setdefault((kind, owner), Bucket(per_minute, now_s))
+        return bucket.take(now_s)
 
     @contextmanager
     def reserve(self, owner: str, run_id: str) -> Generator[None, None, None]:

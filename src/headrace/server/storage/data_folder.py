@@ -36,19 +36,29 @@ class FolderHeld(UsageError):
 class DataFolder:
     """Creates and locks a data folder, until `close()` or the end of the process.
 
-    Raises `FolderHeld` if another process has locked it.
+    Raises `FolderHeld` if another process has locked it, and `UsageError` if it cannot be used.
     """
 
     def __init__(self, path: Path, *, address: str = "") -> None:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.path = path
-        self._file = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _create_private(path)
+            self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            self._file = os.open(path / LOCK, flags, 0o600)
+        except OSError as error:
+            text = f"cannot use {path} as the data folder: {error.strerror}"
+            raise UsageError(text) from None
+        before = os.pread(self._file, _MAX_LOCK_BYTES, 0)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The folder as well: a lock file can be removed while a server runs.
+            fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = _decode_holder(os.pread(self._file, _MAX_LOCK_BYTES, 0))
-            os.close(self._file)
-            raise FolderHeld(path, holder) from None
+            self._release()
+            raise FolderHeld(path, _decode_holder(before)) from None
+        self.was_killed = bool(before)
+        """Whether the last process that had locked the folder did not call `close()`."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, msgspec.json.encode(Holder(os.getpid(), address)), 0)
 
@@ -57,9 +67,38 @@ class DataFolder:
         """Path of the database file."""
         return self.path / DATABASE
 
+    def find_problem(self) -> str:
+        """Return what has happened to the folder since it was locked, or an empty string."""
+        if not _is_same(self._folder, self.path):
+            return "the data folder was removed or replaced"
+        if not _is_same(self._file, self.path / LOCK):
+            return "the lock file of the data folder was removed"
+        return ""
+
     def close(self) -> None:
-        """Release the lock."""
+        """Note that the folder is complete, and release the lock."""
+        os.ftruncate(self._file, 0)
+        self._release()
+
+    def _release(self) -> None:
         os.close(self._file)
+        os.close(self._folder)
+
+
+def _create_private(path: Path) -> None:
+    """Create a folder, or make an existing one of this user private."""
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = path.stat()
+    if found.st_mode & 0o077 and found.st_uid == os.geteuid():
+        path.chmod(0o700)
+
+
+def _is_same(descriptor: int, path: Path) -> bool:
+    """Return whether an open file is still the one at this path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
 
 
 def find_holder(folder: Path) -> Holder | None:

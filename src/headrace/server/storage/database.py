@@ -12,21 +12,27 @@ import logging
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, UsageError
 from headrace.server.storage.checkpointer import Checkpointer
 from headrace.server.storage.connection import READER_CACHE_KB, WRITER_CACHE_KB, connect
+from headrace.server.storage.database_file import prepare_file
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], T]
 
 _MAX_GROUP = 512
 _READERS = 4
+# Searches have threads of their own, so that nothing else waits for them.
+_SEARCHERS = 2
+_MAX_SEARCHES = 32
+_PROGRESS_STEPS = 1_000
 # Time between two attempts to open the file again after the writer has lost its connection.
 _RECONNECT_S = 0.5
 _CLOSED = "the database is closed"
@@ -35,6 +41,10 @@ _logger = logging.getLogger("headrace.server")
 
 class StorageFailed(HeadraceError):
     """A read or write of the database failed; nothing was changed."""
+
+
+class SearchFailed(HeadraceError):
+    """A search took too long, or too many searches are waiting."""
 
 
 class _Job(NamedTuple):
@@ -48,10 +58,11 @@ class Database:
     """Opens a SQLite file and keeps it open until `close()`.
 
     With `is_durable`, every commit waits for the disk. Without it, a power cut may lose the last
-    moments; a killed process loses nothing.
+    moments; a killed process loses nothing. Raises `UsageError` if the file cannot be used.
     """
 
     def __init__(self, path: Path, *, is_durable: bool = False) -> None:
+        prepare_file(path)
         self.path = path
         self._is_durable = is_durable
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -60,14 +71,18 @@ class Database:
         self._connections = threading.local()
         self._open_readers: list[sqlite3.Connection] = []
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="headrace-read")
+        self._searchers = ThreadPoolExecutor(_SEARCHERS, thread_name_prefix="headrace-search")
+        self._searches = 0
+        self.has_deleted = False
+        """Whether something was deleted that `Housekeeping` has to erase from the files."""
         self.commits = 0
         """Number of transactions committed so far."""
         self.on_commit: Callable[[], None] | None = None
         """Called in the writer thread after every commit, before callers get their results."""
         self.on_rollback: Callable[[], None] | None = None
         """Called in the writer thread after every rollback."""
-        self.is_writable = True
-        """False while the writer has no connection: writes fail until it has one again."""
+        self.problem = ""
+        """Why all writes fail, or empty. A removed file stays a problem until a restart."""
         self._checkpointer = Checkpointer(
             path, lambda: self._connect(READER_CACHE_KB), self.submit_alone, lambda: self.commits
         )
@@ -76,7 +91,10 @@ class Database:
         self._writer = threading.Thread(target=self._run_writer, name="headrace-write", daemon=True)
         self._ready: Future[None] = Future()
         self._writer.start()
-        self._ready.result()
+        try:
+            self._ready.result()
+        except sqlite3.Error as error:
+            raise UsageError(f"cannot open {path}: {error}") from None
         self._checkpointer.start()
 
     async def write(self, work: Work[T]) -> T:
@@ -116,6 +134,26 @@ class Database:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, work)
 
+    async def search(self, work: Work[T], timeout_s: float) -> T:
+        """Run `work` as `read()` does, but in a pool of its own and for a limited time.
+
+        Raises `SearchFailed` after the timeout, or if too many searches are waiting.
+        """
+        if self._is_closing.is_set():
+            raise StorageFailed(_CLOSED)
+        if self._searches >= _MAX_SEARCHES:
+            raise SearchFailed("too many searches at once: try again soon")
+        self._searches += 1
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self._searchers, self._search, work, timeout_s)
+        future.add_done_callback(self._end_search)
+        return await asyncio.shield(future)
+
+    def _end_search(self, future: asyncio.Future[Any]) -> None:
+        self._searches -= 1
+        if not future.cancelled():
+            future.exception()  # marks it as retrieved, if the client has left
+
     async def fetch(self, query: str, parameters: Any = ()) -> list[sqlite3.Row]:
         """Return all rows of a query. Raises `StorageFailed`."""
         return await self.read(lambda connection: connection.execute(query, parameters).fetchall())
@@ -124,6 +162,10 @@ class Database:
         """Synchronous version of `write()`."""
         return self.submit(work).result()
 
+    def truncate_wal(self) -> bool:
+        """Empty the WAL. Return False if a reader prevents it now."""
+        return self._checkpointer.truncate()
+
     def close(self) -> None:
         """Finish the queued writes and close the file."""
         self._is_closing.set()
@@ -131,6 +173,7 @@ class Database:
         self._jobs.put(None)
         self._writer.join()
         self._readers.shutdown()
+        self._searchers.shutdown()
         for connection in self._open_readers:
             connection.close()
 
@@ -143,11 +186,15 @@ class Database:
             self._ready.set_exception(error)
             return
         self._ready.set_result(None)
+        identity = _identify(self.path)
         while group := self._next_group():
             if connection is None:
                 connection = self._reconnect()
-            if connection is None:
-                _fail(group, StorageFailed("the database cannot be opened"))
+            # Without this, SQLite would go on to write to files that nobody can open any more.
+            if connection is not None and _identify(self.path) != identity:
+                self.problem = "the database file was removed or replaced"
+            if connection is None or self.problem:
+                _fail(group, StorageFailed(self.problem or "the database cannot be opened"))
                 continue
             try:
                 self._execute(connection, group)
@@ -176,11 +223,9 @@ class Database:
         try:
             connection = self._connect(WRITER_CACHE_KB)
         except (sqlite3.Error, MemoryError) as error:
-            self.is_writable = False
             _logger.warning("the database cannot be opened: %s", error)
             self._is_closing.wait(_RECONNECT_S)
             return None
-        self.is_writable = True
         return connection
 
     def _next_group(self) -> list[_Job]:
@@ -247,6 +292,22 @@ class Database:
         except sqlite3.Error as error:
             raise _to_storage_error(error) from error
 
+    def _search(self, work: Work[T], timeout_s: float) -> T:
+        try:
+            connection = self._reader()
+        except sqlite3.Error as error:
+            raise _to_storage_error(error) from error
+        until_s = time.monotonic() + timeout_s
+        connection.set_progress_handler(lambda: int(time.monotonic() > until_s), _PROGRESS_STEPS)
+        try:
+            return work(connection)
+        except sqlite3.Error as error:
+            if time.monotonic() > until_s:
+                raise SearchFailed("the search took too long: use other words") from None
+            raise _to_storage_error(error) from error
+        finally:
+            connection.set_progress_handler(None, 0)
+
     def _reader(self) -> sqlite3.Connection:
         """Return the connection of the current reader thread."""
         connection: sqlite3.Connection | None = getattr(self._connections, "reader", None)
@@ -259,6 +320,15 @@ class Database:
 
     def _connect(self, cache_kb: int) -> sqlite3.Connection:
         return connect(self.path, cache_kb, is_durable=self._is_durable)
+
+
+def _identify(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another one at the same path, or None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _fail(group: list[_Job], error: StorageFailed) -> None:

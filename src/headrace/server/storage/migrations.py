@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from headrace.errors import UsageError
+from headrace.server.storage.database_file import APPLICATION_ID
 from headrace.server.storage.record_table import create_record_tables
+from headrace.server.storage.search_index import create_index
+from headrace.server.storage.stored_bytes import create_sums
 
 Step: TypeAlias = str | Callable[[sqlite3.Connection], None]
 """SQL statements, or a function for what SQL cannot do."""
@@ -96,6 +99,13 @@ MIGRATIONS: Final[tuple[Step, ...]] = (
     CREATE INDEX logged_runs ON runs (closed_ms) WHERE is_logged = 1 AND closed_ms IS NOT NULL;
     """,
     create_record_tables,
+    create_index,
+    f"""
+    ALTER TABLE conversations ADD COLUMN deleted_ms INTEGER;
+    CREATE TABLE health (id INTEGER PRIMARY KEY, checked_ms INTEGER NOT NULL);
+    PRAGMA application_id = {APPLICATION_ID};
+    """,
+    create_sums,
 )
 
 

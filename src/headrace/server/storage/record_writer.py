@@ -165,12 +165,16 @@ class RecordWriter:
 
     def delete(self, connection: sqlite3.Connection, run_ids: Sequence[str]) -> None:
         """Delete all records of these runs, also those in batches."""
-        self.load(connection)
         for run_id in run_ids:
             self._changed[run_id] = None
+        self.empty_batches(connection)
+        delete_chunks(connection, run_ids)
+
+    def empty_batches(self, connection: sqlite3.Connection) -> None:
+        """Move all pending records to chunks and delete all batches, so that none has a copy."""
+        self.load(connection)
         self._store_pending(connection)
         connection.execute("DELETE FROM record_batches")
-        delete_chunks(connection, run_ids)
 
     def _trim(self, connection: sqlite3.Connection) -> None:
         """Delete the batches whose records are all in chunks; at most `MAX_BATCHES` remain."""

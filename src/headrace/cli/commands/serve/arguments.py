@@ -102,6 +102,13 @@ def _add_limits(command: ArgumentParser) -> None:
         help="simultaneous answers per user, with --tokens (default: 20)",
     )
     command.add_argument(
+        "--megabytes-per-user",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="stored messages and records per user, with --tokens (default: 1000)",
+    )
+    command.add_argument(
         "--drain",
         type=float,
         default=10.0,

@@ -41,6 +41,7 @@ def run(options: Namespace) -> int:
         prefix=_prefix(options.prefix),
         asks_per_minute=options.asks_per_minute,
         max_live_runs_per_user=options.runs_per_user,
+        max_stored_bytes_per_user=options.megabytes_per_user * 1_000_000,
         drain_s=options.drain,
         keep_logs_s=options.keep_logs * 3600.0,
         has_final_text=options.final_text,

@@ -28,6 +28,7 @@ from headrace.server.http_error import HTTPError, JSONResponse
 from headrace.server.service import Service
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View, parse_seen_frame
 from headrace.server.storage.store import RunRow, RunStart, StoredMessage
+from headrace.server.storage.stored_bytes import read_stored_bytes
 
 
 class Chat:
@@ -62,6 +63,9 @@ class Chat:
         service = self._service
         self._check_open()
         _check_agent(agent)
+        if service.settings.needs_token:
+            stored_bytes = await read_stored_bytes(service.database, start.owner)
+            service.quota.check_stored_bytes(stored_bytes)
         with service.quota.reserve(start.owner, start.run_id):
             started = await service.store.begin(start)
             if not started.is_repeated:

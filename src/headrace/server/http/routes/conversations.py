@@ -49,6 +49,7 @@ class Conversations:
             return JSONResponse(_to_page(found, limit))
         if before is not None:
             raise HTTPError(422, "bad_before", "a search has only one page: leave out before")
+        self._service.quota.count_search(owner)
         return JSONResponse(_to_page(await store.search(owner, words, limit), limit))
 
     async def read(self, request: Request) -> Response:

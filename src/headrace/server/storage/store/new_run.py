@@ -19,6 +19,7 @@ from headrace.server.storage.store.store import (
 )
 
 _TITLE_CHARS: Final = 60
+_MAX_CUT_CHARS: Final = 20
 _encode = msgspec.json.Encoder().encode
 
 
@@ -115,7 +116,7 @@ def _insert_prompt(
         tables.touch(connection, conversation_id, parent_id, start.now_ms)
         return parent_id
     message, owner, now_ms = prompt.message, start.owner, start.now_ms
-    row = tables.index_words(connection, prompt.id, conversation_id, owner, message.text)
+    row = tables.index_words(connection, conversation_id, owner, message.text)
     place = (prompt.id, conversation_id, owner, parent_id)
     connection.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
@@ -143,4 +144,8 @@ def _title_of(message: Message) -> str:
     text = " ".join(message.text.split())
     if len(text) <= _TITLE_CHARS:
         return text
-    return text[:_TITLE_CHARS].rpartition(" ")[0] + " …"
+    head, _, cut_word = text[:_TITLE_CHARS].rpartition(" ")
+    # Chinese and Japanese have no spaces; a long word is cut rather than dropped, too.
+    if len(cut_word) > _MAX_CUT_CHARS:
+        return text[: _TITLE_CHARS - 1] + "…"
+    return head + " …"

@@ -7,6 +7,7 @@ import sqlite3
 import msgspec
 
 from headrace.messages import Message
+from headrace.server.storage.search_index import to_terms
 from headrace.server.storage.store.store import Conversation, NotFound, RunRow, StoredMessage
 
 decode_message = msgspec.json.Decoder(Message).decode
@@ -26,7 +27,8 @@ def find_conversation(
 ) -> sqlite3.Row:
     return require_row(
         connection.execute(
-            "SELECT * FROM conversations WHERE id = ? AND owner = ?", (conversation_id, owner)
+            "SELECT * FROM conversations WHERE id = ? AND owner = ? AND deleted_ms IS NULL",
+            (conversation_id, owner),
         ).fetchone()
     )
 
@@ -38,7 +40,8 @@ def find_message(
     return require_row(
         connection.execute(
             "SELECT * FROM messages WHERE id = ? AND owner = ?"
-            " AND conversation_id = coalesce(?, conversation_id)",
+            " AND conversation_id = coalesce(?, conversation_id) AND EXISTS (SELECT 1 FROM"
+            " conversations WHERE id = conversation_id AND deleted_ms IS NULL)",
             (message_id, owner, conversation_id),
         ).fetchone()
     )
@@ -69,12 +72,12 @@ def to_run(row: sqlite3.Row) -> RunRow:
 
 
 def index_words(
-    connection: sqlite3.Connection, message_id: str, conversation_id: str, owner: str, text: str
+    connection: sqlite3.Connection, conversation_id: str, owner: str, text: str
 ) -> int | None:
     """Add a message to the search index; return its row there, which is needed to delete it."""
     return connection.execute(
-        "INSERT INTO words (text, message_id, conversation_id, owner) VALUES (?, ?, ?, ?)",
-        (text, message_id, conversation_id, owner),
+        "INSERT INTO word_index (terms, conversation_id) VALUES (?, ?)",
+        (to_terms(owner, text), conversation_id),
     ).lastrowid
 
 
@@ -83,8 +86,8 @@ def index_title(
 ) -> int | None:
     """Add a title to the search index; return its row there, which is needed to delete it."""
     return connection.execute(
-        "INSERT INTO titles (text, conversation_id, owner) VALUES (?, ?, ?)",
-        (title, conversation_id, owner),
+        "INSERT INTO title_index (terms, conversation_id) VALUES (?, ?)",
+        (to_terms(owner, title), conversation_id),
     ).lastrowid
 
 

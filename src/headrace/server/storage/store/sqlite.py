@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
+import time
 from collections.abc import Sequence
 
 import msgspec
@@ -13,13 +13,14 @@ from headrace.messages import Message
 from headrace.server.storage.database import Database
 from headrace.server.storage.migrations import migrate
 from headrace.server.storage.record_writer import RecordWriter, encode_rows
+from headrace.server.storage.search_index import find_conversations, to_query, to_terms
 from headrace.server.storage.store import row as tables
+from headrace.server.storage.store.deletion import delete_slice, hide
 from headrace.server.storage.store.new_run import begin_run, find_repeated
 from headrace.server.storage.store.store import (
     Conversation,
     NotFound,
     PageCursor,
-    RunLive,
     RunRow,
     RunStart,
     StartedRun,
@@ -27,7 +28,8 @@ from headrace.server.storage.store.store import (
 )
 
 _FIRST_PAGE = PageCursor(2**63 - 1, "")
-_WORD = re.compile(r"\w+")
+# Longer than any search takes; a search that does is ended.
+_SEARCH_S = 2.0
 _encode = msgspec.json.Encoder().encode
 
 
@@ -71,7 +73,10 @@ class SQLiteStore:
         return await self._database.read(lambda connection: _is_committed(connection, run))
 
     async def run(self, owner: str, message_id: str) -> RunRow:
-        query = "SELECT * FROM runs WHERE message_id = ? AND owner = ?"
+        query = (
+            "SELECT * FROM runs WHERE message_id = ? AND owner = ? AND EXISTS (SELECT 1 FROM"
+            " conversations WHERE id = conversation_id AND deleted_ms IS NULL)"
+        )
         rows = await self._database.fetch(query, (message_id, owner))
         return tables.to_run(tables.require_row(rows[0] if rows else None))
 
@@ -98,7 +103,7 @@ class SQLiteStore:
     ) -> list[Conversation]:
         cursor = before or _FIRST_PAGE
         rows = await self._database.fetch(
-            "SELECT * FROM conversations WHERE owner = ? AND updated_ms <= ?"
+            "SELECT * FROM conversations WHERE owner = ? AND deleted_ms IS NULL AND updated_ms <= ?"
             " AND (updated_ms < ? OR id > ?) ORDER BY updated_ms DESC, id LIMIT ?",
             (owner, cursor.updated_ms, cursor.updated_ms, cursor.id, limit),
         )
@@ -135,7 +140,8 @@ class SQLiteStore:
                 (title, conversation_id),
             )
             connection.execute(
-                "UPDATE titles SET text = ? WHERE rowid = ?", (title, found["title_row"])
+                "UPDATE title_index SET terms = ? WHERE rowid = ?",
+                (to_terms(owner, title), found["title_row"]),
             )
             return tables.find_conversation(connection, owner, conversation_id)
 
@@ -160,23 +166,24 @@ class SQLiteStore:
         return [tables.to_run(row) for row in rows]
 
     async def delete(self, owner: str, conversation_id: str) -> list[str]:
-        return await self._database.write(
-            lambda c: _delete(c, self._records, owner, conversation_id)
-        )
+        now_ms = int(time.time() * 1000)
+
+        def work(connection: sqlite3.Connection) -> tuple[list[str], bool]:
+            ids = hide(connection, self._records, owner, conversation_id, now_ms)
+            return ids, delete_slice(connection, conversation_id)
+
+        ids, is_done = await self._database.write(work)
+        self._database.has_deleted = True
+        while not is_done:
+            is_done = await self._database.write(lambda c: delete_slice(c, conversation_id))
+        return ids
 
     async def search(self, owner: str, words: str, limit: int = 50) -> list[Conversation]:
-        wanted = " ".join(f'"{word}"*' for word in _WORD.findall(words))
-        if not wanted:
+        query = to_query(owner, words)
+        if query is None:
             return []
-        rows = await self._database.fetch(
-            "SELECT conversations.* FROM ("
-            " SELECT conversation_id, 0 AS kind, rank FROM titles(:match) WHERE owner = :owner"
-            " UNION ALL"
-            " SELECT conversation_id, 1 AS kind, rank FROM words(:match) WHERE owner = :owner"
-            ") AS found JOIN conversations ON conversations.id = found.conversation_id"
-            " WHERE conversations.owner = :owner"
-            " GROUP BY conversations.id ORDER BY MIN(kind), MIN(rank) LIMIT :limit",
-            {"match": f"text : ({wanted})", "owner": owner, "limit": limit},
+        rows = await self._database.search(
+            lambda connection: find_conversations(connection, owner, query, limit), _SEARCH_S
         )
         return [tables.to_conversation(row) for row in rows]
 
@@ -190,7 +197,7 @@ def _insert_answer(
     """Insert the answer of a run. Return False if it is stored already."""
     if _is_committed(connection, run):
         return False
-    row = tables.index_words(connection, run.message_id, run.conversation_id, run.owner, text)
+    row = tables.index_words(connection, run.conversation_id, run.owner, text)
     connection.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, ?, 'assistant', ?, ?, ?)",
         (run.message_id, run.conversation_id, run.owner, run.parent_id, run.id, at_ms, body, row),
@@ -202,25 +209,3 @@ def _insert_answer(
 def _is_committed(connection: sqlite3.Connection, run: RunRow) -> bool:
     found = connection.execute("SELECT 1 FROM messages WHERE run_id = ?", (run.id,)).fetchone()
     return found is not None
-
-
-def _delete(
-    connection: sqlite3.Connection, records: RecordWriter, owner: str, conversation_id: str
-) -> list[str]:
-    found = tables.find_conversation(connection, owner, conversation_id)
-    runs = connection.execute(
-        "SELECT id, state, message_id FROM runs WHERE conversation_id = ?", (conversation_id,)
-    ).fetchall()
-    for run in runs:
-        if run["state"] == "live":
-            raise RunLive(run["message_id"])
-    ids = [run["id"] for run in runs]
-    records.delete(connection, ids)
-    connection.execute(
-        "DELETE FROM words WHERE rowid IN"
-        " (SELECT words_row FROM messages WHERE conversation_id = ?)",
-        (conversation_id,),
-    )
-    connection.execute("DELETE FROM titles WHERE rowid = ?", (found["title_row"],))
-    connection.execute("DELETE FROM conversations WHERE id = ?", (conversation_id,))
-    return ids

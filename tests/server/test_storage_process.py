@@ -1,0 +1,165 @@
+"""What happens to the files of a server, seen from the outside with real processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.server.server_process import refuse, serve
+
+MARKER = "zanzibar7391"
+
+
+def files_with(data: Path, marker: str) -> list[str]:
+    return [
+        path.name
+        for path in data.iterdir()
+        if marker.encode() in (content := path.read_bytes()) or marker.upper().encode() in content
+    ]
+
+
+def test_nothing_of_a_deleted_conversation_is_left_in_any_file(tmp_path: Path) -> None:
+    with serve(tmp_path) as server:
+        for number in range(3):
+            server.ask(f"What about number {number}?")
+        answer = server.ask(f"What is {MARKER}? " + f"Say {MARKER} again. " * 1_000)
+        conversation_id = answer.headers["x-conversation-id"]
+        assert MARKER in answer.text
+        assert files_with(tmp_path, MARKER)
+        found = server.get(f"/api/conversations?q={MARKER}")
+        assert [one["id"] for one in found["conversations"]] == [conversation_id]
+        assert server.http.delete(f"/api/conversations/{conversation_id}").status_code == 204
+        assert server.get(f"/api/conversations?q={MARKER}")["conversations"] == []
+        until_s = time.monotonic() + 20
+        while files_with(tmp_path, MARKER) and time.monotonic() < until_s:
+            time.sleep(0.1)
+        assert files_with(tmp_path, MARKER) == []
+        assert len(server.get("/api/conversations")["conversations"]) >= 3
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"not a database at all, but a text", b"SQLite format 3\0"]
+)
+def test_a_file_that_is_no_database_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "headrace.db").write_bytes(content)
+    said = refuse(tmp_path)
+    assert "headrace.db" in said
+    assert len(said.strip().splitlines()) == 1, said
+    assert (tmp_path / "headrace.db").read_bytes() == content
+
+
+def test_the_database_of_another_program_is_refused_in_one_line(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "headrace.db")) as other, other:
+        other.execute("CREATE TABLE bookmarks (url TEXT)")
+    said = refuse(tmp_path)
+    assert "another program" in said
+    assert len(said.strip().splitlines()) == 1, said
+
+
+def test_what_cannot_be_a_data_folder_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for data in (tmp_path / "file", tmp_path / "file" / "deeper", Path("/proc/headrace")):
+        said = refuse(data)
+        assert "data folder" in said
+        assert len(said.strip().splitlines()) == 1, said
+
+
+def test_a_damaged_file_is_refused_after_a_kill(tmp_path: Path) -> None:
+    with serve(tmp_path) as server:
+        for number in range(5):
+            server.ask(f"What about {number}? " + "word " * 2_000)
+        server.kill()
+    with closing(sqlite3.connect(tmp_path / "headrace.db")) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    path = tmp_path / "headrace.db"
+    content = bytearray(path.read_bytes())
+    for page in range(4, len(content) // 4096, 3):
+        content[page * 4096 : page * 4096 + 200] = os.urandom(200)
+    path.write_bytes(content)
+    said = refuse(tmp_path)
+    assert "headrace.db" in said
+    assert len(said.strip().splitlines()) == 1, said
+
+
+def test_files_and_folder_are_for_their_owner_only(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    data.chmod(0o755)
+    with serve(data) as server:
+        server.ask("Hello?")
+        for path in (data, *data.iterdir()):
+            assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_a_removed_lock_file_lets_no_second_server_in(tmp_path: Path) -> None:
+    with serve(tmp_path) as server:
+        assert server.get("/readyz")["status"] == 200
+        (tmp_path / "server.lock").unlink()
+        assert "lock file" in server.wait_for("/readyz", 503)["problem"]
+        assert "in use by another server" in refuse(tmp_path)
+
+
+def test_a_removed_folder_is_no_success(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with serve(data) as server:
+        assert "message_final" in server.ask("Hello?").text
+        shutil.rmtree(data)
+        assert "removed" in server.wait_for("/readyz", 503)["problem"]
+        assert server.http.get("/healthz").status_code == 200
+        answer = server.ask("And now?")
+        assert answer.status_code == 503, answer.text
+
+
+def unshare(script: str) -> list[str]:
+    """Run a command in mount and user namespaces of its own, after a script."""
+    return ["unshare", "-rm", "sh", "-c", f'{script} && exec "$@"', "sh"]
+
+
+def can_mount() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    words = [*unshare("mount -t tmpfs -o size=1m none /mnt"), "true"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+needs_mounts = pytest.mark.skipif(not can_mount(), reason="no mount namespaces here")
+
+
+@needs_mounts
+def test_only_the_data_folder_has_to_be_writable(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    script = f"mount --bind {data} {data} && mount -o remount,bind,ro /"
+    with serve(data, before=unshare(script)) as server:
+        first = server.ask("Hello? " + "word " * 20_000)
+        assert "message_final" in first.text
+        assert server.get("/api/conversations?q=word")["conversations"]
+        path = f"/api/conversations/{first.headers['x-conversation-id']}"
+        assert server.http.delete(path).status_code == 204
+        assert server.get("/readyz")["status"] == 200
+
+
+@needs_mounts
+def test_a_full_disk_is_not_ready_and_tells_the_same_live_and_replayed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    script = f"mount -t tmpfs -o size=3m none {data}"
+    with serve(data, before=unshare(script)) as server:
+        assert server.get("/readyz")["status"] == 200
+        answer = server.ask("Hello?")
+        for _ in range(200):
+            answer = server.ask("Once more. " + "filler " * 20_000)
+            if answer.status_code != 200:
+                break
+        assert answer.json()["error"]["code"] == "storage"
+        assert "full" not in answer.text
+        assert "cannot be written" in server.wait_for("/readyz", 503)["problem"]
+        assert server.http.get("/healthz").status_code == 200
