@@ -39,10 +39,15 @@ _WISH = re.compile(
     r"(?P<first>{0})\b|\b(?P<second>{0})\s+(?:answer|please|calls)\b".format("|".join(WISHES)),
     re.IGNORECASE,
 )
-_NUMBER = r"\(*\d+(?:\.\d+)?\)*"
-_SUM = re.compile(rf"-?{_NUMBER}(?:\s*[-+*/]\s*{_NUMBER})+")
+# Repetitions have limits and begin only where a number does: a message of any length is read in
+# linear time.
+_DIGITS = r"(?<![\d.])\d{1,15}(?:\.\d{1,15})?(?!\d)"
+_NUMBER = rf"\({{0,8}}{_DIGITS}\){{0,8}}"
+_SUM = re.compile(rf"-?{_NUMBER}(?:\s{{0,8}}[-+*/]\s{{0,8}}{_NUMBER})+")
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{2,4}")
-_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|percent)\s+of\s+(\d+(?:\.\d+)?)", re.IGNORECASE)
+_SHARE = re.compile(
+    rf"({_DIGITS})\s{{0,8}}(?:%|percent)\s{{1,8}}of\s{{1,8}}({_DIGITS})", re.IGNORECASE
+)
 _SPOKEN = (
     (re.compile(r"(?<=\d)\s*(?:x|×|times|multiplied by)\s*(?=[\d(])", re.IGNORECASE), " * "),
     (re.compile(r"(?<=\d)\s*(?:÷|divided by|over)\s*(?=[\d(])", re.IGNORECASE), " / "),
