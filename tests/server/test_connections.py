@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from headrace.errors import UsageError
 from headrace.rehearsal.script import say, turn
 from headrace.server import create_app
 from headrace.server.connections import ConnectionRegistry, Parser
@@ -232,3 +234,54 @@ def test_a_flood_of_log_lines_is_cut_and_counted(caplog: pytest.LogCaptureFixtur
         "line 2",
         "later (7 log lines were left out)",
     ]
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_two_host_headers_are_refused(parser: Parser, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with process(parser, tmp_path) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(
+                b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.test\r\n"
+                b"Connection: close\r\n\r\n"
+            )
+            assert (await read_all(reader)).startswith(b"HTTP/1.1 400")
+            writer.close()
+
+    run(main)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_private_answers_are_not_cached_and_the_head_of_a_stream_ends(
+    parser: Parser, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with process(parser, tmp_path) as port, aiohttp.ClientSession() as http:
+            url = f"http://127.0.0.1:{port}/api"
+            async with http.post(f"{url}/chat", json={"message": "Hi"}) as asked:
+                assert asked.status == 200
+                data = (await asked.content.readuntil(b"\n\n")).decode()
+            event_id = json.loads(data.split("data: ", 1)[1].split("\n", 1)[0])["event_id"]
+            async with http.get(f"{url}/conversations") as listed:
+                assert listed.headers["cache-control"] == "no-store"
+            async with http.head(f"{url}/chat/{event_id}/stream") as head:
+                assert head.status == 200
+                assert await head.read() == b""
+
+    run(main)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "tab\t", "\x1b[31m"])
+def test_the_name_of_an_access_token_is_one_line(name: str, tmp_path: Path) -> None:
+    app = create_app(scripted(turn(say("Hello."))), data=tmp_path)
+
+    async def main() -> None:
+        service = app.state.service
+        await service.open()
+        try:
+            with pytest.raises(UsageError, match="single line"):
+                service.access_tokens.create("anna", name, 0)
+        finally:
+            await service.close()
+
+    run(main)

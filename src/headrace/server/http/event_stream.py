@@ -71,6 +71,9 @@ class EventStream:
         disconnect: asyncio.Task[None] | None = None
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+            if scope["method"] == "HEAD":
+                await self._send(send, b"", more=False)
+                return
             disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
             disconnect.add_done_callback(lambda _: self._cancel(sending))
             self._sent_at_s = asyncio.get_running_loop().time()

@@ -24,6 +24,7 @@ _CSP = (
     b" connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none';"
     b" frame-ancestors 'none'"
 )
+_NO_STORE = (b"cache-control", b"no-store")
 _logger = logging.getLogger("headrace.server")
 
 
@@ -70,6 +71,8 @@ class SecurityMiddleware:
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
+        if len(headers.getlist("host")) > 1:
+            raise HTTPError(400, "bad_request", "the request names more than one host")
         host = headers.get("host", "")
         if _host_name(host) not in self._settings.hosts:
             raise HTTPError(421, "wrong_host", "this server does not accept this host name")
@@ -111,8 +114,12 @@ class _Sender:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.has_started = True
+            headers = message.get("headers", [])
+            # What belongs to a user must not stay in a cache that others share.
+            is_marked = any(name == b"cache-control" for name, _ in headers)
             message["headers"] = [
-                *message.get("headers", []),
+                *headers,
+                *([] if is_marked else [_NO_STORE]),
                 (b"x-request-id", self._request_id),
                 (b"content-security-policy", _CSP),
                 (b"x-content-type-options", b"nosniff"),

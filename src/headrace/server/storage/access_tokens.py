@@ -8,6 +8,7 @@ import sqlite3
 
 import msgspec
 
+from headrace.errors import UsageError
 from headrace.server.storage.database import Database
 
 LOCAL = "local"
@@ -32,7 +33,15 @@ class AccessTokens:
         self._database = database
 
     def create(self, owner: str, name: str, now_ms: int) -> str:
-        """Create an access token and return it. It cannot be shown again later."""
+        """Create an access token and return it. It cannot be shown again later.
+
+        Raises `UsageError` if the owner or the name is not a single line of printable characters.
+        """
+        for text in (owner, name):
+            if not text.isprintable():
+                raise UsageError(
+                    f"expected a single line of printable characters; got {text!r:.60}"
+                )
         access_token = _PREFIX + secrets.token_urlsafe(32)
         row = (_hash(access_token), owner, name, now_ms)
         self._database.write_now(lambda c: c.execute("INSERT INTO tokens VALUES (?, ?, ?, ?)", row))
