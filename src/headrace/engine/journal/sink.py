@@ -15,7 +15,13 @@ class SinkFailed(HeadraceError):
 
     @classmethod
     def because(cls, error: Exception) -> SinkFailed:
-        """Return the error for an exception of the log."""
+        """Return the error for an exception of the log.
+
+        An exception with a `public_text` is for the log's own operator: only that text is shown.
+        """
+        public_text: str | None = getattr(error, "public_text", None)
+        if public_text is not None:
+            return cls(public_text)
         return cls(f"the log failed: {scrub(f'{type(error).__name__}: {error}')}")
 
 

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 from headrace.engine import Agent, Run
 from headrace.errors import HeadraceError, UsageError
 from headrace.events import Record, RunClosed, RunFailed
-from headrace.messages import Message
+from headrace.messages import Message, fold
 from headrace.server.runs.broadcast import Broadcast, Subscription
 from headrace.server.runs.log_replay import Replay, read_pages
 from headrace.server.runs.phase_log import create_phase_log
-from headrace.server.runs.recovery import INTERRUPTED, Recovery
+from headrace.server.runs.recovery import INTERRUPTED, UNSAVED, Recovery, missing_records
 from headrace.server.sse import FrameEncoder, FrameId, View
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.log import Log
@@ -61,6 +61,8 @@ class LiveRun:
         self._phases = create_phase_log(request_id, row.id)
         self._last_seq = 0
         """Number of the last logged record."""
+        self.stored_message: Message | None = None
+        """The message as the log has it, if the log has failed before the end of the run."""
         self.task: asyncio.Task[None] | None = None
         run.hand_to(self.publish)
 
@@ -88,7 +90,7 @@ class LiveRun:
 
     def publish(self, records: Sequence[Record]) -> None:
         """Send records that have been logged to the subscriptions."""
-        if not records:
+        if not records or _is_unlogged(records[-1]):
             return
         self._last_seq = records[-1].seq
         if self._phases is not None:
@@ -112,9 +114,12 @@ class LiveRun:
         pages = read_pages(self._log, self.row.id, lambda: self._last_seq)
         return Replay(pages, self._new_encoder(view), after)
 
+    def _read_message(self) -> Message:
+        return self.stored_message or self.run.message
+
     def _new_encoder(self, view: View) -> FrameEncoder:
         options = {**self._options.get(view.protocol, {}), **dict(view.options)}
-        return FrameEncoder(view.protocol, self.row.message_id, lambda: self.run.message, **options)
+        return FrameEncoder(view.protocol, self.row.message_id, self._read_message, **options)
 
 
 class LiveRuns:
@@ -221,11 +226,32 @@ class LiveRuns:
         closing = Record(last.seq + 1, last.at_ms, _closing_event(live.row, last))
         try:
             await self._store.commit(live.row, live.run.message, [closing])
-        except StorageFailed:
-            closing = Record(last.seq + 1, last.at_ms, RunClosed("save_failed"))
-            with suppress(StorageFailed):
-                await self._log.append(live.row.id, [closing])
+        except StorageFailed as error:
+            _logger.error("run %s cannot be saved: %s", live.row.id, error)
+            live.publish(await self._end_unsaved(live))
+            return
         live.publish([closing])
+
+    async def _end_unsaved(self, live: LiveRun) -> list[Record]:
+        """Return the records that `Recovery.repair()` will add, so that clients that come later
+        see the same end; add them now if that is possible."""
+        row = live.row
+        try:
+            records = await self._log.read(row.id)
+        except StorageFailed:
+            last = live.run.records_so_far[-1]
+            return [Record(last.seq + 1, last.at_ms, RunClosed("save_failed", row.message_id))]
+        added = missing_records(row, records, UNSAVED, "save_failed")
+        live.stored_message = fold([*records, *added])
+        with suppress(StorageFailed):
+            await self._log.append(row.id, added)
+        return added
+
+
+def _is_unlogged(record: Record) -> bool:
+    """Return whether this is the end that the engine gives a run whose log has failed."""
+    event = record.event
+    return type(event) is RunFailed and event.category == "storage" and not record.path
 
 
 def _closing_event(row: RunRow, last: Record) -> RunClosed:

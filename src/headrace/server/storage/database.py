@@ -42,6 +42,9 @@ _logger = logging.getLogger("headrace.server")
 class StorageFailed(HeadraceError):
     """A read or write of the database failed; nothing was changed."""
 
+    public_text = "the answer could not be saved"
+    """What clients are told; the error itself is for the log of the server."""
+
 
 class SearchFailed(HeadraceError):
     """A search took too long, or too many searches are waiting."""

@@ -8,6 +8,7 @@ The store uses the same writer to close a run in the transaction that commits it
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -33,6 +34,7 @@ Done: TypeAlias = Callable[[Exception | None], None]
 MAX_BATCHES: Final = 4_096
 """Most rows of `record_batches`: runs whose records are in older ones get a chunk."""
 _TRIM_EVERY: Final = 256
+_logger = logging.getLogger("headrace.server")
 
 
 class Rows(NamedTuple):
@@ -283,6 +285,8 @@ class Batcher:
         errors: Sequence[Exception | None] = [failure] * len(batch)
         if failure is None:
             errors = future.result()
+        else:
+            _logger.error("records of %d runs cannot be written: %s", len(batch), failure)
         if not loop.is_closed():
             loop.call_soon_threadsafe(self._finish_batch, batch, errors)
 
