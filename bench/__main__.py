@@ -22,6 +22,7 @@ from bench.load.report import section as load_section
 from bench.page.contest import pages
 from bench.page.report import section as page_section
 from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page
+from bench.searches import searches
 from bench.sockets import whole_path
 from bench.streams import EVENTS
 from bench.thinking import thinking
@@ -39,7 +40,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.load:
         print(load_section(under_load(_tell, is_quick=options.quick)))
-        print("\n".join(map(str, disk_uses(_tell, is_quick=options.quick))))
+        _print_storage(is_quick=options.quick)
         return
     if options.page:
         print(page_section(pages(1 if options.quick else 3, _tell)))
@@ -47,11 +48,16 @@ def main() -> None:
     figures = _measure(scale=10 if options.quick else 1, fewer=3 if options.quick else 1)
     verdicts = goals(figures)
     print("\n".join(map(str, verdicts)))
-    print("\n".join(map(str, disk_uses(_tell, is_quick=options.quick))))
+    _print_storage(is_quick=options.quick)
     if not (options.quick or options.no_write):
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(page(figures, verdicts))
         _tell(f"wrote {PAGE.name}")
+
+
+def _print_storage(*, is_quick: bool) -> None:
+    print("\n".join(map(str, disk_uses(_tell, is_quick=is_quick))))
+    print("\n".join(searches(_tell, is_quick=is_quick)))
 
 
 def _measure(scale: int, fewer: int) -> Figures:

@@ -1,0 +1,72 @@
+"""What searches cost among many messages, and what a list of conversations waits beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from headrace.server.storage.database import Database
+from headrace.server.storage.store import SQLiteStore
+from headrace.server.storage.store import row as tables
+
+_MESSAGES = 50_000
+_SEARCHES = ("a", "e", "ab cd", "a b c d e f g h i j k l m n o p", "waterfall")
+
+
+def searches(tell: Callable[[str], None], *, is_quick: bool = False) -> list[str]:
+    """Measure the CPU time of searches, and a list beside eight of them."""
+    count = _MESSAGES // (10 if is_quick else 1)
+    tell(f"search: storing {count:,} messages")
+    with tempfile.TemporaryDirectory() as folder, closing(Database(Path(folder) / "x.db")) as base:
+        store = SQLiteStore(base)
+        base.write_now(lambda connection: _fill(connection, count))
+        return [f"search: {line} among {count:,} messages" for line in asyncio.run(_run(store))]
+
+
+async def _run(store: SQLiteStore) -> list[str]:
+    costs: list[float] = []
+    for words in _SEARCHES:
+        start_s = time.process_time()
+        await store.search("anna", words)
+        costs.append(time.process_time() - start_s)
+    alone_s = await _list(store)
+    busy = [asyncio.create_task(store.search("anna", "a b c d")) for _ in range(8)]
+    await asyncio.sleep(0.001)
+    beside_s = await _list(store)
+    await asyncio.gather(*busy)
+    return [
+        f"at most {max(costs) * 1000:.0f} ms of CPU time",
+        f"a list takes {alone_s * 1000:.1f} ms, beside 8 searches {beside_s * 1000:.1f} ms",
+    ]
+
+
+async def _list(store: SQLiteStore) -> float:
+    start_s = time.perf_counter()
+    await store.conversations("anna", 100)
+    return time.perf_counter() - start_s
+
+
+def _fill(connection: sqlite3.Connection, count: int) -> None:
+    chance = random.Random(1)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["".join(chance.choices(letters, k=chance.randint(2, 10))) for _ in range(20_000)]
+    for number in range(count):
+        text, name = " ".join(chance.choices(words, k=120)), f"conv_{number // 10}"
+        if number % 10 == 0:
+            row = tables.index_title(connection, name, "anna", text[:60])
+            connection.execute(
+                "INSERT INTO conversations (id, owner, created_ms, updated_ms, title_row)"
+                " VALUES (?, 'anna', ?, ?, ?)",
+                (name, number, number, row),
+            )
+        tables.index_words(connection, name, "anna", text)
+
+
+if __name__ == "__main__":
+    print("\n".join(searches(print)))
