@@ -148,7 +148,7 @@ def test_only_the_data_folder_has_to_be_writable(tmp_path: Path) -> None:
 
 
 @needs_mounts
-def test_a_full_disk_is_not_ready_and_tells_the_same_live_and_replayed(tmp_path: Path) -> None:
+def test_a_full_disk_is_not_ready_and_shows_no_internals(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     script = f"mount -t tmpfs -o size=3m none {data}"
