@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,10 @@ STOPS = {
 }
 
 
+def execute(sql: str) -> Callable[[sqlite3.Connection], object]:
+    return lambda connection: connection.execute(sql)
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("where", STOPS)
 def test_the_last_frames_are_the_same_live_and_later(
@@ -31,8 +37,8 @@ def test_the_last_frames_are_the_same_live_and_later(
                 seen = await response.content.readany()
                 for table in STOPS[where]:
                     await write(
-                        lambda c, t=table: c.execute(
-                            f"CREATE TRIGGER stop_{t} BEFORE INSERT ON {t}"
+                        execute(
+                            f"CREATE TRIGGER stop_{table} BEFORE INSERT ON {table}"
                             f" BEGIN SELECT RAISE(ABORT, '{SECRET}'); END"
                         )
                     )
@@ -40,7 +46,7 @@ def test_the_last_frames_are_the_same_live_and_later(
                 event_id = response.headers["x-event-id"]
             await server.idle()
             for table in STOPS[where]:
-                await write(lambda c, t=table: c.execute(f"DROP TRIGGER stop_{t}"))
+                await write(execute(f"DROP TRIGGER stop_{table}"))
             await server.service.repair()
             async with server.resume(event_id, protocol=protocol) as again:
                 later = await again.read()
