@@ -62,7 +62,8 @@ def test_t7_no_address_and_no_parameter_leads_outside(tmp_path: Path, record_pro
         for payload in found:
             quoted = quote(payload)
             found_by = await sent(server, "get", f"/api/conversations?q={quoted}", None)
-            assert found_by.body == b'{"conversations":[],"next":null}', payload
+            is_refused = b'"too_many_words"' in found_by.body
+            assert is_refused or found_by.body == b'{"conversations":[],"next":null}', payload
             for name in ("before", "limit"):
                 listed = await sent(server, "get", f"/api/conversations?{name}={quoted}", None)
                 check(listed, payload)

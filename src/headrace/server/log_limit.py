@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 _PER_MINUTE = 60
 _NAMES = ("uvicorn.error", "headrace.server", "asyncio")
 
 
 class LogLimit(logging.Filter):
-    """Passes at most `per_minute` records a minute, and then says how many it has dropped."""
+    """Passes at most `per_minute` warnings and errors a minute, and then says how many it has
+    dropped. Other records pass."""
 
     def __init__(
         self, per_minute: int = _PER_MINUTE, clock: Callable[[], float] = time.monotonic
@@ -25,6 +27,8 @@ class LogLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record is logged."""
+        if record.levelno < logging.WARNING:
+            return True
         now_s = self._clock()
         if now_s - self._since_s >= 60.0:
             if self._dropped:
@@ -36,9 +40,15 @@ class LogLimit(logging.Filter):
         return self._passed <= self._per_minute
 
 
-def limit_logs() -> None:
-    """Limit the loggers that a stranger's requests can make talk."""
-    for name in _NAMES:
-        logger = logging.getLogger(name)
-        if not any(isinstance(one, LogLimit) for one in logger.filters):
-            logger.addFilter(LogLimit())
+@contextmanager
+def limit_logs() -> Iterator[None]:
+    """Limit the loggers that a stranger's requests can make talk, until the block is left."""
+    limit = LogLimit()
+    loggers = [logging.getLogger(name) for name in _NAMES]
+    for logger in loggers:
+        logger.addFilter(limit)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(limit)

@@ -58,7 +58,6 @@ async def serve(
     """
     service: Service = app.state.service
     _tune_garbage_collector()
-    limit_logs()
     connections = ConnectionRegistry(service.settings, raise_descriptor_limit())
     config = uvicorn.Config(
         app,
@@ -74,20 +73,21 @@ async def serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stopping.set)
-    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
-    watching = asyncio.ensure_future(_wait_until_started(server, ready))
-    waiting = asyncio.ensure_future(stopping.wait())
-    sweeping = asyncio.ensure_future(connections.sweep())
-    await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    watching.cancel()
-    waiting.cancel()
-    if not serving.done():
-        await service.runs.drain(service.settings.drain_s)
-        server.should_exit = True
-    try:
-        await serving
-    finally:
-        sweeping.cancel()
+    with limit_logs():
+        serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+        watching = asyncio.ensure_future(_wait_until_started(server, ready))
+        waiting = asyncio.ensure_future(stopping.wait())
+        sweeping = asyncio.ensure_future(connections.sweep())
+        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        watching.cancel()
+        waiting.cancel()
+        if not serving.done():
+            await service.runs.drain(service.settings.drain_s)
+            server.should_exit = True
+        try:
+            await serving
+        finally:
+            sweeping.cancel()
 
 
 def _tune_garbage_collector() -> None:

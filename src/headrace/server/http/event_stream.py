@@ -71,7 +71,7 @@ class EventStream:
         disconnect: asyncio.Task[None] | None = None
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self._headers})
-            if scope["method"] == "HEAD":
+            if scope.get("method") == "HEAD":
                 await self._send(send, b"", more=False)
                 return
             disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
