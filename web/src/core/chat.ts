@@ -5,38 +5,13 @@ import { BlockCache } from "./block-cache.js";
 import { StreamingBus } from "./bus.js";
 import { ReasoningDraft, TextDraft } from "./draft.js";
 import type { EndFrame, Frame, ToolStarted } from "./frame.js";
+import { randomKey, type Failed, type Pending, type Returned } from "./question.js";
 import { StreamingSessionManager } from "./session.js";
 import { Store } from "./store.js";
 import { Tabs } from "./tabs.js";
 import { leafUnder, ROOT } from "./tree.js";
 
 const NEWS_MS = 5_000;
-
-/** A question that is being sent. */
-export interface Pending {
-  readonly text: string | undefined;
-  /** Id of the parent message. */
-  readonly parentId: string | null;
-  readonly conversationId: string | null;
-  readonly startedAt: number;
-  readonly ask: Ask;
-  readonly key: string;
-  /** Whether the user stopped it before the answer began. */
-  isStopped: boolean;
-}
-
-/** A question that the server has not accepted, as far as is known. */
-export interface Failed extends Pending {
-  readonly error: Error;
-  /** Ids of the known messages. A new message with the same text means that it was accepted after all. */
-  readonly known: ReadonlySet<string>;
-}
-
-/** Text that returns to the composer. */
-export interface Returned {
-  readonly draftKey: string;
-  readonly text: string;
-}
 
 export class Chat {
   readonly store = new Store();
@@ -392,10 +367,4 @@ function ending(frame: EndFrame): string {
   if (frame.type === "message_cancelled") return "Stopped. The partial answer is kept.";
   if (frame.type === "message_error") return `The answer ended early: ${frame.message}`;
   return "Answer complete.";
-}
-
-function randomKey(): string {
-  // crypto.randomUUID needs a secure context, which a server in a local network may not provide.
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -2,7 +2,8 @@
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { ServedModel } from "../core/api.js";
-import type { Chat, Returned } from "../core/chat.js";
+import type { Chat } from "../core/chat.js";
+import type { Returned } from "../core/question.js";
 import { define, Element, fields, keyOf, passFocus } from "./element.js";
 import { icon } from "./icon.js";
 

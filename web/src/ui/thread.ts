@@ -3,7 +3,8 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import type { ShownMessage } from "../core/api.js";
-import type { Chat, Pending } from "../core/chat.js";
+import type { Chat } from "../core/chat.js";
+import type { Pending } from "../core/question.js";
 import type { MessageEvent } from "../core/event.js";
 import { branchPicker } from "./branch-picker.js";
 import { refusal } from "./notice.js";
