@@ -4,40 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from headrace.content import Content
 from headrace.errors import LimitExceeded, WireError
 from headrace.events import (
     CallInput,
     CitationAdded,
     Executor,
     JSONObject,
-    MediaProduced,
-    OpaqueItem,
     OutputFinished,
     PartRestored,
     PartSealed,
     ReasoningDelta,
     ReasoningFinished,
     ReasoningKind,
-    ReasoningRedacted,
     ReasoningStarted,
     SealKind,
     TextDelta,
     TextFinished,
     TextStarted,
-    ToolOutput,
     TurnEvent,
 )
 from headrace.outcome import CONTENT_FILTER, END_TURN, TOOL_USE, FinishReason
 from headrace.wire.ledger.call import Call, CallQueue
 from headrace.wire.ledger.counter import Counters
+from headrace.wire.ledger.whole_part import WholeParts
 from headrace.wire.limits import WireLimits
 
 _NONE = object()
 _CUT_SHORT = frozenset({"max_tokens", "context_full", "content_filter", "time_limit"})
 
 
-class Output:
+class Output(WholeParts):
     """Takes the facts about one output, and appends events.
 
     `key` tells one block of text or reasoning from the next: text with the key of the open part is
@@ -53,7 +49,7 @@ class Output:
         counters: Counters,
         limits: WireLimits,
     ) -> None:
-        self.number = number
+        super().__init__(number, events, counters, limits)
         self.role = role
         self.reason: FinishReason | None = None
         self.raw_reason: str | None = None
@@ -64,9 +60,6 @@ class Output:
         # Reasoning parts that may have lost a piece, and the characters of all closed parts.
         self._damaged: set[int] = set()
         self._closed_chars = {"text": 0, "reasoning": 0}
-        self._append = events.append
-        self._counters = counters
-        self._max_chars = limits.max_part_chars
         # The open text or reasoning part, -1 is none; the key of whichever it is.
         self._part = -1
         self._text_key: Hashable = _NONE
@@ -74,7 +67,6 @@ class Output:
         self._item_key: Hashable = None
         self._room = 0
         self._signature: str | None = None
-        self._part_of_item: dict[Hashable, int] = {}
         self.last_reasoning_part: int | None = None
         self.last_text_part: int | None = None
         self._calls = CallQueue(number, events, counters, limits, self.close_prose)
@@ -271,76 +263,10 @@ class Output:
         if part not in self._damaged:
             self._append(PartSealed(part, kind, value))
 
-    def find_part(self, item_key: Hashable) -> int | None:
-        """Return the latest part of an item."""
-        return self._part_of_item.get(item_key)
-
     def cite(self, citation: CitationAdded) -> None:
         """Add a source for a part of this output."""
         self.count_citation()
         self._append(citation)
-
-    # -- parts that come whole
-
-    def check_size(self, chars: int) -> None:
-        """Raise `LimitExceeded` if text that a dialect collects is larger than a part may be."""
-        if chars > self._max_chars:
-            raise LimitExceeded("max_part_chars", self._max_chars)
-
-    def add_redacted(
-        self, data: str, *, item_id: str | None = None, provider_data: JSONObject | None = None
-    ) -> None:
-        """Add a block of encrypted reasoning."""
-        place = self._start_whole_part(None, item_id)
-        self._append(ReasoningRedacted(**place, data=data, provider_data=provider_data))
-
-    def add_tool_output(
-        self,
-        call_id: str,
-        content: tuple[Content, ...],
-        *,
-        is_error: bool = False,
-        item_key: Hashable = None,
-        item_id: str | None = None,
-        provider_data: JSONObject | None = None,
-    ) -> None:
-        """Add the result of a tool that the provider ran."""
-        self._append(
-            ToolOutput(
-                **self._start_whole_part(item_key, item_id),
-                call_id=call_id,
-                content=content,
-                is_error=is_error,
-                provider_data=provider_data,
-            )
-        )
-
-    def add_media(
-        self,
-        media_type: str,
-        *,
-        data: str | None = None,
-        url: str | None = None,
-        item_key: Hashable = None,
-        item_id: str | None = None,
-    ) -> None:
-        """Add an image, audio or video."""
-        place = self._start_whole_part(item_key, item_id)
-        self._append(MediaProduced(**place, media_type=media_type, data=data, url=url))
-
-    def add_opaque(self, kind: str, data: str, *, item_id: str | None = None) -> None:
-        """Add an item that is not interpreted; `data` is its JSON as it came."""
-        self._append(OpaqueItem(**self._start_whole_part(None, item_id), kind=kind, data=data))
-
-    def _start_whole_part(self, item_key: Hashable, item_id: str | None) -> JSONObject:
-        self._begin_part()
-        return self._assign_numbers(self._counters.take_part(), item_key, item_id)
-
-    def _assign_numbers(self, part: int, item_key: Hashable, item_id: str | None) -> JSONObject:
-        if item_key is not None:
-            self._part_of_item[item_key] = part
-        item = self._counters.get_item(self._make_item_key(item_key))
-        return {"part": part, "output": self.number, "item": item, "item_id": item_id}
 
     # -- calls
 
@@ -420,6 +346,3 @@ class Output:
         """Raise `WireError` if the output has ended."""
         if self.is_finished:
             raise WireError(f"output {self.number} continued after its end")
-
-    def _make_item_key(self, item_key: Hashable) -> Hashable:
-        return None if item_key is None else (self.number, item_key)
