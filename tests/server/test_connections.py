@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import signal
@@ -16,7 +15,7 @@ import aiohttp
 import pytest
 
 from headrace.errors import UsageError
-from headrace.rehearsal.script import say, turn
+from headrace.rehearsal.script import Line, say, stall, turn
 from headrace.server import create_app
 from headrace.server.connections import ConnectionRegistry, Parser
 from headrace.server.log_limit import LogLimit
@@ -29,9 +28,10 @@ QUICK = {"head_timeout_s": 0.5, "body_timeout_s": 0.5, "send_timeout_s": 0.5}
 
 
 @asynccontextmanager
-async def process(parser: Parser, data: Path, **settings: Any) -> AsyncIterator[int]:
+async def process(parser: Parser, data: Path, *lines: Line, **settings: Any) -> AsyncIterator[int]:
     """The server as `headrace serve` runs it, on a port of its own."""
-    app = create_app(scripted(turn(say("Hello."))), data=data, drain_s=1.0, **settings)
+    agent = scripted(turn(say("Hello."), *lines))
+    app = create_app(agent, data=data, drain_s=1.0, **settings)
     listener = open_listener("127.0.0.1", 0)
     ready = asyncio.Event()
     serving = asyncio.ensure_future(serve(app, listener, ready=ready.set, parser=parser))
@@ -256,17 +256,20 @@ def test_private_answers_are_not_cached_and_the_head_of_a_stream_ends(
     parser: Parser, tmp_path: Path
 ) -> None:
     async def main() -> None:
-        async with process(parser, tmp_path) as port, aiohttp.ClientSession() as http:
+        async with process(parser, tmp_path, stall()) as port, aiohttp.ClientSession() as http:
             url = f"http://127.0.0.1:{port}/api"
             async with http.post(f"{url}/chat", json={"message": "Hi"}) as asked:
-                assert asked.status == 200
-                data = (await asked.content.readuntil(b"\n\n")).decode()
-            event_id = json.loads(data.split("data: ", 1)[1].split("\n", 1)[0])["event_id"]
-            async with http.get(f"{url}/conversations") as listed:
-                assert listed.headers["cache-control"] == "no-store"
-            async with http.head(f"{url}/chat/{event_id}/stream") as head:
-                assert head.status == 200
-                assert await head.read() == b""
+                event_id = asked.headers["x-event-id"]
+                async with http.get(f"{url}/conversations") as listed:
+                    assert listed.headers["cache-control"] == "no-store"
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                target = f"/api/chat/{event_id}/stream".encode()
+                writer.write(
+                    b"HEAD %b HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n" % target
+                )
+                # The answer stalls, so this would not end if the stream were sent.
+                assert (await asyncio.wait_for(reader.read(), 20)).startswith(b"HTTP/1.1 200")
+                writer.close()
 
     run(main)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 _PER_MINUTE = 60
@@ -41,7 +41,7 @@ class LogLimit(logging.Filter):
 
 
 @contextmanager
-def limit_logs() -> Iterator[None]:
+def limit_logs() -> Generator[None]:
     """Limit the loggers that a stranger's requests can make talk, until the block is left."""
     limit = LogLimit()
     loggers = [logging.getLogger(name) for name in _NAMES]

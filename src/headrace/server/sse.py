@@ -77,8 +77,6 @@ class FrameEncoder:
     protocol's projection.
     """
 
-    _suffix = b""
-
     def __init__(
         self,
         protocol: str,

@@ -112,7 +112,6 @@ class Checkpointer:
 
     def _run_in_writer(self, mode: str) -> bool:
         """Run a checkpoint in the writer thread; return whether it was complete."""
-
         future = self._submit_alone(lambda writer: _checkpoint(writer, mode))
         while not self._is_closing.is_set():
             with suppress(TimeoutError):
