@@ -14,6 +14,9 @@ from headrace.errors import UsageError
 
 APPLICATION_ID: Final = 0x48524143
 """Marks a SQLite file as one of Headrace."""
+PAGE_BYTES: Final = 1_024
+"""Size of a page. A commit writes whole pages, and that of a single stream has about 150 bytes: with
+SQLite's default of 4,096 bytes it would write three times as much."""
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
 _ADVICE = "restore it from a copy, or move it away and start again"
@@ -47,7 +50,9 @@ def _create(path: Path) -> None:
     new.unlink(missing_ok=True)
     os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     with closing(sqlite3.connect(new, isolation_level=None)) as connection:
-        # Before the first page is written; it lets the file shrink.
+        # Before the first page is written.
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        # Lets the file shrink.
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     with suppress(FileExistsError):  # another process was faster
@@ -99,6 +104,7 @@ def enable_shrinking(path: Path) -> None:
                 return
             new.unlink(missing_ok=True)
             os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("VACUUM INTO ?", (str(new),))
             # Nothing may be left in the WAL, which belongs to the old file.
