@@ -58,10 +58,13 @@ def command(data: Path, *options: str) -> list[str]:
 
 
 @contextmanager
-def serve(data: Path, *options: str, before: Sequence[str] = ()) -> Generator[ServerProcess]:
-    """A server on a folder; `before` are the words in front of its command."""
+def serve(
+    data: Path, *options: str, before: Sequence[str] = (), folder: Path | None = None
+) -> Generator[ServerProcess]:
+    """A server on a folder; `before` are the words in front of its command, and `folder` is where
+    it is started."""
     process = subprocess.Popen(
-        [*before, *command(data, *options)],
+        [*before, *command(data, *options)], cwd=folder,
         stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
     assert process.stdout is not None

@@ -28,8 +28,11 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
     Refused requests are handled by the retry policy."""
     retries_late: bool = False
     """Whether a turn is also discarded and retried after its first delta."""
-    closing_s: float = 5.0
-    """Seconds to wait for tools that do not end when they are cancelled."""
+    closing_s: float = 0.5
+    """Seconds to wait for tools that do not end when they are cancelled. A tool that takes longer
+    is left behind: it may go on, but its reports and its result are ignored."""
+    settle_s: float = 5.0
+    """Seconds to wait, when a run is ended, for a log or a hook that does not return."""
 
     def __post_init__(self) -> None:
         for name in ("max_iterations", "max_parallel_tools", "max_result_chars", "turn_attempts"):

@@ -64,6 +64,8 @@ class Loop:
         self._turn: OpenTurn | None = None
         self._tool_runner: ToolRunner | None = None
         self._closing: asyncio.Task[None] | None = None
+        self.max_closing_s: float | None = None
+        """Most seconds for each wait of `abort()`, if that is less than the limits allow."""
         self._is_in_step = False
         self._next_item = 0
         self._next_part = 0
@@ -296,7 +298,7 @@ class Loop:
         if turn is not None:
             with suppress(Exception):
                 await turn.aclose()
-        await self._journal.settle(self._limits.closing_s)
+        await self._journal.settle(self._limit_wait(self._limits.settle_s))
         for stage in (
             self._abort_turn(turn, why),
             self._abort_tools(),
@@ -305,6 +307,9 @@ class Loop:
         ):
             with suppress(Exception):
                 await stage
+
+    def _limit_wait(self, seconds: float) -> float:
+        return seconds if self.max_closing_s is None else min(seconds, self.max_closing_s)
 
     async def _abort_turn(self, turn: OpenTurn | None, why: str) -> None:
         if turn is not None:
@@ -318,7 +323,8 @@ class Loop:
     async def _abort_tools(self) -> None:
         runner, self._tool_runner = self._tool_runner, None
         if runner is not None:
-            await self._write_quietly(await runner.close())
+            closing_s = self._limit_wait(self._limits.closing_s)
+            await self._write_quietly(await runner.close(closing_s))
 
     async def _answer_calls(self) -> None:
         turns = self._journal.assembler.turns

@@ -52,6 +52,7 @@ class Run(RecordStream[Event]):
         self._token = token
         self._abort_reason: FinishReason | None = None
         self._interruption: str | None = None
+        self._max_closing_s: float | None = None
         self._has_begun = False
         self._is_ending = False
         # Whether middleware ended the run, so that its error need not be raised again.
@@ -104,9 +105,13 @@ class Run(RecordStream[Event]):
         and at any time: a run that has not started yet ends as soon as it starts."""
         self._on_loop(self._stop, abort_reason("cancelled", detail))
 
-    def interrupt(self, why: str) -> None:
-        """End the run as failed, as soon as possible: the process that runs it is stopping."""
+    def interrupt(self, why: str, *, max_closing_s: float | None = None) -> None:
+        """End the run as failed, as soon as possible: the process that runs it is stopping.
+
+        `max_closing_s` bounds the waits for tools, the log and hooks if `RunLimits` allow more.
+        """
         self._interruption = self._interruption or why
+        self._max_closing_s = max_closing_s
         self._on_loop(self._stop, abort_reason("terminated", why))
 
     def _on_loop(self, work: Callable[[FinishReason], None], reason: FinishReason) -> None:
@@ -209,6 +214,7 @@ class Run(RecordStream[Event]):
     async def _abort(self, loop: Loop, why: str, *, was_terminated: bool = False) -> None:
         self._is_ending = True
         self._was_terminated = was_terminated
+        loop.max_closing_s = self._max_closing_s
         await run_shielded(loop.abort(why))
 
     # -- what is known at any time

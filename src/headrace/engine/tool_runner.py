@@ -178,20 +178,23 @@ class ToolRunner:
             self._reported_results += 1
         return ready
 
-    async def close(self) -> list[ToolStarted | ToolProgress | ToolResult]:
-        """Stop the calls that run, wait for them for a limited time, and return the events that
-        are left: each call gets its result, or an error result if it has none."""
+    async def close(self, closing_s: float) -> list[ToolStarted | ToolProgress | ToolResult]:
+        """Stop the calls that run, wait for them for `closing_s`, and return the events that are
+        left: each call gets its result, or an error result if it has none.
+
+        A call that goes on after that is left behind, and nothing of it is reported any more.
+        """
         self._is_closing = True
         tasks = [job.task for job in self._jobs.values() if job.task and not job.task.done()]
         if self._starter is not None and not self._starter.done():
             tasks.append(self._starter)
         for job in self._jobs.values():
-            job.context.closing_s = self._limits.closing_s
+            job.context.closing_s = closing_s
             job.context.cancel()
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=self._limits.closing_s)
+            await asyncio.wait(tasks, timeout=closing_s)
         for job in self._jobs.values():
             self._finish(job)
         for call_id in self._order:

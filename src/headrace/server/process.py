@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
@@ -19,8 +20,18 @@ from headrace.server.connections import (
     create_protocol_class,
     raise_descriptor_limit,
 )
+from headrace.server.exit_timer import ExitTimer
 from headrace.server.log_limit import limit_logs
+from headrace.server.runs.live_runs import DRAIN_END_S
 from headrace.server.service import Service
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# For clients to read the last frames of their streams after the runs have ended.
+_SEND_S = 5.0
+# For everything else that happens between a signal and the end, such as closing the database.
+_MARGIN_S = 5.0
+# For tasks and threads that are still running when everything has been closed.
+_LEFT_BEHIND_S = 2.0
 
 
 class _Server(uvicorn.Server):
@@ -45,16 +56,38 @@ def open_listener(host: str, port: int) -> socket.socket:
     return listener
 
 
+def serve_process(
+    app: Starlette, listener: socket.socket, *, ready: Callable[[], None] | None = None
+) -> None:
+    """Serve as the only purpose of this process: like `serve()`, but whatever tools do that ignore
+    their cancellation, the process ends at most `drain_s` and a few seconds after the signal.
+
+    If everything was closed and only such tools are left, the status of the process is 0. If not
+    even the event loop runs any more, the database is closed and the status is 1.
+    """
+    service: Service = app.state.service
+    timer = ExitTimer(service.database.close)
+    limit_s = service.settings.drain_s + DRAIN_END_S + _SEND_S + _MARGIN_S
+
+    async def main() -> None:
+        await serve(app, listener, ready=ready, on_signal=lambda: timer.set(limit_s, 1))
+        timer.set(_LEFT_BEHIND_S, 0)
+
+    asyncio.run(main())
+
+
 async def serve(
     app: Starlette,
     listener: socket.socket,
     *,
     ready: Callable[[], None] | None = None,
     parser: Parser | None = None,
+    on_signal: Callable[[], None] | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or SIGHUP, then drain. Calls `ready` when requests are accepted.
 
-    `parser` is the HTTP parser: httptools if it is installed, otherwise h11.
+    `parser` is the HTTP parser: httptools if it is installed, otherwise h11. `on_signal` is called
+    inside the signal handler, at once even if the event loop is blocked.
     """
     service: Service = app.state.service
     _tune_garbage_collector()
@@ -66,14 +99,11 @@ async def serve(
         access_log=False,
         server_header=False,
         root_path=service.settings.prefix,
-        timeout_graceful_shutdown=max(1, int(service.settings.drain_s)),
+        timeout_graceful_shutdown=int(_SEND_S),
     )
     server = _Server(config)
     stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, stopping.set)
-    with limit_logs():
+    with limit_logs(), _handle_signals(stopping, on_signal):
         serving = asyncio.ensure_future(server.serve(sockets=[listener]))
         watching = asyncio.ensure_future(_wait_until_started(server, ready))
         waiting = asyncio.ensure_future(stopping.wait())
@@ -88,6 +118,29 @@ async def serve(
             await serving
         finally:
             sweeping.cancel()
+
+
+@contextmanager
+def _handle_signals(
+    stopping: asyncio.Event, on_signal: Callable[[], None] | None
+) -> Generator[None]:
+    """Set `stopping` at a signal, until the block is left.
+
+    The handlers are not those of the event loop, which are called only when the loop runs.
+    """
+    loop = asyncio.get_running_loop()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if on_signal is not None and not stopping.is_set():
+            on_signal()
+        loop.call_soon_threadsafe(stopping.set)
+
+    earlier = {number: signal.signal(number, handle) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
 def _tune_garbage_collector() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -231,6 +232,35 @@ def test_a_run_is_not_held_up_by_a_tool_that_never_ends():
     took = asyncio.run(run())
     end.set()
     assert took < 30
+
+
+def test_a_cancel_takes_less_than_a_second_whatever_the_tool_does():
+    async def deaf(context: ToolContext) -> str:
+        until = asyncio.get_running_loop().time() + 600
+        while asyncio.get_running_loop().time() < until:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.1)
+                context.progress("still here")
+        return "late"
+
+    async def run() -> tuple[float, list[Any], list[Any]]:
+        loop = asyncio.get_running_loop()
+        async with agent([turn(call("deaf"))], deaf).run("Go") as live:
+            async for record in live.records():
+                if type(record.event).__name__ == "ToolStarted":
+                    break
+            began = loop.time()
+            live.cancel()
+            await live.wait()
+            took, records = loop.time() - began, list(live.records_so_far)
+            await asyncio.sleep(1_000)
+            return took, records, live.records_so_far
+
+    took, records, later = run_virtual(run(), leftover=[])
+    assert took < 1
+    # The tool goes on, but nothing of it follows the end of the run.
+    assert later == records
+    assert type(records[-1].event).__name__ == "RunFinished"
 
 
 def test_a_timeout_is_a_result_and_the_run_goes_on():

@@ -24,6 +24,13 @@ from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
 
 _logger = logging.getLogger("headrace.server")
+# When the server stops: for each wait of a run that is interrupted, for its end, and for the
+# records that it gets if it does not end.
+_INTERRUPT_S = 1.0
+_END_S = 4.0
+_ABANDON_S = 2.0
+DRAIN_END_S = _END_S + _ABANDON_S
+"""Most seconds that `LiveRuns.drain()` takes after the grace period."""
 
 ProjectionOptions: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Options of the projections, by the name of the protocol."""
@@ -59,10 +66,11 @@ class LiveRun:
         self._options: ProjectionOptions = options or {}
         self._broadcasts: dict[View, Broadcast] = {}
         self._phases = create_phase_log(request_id, row.id)
-        self._last_seq = 0
+        self.last_seq = 0
         """Number of the last logged record."""
         self.stored_message: Message | None = None
-        """The message as the log has it, if the log has failed before the end of the run."""
+        """The message as the log has it, if the log has failed before the end of the run, or if
+        the run did not end."""
         self.task: asyncio.Task[None] | None = None
         run.hand_to(self.publish)
 
@@ -72,7 +80,7 @@ class LiveRun:
         if broadcast is None:
             self._drop_idle_options()
             # A view that nobody has read so far begins with a replay of the log.
-            encoder = None if self._last_seq else self._new_encoder(view)
+            encoder = None if self.last_seq else self._new_encoder(view)
             broadcast = Broadcast(partial(self._open_replay, view), encoder)
             self._broadcasts[view] = broadcast
         return broadcast.subscribe(after)
@@ -86,13 +94,13 @@ class LiveRun:
 
     def has_logged(self, frame: FrameId) -> bool:
         """Return whether the record of this frame is logged, so that a client can know it."""
-        return frame.seq <= self._last_seq
+        return frame.seq <= self.last_seq
 
     def publish(self, records: Sequence[Record]) -> None:
         """Send records that have been logged to the subscriptions."""
         if not records or _is_unlogged(records[-1]):
             return
-        self._last_seq = records[-1].seq
+        self.last_seq = records[-1].seq
         if self._phases is not None:
             self._phases.feed(records)
         for view, broadcast in list(self._broadcasts.items()):
@@ -111,7 +119,7 @@ class LiveRun:
         self._broadcasts = {}
 
     def _open_replay(self, view: View, after: FrameId) -> Replay:
-        pages = read_pages(self._log, self.row.id, lambda: self._last_seq)
+        pages = read_pages(self._log, self.row.id, lambda: self.last_seq)
         return Replay(pages, self._new_encoder(view), after)
 
     def _read_message(self) -> Message:
@@ -197,17 +205,38 @@ class LiveRuns:
             await asyncio.wait([live.task], timeout=grace_s)
 
     async def drain(self, grace_s: float) -> None:
-        """Refuse new runs, let the live ones finish for `grace_s`, then interrupt them."""
+        """Refuse new runs, let the live ones finish for `grace_s`, then interrupt them.
+
+        A run that does not end even then is closed as interrupted without it, so that all its
+        subscriptions get a last frame.
+        """
         self._is_draining = True
         await self._wait_for_all(grace_s)
         for live in list(self._live.values()):
-            live.run.interrupt("the server is stopping")
-        await self._wait_for_all(grace_s)
+            live.run.interrupt("the server is stopping", max_closing_s=_INTERRUPT_S)
+        await self._wait_for_all(_END_S)
+        if self._live:
+            abandoning = [asyncio.create_task(self._abandon(run)) for run in self._live.values()]
+            await asyncio.wait(abandoning, timeout=_ABANDON_S)
+            self._live.clear()
 
     async def _wait_for_all(self, timeout_s: float) -> None:
         tasks = [live.task for live in self._live.values() if live.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=timeout_s)
+
+    async def _abandon(self, live: LiveRun) -> None:
+        """Close a run that does not end. What it still writes is refused by the log, since the
+        numbers of its records are taken."""
+        try:
+            await self._recovery.close(live.row, INTERRUPTED)
+            records = await self._log.read(live.row.id)
+            live.stored_message = fold(records)
+            live.publish([record for record in records if record.seq > live.last_seq])
+        except StorageFailed as error:
+            _logger.error("run %s cannot be closed: %s", live.row.id, error)
+        finally:
+            live.close()
 
     async def _execute(self, live: LiveRun) -> None:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import sys
@@ -17,7 +16,7 @@ def run(options: Namespace) -> int:
     from headrace.address import is_loopback
     from headrace.server import create_app
     from headrace.server.agent_config import load_agent
-    from headrace.server.process import open_listener, serve
+    from headrace.server.process import open_listener, serve_process
 
     if not is_loopback(options.host) and not options.tokens:
         raise UsageError(
@@ -51,7 +50,7 @@ def run(options: Namespace) -> int:
         print(f"Headrace serves {agent.model} at {address}", flush=True)
         print(f"data: {data_folder(options.data)} · stop with Ctrl-C", flush=True)
 
-    asyncio.run(serve(app, listener, ready=ready))
+    serve_process(app, listener, ready=ready)
     return 0
 
 
