@@ -6,6 +6,7 @@ FUZZ_SECONDS ?= 600
 SOAK_RUNS ?= 20000
 SOAK_KILLS ?= 200
 SOAK_STREAMS ?= 2000
+SOAK_ATTACK_SECONDS ?= 3600
 PORT ?= 8700
 DATA ?= .data
 MODEL ?=
@@ -37,7 +38,8 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo '  Variables: PYTHON (interpreter), ARGS (for pytest and bench),'
-	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS, SOAK_RUNS, SOAK_STREAMS.'
+	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS, SOAK_RUNS, SOAK_STREAMS,'
+	@echo '             SOAK_KILLS, SOAK_ATTACK_SECONDS.'
 
 setup: $(VENV)/.stamp $(STATIC)/.stamp chromium ## Create .venv and build the web UI; does nothing if nothing changed
 
@@ -105,10 +107,11 @@ fuzz: setup ## Fuzz the decoders for FUZZ_SECONDS
 mutants: setup ## Change the code in 360 places, one at a time, and list the changes that no test notices
 	@$(BIN)/python scripts/mutants.py $(ARGS)
 
-soak: setup ## Run the long tests: agents with faults, mutated streams, streams, kills, hostile requests, recorded pages
+soak: setup ## Run the long tests: an hour of attacks, agents with faults, mutated streams, kills, hostile requests, pages
 	@HEADRACE_SOAK_RUNS=$(SOAK_RUNS) $(BIN)/python -m pytest tests/engine/test_machine.py -q
 	@HEADRACE_SOAK_MUTATIONS=1 $(BIN)/python -m pytest tests/mutation -n $(WORKERS) -q
-	@HEADRACE_SOAK_STREAMS=$(SOAK_STREAMS) $(BIN)/python -m pytest tests/load -q -s
+	@HEADRACE_SOAK_STREAMS=$(SOAK_STREAMS) $(BIN)/python -m pytest tests/load/test_soak.py -q -s
+	@SOAK_ATTACK_SECONDS=$(SOAK_ATTACK_SECONDS) $(BIN)/python -m pytest tests/load/test_attack.py -q
 	@HEADRACE_SOAK_KILLS=$(SOAK_KILLS) HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=20000 \
 	  HEADRACE_SOAK_CLIENTS=500 \
 	  $(BIN)/python -m pytest tests/server -k 'kill or requests or frames or slow_clients' -q

@@ -1,5 +1,7 @@
 """A provider in a process of its own: any number of chat streams, each at a model's pace.
 
+`python -m bench.load.upstream EVENTS [RATE]`: events of each answer, and how many per second.
+
 Every event is a write of its own, and carries the moment at which it was sent.
 """
 
@@ -17,7 +19,6 @@ _HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
     b"transfer-encoding: chunked\r\nconnection: close\r\n\r\n"
 )
-_PAUSE_NS = 1_000_000_000 // EVENTS_A_SECOND
 _REASONING_SHARE = 4
 _PLACE = "@PLACE@"
 
@@ -78,7 +79,8 @@ def _chunked(data: bytes) -> bytes:
 class Upstream:
     """All streams, in one thread: which is due next stands on a heap."""
 
-    def __init__(self, listener: socket.socket, events: int) -> None:
+    def __init__(self, listener: socket.socket, events: int, rate: float) -> None:
+        self._pause_ns = int(1e9 / rate)
         self._listener = listener
         self._events = events
         self._poll = select.epoll()
@@ -112,7 +114,7 @@ class Upstream:
         try:
             if stream.is_asked():
                 stream.peer.send(_HEAD)
-                heapq.heappush(self._due, (now_ns() + _PAUSE_NS, number))
+                heapq.heappush(self._due, (now_ns() + self._pause_ns, number))
         except OSError:
             self._drop(number)
 
@@ -125,11 +127,11 @@ class Upstream:
                 continue
             try:
                 if stream.send():
-                    heapq.heappush(self._due, (max(due + _PAUSE_NS, now), number))
+                    heapq.heappush(self._due, (max(due + self._pause_ns, now), number))
                 else:
                     self._drop(number)
             except BlockingIOError:
-                heapq.heappush(self._due, (now + _PAUSE_NS, number))
+                heapq.heappush(self._due, (now + self._pause_ns, number))
             except OSError:
                 self._drop(number)
 
@@ -144,4 +146,5 @@ class Upstream:
 if __name__ == "__main__":
     with socket.create_server(("127.0.0.1", 0), backlog=1_024) as listener:
         print("port", listener.getsockname()[1], flush=True)
-        Upstream(listener, int(sys.argv[1])).serve()
+        rate = float(sys.argv[2]) if len(sys.argv) > 2 else EVENTS_A_SECOND
+        Upstream(listener, int(sys.argv[1]), rate).serve()

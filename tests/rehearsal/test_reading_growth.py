@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.rehearsal.reading import read
+from headrace.rehearsal.reading import MAX_CHARS, read
 
 LENGTH = 50_000
 UNITS = [
@@ -16,9 +16,15 @@ UNITS = [
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_long_message_is_read_in_linear_time(unit: str) -> None:
+def test_a_long_message_is_read_in_linear_time(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.rehearsal.reading.MAX_CHARS", 2 * LENGTH)
     for end in ("", "!"):
         read(unit * (LENGTH // len(unit)) + end)
+
+
+def test_only_the_start_of_a_long_message_is_read() -> None:
+    """The model runs in the event loop of its server, which must not wait for it."""
+    assert read("7 " * 450_000 + "What are you?") == read(("7 " * 450_000)[:MAX_CHARS])
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ class Words(FrameEncoder):
     """An encoder that shows the text of a record."""
 
     def __init__(self) -> None:
-        self._project, self._encode = self._words, _unchanged
+        self._project, self._encode, self._suffix = self._words, _unchanged, b""
 
     def _words(self, record: Record) -> list[bytes]:
         assert isinstance(record.event, TextDelta)

@@ -10,6 +10,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
@@ -71,6 +72,10 @@ _THANKS = re.compile(r"\b(?:thanks|thank you|cheers)\b", re.IGNORECASE)
 _IDENTITY = re.compile(r"\b(?:who|what) are you\b|\bare you (?:an? )?\w+", re.IGNORECASE)
 
 
+MAX_CHARS: Final = 10_000
+"""Longest part of a message that is read: reading blocks the server that serves the model."""
+
+
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """A message, as far as patterns can read it."""
 
@@ -97,7 +102,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(text: str) -> Reading:
-    """Read a message."""
+    """Read the first `MAX_CHARS` characters of a message."""
+    text = text[:MAX_CHARS]
     words = tuple(_WORD.findall(text))
     wanted = _NOTE.search(text)
     return Reading(

@@ -32,6 +32,10 @@ _SEND_S = 5.0
 _MARGIN_S = 5.0
 # For tasks and threads that are still running when everything has been closed.
 _LEFT_BEHIND_S = 2.0
+# asyncio accepts this many connections before anything else gets a turn.
+_ACCEPTED_AT_ONCE = 32
+# Connections that may wait in the kernel until they are accepted.
+_BACKLOG = 2_048
 
 
 class _Server(uvicorn.Server):
@@ -98,6 +102,7 @@ async def serve(
         log_level="warning",
         access_log=False,
         server_header=False,
+        backlog=_ACCEPTED_AT_ONCE,
         root_path=service.settings.prefix,
         timeout_graceful_shutdown=int(_SEND_S),
     )
@@ -105,7 +110,7 @@ async def serve(
     stopping = asyncio.Event()
     with limit_logs(), _handle_signals(stopping, on_signal):
         serving = asyncio.ensure_future(server.serve(sockets=[listener]))
-        watching = asyncio.ensure_future(_wait_until_started(server, ready))
+        watching = asyncio.ensure_future(_wait_until_started(server, listener, ready))
         waiting = asyncio.ensure_future(stopping.wait())
         sweeping = asyncio.ensure_future(connections.sweep())
         await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -153,8 +158,12 @@ def _tune_garbage_collector() -> None:
     gc.set_threshold(50_000, 10, 10)
 
 
-async def _wait_until_started(server: uvicorn.Server, ready: Callable[[], None] | None) -> None:
+async def _wait_until_started(
+    server: uvicorn.Server, listener: socket.socket, ready: Callable[[], None] | None
+) -> None:
     while not server.started:
         await asyncio.sleep(0.01)
+    # asyncio uses one number for both purposes, so this one is set afterwards.
+    listener.listen(_BACKLOG)
     if ready is not None:
         ready()

@@ -15,7 +15,7 @@ from headrace.errors import UsageError
 APPLICATION_ID: Final = 0x48524143
 """Marks a SQLite file as one of Headrace."""
 PAGE_BYTES: Final = 1_024
-"""Size of a page. A commit writes whole pages, and that of a single stream has about 150 bytes: with
+"""Size of a page. A commit writes whole pages. That of a single stream has about 150 bytes: with
 SQLite's default of 4,096 bytes it would write three times as much."""
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
