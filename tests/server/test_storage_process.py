@@ -8,14 +8,21 @@ import sqlite3
 import stat
 import subprocess
 import time
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
 
-from tests.server.server_process import refuse, serve
+from tests.server.server_process import ServerProcess, refuse, serve
 
+ROOT = Path(__file__).parents[2]
 MARKER = "zanzibar7391"
+
+
+def serve_quickly(data: Path, before: Sequence[str] = ()) -> AbstractContextManager[ServerProcess]:
+    """A server whose model answers without pauses."""
+    return serve(data, "tests.server.quick_agent:agent", before=before, folder=ROOT)
 
 
 def files_with(data: Path, marker: str) -> list[str]:
@@ -27,7 +34,7 @@ def files_with(data: Path, marker: str) -> list[str]:
 
 
 def test_nothing_of_a_deleted_conversation_is_left_in_any_file(tmp_path: Path) -> None:
-    with serve(tmp_path) as server:
+    with serve_quickly(tmp_path) as server:
         for number in range(3):
             server.ask(f"What about number {number}?")
         answer = server.ask(f"What is {MARKER}? " + f"Say {MARKER} again. " * 1_000)
@@ -73,7 +80,7 @@ def test_what_cannot_be_a_data_folder_is_refused_in_one_line(tmp_path: Path) -> 
 
 
 def test_a_damaged_file_is_refused_after_a_kill(tmp_path: Path) -> None:
-    with serve(tmp_path) as server:
+    with serve_quickly(tmp_path) as server:
         for number in range(5):
             server.ask(f"What about {number}? " + "word " * 2_000)
         server.kill()
@@ -93,14 +100,14 @@ def test_files_and_folder_are_for_their_owner_only(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     data.chmod(0o755)
-    with serve(data) as server:
+    with serve_quickly(data) as server:
         server.ask("Hello?")
         for path in (data, *data.iterdir()):
             assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
 def test_a_removed_lock_file_lets_no_second_server_in(tmp_path: Path) -> None:
-    with serve(tmp_path) as server:
+    with serve_quickly(tmp_path) as server:
         assert server.get("/readyz")["status"] == 200
         (tmp_path / "server.lock").unlink()
         assert "lock file" in server.wait_for("/readyz", 503)["problem"]
@@ -109,7 +116,7 @@ def test_a_removed_lock_file_lets_no_second_server_in(tmp_path: Path) -> None:
 
 def test_a_removed_folder_is_no_success(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with serve(data) as server:
+    with serve_quickly(data) as server:
         assert "message_final" in server.ask("Hello?").text
         shutil.rmtree(data)
         assert "removed" in server.wait_for("/readyz", 503)["problem"]
@@ -138,7 +145,7 @@ def test_only_the_data_folder_has_to_be_writable(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     script = f"mount --bind {data} {data} && mount -o remount,bind,ro /"
-    with serve(data, before=unshare(script)) as server:
+    with serve_quickly(data, before=unshare(script)) as server:
         first = server.ask("Hello? " + "word " * 20_000)
         assert "message_final" in first.text
         assert server.get("/api/conversations?q=word")["conversations"]
@@ -152,13 +159,15 @@ def test_a_full_disk_is_not_ready_and_shows_no_internals(tmp_path: Path) -> None
     data = tmp_path / "data"
     data.mkdir()
     script = f"mount -t tmpfs -o size=3m none {data}"
-    with serve(data, before=unshare(script)) as server:
+    with serve_quickly(data, before=unshare(script)) as server:
         assert server.get("/readyz")["status"] == 200
         answer = server.ask("Hello?")
-        for _ in range(200):
-            answer = server.ask("Once more. " + "filler " * 20_000)
-            if answer.status_code != 200:
-                break
+        # Until not even the shortest message fits.
+        for words in (20_000, 2_000, 200, 0):
+            for _ in range(200):
+                answer = server.ask("Once more. " + "filler " * words)
+                if answer.status_code != 200:
+                    break
         assert answer.json()["error"]["code"] == "storage"
         assert "full" not in answer.text
         assert "cannot be written" in server.wait_for("/readyz", 503)["problem"]

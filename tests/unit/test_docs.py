@@ -60,9 +60,13 @@ def _page(path: str) -> str:
 # --- generated pages --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", generate.generate_files(), ids=name)
+# Once, since it takes a second.
+GENERATED = generate.generate_files()
+
+
+@pytest.mark.parametrize("path", GENERATED, ids=name)
 def test_generated_pages_are_fresh(path: Path) -> None:
-    assert path.read_text("utf-8") == generate.generate_files()[path], "run: make docs"
+    assert path.read_text("utf-8") == GENERATED[path], "run: make docs"
 
 
 def test_every_block_is_used() -> None:

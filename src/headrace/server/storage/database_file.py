@@ -112,7 +112,9 @@ def enable_shrinking(path: Path) -> None:
         if any(file != path for file in _files_of(path)):
             return
         new.replace(path)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, sqlite3.OperationalError) as error:
         _logger.warning("the database cannot be rewritten, so its file will not shrink: %s", error)
+    except sqlite3.DatabaseError:
+        pass  # a damaged file, which is refused when it is opened
     finally:
         new.unlink(missing_ok=True)
