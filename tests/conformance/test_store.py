@@ -269,6 +269,23 @@ def test_messages_form_a_tree_and_a_branch_is_a_way_down(opened: Opened) -> None
     play(opened, body)
 
 
+def test_a_clock_that_is_set_back_does_not_change_the_order(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        first = asked("a", now_ms=10_000)
+        await answered(store, first)  # at 200 ms
+        second = asked("b", conversation_id="conv_a", parent_id="msg_a", now_ms=100)
+        await answered(store, second)
+        third = asked("c", conversation_id="conv_a", beside_id="ask_b", now_ms=50)
+        await answered(store, third)
+        seen: set[str | None] = {None}
+        for stored in await store.messages("anna", "conv_a"):
+            assert stored.parent_id in seen, "a message is listed before the one it follows"
+            seen.add(stored.id)
+        assert len(seen) == 7
+
+    play(opened, body)
+
+
 def test_the_newest_conversation_is_the_first(opened: Opened) -> None:
     async def body(store: Store, _: Log) -> None:
         for number, name in enumerate("abc"):

@@ -193,7 +193,11 @@ class MemoryStore:
     async def messages(self, owner: str, conversation_id: str) -> list[StoredMessage]:
         await self.conversation(owner, conversation_id)
         found = [one for one in self._messages.values() if one.conversation_id == conversation_id]
-        return sorted(found, key=lambda one: one.message.created_at_ms)
+        # A message is never listed before the one that it follows, whatever the clock says.
+        times: dict[str | None, int] = {}
+        for one in found:
+            times[one.id] = max(one.message.created_at_ms, times.get(one.parent_id, 0))
+        return sorted(found, key=lambda one: times[one.id])
 
     async def branch(self, owner: str, message_id: str) -> list[StoredMessage]:
         self._find_message(owner, message_id)

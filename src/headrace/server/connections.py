@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headrace.server.settings import Settings
+from headrace.transport.process_pause import find_pause_s
 
 Parser: TypeAlias = Literal["h11", "httptools"]
 
@@ -105,8 +106,13 @@ class ConnectionRegistry:
     async def sweep(self) -> None:
         """Close connections that keep the server waiting, once a second, for ever."""
         while True:
+            due_s = asyncio.get_running_loop().time() + _SWEEP_S
             await asyncio.sleep(_SWEEP_S)
             now_s = asyncio.get_running_loop().time()
+            pause_s = find_pause_s(now_s, due_s)
+            if pause_s:
+                for connection in self._open:
+                    connection.extend(pause_s)
             for connection in [one for one in self._open if one.is_late(now_s, self._settings)]:
                 self.refused += 1
                 connection.abort()
@@ -164,6 +170,13 @@ class BoundedConnection(asyncio.Protocol):
         """Note that the client reads again."""
         self._paused_since_s = None
         super().resume_writing()
+
+    def extend(self, seconds: float) -> None:
+        """Give the client more time: this process was stopped for so long."""
+        for name in ("_head_since_s", "_body_since_s", "_paused_since_s"):
+            since_s = getattr(self, name)
+            if since_s is not None:
+                setattr(self, name, since_s + seconds)
 
     def is_late(self, now_s: float, settings: Settings) -> bool:
         """Return whether the client has kept the server waiting too long."""

@@ -22,6 +22,7 @@ from headrace.server.runs.subscription import frames
 from headrace.server.settings import Settings
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
 from headrace.server.storage.access_tokens import LOCAL, AccessTokens
+from headrace.server.storage.clock_check import ClockCheck
 from headrace.server.storage.data_folder import DataFolder
 from headrace.server.storage.database import Database, StorageFailed
 from headrace.server.storage.database_file import enable_shrinking
@@ -78,6 +79,7 @@ class Service:
         self.quota = Quota(settings, self.runs)
         self._recovery = Recovery(self.log, self.store)
         self._health = Health(self._folder, self.database, clock)
+        self._clock_check = ClockCheck(self.database)
         self._housekeeping = Housekeeping(self.database)
         self.is_ready = False
         self._opening: asyncio.Task[None] | None = None
@@ -141,8 +143,14 @@ class Service:
         return await self._recovery.repair(self.quota.active_run_ids)
 
     async def expire(self) -> int:
-        """Delete the records of runs that ended `keep_logs_s` ago; return how many runs."""
-        before_ms = self.clock() - int(self.settings.keep_logs_s * 1000)
+        """Delete the records of runs that ended `keep_logs_s` ago; return how many runs.
+
+        Nothing is deleted while the clock may be wrong; see `ClockCheck`.
+        """
+        now_ms = self.clock()
+        if not await self._clock_check.is_trusted(now_ms):
+            return 0
+        before_ms = now_ms - int(self.settings.keep_logs_s * 1000)
         old = await self.store.closed_runs(before_ms)
         for start in range(0, len(old), _EXPIRED_PER_TRANSACTION):
             chunk = old[start : start + _EXPIRED_PER_TRANSACTION]

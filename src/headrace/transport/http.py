@@ -26,6 +26,7 @@ from headrace.transport.limits import (
     HTTPLimits,
     Timeouts,
 )
+from headrace.transport.process_pause import PauseAwareTimeout, find_pause_s
 from headrace.transport.stream_error import StreamBroken, reason_of, stream_broken
 from headrace.transport.transport import HTTPCall
 from headrace.wire.error import describe_body
@@ -83,7 +84,7 @@ class HTTPTransport:
     async def _open(self, call: HTTPCall) -> HTTPStream | HeadraceError:
         by_s = asyncio.get_running_loop().time() + self._timeouts.first_event_s
         try:
-            async with asyncio.timeout_at(by_s):
+            async with PauseAwareTimeout(by_s):
                 response = await self._send(call)
                 return await self._begin(call, response, by_s)
         except (aiohttp.ClientError, OSError) as error:
@@ -205,6 +206,7 @@ class HTTPStream:
         self._loop = asyncio.get_running_loop()
         self._waiting_since_s: float | None = None
         self._watch: asyncio.TimerHandle | None = None
+        self._watch_due_s = 0.0
         self._is_closed = False
         self._break: StreamBroken | None = None
         encoding, limit = _encoding(response), limits.max_inflated_bytes
@@ -227,7 +229,7 @@ class HTTPStream:
     async def __anext__(self) -> bytes:
         self._waiting_since_s = self._loop.time()
         if self._watch is None:
-            self._watch = self._loop.call_later(self._idle_s, self._look)
+            self._watch_in(self._idle_s)
         try:
             read = await self._next()
         finally:
@@ -282,16 +284,34 @@ class HTTPStream:
         """Check whether a read has waited too long.
 
         One timer looks now and then, because a timer per read would cost as much as the read. A
-        stream whose reader is busy is not idle.
+        stream whose reader is busy is not idle, and time in which the process was stopped does not
+        count.
         """
         self._watch = None
         if self._waiting_since_s is None:
             return
-        left_s = self._waiting_since_s + self._idle_s - self._loop.time()
+        now_s = self._loop.time()
+        if find_pause_s(now_s, self._watch_due_s):
+            self._waiting_since_s = now_s
+        left_s = self._waiting_since_s + self._idle_s - now_s
         if left_s <= 0:
-            self._content.set_exception(aiohttp.SocketTimeoutError())
+            # A reader whose data came in this round of the event loop runs in the next one.
+            self._loop.call_soon(self._end_idle, self._waiting_since_s)
         else:
-            self._watch = self._loop.call_later(left_s, self._look)
+            self._watch_in(left_s)
+
+    def _watch_in(self, seconds: float) -> None:
+        self._watch_due_s = self._loop.time() + seconds
+        self._watch = self._loop.call_at(self._watch_due_s, self._look)
+
+    def _end_idle(self, since_s: float) -> None:
+        """End the stream if its read still waits."""
+        if self._is_closed:
+            return
+        if self._waiting_since_s == since_s:
+            self._content.set_exception(aiohttp.SocketTimeoutError())
+        elif self._waiting_since_s is not None and self._watch is None:
+            self._watch_in(self._idle_s)
 
 
 def take_unread(content: aiohttp.StreamReader) -> bytes:

@@ -14,6 +14,7 @@ from headrace.events.turn import FrameSkipped, TurnFailed, TurnStarted
 from headrace.outcome import ErrorInfo
 from headrace.secrets.scrub import scrub
 from headrace.transport.call_secrets import secrets_of
+from headrace.transport.process_pause import PauseAwareTimeout
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy, Sleep, retry
 from headrace.transport.stream_error import StreamBroken, stream_broken
 from headrace.transport.transport import ByteStream, HTTPCall, Transport
@@ -184,7 +185,7 @@ class OpenTurn:
 
     async def _read_first(self) -> list[TurnEvent]:
         try:
-            async with asyncio.timeout_at(self._stream.first_event_by_s):
+            async with PauseAwareTimeout(self._stream.first_event_by_s):
                 return await self._read_events()
         except TimeoutError:
             pass

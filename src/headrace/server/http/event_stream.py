@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.server.sse import HEARTBEAT
+from headrace.transport.process_pause import find_pause_s
 
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -60,6 +61,7 @@ class EventStream:
         self._sending_since_s: float | None = None
         self._sent_at_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_due_s = float("inf")
         self._heartbeat: asyncio.Task[None] | None = None
         self._is_stuck = False
         self._is_cancelled = False
@@ -142,6 +144,9 @@ class EventStream:
         """
         loop = asyncio.get_running_loop()
         now, since = loop.time(), self._sending_since_s
+        if since is not None and find_pause_s(now, self._timer_due_s):
+            # While this process was stopped, the client could not read.
+            self._sending_since_s = since = now
         if since is not None and now >= since + self._send_timeout_s:
             self._is_stuck = True
             self._cancel(sending)
@@ -153,6 +158,7 @@ class EventStream:
             due = min(due, self._sent_at_s + self._heartbeat_s)
         else:
             self._heartbeat = asyncio.ensure_future(self._send(send, HEARTBEAT))
+        self._timer_due_s = due
         self._timer = loop.call_at(due, self._check_client, sending, send)
 
 

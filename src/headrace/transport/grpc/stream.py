@@ -19,6 +19,7 @@ from headrace.secrets.known import KnownSecrets
 from headrace.transport.call_secrets import address_of, secrets_of
 from headrace.transport.error_response import HINTS, request_id_of, retry_after_of
 from headrace.transport.limits import Timeouts
+from headrace.transport.process_pause import find_pause_s
 from headrace.transport.stream_error import StreamBroken, stream_broken
 from headrace.transport.transport import HTTPCall
 from headrace.wire.error import parse_error
@@ -82,7 +83,12 @@ class GRPCStream:
     async def _read(self) -> bytes | None:
         if self._is_closed:
             return None
-        done, _ = await asyncio.wait((self._next(),), timeout=self._idle_s)
+        loop, done = asyncio.get_running_loop(), set[asyncio.Task[Any]]()
+        due_s = float("-inf")
+        # Time in which the process was stopped does not count.
+        while not done and find_pause_s(loop.time(), due_s):
+            due_s = loop.time() + self._idle_s
+            done, _ = await asyncio.wait((self._next(),), timeout=self._idle_s)
         message, failure = self._take_result() if done else (None, self._idle())
         if self._has_closed():
             return None

@@ -118,6 +118,7 @@ def _insert_prompt(
     message, owner, now_ms = prompt.message, start.owner, start.now_ms
     row = tables.index_words(connection, conversation_id, owner, message.text)
     place = (prompt.id, conversation_id, owner, parent_id)
+    now_ms = tables.not_before_parent(connection, parent_id, now_ms)
     connection.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
         (*place, message.role, now_ms, _encode(message), row),

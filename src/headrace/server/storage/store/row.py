@@ -91,6 +91,14 @@ def index_title(
     ).lastrowid
 
 
+def not_before_parent(connection: sqlite3.Connection, parent_id: str | None, at_ms: int) -> int:
+    """Return the time of a new message for the order of messages: not before that of the message
+    it follows, even if the clock was set back in between."""
+    query = "SELECT created_ms FROM messages WHERE id = ?"
+    parent = connection.execute(query, (parent_id,)).fetchone()
+    return at_ms if parent is None else max(at_ms, parent["created_ms"])
+
+
 def touch(
     connection: sqlite3.Connection,
     conversation_id: str,

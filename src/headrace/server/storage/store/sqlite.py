@@ -198,6 +198,7 @@ def _insert_answer(
     if _is_committed(connection, run):
         return False
     row = tables.index_words(connection, run.conversation_id, run.owner, text)
+    at_ms = tables.not_before_parent(connection, run.parent_id, at_ms)
     connection.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, ?, 'assistant', ?, ?, ?)",
         (run.message_id, run.conversation_id, run.owner, run.parent_id, run.id, at_ms, body, row),
