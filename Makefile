@@ -4,7 +4,8 @@ PYTHON ?= python3
 WORKERS ?= auto
 FUZZ_SECONDS ?= 600
 SOAK_RUNS ?= 20000
-SOAK_KILLS ?= 200
+SOAK_KILLS ?= 141
+SOAK_INTERLEAVINGS ?= 500
 SOAK_STREAMS ?= 2000
 SOAK_ATTACK_SECONDS ?= 3600
 PORT ?= 8700
@@ -39,7 +40,7 @@ help: ## Show this list
 	@echo
 	@echo '  Variables: PYTHON (interpreter), ARGS (for pytest and bench),'
 	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS, SOAK_RUNS, SOAK_STREAMS,'
-	@echo '             SOAK_KILLS, SOAK_ATTACK_SECONDS.'
+	@echo '             SOAK_KILLS, SOAK_INTERLEAVINGS, SOAK_ATTACK_SECONDS.'
 
 setup: $(VENV)/.stamp $(STATIC)/.stamp chromium ## Create .venv and build the web UI; does nothing if nothing changed
 
@@ -112,9 +113,11 @@ soak: setup ## Run the long tests: an hour of attacks, agents with faults, mutat
 	@HEADRACE_SOAK_MUTATIONS=1 $(BIN)/python -m pytest tests/mutation -n $(WORKERS) -q
 	@HEADRACE_SOAK_STREAMS=$(SOAK_STREAMS) $(BIN)/python -m pytest tests/load/test_soak.py -q -s
 	@SOAK_ATTACK_SECONDS=$(SOAK_ATTACK_SECONDS) $(BIN)/python -m pytest tests/load/test_attack.py -q
-	@HEADRACE_SOAK_KILLS=$(SOAK_KILLS) HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=20000 \
+	@HEADRACE_SOAK_KILLS=$(SOAK_KILLS) HEADRACE_SOAK_INTERLEAVINGS=$(SOAK_INTERLEAVINGS) \
+	  $(BIN)/python -m pytest tests/server/test_kill.py tests/server/test_kill_start.py tests/server/test_interleavings.py -q
+	@HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=20000 \
 	  HEADRACE_SOAK_CLIENTS=500 \
-	  $(BIN)/python -m pytest tests/server -k 'kill or requests or frames or slow_clients' -q
+	  $(BIN)/python -m pytest tests/server -k 'requests or frames or slow_clients' -q
 	@HEADRACE_SOAK_PAGES=50 $(BIN)/python -m pytest tests/browser/test_same.py -n $(WORKERS) -q
 
 wheel: setup ## Build the wheel into dist/

@@ -11,12 +11,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from headrace.cli.main import main
 from headrace.events import RunFailed, RunFinished
 from headrace.rehearsal.script import say, think, turn
 from headrace.server import create_app
@@ -67,11 +69,20 @@ class Nursery:
         self._process = process
         self._victims: list[Victim] = []
 
-    def serve(self, data: Path, step: str = "") -> Victim:
-        """A server on that folder, when it takes requests or is dead."""
+    def serve(self, data: Path, step: str = "", **settings: Any) -> Victim:
+        """A server on that folder, when it takes requests or is dead. `settings` are those of the
+        application."""
+        return self._start({"data": str(data), "step": step, "settings": settings})
+
+    def create_token(self, data: Path, user: str, output: Path, step: str = "") -> Victim:
+        """`headrace token create`, which prints to a file."""
+        command = ["token", "create", user, "--data", str(data)]
+        return self._start({"step": step, "command": command, "output": str(output)})
+
+    def _start(self, asked: dict[str, Any]) -> Victim:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"data": str(data), "step": step}) + "\n")
+        self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
         victim = Victim(**json.loads(self._process.stdout.readline()))
         self._victims.append(victim)
@@ -102,12 +113,17 @@ def nursery() -> Iterator[Nursery]:
 
 
 class Step:
-    """Where a server kills itself: `name`, or `name:n` for the n-th time."""
+    """Where a server kills itself: `name`, or `name:n` for the n-th time; `milliseconds:n` is a
+    moment, whatever is done then."""
 
     def __init__(self, text: str) -> None:
         self._name, _, number = text.partition(":")
         self._left = int(number or 1)
         self._is_begun = False
+        if self._name == "milliseconds":
+            timer = threading.Timer(self._left / 1000, os.kill, (os.getpid(), signal.SIGKILL))
+            timer.daemon = True
+            timer.start()
 
     def reach(self, name: str) -> None:
         if name == self._name:
@@ -175,17 +191,16 @@ def _around(
     return called
 
 
-def _serve(data: Path, step: str, ready: Callable[[str], None]) -> None:
-    _aim(Step(step))
+def _serve(data: Path, settings: dict[str, Any], ready: Callable[[str], None]) -> None:
     listener = open_listener("127.0.0.1", 0)
     words = " ".join(f"word-{n}" for n in range(20))
     agent = scripted(turn(think("Let me see."), say(words), pace_s=0.004))
-    app = create_app(agent, data=data, drain_s=0.02)
+    app = create_app(agent, data=data, **{"drain_s": 0.02, **settings})
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     asyncio.run(serve(app, listener, ready=lambda: ready(url)))
 
 
-def _fork(data: Path, step: str) -> dict[str, Any]:
+def _fork(asked: dict[str, Any]) -> dict[str, Any]:
     reader, writer = os.pipe()
     pid = os.fork()
     if pid:
@@ -198,15 +213,24 @@ def _fork(data: Path, step: str) -> dict[str, Any]:
         os.write(writer, url.encode())
         os.close(writer)
 
-    _serve(data, step, ready)
+    _aim(Step(asked["step"]))
+    if "command" in asked:
+        _run_command(asked["command"], asked["output"])
+    else:
+        _serve(Path(asked["data"]), asked["settings"], ready)
     os._exit(0)
+
+
+def _run_command(command: list[str], output: str) -> None:
+    os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT, 0o600), 1)
+    main(command)
+    sys.stdout.flush()
 
 
 def _main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
-        asked = json.loads(line)
-        sys.stdout.write(json.dumps(_fork(Path(asked["data"]), asked["step"])) + "\n")
+        sys.stdout.write(json.dumps(_fork(json.loads(line))) + "\n")
         sys.stdout.flush()
 
 
