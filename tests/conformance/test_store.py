@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from headrace.server.storage.database import Database, StorageFailed
 from headrace.server.storage.log import Log, SQLiteLog
 from headrace.server.storage.store import (
     KeyTaken,
+    MessageQuery,
     NotFound,
     PageCursor,
     RunLive,
@@ -126,7 +127,7 @@ def test_a_run_begins_with_its_question(opened: Opened) -> None:
         assert (run.id, run.message_id, run.parent_id) == ("run_a", "msg_a", "ask_a")
         assert await store.run("anna", "msg_a") == run
         assert await store.live_runs() == await store.live_under("anna", "conv_a") == [run]
-        (asking,) = await store.messages("anna", "conv_a")
+        (asking,) = (await store.messages("anna", "conv_a")).messages
         assert asking.id == "ask_a"
         found = await store.conversation("anna", "conv_a")
         assert (found.title, found.leaf_id) == ("What is a weir?", "ask_a")
@@ -179,7 +180,7 @@ def test_what_cannot_begin_leaves_nothing(opened: Opened) -> None:
             with pytest.raises(NotFound):
                 await store.begin(wrong)
         assert await store.live_runs() == []
-        assert len(await store.messages("anna", "conv_a")) == 2
+        assert len((await store.messages("anna", "conv_a")).messages) == 2
         assert await store.conversations("bert") == []
 
     play(opened, body)
@@ -207,7 +208,7 @@ def test_a_message_is_committed_once_with_the_end_of_its_log(opened: Opened) -> 
         assert await store.is_committed(run)
         assert await log.read(run.id) == closing(run)
         await store.commit(run, answer("Another."), [])
-        asking, said = await store.messages("anna", "conv_a")
+        asking, said = (await store.messages("anna", "conv_a")).messages
         assert (said.id, said.parent_id, said.message) == ("msg_a", asking.id, answer("Yes."))
         assert await store.live_runs() == []
         assert not (await store.run("anna", "msg_a")).is_live
@@ -224,7 +225,7 @@ def test_a_commit_whose_records_do_not_follow_is_none(opened: Opened) -> None:
         assert not await store.is_committed(run)
         assert await log.read(run.id) == []
         assert await store.live_runs() == [run]
-        assert len(await store.messages("anna", "conv_a")) == 1
+        assert len((await store.messages("anna", "conv_a")).messages) == 1
 
     play(opened, body)
 
@@ -253,7 +254,7 @@ def test_messages_form_a_tree_and_a_branch_is_a_way_down(opened: Opened) -> None
         await answered(store, again)
         beside = asked("d", conversation_id="conv_a", beside_id="ask_b", now_ms=400)
         await answered(store, beside)
-        tree = {one.id: one.parent_id for one in await store.messages("anna", "conv_a")}
+        tree = {one.id: one.parent_id for one in (await store.messages("anna", "conv_a")).messages}
         assert tree == {
             "ask_a": None,
             "msg_a": "ask_a",
@@ -397,6 +398,8 @@ THEIRS: dict[str, tuple[Any, ...]] = {
     "run": ("msg_a",),
     "conversation": ("conv_a",),
     "messages": ("conv_a",),
+    "message_bytes": ("conv_a",),
+    "branch_ids": ("msg_a",),
     "branch": ("msg_a",),
     "rename": ("conv_a", "mine"),
     "select": ("conv_a", "ask_a"),
@@ -439,9 +442,88 @@ def test_everything_is_there_when_the_store_is_opened_again(opened: Opened) -> N
         await store.begin(asked("b", idempotency_key="k"))
 
     async def read(store: Store, _: Log) -> None:
-        assert len(await store.messages("anna", "conv_a")) == 2
+        assert len((await store.messages("anna", "conv_a")).messages) == 2
         assert [run.id for run in await store.live_runs()] == ["run_b"]
         assert (await store.begin(asked("c", idempotency_key="k"))).is_repeated
 
     play(opened, write)
     play(opened, read)
+
+
+# --- pages of messages -------------------------------------------------------------------
+
+
+async def _fill(store: Store, sizes: Sequence[int]) -> list[str]:
+    """A conversation with one question of each size, some at the same time; their ids."""
+    for number, size in enumerate(sizes):
+        more = {} if not number else {"conversation_id": "conv_0"}
+        # Two of three have the time of the one before.
+        start = asked(str(number), "w" * size, now_ms=100 + number // 3, is_branch=True, **more)
+        await store.begin(start)
+    return [f"ask_{number}" for number in range(len(sizes))]
+
+
+async def _page(store: Store, **query: Any) -> tuple[list[str], bool]:
+    page = await store.messages("anna", "conv_0", MessageQuery(**query))
+    return [one.id for one in page.messages], page.has_more
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("max_bytes", [1, 3_000, 100_000])
+def test_the_pages_are_all_messages_once_in_both_directions(
+    opened: Opened, limit: int, max_bytes: int
+) -> None:
+    async def body(store: Store, _: Log) -> None:
+        ids = await _fill(store, [10, 1_000, 50_000, 10, 10, 2_000, 2_000, 10])
+        size: dict[str, Any] = {"limit": limit, "max_bytes": max_bytes}
+        backward, before, has_more = list[str](), None, True
+        while has_more:
+            page, has_more = await _page(store, before=before, **size)
+            assert 0 < len(page) <= limit
+            backward, before = page + backward, page[0]
+        forward, after, has_more = list[str](), "", True
+        while has_more:
+            page, has_more = await _page(store, after=after, **size)
+            assert 0 < len(page) <= limit
+            forward, after = forward + page, page[-1]
+        assert backward == forward == ids
+
+    play(opened, body)
+
+
+def test_a_page_is_bounded_in_bytes_but_has_one_message_at_least(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await _fill(store, [100, 50_000, 100, 100])
+        assert await _page(store, max_bytes=10_000) == (["ask_2", "ask_3"], True)
+        assert await _page(store, max_bytes=10_000, before="ask_2") == (["ask_1"], True)
+        query = MessageQuery(max_bytes=10_000, before="ask_2")
+        assert 50_000 < await store.message_bytes("anna", "conv_0", query) < 51_000
+
+    play(opened, body)
+
+
+def test_a_new_message_does_not_change_earlier_pages(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await _fill(store, [10] * 6)
+        newest, _ = await _page(store, limit=2)
+        earlier = await _page(store, limit=2, before=newest[0])
+        await store.begin(asked("new", conversation_id="conv_0", now_ms=999, is_branch=True))
+        assert (await _page(store, limit=1))[0] == ["ask_new"]
+        assert await _page(store, limit=2, before=newest[0]) == earlier
+
+    play(opened, body)
+
+
+def test_a_page_before_a_message_of_another_conversation_is_not_found(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await _fill(store, [10])
+        await store.begin(asked("b"))
+        await store.begin(asked("c", owner="bob"))
+        for before in ("ask_b", "ask_c", "nothing"):
+            with pytest.raises(NotFound):
+                await _page(store, before=before)
+        with pytest.raises(NotFound):
+            await store.branch_ids("anna", "ask_c")
+        assert await store.branch_ids("anna", "ask_b") == ["ask_b"]
+
+    play(opened, body)

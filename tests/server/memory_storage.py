@@ -15,6 +15,8 @@ from headrace.server.storage.log import Done
 from headrace.server.storage.store import (
     Conversation,
     KeyTaken,
+    MessagePage,
+    MessageQuery,
     NotFound,
     PageCursor,
     RunLive,
@@ -23,6 +25,7 @@ from headrace.server.storage.store import (
     StartedRun,
     StoredMessage,
 )
+from headrace.server.storage.store.store import NEWEST
 
 
 class MemoryLog:
@@ -190,7 +193,36 @@ class MemoryStore:
             raise NotFound("nothing with this id was found")
         return self._conversations[conversation_id]
 
-    async def messages(self, owner: str, conversation_id: str) -> list[StoredMessage]:
+    async def messages(
+        self, owner: str, conversation_id: str, query: MessageQuery = NEWEST
+    ) -> MessagePage:
+        found = await self._all_messages(owner, conversation_id)
+        ids = [one.id for one in found]
+        if not {query.before or None, query.after or None} - {None} <= set(ids):
+            raise NotFound("nothing with this id was found")
+        if query.after is not None:
+            found = found[ids.index(query.after) + 1 :] if query.after else found
+        else:
+            found = (found[: ids.index(query.before)] if query.before else found)[::-1]
+        count, size = 0, 0
+        for one in found[: query.limit]:
+            size += len(msgspec.json.encode(one.message))
+            if count and size > query.max_bytes:
+                break
+            count += 1
+        page = found[:count] if query.after is not None else found[:count][::-1]
+        return MessagePage(messages=page, has_more=len(found) > count)
+
+    async def message_bytes(
+        self, owner: str, conversation_id: str, query: MessageQuery = NEWEST
+    ) -> int:
+        page = await self.messages(owner, conversation_id, query)
+        return sum(len(msgspec.json.encode(one.message)) for one in page.messages)
+
+    async def branch_ids(self, owner: str, message_id: str) -> list[str]:
+        return [one.id for one in await self.branch(owner, message_id)]
+
+    async def _all_messages(self, owner: str, conversation_id: str) -> list[StoredMessage]:
         await self.conversation(owner, conversation_id)
         found = [one for one in self._messages.values() if one.conversation_id == conversation_id]
         # A message is never listed before the one that it follows, whatever the clock says.
@@ -228,7 +260,7 @@ class MemoryStore:
             self._closed_ms.pop(run.id, None)
             self._keys = {key: value for key, value in self._keys.items() if value[1] != run.id}
         await self._log.delete([run.id for run in runs])
-        for message in await self.messages(owner, conversation_id):
+        for message in await self._all_messages(owner, conversation_id):
             del self._messages[message.id]
         del self._conversations[conversation_id], self._owners[conversation_id]
         return [run.id for run in runs]
@@ -239,7 +271,7 @@ class MemoryStore:
             return []
         found = []
         for one in await self.conversations(owner, limit=10_000):
-            stored = await self.messages(owner, one.id)
+            stored = await self._all_messages(owner, one.id)
             texts = [one.title, *(message.message.text for message in stored)]
             ranks = [
                 rank for rank, text in enumerate(texts) if all(w in text.lower() for w in wanted)

@@ -115,7 +115,7 @@ async def recovered(data: Path, dies_at: int = 9) -> list[Record]:
     async with opened(data, dies_at) as (log, store):
         await Recovery(log, store).recover()
         assert await store.live_runs() == []
-        (_, answer) = await store.messages("anna", "conv_1")
+        (_, answer) = (await store.messages("anna", "conv_1")).messages
         assert answer.id == "msg_1"
         return await log.read("run_1")
 

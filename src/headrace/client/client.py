@@ -161,9 +161,23 @@ class AsyncClient:
         """Return up to `limit` conversations with these words, the best matches first."""
         return (await self._find({"q": words, "limit": limit})).conversations
 
-    async def conversation(self, conversation_id: str) -> api.ConversationDetail:
-        """Return a conversation with its messages and the answers that are being written."""
-        return await self._call("GET", _path(conversation_id), api.ConversationDetail)
+    async def conversation(
+        self, conversation_id: str, *, limit: int | None = None, before: str | None = None
+    ) -> api.ConversationDetail:
+        """Return a conversation with its messages and the answers that are being written.
+
+        The messages are requested page by page. With `limit`, only so many are returned: the
+        newest ones, or the last ones before the message `before`. `earlier` of the result is then
+        the `before` of the messages in front of them.
+        """
+        async with self._target.connect():
+            detail = await self._page(conversation_id, limit, before)
+            messages, earlier = detail.messages, detail.earlier
+            while earlier is not None and (limit is None or len(messages) < limit):
+                left = None if limit is None else limit - len(messages)
+                page = await self._page(conversation_id, left, earlier)
+                messages, earlier = [*page.messages, *messages], page.earlier
+        return msgspec.structs.replace(detail, messages=messages, earlier=earlier)
 
     async def rename(self, conversation_id: str, title: str) -> Conversation:
         """Set the title of a conversation."""
@@ -217,6 +231,14 @@ class AsyncClient:
         return await self._call(
             "GET", f"/api/conversations?{urlencode(query)}", api.ConversationPage
         )
+
+    async def _page(
+        self, conversation_id: str, limit: int | None, before: str | None
+    ) -> api.ConversationDetail:
+        most = api.MAX_PAGE if limit is None else min(limit, api.MAX_PAGE)
+        query = urlencode({"limit": most, **({} if before is None else {"before": before})})
+        path = f"{_path(conversation_id)}?{query}"
+        return await self._call("GET", path, api.ConversationDetail)
 
     async def _update(self, conversation_id: str, update: api.ConversationUpdate) -> Conversation:
         body = msgspec.json.encode(update)

@@ -12,7 +12,9 @@ from headrace.projections.ux.segment import MessageEvent
 from headrace.server.storage.store.store import Conversation, StoredMessage
 
 MAX_PAGE = 100
-"""Most conversations in one response."""
+"""Most conversations, or messages of a conversation, in one response."""
+MAX_PAGE_BYTES = 524_288
+"""Most bytes of messages in one response, as they are stored. One message is always sent."""
 MAX_KEY_CHARS = 200
 """Longest value of the header `Idempotency-Key`."""
 
@@ -80,14 +82,16 @@ class LiveAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversationDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation with all its messages, and the answers that are being written."""
+    """A conversation with a page of its messages, and the answers that are being written."""
 
     conversation: Conversation
     """The conversation itself."""
     messages: list[MessageView]
-    """All messages of all branches, the oldest first."""
+    """The messages of the page, of all branches, the oldest first."""
     live: list[LiveAnswer]
     """Answers that are being written, the oldest first."""
+    earlier: str | None = None
+    """The value of `before` for the page of earlier messages, or null if there are none."""
 
     @property
     def branch(self) -> list[MessageView]:

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from headrace.encoders import Effort
 from headrace.engine import Agent
 from headrace.errors import UsageError
+from headrace.server.http.response_budget import ResponseBudget
 from headrace.server.http_error import HTTPError
 from headrace.server.runs.live_runs import LiveRuns
 from headrace.server.runs.quota import Quota
@@ -77,6 +78,7 @@ class Service:
         self.access_tokens = AccessTokens(self.database)
         self.runs = LiveRuns(self.log, self.store, settings.projection_options)
         self.quota = Quota(settings, self.runs)
+        self.response_budget = ResponseBudget(settings.send_timeout_s)
         self._recovery = Recovery(self.log, self.store)
         self._health = Health(self._folder, self.database, clock)
         self._clock_check = ClockCheck(self.database)

@@ -20,8 +20,8 @@ _HEADERS = [
 ]
 # The ASGI server stops reading from us when about as much is in its buffer, so a client that
 # reads nothing holds at most twice this size.
-_MAX_CHUNK_BYTES = 65_536
-
+MAX_CHUNK_BYTES = 65_536
+"""Most bytes that are sent at once."""
 
 STREAM = "headrace.stream"
 """Key of the request state for a stream that `SecurityMiddleware` sends."""
@@ -89,7 +89,7 @@ class EventStream:
             self._is_done = True
             await self._end(disconnect)
         if self._is_stuck:
-            await _abort_connection(receive)
+            await abort_connection(receive)
 
     def _cancel(self, sending: asyncio.Task[Any]) -> None:
         """Stop sending: the client is gone, or reads nothing."""
@@ -117,11 +117,11 @@ class EventStream:
                 # A heartbeat may stand between batches, never inside one.
                 if self._heartbeat is not None:
                     await self._finish_heartbeat()
-                if len(data) <= _MAX_CHUNK_BYTES:
+                if len(data) <= MAX_CHUNK_BYTES:
                     await self._send(send, data)
                     continue
-                for start in range(0, len(data), _MAX_CHUNK_BYTES):
-                    await self._send(send, data[start : start + _MAX_CHUNK_BYTES])
+                for start in range(0, len(data), MAX_CHUNK_BYTES):
+                    await self._send(send, data[start : start + MAX_CHUNK_BYTES])
             await self._finish_heartbeat()
             await self._send(send, b"", more=False)
 
@@ -170,7 +170,7 @@ async def _wait_for_disconnect(receive: Receive) -> None:
             return
 
 
-async def _abort_connection(receive: Receive) -> None:
+async def abort_connection(receive: Receive) -> None:
     """Drop the connection of a client that does not read.
 
     ASGI has no message for this, and the server would wait until everything has been read. So the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from urllib.parse import urlsplit
@@ -10,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.errors import HeadraceError
-from headrace.server.http.event_stream import STREAM
+from headrace.server.http.event_stream import MAX_CHUNK_BYTES, STREAM, abort_connection
 from headrace.server.http_error import HTTPError, error_response, media_type
 from headrace.server.service import Service
 from headrace.server.storage.database import SearchFailed, StorageFailed
@@ -46,7 +47,7 @@ class SecurityMiddleware:
             return
         request_id = uuid.uuid4().hex
         scope.setdefault("state", {})["request_id"] = request_id
-        sender = _Sender(send, request_id)
+        sender = _Sender(send, receive, request_id, self._settings.send_timeout_s)
         try:
             self._check(scope)
             if not self._service.is_ready:
@@ -104,11 +105,17 @@ class SecurityMiddleware:
 
 
 class _Sender:
-    """Sends a response with the headers that every response has."""
+    """Sends a response with the headers that every response has.
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    A long body is sent in chunks, so that the server keeps only a part of it in its buffers. A
+    client that does not read a chunk within `timeout_s` is disconnected.
+    """
+
+    def __init__(self, send: Send, receive: Receive, request_id: str, timeout_s: float) -> None:
         self._send = send
+        self._receive = receive
         self._request_id = request_id.encode()
+        self._timeout_s = timeout_s
         self.has_started = False
 
     async def __call__(self, message: Message) -> None:
@@ -125,7 +132,22 @@ class _Sender:
                 (b"x-content-type-options", b"nosniff"),
                 (b"referrer-policy", b"no-referrer"),
             ]
+        elif len(message.get("body", b"")) > MAX_CHUNK_BYTES:
+            await self._send_chunks(message["body"], message.get("more_body", False))
+            return
         await self._send(message)
+
+    async def _send_chunks(self, body: bytes, more: bool) -> None:
+        try:
+            for start in range(0, len(body), MAX_CHUNK_BYTES):
+                end = start + MAX_CHUNK_BYTES
+                chunk = {"type": "http.response.body", "body": body[start:end]}
+                async with asyncio.timeout(self._timeout_s):
+                    await self._send({**chunk, "more_body": more or end < len(body)})
+                # Sending does not wait while the client reads quickly; others must have their turn.
+                await asyncio.sleep(0)
+        except TimeoutError:
+            await abort_connection(self._receive)
 
 
 def _origin_host(origin: str) -> str | None:

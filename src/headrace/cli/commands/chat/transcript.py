@@ -9,6 +9,7 @@ from headrace.cli.terminal.safe_text import one_line, safe
 from headrace.projections.ux import MessageEvent
 from headrace.projections.ux.segment import TextSegment
 from headrace.server.api import ConversationDetail, MessageView
+from headrace.server.http.markdown_escape import escape_headings
 from headrace.server.storage.store import Conversation
 
 LISTED_AT_ONCE = 20
@@ -38,7 +39,7 @@ def markdown(whole: ConversationDetail) -> str:
     parts = [f"# {one_line(whole.conversation.title) or 'Conversation'}"]
     for message in whole.branch:
         who = "Assistant" if message.role == "assistant" else "User"
-        parts.append(f"## {who}\n\n{_message_text(message).strip()}")
+        parts.append(f"## {who}\n\n{escape_headings(_message_text(message).strip())}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -5,15 +5,24 @@ from __future__ import annotations
 import asyncio
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from headrace.projections.ux import to_event
 from headrace.server import api
 from headrace.server.http.body import read_body
+from headrace.server.http.bounded_response import BoundedResponse
+from headrace.server.http.export import EXPORT_BYTES, EXPORTS
 from headrace.server.http_error import HTTPError, JSONResponse
 from headrace.server.service import Service
-from headrace.server.storage.store import Conversation, PageCursor, RunLive, RunRow, StoredMessage
+from headrace.server.storage.store import (
+    Conversation,
+    MessageQuery,
+    PageCursor,
+    RunLive,
+    RunRow,
+    StoredMessage,
+)
 
 _MAX_TITLE_CHARS = 200
 # A cancelled run ends much sooner, unless a tool ignores the cancellation.
@@ -53,19 +62,29 @@ class Conversations:
         return JSONResponse(_to_page(await store.search(owner, words, limit), limit))
 
     async def read(self, request: Request) -> Response:
-        """Return a conversation with all its messages, and the answers that are being written."""
-        owner = await self._service.owner(request)
-        # The live runs first: one that ends in between is then listed twice instead of not at all.
+        """Return a conversation with a page of its messages, by default the newest ones, and the
+        answers that are being written."""
+        owner, store = await self._service.owner(request), self._service.store
         conversation_id = request.path_params["conversation_id"]
-        live = await self._service.store.live_under(owner, conversation_id)
-        conversation, messages = await self._load(request)
-        return JSONResponse(
-            api.ConversationDetail(
-                conversation=conversation,
-                messages=[_to_view(stored) for stored in messages],
-                live=[_to_live_answer(run) for run in live],
+        before, limit = request.query_params.get("before"), _parse_limit(request)
+        query = MessageQuery(limit=limit, max_bytes=api.MAX_PAGE_BYTES, before=before)
+
+        async def create() -> Response:
+            # The live runs first: one that ends in between is then listed twice, not omitted.
+            live = await store.live_under(owner, conversation_id)
+            conversation = await store.conversation(owner, conversation_id)
+            page = await store.messages(owner, conversation_id, query)
+            return JSONResponse(
+                api.ConversationDetail(
+                    conversation=conversation,
+                    messages=[_to_view(stored) for stored in page.messages],
+                    live=[_to_live_answer(run) for run in live],
+                    earlier=page.messages[0].id if page.has_more else None,
+                )
             )
-        )
+
+        size = await store.message_bytes(owner, conversation_id, query)
+        return BoundedResponse(self._service.response_budget, owner, size, create)
 
     async def change(self, request: Request) -> Response:
         """Rename a conversation, or switch to another branch."""
@@ -102,22 +121,17 @@ class Conversations:
     async def export(self, request: Request) -> Response:
         """Export a conversation: all branches as JSON, or the one that is shown as Markdown."""
         format_name = request.query_params.get("format", "json")
-        conversation, messages = await self._load(request)
-        if format_name == "json":
-            return JSONResponse(
-                api.ConversationExport(conversation=conversation, messages=messages)
-            )
-        if format_name == "markdown":
-            text = _to_markdown(conversation, api.select_branch(messages, conversation.leaf_id))
-            return PlainTextResponse(text, media_type="text/markdown")
-        raise HTTPError(422, "unknown_format", "format is json or markdown")
+        export = EXPORTS.get(format_name)
+        if export is None:
+            raise HTTPError(422, "unknown_format", "format is json or markdown")
+        owner, store = await self._service.owner(request), self._service.store
+        conversation = await store.conversation(owner, request.path_params["conversation_id"])
 
-    async def _load(self, request: Request) -> tuple[Conversation, list[StoredMessage]]:
-        owner = await self._service.owner(request)
-        conversation_id = request.path_params["conversation_id"]
-        store = self._service.store
-        conversation = await store.conversation(owner, conversation_id)
-        return conversation, await store.messages(owner, conversation_id)
+        async def create() -> Response:
+            pieces = export.write(store, owner, conversation)
+            return StreamingResponse(pieces, media_type=export.media_type)
+
+        return BoundedResponse(self._service.response_budget, owner, EXPORT_BYTES, create)
 
 
 def _parse_limit(request: Request) -> int:
@@ -165,11 +179,3 @@ def _to_live_answer(run: RunRow) -> api.LiveAnswer:
     return api.LiveAnswer(
         event_id=run.message_id, parent_id=run.parent_id, created_at=run.created_ms
     )
-
-
-def _to_markdown(conversation: Conversation, messages: list[StoredMessage]) -> str:
-    parts = [f"# {conversation.title or 'Conversation'}"]
-    for stored in messages:
-        author = "Assistant" if stored.message.role == "assistant" else "User"
-        parts.append(f"## {author}\n\n{stored.message.text}")
-    return "\n\n".join(parts) + "\n"

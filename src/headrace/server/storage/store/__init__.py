@@ -4,6 +4,8 @@ from headrace.server.storage.store.sqlite import SQLiteStore
 from headrace.server.storage.store.store import (
     Conversation,
     KeyTaken,
+    MessagePage,
+    MessageQuery,
     NotFound,
     PageCursor,
     RunLive,
@@ -17,6 +19,8 @@ from headrace.server.storage.store.store import (
 __all__ = [
     "Conversation",
     "KeyTaken",
+    "MessagePage",
+    "MessageQuery",
     "NotFound",
     "PageCursor",
     "RunLive",

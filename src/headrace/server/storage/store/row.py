@@ -50,12 +50,23 @@ def find_message(
 def read_branch(connection: sqlite3.Connection, message_id: str) -> list[sqlite3.Row]:
     """Return the messages from the root of the tree down to this one."""
     return connection.execute(
-        "WITH RECURSIVE up (id, depth) AS ("
-        " SELECT ?, 0 UNION ALL SELECT messages.parent_id, up.depth + 1 FROM messages"
-        " JOIN up ON messages.id = up.id WHERE messages.parent_id IS NOT NULL AND up.depth < ?)"
-        " SELECT messages.* FROM messages JOIN up ON messages.id = up.id ORDER BY up.depth DESC",
+        f"{_BRANCH} SELECT messages.* FROM messages JOIN up ON messages.id = up.id"
+        " ORDER BY up.depth DESC",
         (message_id, _MAX_BRANCH),
     ).fetchall()
+
+
+def read_branch_ids(connection: sqlite3.Connection, message_id: str) -> list[str]:
+    """Return the ids of the messages from the root of the tree down to this one."""
+    query = f"{_BRANCH} SELECT id FROM up ORDER BY depth DESC"
+    return [row[0] for row in connection.execute(query, (message_id, _MAX_BRANCH))]
+
+
+_BRANCH = (
+    "WITH RECURSIVE up (id, depth) AS ("
+    " SELECT ?, 0 UNION ALL SELECT messages.parent_id, up.depth + 1 FROM messages"
+    " JOIN up ON messages.id = up.id WHERE messages.parent_id IS NOT NULL AND up.depth < ?)"
+)
 
 
 def to_conversation(row: sqlite3.Row) -> Conversation:

@@ -16,9 +16,13 @@ from headrace.server.storage.record_writer import RecordWriter, encode_rows
 from headrace.server.storage.search_index import find_conversations, to_query, to_terms
 from headrace.server.storage.store import row as tables
 from headrace.server.storage.store.deletion import delete_slice, hide
+from headrace.server.storage.store.message_page import page_bytes, read_page
 from headrace.server.storage.store.new_run import begin_run, find_repeated
 from headrace.server.storage.store.store import (
+    NEWEST,
     Conversation,
+    MessagePage,
+    MessageQuery,
     NotFound,
     PageCursor,
     RunRow,
@@ -115,16 +119,27 @@ class SQLiteStore:
         )
         return tables.to_conversation(row)
 
-    async def messages(self, owner: str, conversation_id: str) -> list[StoredMessage]:
-        def work(connection: sqlite3.Connection) -> list[sqlite3.Row]:
-            tables.find_conversation(connection, owner, conversation_id)
-            return connection.execute(
-                "SELECT * FROM messages WHERE conversation_id = ? AND owner = ?"
-                " ORDER BY created_ms, rowid",
-                (conversation_id, owner),
-            ).fetchall()
+    async def messages(
+        self, owner: str, conversation_id: str, query: MessageQuery = NEWEST
+    ) -> MessagePage:
+        def work(connection: sqlite3.Connection) -> tuple[list[sqlite3.Row], bool]:
+            return read_page(connection, owner, conversation_id, query)
 
-        return [tables.to_stored_message(row) for row in await self._database.read(work)]
+        rows, has_more = await self._database.read(work)
+        messages = [tables.to_stored_message(row) for row in rows]
+        return MessagePage(messages=messages, has_more=has_more)
+
+    async def message_bytes(
+        self, owner: str, conversation_id: str, query: MessageQuery = NEWEST
+    ) -> int:
+        return await self._database.read(lambda c: page_bytes(c, owner, conversation_id, query))
+
+    async def branch_ids(self, owner: str, message_id: str) -> list[str]:
+        def work(connection: sqlite3.Connection) -> list[str]:
+            tables.find_message(connection, owner, message_id, None)
+            return tables.read_branch_ids(connection, message_id)
+
+        return await self._database.read(work)
 
     async def branch(self, owner: str, message_id: str) -> list[StoredMessage]:
         rows = await self._database.read(lambda c: tables.read_branch(c, message_id))

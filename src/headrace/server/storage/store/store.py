@@ -66,6 +66,34 @@ class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
     """The whole [`Message`](values.md#message)."""
 
 
+class MessageQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which messages of a conversation to return, and how many at most."""
+
+    limit: int = 100
+    """Most messages of one page."""
+    max_bytes: int = 524_288
+    """Most bytes of stored messages in one page. A page has at least one message, however large."""
+    before: str | None = None
+    """Id of a message: the page ends right before it. By default it ends with the newest one."""
+    after: str | None = None
+    """Id of a message, or an empty string for the beginning: the page starts right after it. Not
+    together with `before`."""
+
+
+NEWEST = MessageQuery()
+"""The newest page."""
+
+
+class MessagePage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some messages of a conversation that follow one another in time."""
+
+    messages: list[StoredMessage]
+    """The messages, the oldest first."""
+    has_more: bool
+    """Whether there are more in the direction of the query: earlier ones, or with `after` later
+    ones."""
+
+
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """A run: whose it is, and where its message belongs."""
 
@@ -169,8 +197,24 @@ class Store(Protocol):
         """Return one conversation. Raises `NotFound`."""
         ...
 
-    async def messages(self, owner: str, conversation_id: str) -> list[StoredMessage]:
-        """Return all messages of a conversation, the oldest first. Raises `NotFound`."""
+    async def messages(
+        self, owner: str, conversation_id: str, query: MessageQuery = NEWEST
+    ) -> MessagePage:
+        """Return a page of the messages of a conversation, of all branches.
+
+        They are ordered by time, so that a new message never changes an earlier page. Raises
+        `NotFound`, also if there is no message `before` or `after`.
+        """
+        ...
+
+    async def message_bytes(
+        self, owner: str, conversation_id: str, query: MessageQuery = NEWEST
+    ) -> int:
+        """Return how many bytes `messages()` would read. Raises `NotFound`."""
+        ...
+
+    async def branch_ids(self, owner: str, message_id: str) -> list[str]:
+        """Return the ids of the messages from the root down to this one. Raises `NotFound`."""
         ...
 
     async def branch(self, owner: str, message_id: str) -> list[StoredMessage]:

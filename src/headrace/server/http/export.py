@@ -1,0 +1,64 @@
+"""Exports of a conversation, written piece by piece, so that its size does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from headrace.server.http.markdown_escape import escape_headings
+from headrace.server.storage.store import Conversation, MessageQuery, Store, StoredMessage
+
+EXPORT_BYTES: Final = 1_048_576
+"""About how much memory an export takes."""
+_PAGE_BYTES: Final = 262_144
+_encode = msgspec.json.Encoder().encode
+
+
+class Export(NamedTuple):
+    """A format of an export."""
+
+    media_type: str
+    write: Callable[[Store, str, Conversation], AsyncIterator[bytes]]
+
+
+async def write_json(store: Store, owner: str, conversation: Conversation) -> AsyncIterator[bytes]:
+    """Write all branches as a `ConversationExport`."""
+    yield b'{"conversation":' + _encode(conversation) + b',"messages":['
+    separator = b""
+    async for stored in _read_all(store, owner, conversation.id):
+        yield separator + _encode(stored)
+        separator = b","
+    yield b"]}"
+
+
+async def write_markdown(
+    store: Store, owner: str, conversation: Conversation
+) -> AsyncIterator[bytes]:
+    """Write the branch that is shown as Markdown."""
+    title = " ".join(conversation.title.split()) or "Conversation"
+    yield f"# {title}\n".encode()
+    leaf_id = conversation.leaf_id
+    branch = set() if leaf_id is None else set(await store.branch_ids(owner, leaf_id))
+    async for stored in _read_all(store, owner, conversation.id):
+        if stored.id in branch:
+            author = "Assistant" if stored.message.role == "assistant" else "User"
+            yield f"\n## {author}\n\n{escape_headings(stored.message.text)}\n".encode()
+
+
+EXPORTS: Final[Mapping[str, Export]] = {
+    "json": Export("application/json", write_json),
+    "markdown": Export("text/markdown", write_markdown),
+}
+
+
+async def _read_all(store: Store, owner: str, conversation_id: str) -> AsyncIterator[StoredMessage]:
+    after, has_more = "", True
+    while has_more:
+        query = MessageQuery(max_bytes=_PAGE_BYTES, after=after)
+        page = await store.messages(owner, conversation_id, query)
+        for stored in page.messages:
+            yield stored
+        has_more = page.has_more and bool(page.messages)
+        after = page.messages[-1].id if page.messages else ""
