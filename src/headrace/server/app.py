@@ -23,6 +23,7 @@ from headrace.server.http.routes.conversations import Conversations
 from headrace.server.http.security import SecurityMiddleware
 from headrace.server.http.static_ui import ui_routes
 from headrace.server.http_error import JSONResponse, handle_router_error
+from headrace.server.metrics import format_metrics
 from headrace.server.service import Service
 from headrace.server.settings import Settings
 from headrace.server.storage.log import Log
@@ -97,8 +98,9 @@ def _models(service: Service) -> _Endpoint:
 
 def _metrics(service: Service) -> _Endpoint:
     async def metrics(request: Request) -> Response:
-        await service.owner(request)
-        return PlainTextResponse(_format_metrics(service))
+        await service.user(request, "metrics")
+        connections = getattr(request.app.state, "connections", None)
+        return PlainTextResponse(format_metrics(service, connections))
 
     return metrics
 
@@ -115,18 +117,3 @@ def _readiness(service: Service) -> _Endpoint:
         return JSONResponse(body, 200 if is_ready else 503)
 
     return readiness
-
-
-def _format_metrics(service: Service) -> str:
-    """Return the current values of all metrics in the text format of Prometheus."""
-    rows = (
-        ("headrace_live_runs", "gauge", "Runs that are going on.", service.runs.count),
-        ("headrace_runs_total", "counter", "Runs started.", service.runs.total),
-        ("headrace_messages_total", "counter", "Answers committed.", service.store.message_writes),
-        ("headrace_commits_total", "counter", "Transactions written.", service.database.commits),
-        ("headrace_ready", "gauge", "Whether requests are accepted.", int(service.is_ready)),
-    )
-    lines: list[str] = []
-    for name, kind, description, value in rows:
-        lines += [f"# HELP {name} {description}", f"# TYPE {name} {kind}", f"{name} {value}"]
-    return "\n".join(lines) + "\n"

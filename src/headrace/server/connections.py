@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import resource
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, Literal, TypeAlias
@@ -21,6 +22,7 @@ Parser: TypeAlias = Literal["h11", "httptools"]
 
 _MAX_HEAD_BYTES = 64 * 1024
 _SWEEP_S = 1.0
+_WRITE_BUFFER_BYTES = 32 * 1024
 # Descriptors that connections may not take: the database, its log, and the process itself.
 _RESERVED_DESCRIPTORS = 64
 _TOO_LARGE = (
@@ -128,12 +130,16 @@ class BoundedConnection(asyncio.Protocol):
     _head_since_s: float | None = None
     _body_since_s: float | None = None
     _paused_since_s: float | None = None
+    _has_ended_input = False
+    on_half_close: Callable[[], None] | None = None
+    """Called when the client has ended its side of the connection during a response."""
 
     def connection_made(self, transport: Any) -> None:
         """Register the connection, or close it."""
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if peer else ""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=_WRITE_BUFFER_BYTES)
         if not self.registry.add(self):
             transport.abort()
         self._head_since_s = self._now()
@@ -159,6 +165,23 @@ class BoundedConnection(asyncio.Protocol):
         self._head_bytes += len(data)
         if self._head_bytes > _MAX_HEAD_BYTES:
             self._transport.write(_TOO_LARGE)
+            self._transport.close()
+
+    def eof_received(self) -> bool:
+        """Keep the connection while a response is being sent: a client may end its side of it
+        after the request, and still read."""
+        cycle = self._cycle
+        is_responding = cycle is not None and not cycle.response_complete and not cycle.more_body
+        self._has_ended_input = True
+        if is_responding and self.on_half_close is not None:
+            self.on_half_close()
+        return is_responding
+
+    def on_response_complete(self) -> None:
+        """Close a connection on which no other request can come."""
+        parent: Any = super()
+        parent.on_response_complete()
+        if self._has_ended_input and self._is_in_head:
             self._transport.close()
 
     def pause_writing(self) -> None:

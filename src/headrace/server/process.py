@@ -36,6 +36,7 @@ _LEFT_BEHIND_S = 2.0
 _ACCEPTED_AT_ONCE = 32
 # Connections that may wait in the kernel until they are accepted.
 _BACKLOG = 2_048
+_SEND_BUFFER_BYTES = 64 * 1024
 
 
 class _Server(uvicorn.Server):
@@ -52,6 +53,9 @@ def open_listener(host: str, port: int) -> socket.socket:
     # With the protocol: asyncio disables Nagle's algorithm only for sockets that name TCP.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Connections inherit it. By default the kernel would keep megabytes for a client that does not
+    # read.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
     try:
         listener.bind((host, port))
     except OSError as error:
@@ -96,6 +100,7 @@ async def serve(
     service: Service = app.state.service
     _tune_garbage_collector()
     connections = ConnectionRegistry(service.settings, raise_descriptor_limit())
+    app.state.connections = connections
     config = uvicorn.Config(
         app,
         http=create_protocol_class(connections, parser),

@@ -20,9 +20,10 @@ from headrace.server.runs.live_runs import LiveRuns
 from headrace.server.runs.quota import Quota
 from headrace.server.runs.recovery import Recovery
 from headrace.server.runs.subscription import frames
+from headrace.server.runs.watchers import Watchers
 from headrace.server.settings import Settings
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
-from headrace.server.storage.access_tokens import LOCAL, AccessTokens
+from headrace.server.storage.access_tokens import LOCAL_USER, AccessTokens, Scope, User
 from headrace.server.storage.clock_check import ClockCheck
 from headrace.server.storage.data_folder import DataFolder
 from headrace.server.storage.database import Database, StorageFailed
@@ -35,6 +36,7 @@ from headrace.server.storage.store import RunRow, SQLiteStore, Store
 _EXPIRE_INTERVAL_S = 3600.0
 _REPAIR_INTERVAL_S = 5.0
 _HOUSEKEEPING_INTERVAL_S = 1.0
+_REVOKED_INTERVAL_S = 0.5
 # Live runs wait for the transaction that deletes records, so it is kept short.
 _EXPIRED_PER_TRANSACTION = 16
 _logger = logging.getLogger("headrace.server")
@@ -78,6 +80,7 @@ class Service:
         self.access_tokens = AccessTokens(self.database)
         self.runs = LiveRuns(self.log, self.store, settings.projection_options)
         self.quota = Quota(settings, self.runs)
+        self.watchers = Watchers(settings)
         self.response_budget = ResponseBudget(settings.send_timeout_s)
         self._recovery = Recovery(self.log, self.store)
         self._health = Health(self._folder, self.database, clock)
@@ -115,6 +118,7 @@ class Service:
             (self.expire, _EXPIRE_INTERVAL_S),
             (self.repair, _REPAIR_INTERVAL_S),
             (self._housekeeping.run, _HOUSEKEEPING_INTERVAL_S),
+            (self.end_revoked_streams, _REVOKED_INTERVAL_S),
         )
         self._chores = [asyncio.create_task(_repeat(*chore)) for chore in chores]
         self.is_ready = True
@@ -173,18 +177,35 @@ class Service:
         self._folder.close()
 
     async def owner(self, request: Request) -> str:
-        """Return the user of a request. Raises an `HTTPError` of 401 for a wrong access token."""
+        """Return the name of the user of a request; see `user()`."""
+        return (await self.user(request)).owner
+
+    async def user(self, request: Request, scope: Scope = "chat") -> User:
+        """Return the user of a request.
+
+        Raises an `HTTPError` of 401 for an unknown access token, and of 403 for one that has
+        another scope.
+        """
         if not self.settings.needs_token:
-            return LOCAL
+            return LOCAL_USER
         scheme, _, value = request.headers.get("authorization", "").partition(" ")
         is_bearer = scheme.lower() == "bearer"
-        owner = await self.access_tokens.owner_of(value.strip()) if is_bearer else None
-        if owner is None:
+        user = await self.access_tokens.find_user(value.strip()) if is_bearer else None
+        if user is None:
             text = "this server requires an access token in the header Authorization: Bearer …"
             if is_bearer:
                 text = "this access token is unknown to the server, or was revoked"
             raise HTTPError(401, "no_token", text)
-        return owner
+        if user.scope != scope:
+            text = f"this needs an access token with the scope {scope}"
+            raise HTTPError(403, "wrong_scope", text)
+        return user
+
+    async def end_revoked_streams(self) -> None:
+        """End the streams whose access tokens have been revoked, by this process or another."""
+        in_use = self.watchers.token_hashes
+        if in_use:
+            self.watchers.stop_all(await self.access_tokens.find_revoked(in_use))
 
     def agent(self, name: str | None, effort: Effort | None = None) -> tuple[str, Agent]:
         """Return the agent of this name, or the first one, with this effort.

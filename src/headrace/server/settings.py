@@ -28,20 +28,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Longest body of a request."""
     max_live_runs: int = 500
     """Most answers written at once, for all users together."""
+    max_watchers_per_run: int = 200
+    """Most streams of one answer that are open at once."""
+    max_watchers_per_user: int = 100
+    """Most streams of one user that are open at once, if access tokens are required."""
     max_live_runs_per_user: int = 20
     """Most answers written at once for one user, if access tokens are required."""
     asks_per_minute: int = 60
     """Most questions of one user per minute, if access tokens are required; bursts are allowed."""
     searches_per_minute: int = 120
-    """Most searches of one user per minute, if access tokens are required; bursts are allowed."""
+    """Most searches of one user per minute; bursts are allowed. Without access tokens there is one
+    user."""
     max_stored_bytes_per_user: int = 1_000_000_000
-    """Most bytes of messages and records stored for one user, if access tokens are required."""
+    """Most bytes of messages and records stored for one user. Without access tokens there is one
+    user."""
     efforts: tuple[Effort, ...] = EFFORTS
     """Efforts that a request may ask for."""
     heartbeat_s: float = 15.0
     """Silence on a stream after which a comment is sent to keep it open."""
-    send_timeout_s: float = 30.0
-    """Time after which a client that reads nothing is disconnected; it can resume."""
+    send_timeout_s: float = 20.0
+    """Time after which a client that reads nothing of a response is disconnected; a stream can be
+    resumed."""
     head_timeout_s: float = 10.0
     """Time in which a client must send the head of a request, from the start of the connection."""
     body_timeout_s: float = 30.0

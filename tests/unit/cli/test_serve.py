@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from docs.serving import serve_options
 from headrace.cli.commands.serve.command import _prefix
 from headrace.cli.main import main
+from headrace.cli.parser import build_parser
+from headrace.server.settings import Settings
 
 Capture = pytest.CaptureFixture[str]
 
@@ -52,3 +56,22 @@ def test_a_file_that_describes_no_agent_is_said(capsys: Capture, tmp_path: Path)
 def test_a_prefix_has_one_slash_before_it(given: str) -> None:
     assert _prefix(given) == "/chat"
     assert _prefix("/") == _prefix("") == ""
+
+
+def test_every_limit_has_an_option_with_the_same_default() -> None:
+    options = serve_options()
+    parsed = build_parser().parse_args(["serve"])
+    for field in msgspec.structs.fields(Settings):
+        if not field.name.startswith("max_") and not field.name.endswith(("_timeout_s", "_minute")):
+            continue
+        (name,) = options[field.name]
+        value = getattr(parsed, name.removeprefix("--").replace("-", "_"))
+        factor = {"max_body_bytes": 1_000, "max_stored_bytes_per_user": 1_000_000}
+        assert value * factor.get(field.name, 1) == field.default, field.name
+
+
+@pytest.mark.parametrize("words", [["--max-runs", "0"], ["--max-runs", "x"], ["--drain", "-1"]])
+def test_a_limit_that_is_none_is_said(words: list[str], capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        build_parser().parse_args(["serve", *words])
+    assert "expected a" in capsys.readouterr().err

@@ -23,7 +23,8 @@ def printed(capsys: Capture, data: Path, *words: str) -> str:
 def owner_of(data: Path, token: str) -> Any:
     database = Database(data / "headrace.db")
     try:
-        return asyncio.run(AccessTokens(database).owner_of(token))
+        user = asyncio.run(AccessTokens(database).find_user(token))
+        return None if user is None else user.owner
     finally:
         database.close()
 

@@ -9,19 +9,18 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from headrace.server.http_error import HTTPError, media_type
+from headrace.server.settings import Settings
 
 T = TypeVar("T", bound=msgspec.Struct)
-BODY_S = 30.0
-"""Time that a client gets to send the body."""
 
 
-async def read_body(request: Request, kind: type[T], max_bytes: int) -> T:
+async def read_body(request: Request, kind: type[T], settings: Settings) -> T:
     """Decode the JSON body of a request. Raises an `HTTPError` that says what is wrong with it."""
     if media_type(request.headers.get("content-type", "")) != "application/json":
         raise HTTPError(415, "not_json", "send Content-Type: application/json")
     try:
-        async with asyncio.timeout(BODY_S):
-            data = await _read(request, max_bytes)
+        async with asyncio.timeout(settings.body_timeout_s):
+            data = await _read(request, settings.max_body_bytes)
         return msgspec.json.decode(data, type=kind)
     except TimeoutError:
         raise HTTPError(408, "too_slow", "the request body took too long to arrive") from None

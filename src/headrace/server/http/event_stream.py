@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -25,6 +25,10 @@ MAX_CHUNK_BYTES = 65_536
 
 STREAM = "headrace.stream"
 """Key of the request state for a stream that `SecurityMiddleware` sends."""
+
+
+_PROBE_S = 1.0
+_STOPPED = b": the access token was revoked\n\n"
 
 
 class DeferredStream(Response):
@@ -53,24 +57,31 @@ class EventStream:
         heartbeat_s: float,
         send_timeout_s: float,
         headers: list[tuple[bytes, bytes]] | None = None,
+        on_end: Callable[[], None] | None = None,
     ) -> None:
         self._frames = frames
         self._heartbeat_s = heartbeat_s
         self._send_timeout_s = send_timeout_s
         self._headers = [*_HEADERS, *(headers or [])]
+        self._on_end = on_end
+        self._sending: asyncio.Task[Any] | None = None
+        self._send_message: Send | None = None
         self._sending_since_s: float | None = None
         self._sent_at_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_s = float("inf")
         self._heartbeat: asyncio.Task[None] | None = None
         self._is_stuck = False
+        self._is_stopped = False
         self._is_cancelled = False
         self._is_done = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sending = asyncio.current_task()
+        self._sending = sending = asyncio.current_task()
         assert sending is not None
+        self._send_message = send
         disconnect: asyncio.Task[None] | None = None
+        connection = _connection_of(receive)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self._headers})
             if scope.get("method") == "HEAD":
@@ -78,24 +89,53 @@ class EventStream:
                 return
             disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
             disconnect.add_done_callback(lambda _: self._cancel(sending))
+            if hasattr(connection, "on_half_close"):
+                connection.on_half_close = self._probe
             self._sent_at_s = asyncio.get_running_loop().time()
             self._check_client(sending, send)
-            await self._send_all(send)
+            if not self._is_stopped:
+                await self._send_all(send)
         except asyncio.CancelledError:
             # Cancelled by ourselves, or by a server that stops.
             if not self._is_cancelled or sending.uncancel() > 0:
                 raise
         finally:
             self._is_done = True
+            if hasattr(connection, "on_half_close"):
+                connection.on_half_close = None
             await self._end(disconnect)
         if self._is_stuck:
             await abort_connection(receive)
+        elif self._is_stopped and scope.get("method") != "HEAD":
+            await self._send(send, _STOPPED, more=False)
+
+    def stop(self) -> None:
+        """End the response regularly, but before the last frame."""
+        self._is_stopped = True
+        if self._sending is None:
+            return
+        # A client that does not read would not get the end either.
+        self._is_stuck = self._sending_since_s is not None
+        self._cancel(self._sending)
 
     def _cancel(self, sending: asyncio.Task[Any]) -> None:
         """Stop sending: the client is gone, or reads nothing."""
         if not self._is_done and not self._is_cancelled:
             self._is_cancelled = True
             sending.cancel()
+
+    def _probe(self) -> None:
+        """Find out whether a client that sends nothing more still reads.
+
+        One that has closed its socket answers the first bytes with a reset, and the next ones fail.
+        """
+        if self._is_done or self._sending is None or self._send_message is None:
+            return
+        self._heartbeat_s = min(self._heartbeat_s, _PROBE_S)
+        self._sent_at_s = float("-inf")
+        if self._timer is not None:
+            self._timer.cancel()
+        self._check_client(self._sending, self._send_message)
 
     async def _end(self, disconnect: asyncio.Task[None] | None) -> None:
         if self._timer is not None:
@@ -105,6 +145,8 @@ class EventStream:
             task.cancel()
         if ending:
             await asyncio.wait(ending)
+        if self._on_end is not None:
+            self._on_end()
         close = getattr(self._frames, "aclose", None)
         if close is not None:
             await close()
@@ -113,7 +155,12 @@ class EventStream:
         # The client has disconnected; it can resume.
         with suppress(OSError):
             async for batch in self._frames:
-                data = batch[0] if len(batch) == 1 else b"".join(batch)
+                if len(batch) == 1:
+                    data = batch[0]
+                else:
+                    data = b"".join(batch)
+                    # Otherwise a client that does not read would keep these frames twice.
+                    batch.clear()
                 # A heartbeat may stand between batches, never inside one.
                 if self._heartbeat is not None:
                     await self._finish_heartbeat()
@@ -168,6 +215,13 @@ async def _wait_for_disconnect(receive: Receive) -> None:
         message = await receive()
         if message["type"] == "http.disconnect":
             return
+
+
+def _connection_of(receive: Receive) -> Any:
+    """Return the protocol of the connection under uvicorn (2026-11-15), or None."""
+    transport = getattr(getattr(receive, "__self__", None), "transport", None)
+    get_protocol = getattr(transport, "get_protocol", None)
+    return None if get_protocol is None else get_protocol()
 
 
 async def abort_connection(receive: Receive) -> None:

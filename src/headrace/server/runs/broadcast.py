@@ -12,6 +12,8 @@ from headrace.server.sse import START, FrameEncoder, FrameId, frame_id_of
 
 MAX_BUFFER_BYTES = 262_144
 """Most bytes kept for slow subscriptions, all of them together."""
+MAX_BATCH_BYTES = 65_536
+"""Most bytes that a subscription takes at once, unless a frame is larger."""
 _SPARE_BYTES = 1_024
 """Bytes kept after everybody has read them, for clients that reconnect at once."""
 
@@ -93,8 +95,11 @@ class Broadcast:
         return START if self._trimmed is None else frame_id_of(self._trimmed)
 
     def read(self, position: int) -> list[bytes] | None:
-        """Return the frames from a position on, or None if some of them were trimmed."""
-        return None if position < self._first else self._frames[position - self._first :]
+        """Return the next frames from a position on, or None if some of them were trimmed."""
+        if position < self._first:
+            return None
+        frames = self._frames[position - self._first :]
+        return frames if self.buffered_bytes <= MAX_BATCH_BYTES else _cut(frames)
 
     def add(self, subscription: Subscription) -> None:
         """Buffer frames for this subscription."""
@@ -122,6 +127,16 @@ class Broadcast:
     def _wake(self) -> None:
         for subscription in self._subscriptions:
             subscription.wake()
+
+
+def _cut(frames: list[bytes]) -> list[bytes]:
+    """Return the first frames, at least one, up to the size of a batch."""
+    size = 0
+    for count, frame in enumerate(frames):
+        size += len(frame)
+        if count and size > MAX_BATCH_BYTES:
+            return frames[:count]
+    return frames
 
 
 class Subscription:

@@ -48,7 +48,8 @@ class Quota:
     """Limits the live runs and the request rate.
 
     Runs that are about to start count as well, so that many requests at once get no more than one
-    after another would. The limits per user apply only if access tokens are required.
+    after another would. The limits on the answers and questions of a user apply only if access
+    tokens are required.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Quota:
     def count_request(self, owner: str) -> None:
         """Count a request. Raises an `HTTPError` of 429 if the user sends too many per minute."""
         per_minute = self._settings.asks_per_minute
-        wait_s = self._count("ask", owner, per_minute)
+        wait_s = self._count("ask", owner, per_minute) if self._settings.needs_token else 0.0
         if wait_s:
             text = f"too many questions: a user may ask {per_minute} per minute"
             raise HTTPError(429, "too_many_requests", text, retry_after_s=wait_s)
@@ -83,14 +84,12 @@ class Quota:
     def check_stored_bytes(self, stored_bytes: int) -> None:
         """Raise an `HTTPError` of 403 if a user has stored as much as is allowed."""
         limit = self._settings.max_stored_bytes_per_user
-        if self._settings.needs_token and stored_bytes >= limit:
+        if stored_bytes >= limit:
             text = f"your conversations take all of your {limit} bytes: delete some of them"
             raise HTTPError(403, "storage_full", text)
 
     def _count(self, kind: str, owner: str, per_minute: int) -> float:
         """Count one, and return 0 or the seconds to wait."""
-        if not self._settings.needs_token:
-            return 0.0
         now_s = self._clock()
         if len(self._buckets) >= _MAX_BUCKETS:
             self._drop_full_buckets(now_s)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sqlite3
+from collections.abc import Collection
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -14,6 +16,22 @@ from headrace.server.storage.database import Database
 LOCAL = "local"
 """The owner of everything if the server does not require access tokens."""
 _PREFIX = "hr_"
+Scope: TypeAlias = Literal["chat", "metrics"]
+"""What an access token is for: the API and the web UI, or only `/metrics`."""
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+
+class User(msgspec.Struct, frozen=True):
+    """The user of a request."""
+
+    owner: str
+    scope: Scope = "chat"
+    token_hash: bytes | None = None
+    """Hash of the access token, or None if the server does not require one."""
+
+
+LOCAL_USER = User(LOCAL)
+"""The user of every request if the server does not require access tokens."""
 
 
 class AccessTokenInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +42,7 @@ class AccessTokenInfo(msgspec.Struct, frozen=True, kw_only=True):
     owner: str
     name: str
     created_ms: int
+    scope: Scope = "chat"
 
 
 class AccessTokens:
@@ -32,7 +51,7 @@ class AccessTokens:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, owner: str, name: str, now_ms: int) -> str:
+    def create(self, owner: str, name: str, now_ms: int, scope: Scope = "chat") -> str:
         """Create an access token and return it. It cannot be shown again later.
 
         Raises `UsageError` if the owner or the name is not a single line of printable characters.
@@ -43,8 +62,9 @@ class AccessTokens:
                     f"expected a single line of printable characters; got {text!r:.60}"
                 )
         access_token = _PREFIX + secrets.token_urlsafe(32)
-        row = (_hash(access_token), owner, name, now_ms)
-        self._database.write_now(lambda c: c.execute("INSERT INTO tokens VALUES (?, ?, ?, ?)", row))
+        row = (_hash(access_token), owner, name, now_ms, scope)
+        query = "INSERT INTO tokens (hash, owner, name, created_ms, scope) VALUES (?, ?, ?, ?, ?)"
+        self._database.write_now(lambda c: c.execute(query, row))
         return access_token
 
     def all(self) -> list[AccessTokenInfo]:
@@ -56,7 +76,10 @@ class AccessTokens:
         return msgspec.convert(fields, list[AccessTokenInfo])
 
     def revoke(self, token_id: str) -> bool:
-        """Revoke an access token from the next request on. Return False if the id is unknown."""
+        """Revoke an access token. Return False if the id is unknown.
+
+        It is refused from the next request on; a running server ends its streams soon.
+        """
 
         def work(connection: sqlite3.Connection) -> bool:
             hashes = [
@@ -69,11 +92,23 @@ class AccessTokens:
 
         return self._database.write_now(work)
 
-    async def owner_of(self, access_token: str) -> str | None:
-        """Return the owner of an access token, or None if the token is unknown."""
-        query = "SELECT owner FROM tokens WHERE hash = ?"
-        rows = await self._database.fetch(query, (_hash(access_token),))
-        return str(rows[0]["owner"]) if rows else None
+    async def find_user(self, access_token: str) -> User | None:
+        """Return the user of an access token, or None if the token is unknown."""
+        query = "SELECT owner, scope FROM tokens WHERE hash = ?"
+        token_hash = _hash(access_token)
+        rows = await self._database.fetch(query, (token_hash,))
+        return User(rows[0]["owner"], rows[0]["scope"], token_hash) if rows else None
+
+    async def find_revoked(self, token_hashes: Collection[bytes]) -> set[bytes]:
+        """Return those of these hashes whose access tokens have been revoked."""
+
+        def work(connection: sqlite3.Connection) -> set[bytes]:
+            query = "SELECT 1 FROM tokens WHERE hash = ?"
+            return {
+                one for one in token_hashes if connection.execute(query, (one,)).fetchone() is None
+            }
+
+        return await self._database.read(work)
 
 
 def _id_of(token_hash: bytes) -> str:

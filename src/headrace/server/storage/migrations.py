@@ -106,6 +106,7 @@ MIGRATIONS: Final[tuple[Step, ...]] = (
     PRAGMA application_id = {APPLICATION_ID};
     """,
     create_sums,
+    "ALTER TABLE tokens ADD COLUMN scope TEXT NOT NULL DEFAULT 'chat'",
 )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 from headrace.cli.option import add_data
 
@@ -67,18 +69,28 @@ def add_arguments(command: ArgumentParser) -> None:
         " the request",
     )
     _add_proxy_options(command)
-    _add_limits(command)
+    for title, options in LIMITS.items():
+        group = command.add_argument_group(title)
+        for option in options:
+            group.add_argument(
+                option.name,
+                type=option.type,
+                default=option.default,
+                metavar=option.unit,
+                help=f"{option.help} (default: {option.default:g})",
+            )
 
 
 def _add_proxy_options(command: ArgumentParser) -> None:
-    command.add_argument(
+    group = command.add_argument_group("behind a proxy")
+    group.add_argument(
         "--allow-host",
         action="append",
         default=[],
         metavar="NAME",
         help="another host name of this server; can be repeated",
     )
-    command.add_argument(
+    group.add_argument(
         "--prefix",
         default="",
         metavar="PATH",
@@ -86,39 +98,77 @@ def _add_proxy_options(command: ArgumentParser) -> None:
     )
 
 
-def _add_limits(command: ArgumentParser) -> None:
-    command.add_argument(
-        "--asks-per-minute",
-        type=int,
-        default=60,
-        metavar="N",
-        help="questions per user and minute, with --tokens (default: 60)",
-    )
-    command.add_argument(
-        "--runs-per-user",
-        type=int,
-        default=20,
-        metavar="N",
-        help="simultaneous answers per user, with --tokens (default: 20)",
-    )
-    command.add_argument(
-        "--megabytes-per-user",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="stored messages and records per user, with --tokens (default: 1000)",
-    )
-    command.add_argument(
-        "--drain",
-        type=float,
-        default=10.0,
-        metavar="SECONDS",
-        help="how long running answers may take to finish when the server is stopped (default: 10)",
-    )
-    command.add_argument(
-        "--keep-logs",
-        type=float,
-        default=168.0,
-        metavar="HOURS",
-        help="how long the records of a run are kept (default: 168, a week)",
-    )
+class Limit(NamedTuple):
+    """An option that sets a limit of the server."""
+
+    name: str
+    default: int | float
+    help: str
+    unit: str = "N"
+
+    @property
+    def type(self) -> Callable[[str], int | float]:
+        """Function that parses the value."""
+        return _parse_count if isinstance(self.default, int) else _parse_number
+
+
+def _parse_count(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() else 0
+    if number < 1:
+        raise ArgumentTypeError(f"expected a whole number from 1 on, got {text!r}")
+    return number
+
+
+def _parse_number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e9:
+        raise ArgumentTypeError(f"expected a number from 0 on, got {text!r}")
+    return number
+
+
+LIMITS: Final[Mapping[str, tuple[Limit, ...]]] = {
+    "limits of the server": (
+        Limit("--max-runs", 500, "answers written at once, for all users"),
+        Limit("--watchers-per-run", 200, "open streams of one answer"),
+        Limit(
+            "--max-connections",
+            5000,
+            "open connections; at most half of the files that the process may open",
+        ),
+        Limit(
+            "--waiting-per-address",
+            256,
+            "connections of one address without a complete request; behind a proxy all clients"
+            " have its address",
+        ),
+        Limit("--max-body", 1000, "longest request body", "KILOBYTES"),
+    ),
+    "limits for each user": (
+        Limit("--asks-per-minute", 60, "questions per minute, with --tokens"),
+        Limit("--runs-per-user", 20, "answers written at once, with --tokens"),
+        Limit("--watchers-per-user", 100, "open streams, with --tokens"),
+        Limit("--searches-per-minute", 120, "searches per minute"),
+        Limit("--megabytes-per-user", 1000, "stored messages and records"),
+    ),
+    "time limits": (
+        Limit("--head-timeout", 10.0, "time to send the head of a request", "SECONDS"),
+        Limit("--body-timeout", 30.0, "time to send the body of a request", "SECONDS"),
+        Limit(
+            "--send-timeout",
+            20.0,
+            "time after which a client that reads nothing is disconnected",
+            "SECONDS",
+        ),
+        Limit(
+            "--drain",
+            10.0,
+            "time that running answers have to finish when the server is stopped",
+            "SECONDS",
+        ),
+        Limit("--keep-logs", 168.0, "time that the records of a run are kept", "HOURS"),
+    ),
+}
+"""Options that set limits, by the title of their group."""

@@ -28,13 +28,14 @@ def _create(tokens: AccessTokens, options: Namespace) -> None:
 
     if not options.user.strip():
         raise UsageError("the user name is empty")
-    print(tokens.create(options.user, options.name, now_ms()))
+    print(tokens.create(options.user, options.name, now_ms(), options.scope))
 
 
 def _list(tokens: AccessTokens, options: Namespace) -> None:
     for token in tokens.all():
         made = datetime.fromtimestamp(token.created_ms / 1000, UTC)
-        print(f"{token.id}  {made:%Y-%m-%d}  {token.owner}  {token.name}".rstrip())
+        note = token.name if token.scope == "chat" else f"({token.scope}) {token.name}"
+        print(f"{token.id}  {made:%Y-%m-%d}  {token.owner}  {note}".rstrip())
 
 
 def _revoke(tokens: AccessTokens, options: Namespace) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -25,8 +27,10 @@ from headrace.server.api import MAX_KEY_CHARS, CancelResult, ChatRequest
 from headrace.server.http.body import read_body
 from headrace.server.http.event_stream import DeferredStream, EventStream
 from headrace.server.http_error import HTTPError, JSONResponse
+from headrace.server.runs.watchers import Watcher
 from headrace.server.service import Service
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View, parse_seen_frame
+from headrace.server.storage.access_tokens import User
 from headrace.server.storage.store import RunRow, RunStart, StoredMessage
 from headrace.server.storage.stored_bytes import read_stored_bytes
 
@@ -48,24 +52,25 @@ class Chat:
     async def ask(self, request: Request) -> Response:
         """Start a run, or find the one that the same key has started, and stream it."""
         service = self._service
-        owner = await service.owner(request)
-        service.quota.count_request(owner)
+        user = await service.user(request)
+        service.quota.count_request(user.owner)
         view = _parse_view(request)
-        body = await read_body(request, ChatRequest, service.settings.max_body_bytes)
+        body = await read_body(request, ChatRequest, service.settings)
         model, agent = service.agent(body.model, body.effort)
-        start = _to_run_start(body, owner, model, _parse_key(request), service.clock())
-        # A request that was accepted once is answered even by a server that is stopping.
-        repeated = await service.store.find_repeated(start)
-        run = repeated.run if repeated is not None else await self._begin(request, start, agent)
-        return await self._stream(run, view, NOTHING_SEEN)
+        start = _to_run_start(body, user.owner, model, _parse_key(request), service.clock())
+        # Before the run begins: a question whose answer cannot be watched is not asked.
+        with self._watch(user) as watcher:
+            # A request that was accepted once is answered even by a server that is stopping.
+            repeated = await service.store.find_repeated(start)
+            run = repeated.run if repeated is not None else await self._begin(request, start, agent)
+            return await self._stream(run, view, NOTHING_SEEN, watcher)
 
     async def _begin(self, request: Request, start: RunStart, agent: Agent) -> RunRow:
         service = self._service
         self._check_open()
         _check_agent(agent)
-        if service.settings.needs_token:
-            stored_bytes = await read_stored_bytes(service.database, start.owner)
-            service.quota.check_stored_bytes(stored_bytes)
+        stored_bytes = await read_stored_bytes(service.database, start.owner)
+        service.quota.check_stored_bytes(stored_bytes)
         with service.quota.reserve(start.owner, start.run_id):
             started = await service.store.begin(start)
             if not started.is_repeated:
@@ -77,15 +82,16 @@ class Chat:
 
     async def resume(self, request: Request) -> Response:
         """Stream the frames after the last one that the client has received."""
-        owner = await self._service.owner(request)
-        run = await self._service.store.run(owner, request.path_params["event_id"])
+        user = await self._service.user(request)
+        run = await self._service.store.run(user.owner, request.path_params["event_id"])
         view = _parse_view(request)
         seen = parse_seen_frame(request.headers.get("last-event-id", "0"))
         if seen is None:
             raise HTTPError(
                 400, "bad_id", "Last-Event-ID must be an id of this stream, such as 12.1"
             )
-        return await self._stream(run, view, seen)
+        with self._watch(user) as watcher:
+            return await self._stream(run, view, seen, watcher)
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a run; nothing happens if it is over."""
@@ -94,7 +100,18 @@ class Chat:
         was_live = self._service.runs.cancel(run.message_id)
         return JSONResponse(CancelResult(event_id=run.message_id, was_live=was_live))
 
-    async def _stream(self, run: RunRow, view: View, seen: SeenFrame) -> Response:
+    @contextmanager
+    def _watch(self, user: User) -> Generator[Watcher, None, None]:
+        """Count a stream that is about to be opened, unless the block raises."""
+        watcher = self._service.watchers.enter(user)
+        try:
+            yield watcher
+        except BaseException:
+            watcher.leave()
+            raise
+
+    async def _stream(self, run: RunRow, view: View, seen: SeenFrame, watcher: Watcher) -> Response:
+        watcher.join(run.id)
         frames = await self._service.frames(run, view, seen)
         headers = [
             (b"x-event-id", run.message_id.encode()),
@@ -107,7 +124,9 @@ class Chat:
             heartbeat_s=settings.heartbeat_s,
             send_timeout_s=settings.send_timeout_s,
             headers=headers,
+            on_end=watcher.leave,
         )
+        watcher.stop = stream.stop
         return DeferredStream(stream)
 
     def _check_open(self) -> None:

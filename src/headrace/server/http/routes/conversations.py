@@ -89,8 +89,7 @@ class Conversations:
     async def change(self, request: Request) -> Response:
         """Rename a conversation, or switch to another branch."""
         owner = await self._service.owner(request)
-        limit = self._service.settings.max_body_bytes
-        body = await read_body(request, api.ConversationUpdate, limit)
+        body = await read_body(request, api.ConversationUpdate, self._service.settings)
         title = None if body.title is None else _clean_title(body.title)
         conversation_id, store = request.path_params["conversation_id"], self._service.store
         conversation = await store.conversation(owner, conversation_id)

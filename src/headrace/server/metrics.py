@@ -1,0 +1,76 @@
+"""The metrics of a server, in the text format of Prometheus."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from headrace.server.connections import ConnectionRegistry
+from headrace.server.service import Service
+
+
+class _Metric(NamedTuple):
+    name: str
+    kind: str
+    description: str
+    value: int
+
+
+def format_metrics(service: Service, connections: ConnectionRegistry | None = None) -> str:
+    """Return the current values of all metrics. Without a registry, those of connections are
+    left out."""
+    lines: list[str] = []
+    for metric in [*_activity(service), *_storage(service), *_connections(connections)]:
+        name = f"headrace_{metric.name}"
+        lines += [
+            f"# HELP {name} {metric.description}",
+            f"# TYPE {name} {metric.kind}",
+            f"{name} {metric.value}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _activity(service: Service) -> list[_Metric]:
+    unread = service.response_budget.used_bytes
+    return [
+        _Metric("ready", "gauge", "Whether requests are accepted.", int(service.is_ready)),
+        _Metric("live_runs", "gauge", "Runs that are going on.", service.runs.count),
+        _Metric("runs_total", "counter", "Runs started.", service.runs.total),
+        _Metric("messages_total", "counter", "Answers committed.", service.store.message_writes),
+        _Metric("watchers", "gauge", "Open streams.", len(service.watchers)),
+        _Metric("unread_bytes", "gauge", "Large responses that clients have not read.", unread),
+    ]
+
+
+def _storage(service: Service) -> list[_Metric]:
+    path = service.database.path
+    wal = path.with_name(path.name + "-wal")
+    metrics = [
+        _Metric("commits_total", "counter", "Transactions written.", service.database.commits),
+        _Metric("database_bytes", "gauge", "Size of the database file.", _size(path)),
+        _Metric("wal_bytes", "gauge", "Size of the write-ahead log of the database.", _size(wal)),
+    ]
+    with suppress(OSError):
+        free = shutil.disk_usage(path.parent).free
+        metrics.append(_Metric("disk_free_bytes", "gauge", "Free space for the data folder.", free))
+    return metrics
+
+
+def _connections(connections: ConnectionRegistry | None) -> list[_Metric]:
+    if connections is None:
+        return []
+    refused = connections.refused
+    return [
+        _Metric("connections", "gauge", "Open connections.", len(connections)),
+        _Metric("refused_connections_total", "counter", "Connections closed by a limit.", refused),
+    ]
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

@@ -1,0 +1,91 @@
+"""Clients that watch runs: how many there are, and which access token each of them uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+
+from headrace.server.http_error import HTTPError
+from headrace.server.settings import Settings
+from headrace.server.storage.access_tokens import User
+
+_RETRY_S = 5.0
+
+
+class Watcher:
+    """One client that watches a run, or is about to."""
+
+    def __init__(self, watchers: Watchers, user: User) -> None:
+        self._watchers = watchers
+        self.user = user
+        self.run_id: str | None = None
+        self.stop: Callable[[], None] | None = None
+        """Ends the stream of this client."""
+
+    def join(self, run_id: str) -> None:
+        """Note which run is watched. Raises an `HTTPError` of 429 if too many watch it."""
+        self._watchers.join(self, run_id)
+
+    def leave(self) -> None:
+        """Note that this client does not watch any more."""
+        self._watchers.leave(self)
+
+
+class Watchers:
+    """All clients that watch runs. The limit per user applies if access tokens are required."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._watchers: set[Watcher] = set()
+        self._by_owner: Counter[str] = Counter()
+        self._by_run: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._watchers)
+
+    def enter(self, user: User) -> Watcher:
+        """Add a client of this user. Raises an `HTTPError` of 429 if the user has too many."""
+        limit = self._settings.max_watchers_per_user
+        if self._settings.needs_token and self._by_owner[user.owner] >= limit:
+            text = f"too many open streams: a user may have {limit}"
+            raise HTTPError(429, "too_many_watchers", text, retry_after_s=_RETRY_S)
+        watcher = Watcher(self, user)
+        self._watchers.add(watcher)
+        self._by_owner[user.owner] += 1
+        return watcher
+
+    def join(self, watcher: Watcher, run_id: str) -> None:
+        """Note which run a client watches. Raises an `HTTPError` of 429 if too many watch it."""
+        limit = self._settings.max_watchers_per_run
+        if self._by_run[run_id] >= limit:
+            text = f"too many open streams of this answer: it may have {limit}"
+            raise HTTPError(429, "too_many_watchers", text, retry_after_s=_RETRY_S)
+        watcher.run_id = run_id
+        self._by_run[run_id] += 1
+
+    def leave(self, watcher: Watcher) -> None:
+        """Remove a client; nothing happens if it has left already."""
+        if watcher not in self._watchers:
+            return
+        self._watchers.remove(watcher)
+        _decrease(self._by_owner, watcher.user.owner)
+        if watcher.run_id is not None:
+            _decrease(self._by_run, watcher.run_id)
+
+    @property
+    def token_hashes(self) -> set[bytes]:
+        """Hashes of the access tokens that are in use."""
+        hashes = (watcher.user.token_hash for watcher in self._watchers)
+        return {token_hash for token_hash in hashes if token_hash is not None}
+
+    def stop_all(self, token_hashes: Collection[bytes]) -> None:
+        """End the streams that were opened with one of these access tokens."""
+        for watcher in list(self._watchers):
+            if watcher.user.token_hash in token_hashes and watcher.stop is not None:
+                watcher.stop()
+
+
+def _decrease(counter: Counter[str], name: str) -> None:
+    counter[name] -= 1
+    if not counter[name]:
+        del counter[name]
