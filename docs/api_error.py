@@ -184,6 +184,15 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "This user has sent too many searches, `searches_per_minute`.",
         "Repeat the request after `Retry-After`.",
     ),
+    "too_many_unread": (
+        "Earlier responses to this user were not read and take the memory for them.",
+        "Read them or close their connections, and repeat the request after `Retry-After`.",
+    ),
+    "too_many_watchers": (
+        "This user or this answer has too many open streams, `max_watchers_per_user` and"
+        " `max_watchers_per_run`.",
+        "Close a stream, or repeat the request after `Retry-After`.",
+    ),
     "too_many_words": (
         "A search has more than 16 words.",
         "Search for fewer words.",
@@ -210,6 +219,11 @@ MEANINGS: dict[str, tuple[str, str]] = {
     "wrong_host": (
         "The host name in `Host` is not allowed.",
         "Allow the name with `--allow-host`, or in `hosts`.",
+    ),
+    "wrong_scope": (
+        "The access token is not for this address.",
+        "`/metrics` needs a token of `headrace token create --scope metrics`, and everything else"
+        " one without it.",
     ),
     "wrong_verb": (
         "This address does not accept the method.",

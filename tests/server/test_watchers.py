@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ LIVE = turn(say("Hello."), stall())
 
 
 @asynccontextmanager
-async def users(data: Path, **settings: Any) -> AsyncIterator[tuple[Served, Any]]:
+async def users(data: Path, **settings: Any) -> AsyncGenerator[tuple[Served, Any]]:
     async with served(scripted(LIVE), data, needs_token=True, drain_s=0.2, **settings) as server:
 
         def token(name: str, scope: Any = "chat") -> dict[str, str]:
@@ -89,7 +89,7 @@ def test_only_a_token_for_metrics_reads_them(tmp_path: Path) -> None:
                 (anna, "/api/conversations", 200),
                 (prometheus, "/metrics", 200),
                 (prometheus, "/api/conversations", 403),
-                ({}, "/metrics", 401),
+                (None, "/metrics", 401),
             ):
                 async with server.http.get(server.url + path, headers=headers) as response:
                     assert response.status == status, (path, await response.text())

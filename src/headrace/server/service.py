@@ -14,8 +14,8 @@ from starlette.requests import Request
 from headrace.encoders import Effort
 from headrace.engine import Agent
 from headrace.errors import UsageError
-from headrace.server.http.response_budget import ResponseBudget
 from headrace.server.http_error import HTTPError
+from headrace.server.response_budget import ResponseBudget
 from headrace.server.runs.live_runs import LiveRuns
 from headrace.server.runs.quota import Quota
 from headrace.server.runs.recovery import Recovery

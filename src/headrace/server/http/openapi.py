@@ -57,6 +57,10 @@ def _paths(schemas: Schema) -> Schema:
         _query("before", "`next` of the previous page; not together with q"),
         _query("limit", f"most conversations to return, 1 to {api.MAX_PAGE}"),
     ]
+    page = [
+        _query("before", "`earlier` of another page: the messages in front of it"),
+        _query("limit", f"most messages to return, 1 to {api.MAX_PAGE}"),
+    ]
     markdown = {"text/markdown": {"schema": _STRING}}
     delete = _operation("Delete", {}, [conversation_id])
     delete["responses"] = {"204": {"description": "deleted"}, **_errors()}
@@ -87,7 +91,7 @@ def _paths(schemas: Schema) -> Schema:
             "get": _operation("List or search", json("ConversationPage"), search)
         },
         conversation: {
-            "get": _operation("Read", json("ConversationDetail"), [conversation_id]),
+            "get": _operation("Read", json("ConversationDetail"), [conversation_id, *page]),
             "patch": _operation(
                 "Change", json("Conversation"), [conversation_id], json("ConversationUpdate")
             ),
