@@ -21,6 +21,7 @@ from headrace.errors import HeadraceError, RequestFailed, Terminate
 from headrace.events import Event, TurnEvent
 from headrace.messages import CallPart, Message, Turn
 from headrace.outcome import ErrorCategory, ErrorInfo, FinishReason, abort_reason
+from headrace.transport.call_secrets import hide_address
 from headrace.turn.open_turn import OpenTurn, open_turn
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
@@ -69,6 +70,10 @@ class Loop:
         self._is_in_step = False
         self._next_item = 0
         self._next_part = 0
+        self.hides_address = False
+        """Whether errors are written without the address of the provider."""
+        self.private_error: str | None = None
+        """The error of the provider with its address, if that was hidden."""
         self.late_error: HeadraceError | None = None
         """What middleware raised for the terminal record itself."""
 
@@ -222,12 +227,19 @@ class Loop:
                     self._config.model.transport, call, self._new_decoder, self._config.policy
                 )
             except RequestFailed as refused:
+                broken = RunBroken(refused.category, self._describe_refusal(refused, call.url))
                 if refused.category != "context_overflow" or is_second:
-                    raise RunBroken(refused.category, str(refused)) from None
+                    raise broken from None
                 is_second = True
                 if not await self._can_compact():
-                    raise RunBroken(refused.category, str(refused)) from None
+                    raise broken from None
                 await self._write_compaction()
+
+    def _describe_refusal(self, refused: RequestFailed, url: str) -> str:
+        if not self.hides_address:
+            return str(refused)
+        self.private_error = str(refused)
+        return hide_address(self.private_error, url)
 
     def _new_decoder(self) -> Decoder:
         return self._config.model.decoder(

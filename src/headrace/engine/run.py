@@ -48,6 +48,11 @@ class Run(RecordStream[Event]):
         self._input = input
         self._view = RunView(run_id, config.model.name)
         self._journal = Journal(self._view, config.chain, clock, sink)
+        self.hides_address = False
+        """Whether errors are recorded without the address of the provider. Set it before
+        entering."""
+        self.private_error: str | None = None
+        """The error of the provider with its address, if that was hidden."""
         self._late_error: HeadraceError | None = None
         self._token = token
         self._abort_reason: FinishReason | None = None
@@ -155,6 +160,7 @@ class Run(RecordStream[Event]):
     async def _main(self) -> None:
         # A local variable: an attribute would make a reference cycle of the run and its loop.
         loop = Loop(self._config, self._journal, self._view, self._stop)
+        loop.hides_address = self.hides_address
         end: End = _UNKNOWN_END
         forget = self._token.add(self.cancel) if self._token is not None else None
         try:
@@ -169,6 +175,7 @@ class Run(RecordStream[Event]):
                 self._journal.write_last(end)
             self._journal.queue.close()
             self._late_error = loop.late_error
+            self.private_error = loop.private_error
             await self._config.model.aclose()
 
     async def _play(self, loop: Loop) -> End:

@@ -8,8 +8,16 @@ MAX_MARKER_CHARS = 200
 """Longest marker; anything longer is treated as text."""
 _MARKER = re.compile(r"\[STATUS:([^\[\]\n]*)\]")
 _PREFIX = "[STATUS:"
-_TOKEN = re.compile(r"[\[\n]|`+")
+# A bracket is a token only if a marker may begin with it. Other text is passed on in one piece, so
+# that it costs little however long it is.
+_OPENING = r"\[(?=STATUS:|(?:S(?:T(?:A(?:T(?:US?)?)?)?)?)?\Z)"
+_TOKEN = re.compile(_OPENING + r"|`+")
+# In a line with backticks, its end is a token too.
+_TOKEN_AFTER_TICKS = re.compile(_OPENING + r"|`+|\n")
 _FENCE_TICKS = 3
+MAX_TOKENS = 10_000
+"""Most backticks, and brackets that may begin a marker, of one reader; after that, all is text. A
+provider that sends nothing else would otherwise keep the server busy."""
 
 
 class MarkerReader:
@@ -26,6 +34,7 @@ class MarkerReader:
         self.is_busy = False
         """Whether text without a bracket or a backtick cannot simply be passed on."""
         self._held = ""
+        self._tokens_left = MAX_TOKENS
         self._skips_space = False
         self._is_in_fence = False
         # State of the current line: its backticks, and whether it opens or closes a code block.
@@ -53,10 +62,12 @@ class MarkerReader:
         start = 0
         while start < len(text):
             start = self._skip_space(text, start)
-            token = _TOKEN.search(text, start)
+            pattern = _TOKEN_AFTER_TICKS if self._ticks else _TOKEN
+            token = pattern.search(text, start) if self._tokens_left > 0 else None
             if token is None:
                 self._emit(pieces, text[start:])
                 return
+            self._tokens_left -= len(token[0])
             self._emit(pieces, text[start : token.start()])
             if token[0] == "[":
                 start = self._bracket(text, token.start(), pieces, markers)
@@ -98,6 +109,7 @@ class MarkerReader:
                 return marker.end()
             if _may_become_marker(text[opening : opening + MAX_MARKER_CHARS + 1]):
                 self._held = text[opening:]
+                self._tokens_left += 1
                 return len(text)
         self._emit(pieces, "[")
         return opening + 1

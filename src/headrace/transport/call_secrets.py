@@ -21,6 +21,8 @@ SHOWN_HEADERS = frozenset(
 
 # Fields of a request body that hold a key, such as that of an MCP server.
 _SECRET_FIELD = re.compile("authorization|api[-_]?key|token|secret|password|cookie", re.I)
+# As the system names the other end of a connection: ('127.0.0.1', 8000).
+_SOCKET_ADDRESS = re.compile(r" ?\('[0-9a-fA-F.:%]{2,60}'(?:, \d{1,10}){1,3}\)")
 
 
 def secrets_of(call: HTTPCall) -> KnownSecrets:
@@ -35,6 +37,14 @@ def address_of(url: str) -> str:
     except ValueError:
         return "an address that is none"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def hide_address(text: str, url: str) -> str:
+    """Return an error message without the address of the provider, which may be a private one."""
+    netloc = urlsplit(url).netloc.rpartition("@")[2]
+    for part in (address_of(url), f"{urlsplit(url).scheme}://{netloc}", netloc):
+        text = text.replace(part, "the provider") if part else text
+    return _SOCKET_ADDRESS.sub("", text)
 
 
 def shown_headers(call: HTTPCall) -> dict[str, str]:

@@ -73,6 +73,8 @@ class LiveRun:
         the run did not end."""
         self.task: asyncio.Task[None] | None = None
         run.hand_to(self.publish)
+        # Users need not know where the provider is: the log of the server says it.
+        run.hides_address = True
 
     def subscribe(self, view: View, after: FrameId) -> Subscription:
         """Return the frames after `after`, until the run is closed."""
@@ -244,6 +246,8 @@ class LiveRuns:
             with suppress(HeadraceError):
                 async with live.run as run:
                     await run.wait()
+            if live.run.private_error is not None:
+                _logger.warning("run %s failed: %s", live.row.id, live.run.private_error)
             await self._close(live)
         finally:
             live.close()

@@ -46,6 +46,9 @@ class ReplayAgent(Agent):
 class ReplayRun:
     """The part of a run's interface that the server uses."""
 
+    hides_address = False
+    private_error: str | None = None
+
     def __init__(
         self,
         records: Sequence[Record],
@@ -85,7 +88,7 @@ class ReplayRun:
         """Cancel the run."""
         self._end(ev.RunFinished(abort_reason("cancelled", detail)))
 
-    def interrupt(self, why: str) -> None:
+    def interrupt(self, why: str, *, max_closing_s: float | None = None) -> None:
         """End the run as failed."""
         self._end(ev.RunFailed(category="interrupted", message=why))
 
