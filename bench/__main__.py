@@ -14,16 +14,16 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 from bench import contest
 from bench.agents import agents as contest_of_agents
 from bench.agents import crowd
-from bench.disk import disk_uses
 from bench.growth import growths
 from bench.imports import import_costs
 from bench.load.load import under_load
 from bench.load.report import section as load_section
 from bench.page.contest import pages
 from bench.page.report import section as page_section
-from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page
-from bench.searches import searches
+from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page, storage_goals
 from bench.sockets import whole_path
+from bench.storage import measure_storage
+from bench.storage import section as storage_section
 from bench.streams import EVENTS
 from bench.thinking import thinking
 
@@ -36,11 +36,16 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes; implies --no-write")
     parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md alone")
     parser.add_argument("--load", action="store_true", help="the server under load alone")
+    parser.add_argument("--storage", action="store_true", help="disk, searches and restart alone")
     parser.add_argument("--page", action="store_true", help="the page in a browser alone")
     options = parser.parse_args()
     if options.load:
         print(load_section(under_load(_tell, is_quick=options.quick)))
-        _print_storage(is_quick=options.quick)
+        return
+    if options.storage:
+        storage = measure_storage(_tell, is_quick=options.quick)
+        print(storage_section(storage))
+        print("\n".join(map(str, storage_goals(storage))))
         return
     if options.page:
         print(page_section(pages(1 if options.quick else 3, _tell)))
@@ -48,16 +53,10 @@ def main() -> None:
     figures = _measure(scale=10 if options.quick else 1, fewer=3 if options.quick else 1)
     verdicts = goals(figures)
     print("\n".join(map(str, verdicts)))
-    _print_storage(is_quick=options.quick)
     if not (options.quick or options.no_write):
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(page(figures, verdicts))
         _tell(f"wrote {PAGE.name}")
-
-
-def _print_storage(*, is_quick: bool) -> None:
-    print("\n".join(map(str, disk_uses(_tell, is_quick=is_quick))))
-    print("\n".join(searches(_tell, is_quick=is_quick)))
 
 
 def _measure(scale: int, fewer: int) -> Figures:
@@ -75,6 +74,7 @@ def _measure(scale: int, fewer: int) -> Figures:
     turns = contest_of_agents(EVENTS // scale, fewer, _tell)
     together = crowd(scale, _tell)
     load = under_load(_tell, is_quick=scale > 1)
+    storage = measure_storage(_tell, is_quick=scale > 1)
     shown = pages(3 // fewer, _tell)
     imports = import_costs((OURS, OURS_USED, MSGSPEC), 15 // fewer, _tell)
     imports |= import_costs(PEER_IMPORTS, 3 // fewer, _tell)
@@ -89,6 +89,7 @@ def _measure(scale: int, fewer: int) -> Figures:
         agents=turns,
         crowd=together,
         load=load,
+        storage=storage,
         pages=shown,
         imports=imports,
     )

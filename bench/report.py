@@ -15,6 +15,8 @@ from bench.load.report import section as load_section
 from bench.page.contest import SIZES, Pages
 from bench.page.report import section as page_section
 from bench.sockets import AIOHTTP, STREAM, Path
+from bench.storage import Storage
+from bench.storage import section as storage_section
 from bench.thinking import Thinking
 
 PACKAGES = (
@@ -54,6 +56,7 @@ class Figures:
     agents: Contest
     crowd: Crowd
     load: Load
+    storage: Storage
     pages: Pages | None
     imports: dict[str, float]
 
@@ -99,6 +102,7 @@ def goals(figures: Figures) -> list[Goal]:
         Goal("pydantic-ai run vs ours", figures.agents.ratio(PYDANTIC_AI_RUN, ENGINE), 40, False),
         Goal("openai-agents run vs ours", figures.agents.ratio(OPENAI_AGENTS, ENGINE), 25, False),
         *_load_goals(figures.load),
+        *storage_goals(figures.storage),
         *_page_goals(figures.pages),
         _import_goal(figures.imports),
     ]
@@ -115,6 +119,27 @@ def _load_goals(load: Load) -> list[Goal]:
         Goal(f"CPU an event, {least.streams} streams", least.cpu_us, 140, unit=" µs"),
         Goal(f"memory a stream, {least.streams} streams", ours.memory_kb(least), 80, unit=" KB"),
         Goal("p99 beside clients that never read", load.deaf.moved_ms, 5, unit=" ms more"),
+    ]
+
+
+def storage_goals(storage: Storage) -> list[Goal]:
+    """The goals of the section about storage."""
+    costs = storage.searches
+    more_ms = costs.beside_ms - costs.list_ms
+    return [
+        *(
+            Goal(
+                f"written per event, {load.streams} x {load.rate}/s",
+                load.bytes_per_event / 1000,
+                3,
+                unit=" KB",
+            )
+            for load in storage.loads
+        ),
+        Goal("largest WAL", max(one.wal_bytes for one in storage.loads) / 2**20, 64, unit=" MB"),
+        Goal("start after a kill with the largest WAL", storage.restart.seconds, 2, unit=" s"),
+        Goal(f"CPU of a search, {costs.messages:,} messages", costs.cpu_ms, 150, unit=" ms"),
+        Goal("a list beside 8 searches", more_ms, 50, unit=" ms more"),
     ]
 
 
@@ -180,6 +205,7 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
         _contest(figures.agents, "chunk", ENGINE),
         _crowd(figures.crowd),
         load_section(figures.load),
+        storage_section(figures.storage),
         page_section(figures.pages),
         _imports(figures.imports),
         "## Goals\n\n" + "\n".join(f"- {goal}" for goal in verdicts),
@@ -217,6 +243,7 @@ _REPEAT = """
 make bench                      # about ten minutes; writes this page
 make bench ARGS=--no-write      # the goals only
 make bench ARGS=--load          # only the server under load: prints its section
+make bench ARGS=--storage       # only what is written, searches, and a start after a kill
 make bench ARGS=--page          # only the web UI, compared with React: prints its section
 make bench ARGS=--quick         # a tenth of the sizes, as a smoke test; writes nothing
 ```

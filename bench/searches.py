@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.server.storage.database import Database
@@ -19,17 +20,31 @@ _MESSAGES = 50_000
 _SEARCHES = ("a", "e", "ab cd", "a b c d e f g h i j k l m n o p", "waterfall")
 
 
-def searches(tell: Callable[[str], None], *, is_quick: bool = False) -> list[str]:
+@dataclass
+class SearchCosts:
+    """The figures."""
+
+    messages: int
+    cpu_ms: float
+    """CPU time of the most expensive search."""
+    list_ms: float
+    """Time of a list of conversations alone."""
+    beside_ms: float
+    """Time of a list of conversations beside eight searches."""
+
+
+def searches(tell: Callable[[str], None], *, is_quick: bool = False) -> SearchCosts:
     """Measure the CPU time of searches, and a list beside eight of them."""
     count = _MESSAGES // (10 if is_quick else 1)
     tell(f"search: storing {count:,} messages")
     with tempfile.TemporaryDirectory() as folder, closing(Database(Path(folder) / "x.db")) as base:
         store = SQLiteStore(base)
         base.write_now(lambda connection: _fill(connection, count))
-        return [f"search: {line} among {count:,} messages" for line in asyncio.run(_run(store))]
+        cpu_s, alone_s, beside_s = asyncio.run(_run(store))
+        return SearchCosts(count, cpu_s * 1000, alone_s * 1000, beside_s * 1000)
 
 
-async def _run(store: SQLiteStore) -> list[str]:
+async def _run(store: SQLiteStore) -> tuple[float, float, float]:
     costs: list[float] = []
     for words in _SEARCHES:
         start_s = time.process_time()
@@ -40,10 +55,7 @@ async def _run(store: SQLiteStore) -> list[str]:
     await asyncio.sleep(0.001)
     beside_s = await _list(store)
     await asyncio.gather(*busy)
-    return [
-        f"at most {max(costs) * 1000:.0f} ms of CPU time",
-        f"a list takes {alone_s * 1000:.1f} ms, beside 8 searches {beside_s * 1000:.1f} ms",
-    ]
+    return max(costs), alone_s, beside_s
 
 
 async def _list(store: SQLiteStore) -> float:
@@ -69,4 +81,4 @@ def _fill(connection: sqlite3.Connection, count: int) -> None:
 
 
 if __name__ == "__main__":
-    print("\n".join(searches(print)))
+    print(searches(print))

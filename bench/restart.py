@@ -1,0 +1,84 @@
+"""How long a server takes to start after a kill that has left a large WAL."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace.server.storage.connection import WRITER_CACHE_KB, connect
+from headrace.server.storage.database import Database
+from headrace.server.storage.record_table import CHUNK_BYTES, insert_chunks
+from headrace.server.storage.store import SQLiteStore
+
+WAL_BYTES = 64 * 1024 * 1024
+"""The largest WAL that is allowed."""
+_CHUNKS_PER_COMMIT = 20
+
+
+@dataclass
+class Restart:
+    """The figures of a start."""
+
+    wal_bytes: int
+    seconds: float
+    """From the start of the command until the server takes requests."""
+    empty_s: float
+    """The same with an empty folder."""
+
+
+def restart(tell: Callable[[str], None], *, is_quick: bool) -> Restart:
+    """Start a server in a folder as a kill would leave it."""
+    tell("restart: a server with a large WAL")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "killed").mkdir()
+        wal_bytes = _leave_wal(folder, WAL_BYTES // (8 if is_quick else 1))
+        return Restart(wal_bytes, _start_s(folder / "killed"), _start_s(folder / "empty"))
+
+
+def _leave_wal(folder: Path, size: int) -> int:
+    """Write until the WAL has this size, and copy the files while they are open."""
+    path = folder / "headrace.db"
+    with closing(Database(path)) as database:
+        SQLiteStore(database)
+    wal = folder / "headrace.db-wal"
+    bodies = [b'{"seq":1,"at_ms":1,"event":{"type":"text_delta","text":"weir"}}'] * (
+        CHUNK_BYTES // 64
+    )
+    with closing(connect(path, WRITER_CACHE_KB)) as connection:
+        count = 0
+        while not wal.exists() or wal.stat().st_size < size:
+            connection.execute("BEGIN IMMEDIATE")
+            for _ in range(_CHUNKS_PER_COMMIT):
+                insert_chunks(connection, f"run_{count}", 1, bodies)
+                count += 1
+            connection.execute("COMMIT")
+        for file in (path, wal):
+            shutil.copy(file, folder / "killed")
+        # What a server that was killed has left there: the next one checks all pages.
+        (folder / "killed" / "server.lock").write_text('{"pid": 1}')
+        return wal.stat().st_size
+
+
+def _start_s(data: Path) -> float:
+    command = [sys.executable, "-m", "headrace", "serve", "--port", "0", "--data", str(data)]
+    start_s = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        seconds = time.monotonic() - start_s
+        process.terminate()
+    if "serves" not in line:
+        raise RuntimeError(f"the server does not start: {line}")
+    return seconds
+
+
+if __name__ == "__main__":
+    print(restart(print, is_quick=False))
