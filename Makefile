@@ -1,7 +1,8 @@
 # One-word targets; run `make` alone for the list.
 
 PYTHON ?= python3
-WORKERS ?= auto
+# One more than there are cores, because many tests wait.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 FUZZ_SECONDS ?= 600
 SOAK_RUNS ?= 20000
 SOAK_KILLS ?= 141
@@ -118,7 +119,7 @@ soak: setup ## Run the long tests: an hour of attacks, agents with faults, mutat
 	@HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=20000 \
 	  HEADRACE_SOAK_CLIENTS=500 \
 	  $(BIN)/python -m pytest tests/server -k 'requests or frames or slow_clients' -q
-	@HEADRACE_SOAK_PAGES=50 $(BIN)/python -m pytest tests/browser/test_same.py -n $(WORKERS) -q
+	@HEADRACE_SOAK_PAGES=50 $(BIN)/python -m pytest tests/browser/test_same.py tests/browser/test_hostile.py -n $(WORKERS) -q
 
 wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m build --wheel

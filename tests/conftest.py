@@ -15,6 +15,21 @@ from tests.shared import SHARED, shared
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+# The longest tests come first, so that no worker of pytest-xdist ends with one of them while the
+# others have nothing left to do.
+SLOW = (
+    "tests/load/",
+    "tests/web/",
+    "tests/package/",
+    "tests/fuzz/",
+    "tests/server/test_kill",
+    "tests/server/test_storage_process.py",
+    "tests/server/test_slow_clients.py",
+    "tests/examples/",
+    "tests/engine/test_machine.py",
+    "tests/engine/test_abort_everywhere.py",
+    "tests/unit/test_docs.py::test_the_examples_of_a_page",
+)
 NOT_THERE = "not there: ../shared/"
 NO_ROWS = "got empty parameter set"  # pytest's own words
 ALL_ROWS = " (all rows)"
@@ -31,7 +46,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests whose marker `shared(path)` names a path that is not there."""
+    """Skip the tests whose marker `shared(path)` names a path that is not there, and order them."""
+    items.sort(key=lambda item: not item.nodeid.startswith(SLOW))
     for item in items:
         missing = [path for path in _shared_paths(item) if shared(path) is None]
         if missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from typing import Any
@@ -13,8 +14,9 @@ from headrace.rehearsal.script import call, say, think, turn
 from tests.browser.stage import Stage, gate
 from tests.browser.talk import Talk
 
-RELOADS = 30
-STREAMS = 5
+IS_SOAK = "HEADRACE_SOAK_PAGES" in os.environ
+RELOADS = 30 if IS_SOAK else 18
+STREAMS = 5 if IS_SOAK else 3
 WORDS = " ".join(f"word{number}" for number in range(60))
 TEXT = f"# It is 6\n\n{WORDS}\n\n- one\n- two\n"
 SCRIPT = [

@@ -20,7 +20,7 @@ from tests.browser.stage import Stage
 from tests.browser.talk import Talk, script
 from tests.corpus.recorded import MANIFEST, read, rows
 
-RECORDED = int(os.environ.get("HEADRACE_SOAK_PAGES", "12"))
+RECORDED = int(os.environ.get("HEADRACE_SOAK_PAGES", "8"))
 PROVIDERS = {
     "openai-chat": "vllm:any",
     "anthropic": "anthropic:any",

@@ -48,7 +48,7 @@ from headrace.rehearsal.transport import ScriptedTransport
 from headrace.transport.retry import NEVER
 from tests.engine.play import MODELS, check_answered, check_next_request, check_order
 
-EXAMPLES = int(os.environ.get("HEADRACE_SOAK_RUNS", "800"))
+EXAMPLES = int(os.environ.get("HEADRACE_SOAK_RUNS", "500"))
 STEPS = 16
 
 LINES = st.one_of(

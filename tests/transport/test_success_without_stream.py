@@ -11,6 +11,7 @@ import pytest
 import headrace
 from headrace.errors import RequestFailed
 from headrace.transport.http import HTTPTransport
+from headrace.transport.retry import RetryPolicy
 from tests.transport.drain import PATIENT
 from tests.transport.upstream import answering, head, upstream, whole
 from tests.unit.wire.test_foreign_payloads import DIALECTS, ERRORS, WHOLE
@@ -22,6 +23,8 @@ MODELS = {
     "gemini": "gemini:gemini-2.5-flash",
     "ollama": "ollama:m",
 }
+# Retries as usual, but without waiting for them.
+QUICK = RetryPolicy(base_s=0.001)
 KINDS = ("application/json", "text/event-stream", "text/plain", "text/html")
 
 
@@ -36,7 +39,12 @@ def ask(dialect: str, body: bytes, kind: str, *, has_length: bool) -> tuple[Any,
             base_url = f"http://127.0.0.1:{server.port}/v1"
             try:
                 result: Any = await headrace.complete_async(
-                    MODELS[dialect], "Hi", base_url=base_url, api_key="k", transport=http
+                    MODELS[dialect],
+                    "Hi",
+                    base_url=base_url,
+                    api_key="k",
+                    transport=http,
+                    policy=QUICK,
                 )
             except RequestFailed as error:
                 result = error
