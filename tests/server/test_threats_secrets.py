@@ -81,6 +81,51 @@ MODES: dict[str, Answer] = {
 }
 
 
+def delta(**fields: Any) -> bytes:
+    return event({"id": KEY, "model": KEY, "choices": [{"index": 0, "delta": fields}]})
+
+
+def letters(field: str) -> list[bytes]:
+    """The key in deltas of one character each, with some text around it."""
+    return [delta(**{field: piece}) for piece in ("It is ", *KEY, " or so.")]
+
+
+def call(**fields: Any) -> bytes:
+    return delta(tool_calls=[{"index": 0, "id": KEY, "type": "function", "function": fields}])
+
+
+DONE = (
+    event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}) + b"data: [DONE]\n\n"
+)
+ECHOES: dict[str, Answer] = {
+    "text": streaming(delta(content=f"Key: {KEY}."), DONE),
+    "text in letters": streaming(*letters("content"), DONE),
+    "reasoning in letters": streaming(*letters("reasoning_content"), delta(content="Hi."), DONE),
+    "half a key at the end": streaming(delta(content=KEY[:20]), DONE),
+    "arguments": streaming(
+        call(name=KEY, arguments='{"a": "' + KEY[:9]), call(arguments=KEY[9:] + '"}'), DONE
+    ),
+    "escaped arguments": streaming(
+        call(name="f", arguments='{"a": "\\u0073'), call(arguments=KEY[1:] + '"}'), DONE
+    ),
+    "a finish reason": streaming(
+        delta(content="Hi."), event({"choices": [{"delta": {}, "finish_reason": KEY}]}), DONE
+    ),
+    "unknown fields": streaming(delta(content="Hi.", unheard_of={KEY: [KEY]}), DONE),
+    "a citation": streaming(
+        delta(
+            content="Hi.",
+            annotations=[
+                {"type": "url_citation", "url_citation": {"url": f"https://{KEY}/", "title": KEY}}
+            ],
+        ),
+        DONE,
+    ),
+    "a header": answering(head("200 OK", "text/event-stream", f"X-Request-Id: {KEY}") + b""),
+    "a cut": streaming(delta(content=f"Key: {KEY[:14]}"), delta(content=KEY[14:]), is_cut=True),
+}
+
+
 @pytest.fixture
 def logged(caplog: pytest.LogCaptureFixture) -> Any:
     caplog.set_level(logging.DEBUG)
@@ -116,7 +161,7 @@ async def read(server: Served) -> str:
 async def dispatch(peer: Peer) -> None:
     """The mode is in the address."""
     number = peer.request.split(b"/", 2)[1]
-    await list(MODES.values())[int(number)](peer)
+    await [*MODES.values(), *ECHOES.values()][int(number)](peer)
 
 
 def agents(port: int) -> dict[str, Agent]:
@@ -127,7 +172,7 @@ def agents(port: int) -> dict[str, Agent]:
             api_key=KEY,
             policy=NEVER,
         )
-        for number, mode in enumerate(MODES)
+        for number, mode in enumerate([*MODES, *ECHOES])
     }
 
 
@@ -149,6 +194,42 @@ def test_t14_a_key_stays_where_it_is(
     check("", tmp_path, logged, capfd, KEY)
     assert len(MODES) >= 40
     record_property("summary", f"T14: a key through {len(MODES)} failures, found nowhere")
+
+
+def test_t14_a_key_that_the_provider_sends_back_is_masked(
+    tmp_path: Path, logged: Any, capfd: Any
+) -> None:
+    async def main() -> dict[str, str]:
+        async with (
+            upstream(dispatch) as peer,
+            served(agents(peer.port), tmp_path) as server,
+        ):
+            seen = {mode: await told(server, mode) for mode in ECHOES}
+            seen["afterwards"] = await read(server)
+            return seen
+
+    seen = asyncio.run(main())
+    size = 8
+    pieces = [KEY[at : at + size] for at in range(len(KEY) - size + 1)]
+    # Frames and records of single letters must be put together first.
+    for mode, text in seen.items():
+        texts = [text, _joined_text(text)]
+        assert not [piece for piece in pieces if any(piece in one for one in texts)], mode
+    for piece in pieces:
+        check("", tmp_path, logged, capfd, piece)
+    assert "*" * len(KEY) in seen["text"]
+    assert "or so." in _joined_text(seen["text in letters"])
+
+
+def _joined_text(text: str) -> str:
+    """The letters of all deltas, one after the other."""
+    found: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith("data: {"):
+            continue
+        frame = json.loads(line.removeprefix("data: "))
+        found += [value for name, value in frame.items() if name in ("text", "delta", "content")]
+    return "".join(one for one in found if isinstance(one, str))
 
 
 def check(seen: str, data: Path, logged: Any, capfd: Any, key: str) -> None:

@@ -325,7 +325,7 @@ class Loop:
 
     async def _abort_turn(self, turn: OpenTurn | None, why: str) -> None:
         if turn is not None:
-            await self._write_quietly(turn.decoder.fail(ErrorInfo("interrupted", why)))
+            await self._write_quietly(turn.fail(ErrorInfo("interrupted", why)))
 
     async def _end_step(self) -> None:
         if self._is_in_step:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -20,6 +21,8 @@ SHOWN_HEADERS = frozenset(
 """Headers that may be shown; every other header counts as a secret."""
 
 # Fields of a request body that hold a key, such as that of an MCP server.
+_SECRET_QUERY = re.compile("key|token|secret|password", re.I)
+_MIN_KEY_CHARS = 12
 _SECRET_FIELD = re.compile("authorization|api[-_]?key|token|secret|password|cookie", re.I)
 # As the system names the other end of a connection: ('127.0.0.1', 8000).
 _SOCKET_ADDRESS = re.compile(r" ?\('[0-9a-fA-F.:%]{2,60}'(?:, \d{1,10}){1,3}\)")
@@ -28,6 +31,28 @@ _SOCKET_ADDRESS = re.compile(r" ?\('[0-9a-fA-F.:%]{2,60}'(?:, \d{1,10}){1,3}\)")
 def secrets_of(call: HTTPCall) -> KnownSecrets:
     """Return the secrets of a call: its hidden headers, login and query values."""
     return KnownSecrets(_secret_values(call))
+
+
+def keys_of(call: HTTPCall) -> list[str]:
+    """Return the API keys and passwords of a call, to be masked in what the provider sends.
+
+    Other hidden headers do not count: their values may be ordinary words. Nor do values that are
+    too short or too simple for a key, such as the `not-needed` of a local server.
+    """
+    values: list[str] = []
+    for name, value in call.headers.items():
+        if _SECRET_FIELD.search(name):
+            values.append(value.strip().rpartition(" ")[2])
+    with suppress(ValueError):
+        parts = urlsplit(call.url)
+        values += [unquote(one) for one in parts.netloc.rpartition("@")[0].split(":")]
+        values += [value for name, value in parse_qsl(parts.query) if _SECRET_QUERY.search(name)]
+    return [value for value in dict.fromkeys(values) if _is_key(value)]
+
+
+def _is_key(value: str) -> bool:
+    has_digit = any(character.isdigit() for character in value)
+    return len(value) >= (_MIN_KEY_CHARS if has_digit else 2 * _MIN_KEY_CHARS)
 
 
 def address_of(url: str) -> str:

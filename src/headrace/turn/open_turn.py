@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 
 import msgspec
 
@@ -13,12 +13,13 @@ from headrace.events import TurnEvent
 from headrace.events.turn import FrameSkipped, TurnFailed, TurnStarted
 from headrace.outcome import ErrorInfo
 from headrace.secrets.scrub import scrub
-from headrace.transport.call_secrets import secrets_of
+from headrace.transport.call_secrets import keys_of, secrets_of
 from headrace.transport.process_pause import PauseAwareTimeout
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy, Sleep, retry
 from headrace.transport.stream_error import StreamBroken, stream_broken
 from headrace.transport.transport import ByteStream, HTTPCall, Transport
 from headrace.wire.decoder import Decoder
+from headrace.wire.key_mask import KeyMask
 
 # A turn that has only these events has not begun to answer.
 _WITHOUT_CONTENT = frozenset({TurnStarted, FrameSkipped, TurnFailed})
@@ -55,11 +56,11 @@ async def open_turn(
     request and then send nothing but "overloaded".
     """
 
-    clean = secrets_of(call).clean
+    clean, keys = secrets_of(call).clean, keys_of(call)
 
     async def attempt() -> OpenTurn:
         stream = await transport.open(call)
-        return await _wait_for_first(OpenTurn(stream, new_decoder(), clean=clean))
+        return await _wait_for_first(OpenTurn(stream, new_decoder(), clean=clean, keys=keys))
 
     return await retry(attempt, policy, sleep=sleep, chance=chance)
 
@@ -68,9 +69,18 @@ class OpenTurn:
     """A turn that is being read. Iterate over it or call `next()`, and close it at the end."""
 
     def __init__(
-        self, stream: ByteStream, decoder: Decoder, *, clean: Callable[[str], str] = scrub
+        self,
+        stream: ByteStream,
+        decoder: Decoder,
+        *,
+        clean: Callable[[str], str] = scrub,
+        keys: Sequence[str] = (),
     ) -> None:
         self.clean = clean
+        self._key_mask = KeyMask(keys) if keys else None
+        self._feed: Callable[[bytes], list[TurnEvent]] = decoder.feed
+        if self._key_mask is not None:
+            self._feed = self._key_mask.wrap(decoder.feed)
         self.request_id = stream.request_id
         self.decoder = decoder
         decoder.clean_with(clean)
@@ -98,8 +108,7 @@ class OpenTurn:
         """Wait for the next events. Returns an empty list after the last ones."""
         if not self._has_begun or self._first_events or self._is_closed:
             return await self._next_special()
-        decoder = self.decoder
-        feed = decoder.feed
+        decoder, feed = self.decoder, self._feed
         try:
             async for read in self._reads:
                 events = feed(read)
@@ -117,7 +126,7 @@ class OpenTurn:
             events = await self._next_special()
             if not events or take(events):
                 return bool(events)
-        decoder, feed = self.decoder, self.decoder.feed
+        decoder, feed = self.decoder, self._feed
         try:
             async for read in self._reads:
                 events = feed(read)
@@ -136,7 +145,7 @@ class OpenTurn:
 
     def _close_decoder(self) -> list[TurnEvent]:
         """End the turn after the last read. A turn that was closed meanwhile gets no events."""
-        return [] if self._is_closed else self.decoder.close()
+        return [] if self._is_closed else self._mask(self.decoder.close())
 
     async def _next_special(self) -> list[TurnEvent]:
         """Return the first events, or nothing after the turn was closed."""
@@ -166,8 +175,16 @@ class OpenTurn:
         """End the turn after an error. Once the finish reason is known, a connection that breaks
         is a normal end."""
         if self.decoder.is_end_known and error.category != "protocol":
-            return self.decoder.close()
-        return self.decoder.fail(error)
+            return self._mask(self.decoder.close())
+        return self.fail(error)
+
+    def fail(self, error: ErrorInfo) -> list[TurnEvent]:
+        """End the turn with an error that is not in the bytes; see `Decoder.fail()`."""
+        return self._mask(self.decoder.fail(error))
+
+    def _mask(self, events: list[TurnEvent]) -> list[TurnEvent]:
+        """Return the events without the API key, which a provider may send back."""
+        return events if self._key_mask is None or not events else self._key_mask.feed(events)
 
     async def aclose(self) -> None:
         """Close the connection. No events follow, not even an error for what was not read."""
@@ -194,7 +211,7 @@ class OpenTurn:
         )
 
     async def _read_events(self) -> list[TurnEvent]:
-        feed = self.decoder.feed
+        feed = self._feed
         async for read in self._reads:
             if events := feed(read):
                 return events

@@ -40,7 +40,7 @@ async def write_markdown(
     title = " ".join(conversation.title.split()) or "Conversation"
     yield f"# {title}\n".encode()
     leaf_id = conversation.leaf_id
-    branch = set() if leaf_id is None else set(await store.branch_ids(owner, leaf_id))
+    branch = set[str]() if leaf_id is None else set(await store.branch_ids(owner, leaf_id))
     async for stored in _read_all(store, owner, conversation.id):
         if stored.id in branch:
             author = "Assistant" if stored.message.role == "assistant" else "User"
