@@ -16,7 +16,7 @@ from headrace.events import TurnEvent
 from headrace.outcome import FinishReason
 from headrace.transport.call_secrets import keys_of
 from headrace.transport.transport import HTTPCall
-from headrace.wire.key_mask import KeyMask
+from headrace.turn.key_mask import KeyMask
 
 KEY = "sk-CANARY-5d1c0ffee5d1c0ffee"
 # Its end is its beginning, so that two of them may overlap.

@@ -18,8 +18,8 @@ from headrace.transport.process_pause import PauseAwareTimeout
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy, Sleep, retry
 from headrace.transport.stream_error import StreamBroken, stream_broken
 from headrace.transport.transport import ByteStream, HTTPCall, Transport
+from headrace.turn.key_mask import KeyMask
 from headrace.wire.decoder import Decoder
-from headrace.wire.key_mask import KeyMask
 
 # A turn that has only these events has not begun to answer.
 _WITHOUT_CONTENT = frozenset({TurnStarted, FrameSkipped, TurnFailed})

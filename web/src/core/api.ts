@@ -31,10 +31,13 @@ export interface LiveEvent {
   readonly created_at: number;
 }
 
+/** A conversation with some of its messages, oldest first. */
 export interface WholeConversation {
   readonly conversation: Conversation;
   readonly messages: readonly ShownMessage[];
   readonly live: readonly LiveEvent[];
+  /** The cursor of the page of earlier messages; null if there are none. */
+  readonly earlier?: string | null;
 }
 
 export interface ServedModel {
@@ -63,6 +66,8 @@ export class Refused extends Error {
     message: string,
     readonly requestId: string | undefined,
     readonly eventId: string | undefined,
+    /** When to try again, if the server says so. */
+    readonly retryAfterMs = 0,
   ) {
     super(message);
   }
@@ -94,8 +99,10 @@ export class API {
     return await this.#json(`api/conversations${value && `?${name}=${encodeURIComponent(value)}`}`);
   }
 
-  async conversation(id: string): Promise<WholeConversation> {
-    return await this.#json(`api/conversations/${encodeURIComponent(id)}`);
+  /** Return a page of a conversation: the newest messages, or those before a cursor. */
+  async conversation(id: string, before?: string): Promise<WholeConversation> {
+    const query = before ? `?before=${encodeURIComponent(before)}` : "";
+    return await this.#json(`api/conversations/${encodeURIComponent(id)}${query}`);
   }
 
   async change(id: string, change: { title?: string; leaf_id?: string }): Promise<Conversation> {
@@ -162,5 +169,6 @@ async function refusal(response: Response): Promise<Refused> {
   const body = (await response.json().catch(() => ({}))) as Body;
   const error = body.error ?? {};
   const text = error.message ?? `the server answered ${response.status}`;
-  return new Refused(response.status, error.code ?? "unknown", text, error.request_id, error.event_id);
+  const retryMs = 1_000 * (Number(response.headers.get("retry-after")) || 0);
+  return new Refused(response.status, error.code ?? "unknown", text, error.request_id, error.event_id, retryMs);
 }

@@ -1,6 +1,6 @@
 /** The state of a chat and the actions of the user. Components only draw it. */
 
-import { API, Refused, type Ask, type LiveEvent, type Page, type ServedModel, type ShownMessage } from "./api.js";
+import { API, Refused, type Ask, type LiveEvent, type Page, type ServedModel, type ShownMessage, type WholeConversation } from "./api.js";
 import { BlockCache } from "./block-cache.js";
 import { StreamingBus } from "./bus.js";
 import { ReasoningDraft, TextDraft } from "./draft.js";
@@ -34,6 +34,8 @@ export class Chat {
   /** Why nothing can be shown: no access token, no server, or no such conversation. */
   problem: Refused | Error | null = null;
   isOnline = true;
+  /** Whether earlier messages are being loaded. */
+  isExtending = false;
   #loads = 0;
   #lists = 0;
   /** Ids of answers that could not be saved, which the store cannot tell. */
@@ -145,7 +147,7 @@ export class Chat {
   /** Load a conversation. The last request wins, whatever order responses arrive in. */
   async #load(id: string): Promise<void> {
     const number = (this.#loads += 1);
-    const whole = await this.api.conversation(id).catch((error: unknown) => {
+    const whole = await this.#newest(id).catch((error: unknown) => {
       if (number === this.#loads) throw this.#gone(id, error);
     });
     if (!whole || number !== this.#loads) return;
@@ -153,6 +155,37 @@ export class Chat {
     this.#forgetTaken();
     this.opened(id);
     for (const live of this.store.open?.live.values() ?? []) this.#watch(live);
+    this.changed();
+  }
+
+  /** Return the newest messages, and as many earlier ones as it takes to show the selected branch. */
+  async #newest(id: string): Promise<WholeConversation> {
+    let whole = await this.api.conversation(id);
+    const { leaf_id } = whole.conversation;
+    const isThere = (): boolean => whole.messages.some((one) => one.id === leaf_id);
+    while (leaf_id && whole.earlier && !isThere()) {
+      const { messages, earlier } = await this.api.conversation(id, whole.earlier);
+      whole = { ...whole, messages: [...messages, ...whole.messages], earlier: earlier ?? null };
+    }
+    return whole;
+  }
+
+  /** Load earlier messages, until the visible branch has more. */
+  async earlier(): Promise<void> {
+    const id = this.store.open?.conversation.id;
+    if (!id || this.isExtending) return;
+    this.isExtending = true;
+    const count = this.store.branch.length;
+    this.changed();
+    await this.#guarded(async () => {
+      while (this.store.hasEarlier && this.store.branch.length === count) {
+        const before = this.store.open?.earlier;
+        if (!before || this.store.open?.conversation.id !== id) return;
+        const page = await this.api.conversation(id, before);
+        if (this.store.open?.earlier === before) this.store.extend(page);
+      }
+    });
+    this.isExtending = false;
     this.changed();
   }
 

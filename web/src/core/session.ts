@@ -108,6 +108,7 @@ class Session {
     let empty = 0;
     while (!this.#isOver) {
       const before = this.#lastId;
+      let retryMs = 0;
       try {
         await this.#turn(response);
         // An empty stream is over; the conversation shows how it ended.
@@ -116,12 +117,14 @@ class Session {
       } catch (error) {
         if (this.#isOver) return;
         if (error instanceof Refused && error.status < 500 && error.status !== 429) return this.#lose();
-        this.manager.events.connection(this.eventId, false);
+        // Too many streams are open: the answer goes on, and there is a connection.
+        if (error instanceof Refused && error.status === 429) retryMs = error.retryAfterMs;
+        else this.manager.events.connection(this.eventId, false);
       }
       response = undefined;
       if (this.#isOver) return;
       waitMs = this.#lastId !== before ? FIRST_WAIT_MS : Math.min(waitMs * 2, LONGEST_WAIT_MS);
-      await this.#pause(waitMs);
+      await this.#pause(Math.max(waitMs, retryMs));
       await shown();
     }
   }

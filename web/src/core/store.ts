@@ -9,6 +9,8 @@ export interface Open {
   readonly messages: Map<string, ShownMessage>;
   readonly live: Map<string, LiveEvent>;
   leafId: string | null;
+  /** The cursor of the page of earlier messages; null if all are here. */
+  earlier: string | null;
 }
 
 export class Store {
@@ -20,7 +22,8 @@ export class Store {
   /** Replace the content by the server's, except for an answer that began meanwhile. */
   show(whole: WholeConversation, isStreaming: (eventId: string) => boolean = () => false): void {
     const before = this.open?.conversation.id === whole.conversation.id ? this.open : null;
-    const messages = new Map(whole.messages.map((one) => [one.id, one]));
+    const kept = before ? this.#earlierThan(whole, before) : null;
+    const messages = new Map([...(kept ?? []), ...whole.messages].map((one) => [one.id, one]));
     const live = new Map(whole.live.map((one) => [one.event_id, one]));
     let leafId = whole.conversation.leaf_id;
     // An answer that ended here stays ended, even if an older response says otherwise.
@@ -37,13 +40,36 @@ export class Store {
       if (question) messages.set(question.id, question);
       leafId = begun.parent_id;
     }
-    this.open = { conversation: whole.conversation, messages, live, leafId };
+    const earlier = (kept && before ? before.earlier : whole.earlier) ?? null;
+    this.open = { conversation: whole.conversation, messages, live, leafId, earlier };
+  }
+
+  /** Return the messages that were loaded before and continue this page upwards; null if there are none, or a gap. */
+  #earlierThan(whole: WholeConversation, before: Open): ShownMessage[] | null {
+    const ids = new Set(whole.messages.map((one) => one.id));
+    const first = [...before.messages.keys()].findIndex((id) => ids.has(id));
+    return whole.earlier && first > 0 ? [...before.messages.values()].slice(0, first) : null;
+  }
+
+  /** Add a page of earlier messages. */
+  extend(page: WholeConversation): void {
+    const open = this.open;
+    if (open?.conversation.id !== page.conversation.id) return;
+    const later = [...open.messages.values()];
+    open.messages.clear();
+    for (const one of [...page.messages, ...later]) open.messages.set(one.id, one);
+    open.earlier = page.earlier ?? null;
+  }
+
+  /** Whether the visible branch has messages that are not loaded. */
+  get hasEarlier(): boolean {
+    return Boolean(this.open?.earlier) && this.branch.at(0)?.parent_id !== null;
   }
 
   /** Add a question whose answer has begun. */
   begin(conversation: Conversation, question: ShownMessage | null, live: LiveEvent): void {
     if (this.open?.conversation.id !== conversation.id) {
-      this.open = { conversation, messages: new Map(), live: new Map(), leafId: null };
+      this.open = { conversation, messages: new Map(), live: new Map(), leafId: null, earlier: null };
     }
     if (question) this.open.messages.set(question.id, question);
     this.open.live.set(live.event_id, live);

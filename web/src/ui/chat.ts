@@ -9,6 +9,7 @@ import { Chat } from "../core/chat.js";
 import { define, keyOf, passFocus } from "./element.js";
 import { Follow } from "./follow.js";
 import { icon } from "./icon.js";
+import { keepInPlace } from "./keep-in-place.js";
 import { LiveRegion } from "./live-region.js";
 import { refusal } from "./notice.js";
 import { styles } from "./style.js";
@@ -33,6 +34,7 @@ const TRIES = [
 /** The focused input: a message that is being edited, or else the composer. */
 const WRITING = "textarea";
 const MENU = ".menu";
+const NEAR_TOP_PX = 400;
 
 export class HeadraceChat extends LitElement {
   static override styles = styles;
@@ -52,6 +54,7 @@ export class HeadraceChat extends LitElement {
   chat!: Chat;
   #live = new LiveRegion();
   #openId: string | null = null;
+  #firstId: string | undefined;
   #follow = new Follow(() => {
     if (this.renderRoot.querySelector(".jump:focus-visible")) this.#focus();
     this.requestUpdate();
@@ -92,6 +95,15 @@ export class HeadraceChat extends LitElement {
     this.#focus();
   }
 
+  /** Messages that are added above must not move what is being read. */
+  override willUpdate(): void {
+    const ids = this.chat.store.branch.map((one) => one.id);
+    const scroller = this.renderRoot.querySelector<HTMLElement>(".scroller");
+    const hasGrown = this.#firstId !== undefined && ids.indexOf(this.#firstId) > 0;
+    if (hasGrown && scroller && !this.#follow.isFollowing) void this.updateComplete.then(keepInPlace(scroller));
+    this.#firstId = ids[0];
+  }
+
   override updated(): void {
     this.#follow.attach(this.renderRoot.querySelector<HTMLElement>(".scroller")!);
     const { activeElement } = this.shadowRoot!;
@@ -128,7 +140,7 @@ export class HeadraceChat extends LitElement {
   #conversation(isHidden: boolean): TemplateResult {
     const { chat } = this;
     const isEmpty = chat.store.branch.length === 0 && !chat.pending && !chat.failed;
-    return html`<div class="scroller" tabindex="-1" ?hidden=${isHidden}>
+    return html`<div class="scroller" tabindex="-1" ?hidden=${isHidden} @scroll=${this.#scrolled} @click=${this.#clicked}>
         <div class="thread ${isEmpty ? "blank" : ""}">${chat.problem ? refusal("That did not work.", chat.problem, () => this.#start()) : nothing}${isEmpty ? this.#blank() : thread(chat)}</div>
       </div>
       <div class="bottom" ?hidden=${isHidden}>
@@ -137,6 +149,22 @@ export class HeadraceChat extends LitElement {
         <headrace-composer .chat=${chat} .models=${chat.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}
           .returned=${chat.returned}></headrace-composer>
       </div>`;
+  }
+
+  #scrolled(event: Event): void {
+    const isNearTop = (event.target as HTMLElement).scrollTop < NEAR_TOP_PX;
+    if (isNearTop && !this.#follow.isFollowing && this.chat.store.hasEarlier) void this.#loadEarlier();
+  }
+
+  #clicked(event: Event): void {
+    if ((event.target as HTMLElement).closest("[data-earlier]")) void this.#loadEarlier();
+  }
+
+  /** Load earlier messages above. */
+  async #loadEarlier(): Promise<void> {
+    if (this.chat.isExtending) return;
+    this.#follow.isFollowing = false;
+    await this.chat.earlier();
   }
 
   #blank(): TemplateResult | typeof nothing {

@@ -21,8 +21,13 @@ export function thread(chat: Chat): unknown {
   const { pending, failed } = chat;
   const isHere = failed?.conversationId === (chat.store.open?.conversation.id ?? null);
   // The unsent text is in the composer; this explains why.
-  return html`${repeat(items, (one) => one.key, (one) => one.draw())}${pending ? onItsWay(chat, pending) : nothing}
+  return html`${chat.store.hasEarlier ? earlier(chat) : nothing}${repeat(items, (one) => one.key, (one) => one.draw())}${pending ? onItsWay(chat, pending) : nothing}
   ${failed && isHere ? refusal("This was not sent.", failed.error, () => void chat.retry()) : nothing}`;
+}
+
+function earlier(chat: Chat): TemplateResult {
+  return html`<button class="plain earlier" type="button" ?disabled=${chat.isExtending} data-earlier>
+    ${chat.isExtending ? "Loading…" : "Load earlier messages"}</button>`;
 }
 
 function user(chat: Chat, message: ShownMessage): TemplateResult {

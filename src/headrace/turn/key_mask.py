@@ -136,7 +136,7 @@ class KeyMask:
         if isinstance(value, dict):
             pairs = as_object(cast("object", value)).items()
             hidden = {self._hide(name): self._hide(inner) for name, inner in pairs}
-            return value if _is_same(hidden.items(), pairs) else hidden
+            return cast("Any", value) if _is_same(hidden.items(), pairs) else hidden
         if isinstance(value, list | tuple):
             items = cast("Sequence[Any]", value)
             changed_items = [self._hide(item) for item in items]
