@@ -279,7 +279,7 @@ def test_a_clock_that_is_set_back_does_not_change_the_order(opened: Opened) -> N
         third = asked("c", conversation_id="conv_a", beside_id="ask_b", now_ms=50)
         await answered(store, third)
         seen: set[str | None] = {None}
-        for stored in await store.messages("anna", "conv_a"):
+        for stored in (await store.messages("anna", "conv_a")).messages:
             assert stored.parent_id in seen, "a message is listed before the one it follows"
             seen.add(stored.id)
         assert len(seen) == 7

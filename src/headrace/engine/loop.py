@@ -29,6 +29,8 @@ from headrace.wire.decoder import Decoder
 End = ev.RunFinished | ev.RunFailed
 # Errors that cannot change an end that is being written.
 _END_ERRORS = (MiddlewareFailed, Terminate, SinkFailed)
+# A longer history is encoded in a thread, so that other runs on this event loop do not wait.
+_MAX_MESSAGES_HERE = 1_000
 _ENDING_REASONS = frozenset({"content_filter", "context_full"})
 
 
@@ -221,7 +223,10 @@ class Loop:
         is_second = False
         while True:
             request = await self._chain.request(self._view, self._request())
-            call = self._config.encode(request)
+            if len(request.messages) > _MAX_MESSAGES_HERE:
+                call = await asyncio.to_thread(self._config.encode, request)
+            else:
+                call = self._config.encode(request)
             try:
                 return await open_turn(
                     self._config.model.transport, call, self._new_decoder, self._config.policy

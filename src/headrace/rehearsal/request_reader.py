@@ -15,6 +15,10 @@ from headrace.wire.json.value import as_list, as_object, as_objects, as_text
 JSONObject: TypeAlias = dict[str, Any]
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
+# Splitting a text of megabytes into words would hold up the event loop.
+_MAX_COUNTED_CHARS = 100_000
+_CHARS_PER_WORD = 5
+
 
 class HeardTool(msgspec.Struct, frozen=True):
     """A tool that the request offers."""
@@ -104,10 +108,15 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> int:
-        """Number of words in the request."""
+        """Number of words in the request; that of long texts is estimated."""
         texts = [self.system, *(message.text for message in self.messages)]
         texts += [message.result.text for message in self.messages if message.result]
-        return sum(len(text.split()) for text in texts)
+        return sum(map(_count_words, texts))
+
+
+def _count_words(text: str) -> int:
+    is_short = len(text) <= _MAX_COUNTED_CHARS
+    return len(text.split()) if is_short else len(text) // _CHARS_PER_WORD
 
 
 def heard_from(body: JSONObject, dialect: str = "chat") -> Heard:

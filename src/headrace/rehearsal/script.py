@@ -188,10 +188,11 @@ def turn(*lines: Line | str, pace_s: float = 0.0, is_interleaved: bool = False) 
     Raises `UsageError` for a refusal that does not come first.
     """
     said = tuple(say(line) if isinstance(line, str) else line for line in lines)
-    for number, line in enumerate(said):
-        before = said[:number]
-        if isinstance(line, Refuse) and not all(isinstance(entry, Wait) for entry in before):
+    has_begun = False
+    for line in said:
+        if isinstance(line, Refuse) and has_begun:
             raise UsageError("refuse() must come first in a turn")
+        has_begun = has_begun or not isinstance(line, Wait)
     return ScriptedTurn(said, pace_s, is_interleaved)
 
 

@@ -90,7 +90,7 @@ _SUCCESS = frozenset({"0", "200", "ok", "success"})
 # Fields of answers: a payload with one of them is no error because it also has a message.
 _ANSWER_FIELDS = ("object", "usage", "choices", "candidates", "output", "outputs", "content")
 _FIELDS = (":", "data:", "event:", "id:", "retry:")
-_TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^<>]*>([^<]{1,200})", re.IGNORECASE)
 _TAGS = re.compile(
     r"<(?:style|script)\b.*?</(?:style|script)>|<[^<>]*+>", re.DOTALL | re.IGNORECASE
 )

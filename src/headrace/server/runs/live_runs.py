@@ -24,6 +24,8 @@ from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
 
 _logger = logging.getLogger("headrace.server")
+# The request of a longer history is encoded in a thread, so that other runs do not wait for it.
+_MAX_HISTORY = 1_000
 # When the server stops: for each wait of a run that is interrupted, for its end, and for the
 # records that it gets if it does not end.
 _INTERRUPT_S = 1.0
@@ -172,16 +174,17 @@ class LiveRuns:
 
         Returns None if the server is stopping: the run is then closed as interrupted.
         """
-        if self._is_draining:
-            await self._recovery.close(row, INTERRUPTED)
-            return None
         *earlier, question = history
+        create = partial(agent.run, question, earlier, run_id=row.id, sink=_Sink(self._log, row.id))
         try:
-            run = agent.run(question, earlier, run_id=row.id, sink=_Sink(self._log, row.id))
+            run = create() if len(history) <= _MAX_HISTORY else await asyncio.to_thread(create)
         except UsageError as error:
             error_event = RunFailed(category="invalid_request", message=str(error))
             await self._recovery.close(row, error_event, "interrupted")
             raise
+        if self._is_draining:
+            await self._recovery.close(row, INTERRUPTED)
+            return None
         self.total += 1
         live = LiveRun(row, run, self._log, self.projection_options, request_id)
         self._live[row.message_id] = live

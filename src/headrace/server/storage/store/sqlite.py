@@ -122,12 +122,13 @@ class SQLiteStore:
     async def messages(
         self, owner: str, conversation_id: str, query: MessageQuery = NEWEST
     ) -> MessagePage:
-        def work(connection: sqlite3.Connection) -> tuple[list[sqlite3.Row], bool]:
-            return read_page(connection, owner, conversation_id, query)
+        # Decoded in the thread of the reader: there may be megabytes of them.
+        def work(connection: sqlite3.Connection) -> MessagePage:
+            rows, has_more = read_page(connection, owner, conversation_id, query)
+            messages = [tables.to_stored_message(row) for row in rows]
+            return MessagePage(messages=messages, has_more=has_more)
 
-        rows, has_more = await self._database.read(work)
-        messages = [tables.to_stored_message(row) for row in rows]
-        return MessagePage(messages=messages, has_more=has_more)
+        return await self._database.read(work)
 
     async def message_bytes(
         self, owner: str, conversation_id: str, query: MessageQuery = NEWEST
@@ -142,10 +143,13 @@ class SQLiteStore:
         return await self._database.read(work)
 
     async def branch(self, owner: str, message_id: str) -> list[StoredMessage]:
-        rows = await self._database.read(lambda c: tables.read_branch(c, message_id))
-        if not rows or rows[-1]["owner"] != owner:
-            raise NotFound("nothing with this id was found")
-        return [tables.to_stored_message(row) for row in rows]
+        def work(connection: sqlite3.Connection) -> list[StoredMessage]:
+            rows = tables.read_branch(connection, message_id)
+            if not rows or rows[-1]["owner"] != owner:
+                raise NotFound("nothing with this id was found")
+            return [tables.to_stored_message(row) for row in rows]
+
+        return await self._database.read(work)
 
     async def rename(self, owner: str, conversation_id: str, title: str) -> Conversation:
         def work(connection: sqlite3.Connection) -> sqlite3.Row:
