@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from headrace.errors import UsageError
 from headrace.rehearsal.script import Line, say, stall, turn
 from headrace.server import create_app
-from headrace.server.connections import ConnectionRegistry, Parser
+from headrace.server.connections import BoundedConnection, ConnectionRegistry, Parser
 from headrace.server.log_limit import LogLimit
 from headrace.server.process import open_listener, serve
 from headrace.server.settings import Settings
@@ -286,5 +287,34 @@ def test_the_name_of_an_access_token_is_one_line(name: str, tmp_path: Path) -> N
                 service.access_tokens.create("anna", name, 0)
         finally:
             await service.close()
+
+    run(main)
+
+
+def test_many_connections_at_once_are_accepted_a_few_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that streams get their turn in between. Those that wait are not refused."""
+    made = 0
+    connection_made = BoundedConnection.connection_made
+
+    def count(self: BoundedConnection, transport: Any) -> None:
+        nonlocal made
+        made += 1
+        connection_made(self, transport)
+
+    monkeypatch.setattr(BoundedConnection, "connection_made", count)
+
+    async def main() -> None:
+        async with process("h11", tmp_path, max_waiting_per_address=1_000) as port:
+            peers = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(300)]
+            steps = []
+            while made < len(peers):
+                before = made
+                await asyncio.sleep(0)
+                steps.append(made - before)
+            assert max(steps) <= 64
+            for peer in peers:
+                peer.close()
 
     run(main)
