@@ -1,4 +1,4 @@
-"""A real Chromium, once for the tests of a module, and a page and a server for each."""
+"""A real Chromium, once for the tests of this folder, and a page and a server for each."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def chromium() -> str | None:
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Not for longer than a module: while it is there, an event loop runs in this thread, and no
-    other test of the worker could run one."""
+    """Not for longer than the tests of a folder: while it is there, an event loop runs in this
+    thread, and no other test of the worker could run one."""
     path = chromium()
     if path is None:
         pytest.skip("no Chromium: make setup installs one where it can")

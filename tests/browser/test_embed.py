@@ -38,8 +38,8 @@ def test_nothing_is_asked_of_anybody_else(stage: Stage, page: Page) -> None:
     talk = Talk(page, stage.url).open()
     talk.ask("q")
     page.wait_for_load_state("networkidle")
-    assert page.locator(".katex").count() == 1
-    assert page.locator(".hljs-built_in").count() == 1
+    expect(page.locator(".katex")).to_have_count(1)
+    expect(page.locator(".hljs-built_in")).to_have_count(1)
     colours = "one => [one, one.closest('code')].map((each) => getComputedStyle(each).color)"
     assert len(set(page.locator(".hljs-built_in").evaluate(colours))) == 2
     assert {url.split("/")[2] for url in asked} == {stage.url.split("/")[2]}
