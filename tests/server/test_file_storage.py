@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 from headrace.server.storage import checkpointer
 from headrace.server.storage.database import Database
-from headrace.server.storage.database_file import enable_shrinking
+from headrace.server.storage.database_file import enable_shrinking, prepare_file
 from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.migrations import MIGRATIONS
 from headrace.server.storage.store import SQLiteStore
@@ -61,3 +63,19 @@ def test_the_file_shrinks_after_a_large_conversation_was_deleted(tmp_path: Path)
         before, after = asyncio.run(main(database))
     assert before > 8_000_000
     assert after < 2_000_000
+
+
+def test_a_file_that_many_create_at_once_is_created_whole(tmp_path: Path) -> None:
+    for attempt in range(40):
+        path = tmp_path / str(attempt) / "headrace.db"
+        path.parent.mkdir()
+        start = threading.Barrier(8)
+
+        def create(path: Path = path, start: threading.Barrier = start) -> None:
+            start.wait()
+            prepare_file(path)
+
+        with ThreadPoolExecutor(8) as pool:
+            for done in [pool.submit(create) for _ in range(8)]:
+                done.result()
+        assert [file.name for file in path.parent.iterdir()] == ["headrace.db"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -45,19 +46,21 @@ def prepare_file(path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    """Create the file under another name and link it: a kill leaves no empty file behind."""
-    new = path.with_name(path.name + ".new")
-    new.unlink(missing_ok=True)
+    """Create the file under another name and link it: a kill leaves no empty file behind. The name
+    is this call's own, because two processes may create the database at the same moment."""
+    new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-    with closing(sqlite3.connect(new, isolation_level=None)) as connection:
-        # Before the first page is written.
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-        # Lets the file shrink.
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    with suppress(FileExistsError):  # another process was faster
-        os.link(new, path)
-    new.unlink(missing_ok=True)
+    try:
+        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            # Before the first page is written.
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            # Lets the file shrink.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        with suppress(FileExistsError):  # another process was faster
+            os.link(new, path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _files_of(path: Path) -> Iterator[Path]:
