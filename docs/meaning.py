@@ -42,6 +42,7 @@ ERROR_CATEGORIES: dict[ErrorCategory, str] = {
     "incomplete": "The stream ended without a finish reason.",
     "protocol": "The bytes break the format, or exceed a limit.",
     "storage": "A log or store could not be written.",
+    "invalid_output": "The answer is not of the type that was asked for.",
     "interrupted": "The process was stopped; for a turn, also: its run was ended.",
     "unknown": "Code, type and status say none of these.",
 }

@@ -29,6 +29,7 @@ _BOXES = {
     "failed": Box(560, 254, 56, "turn failed"),
     "calls": Box(756, 404, 56, "tools run"),
     "step over": Box(258, 404, 56, "all results"),
+    "answered": Box(24, 536, 56, "typed answer"),
     "over": Box(24, 404, 56),
 }
 _WAYS = {
@@ -48,12 +49,14 @@ _WAYS = {
         "M330 402V254Q330 242 342 242H446Q458 242 458 230V160Q458 148 470 148H488", 442, 233, "end"
     ),
     ("step over", "over"): Way("M256 432H160", 208, 405),
+    ("step over", "answered"): Way("M276 462V552Q276 564 264 564H162", 286, 568, "start"),
+    ("answered", "over"): Way("M90 534V464", 100, 494, "start"),
 }
 _DIAGRAM = Diagram(
     name="Order of the events of a run",
     title="The order of a run",
     width=912,
-    height=560,
+    height=610,
     order=ORDER,
     last=LAST,
     boxes=_BOXES,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from headrace.errors import (
         HeadraceError,
         LimitExceeded,
+        OutputInvalid,
         RequestFailed,
         Terminate,
         UsageError,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from headrace.transport import NEVER, RetryPolicy, Timeouts
     from headrace.transport.http import HTTPTransport
     from headrace.turn import Result, TurnStream, complete, complete_async, stream
+    from headrace.typed import PartialJSON
     from headrace.usage import Usage
     from headrace.wire.decode import decode, decode_async
     from headrace.wire.decoder import Decoder
@@ -72,7 +74,9 @@ _NAMES = {
         " JSONLinesTrace Middleware Redaction Run RunLimits RunSummary RunView SecretPattern"
         " Summarize ToolCall Truncate"
     ),
-    "headrace.errors": "HeadraceError LimitExceeded RequestFailed Terminate UsageError WireError",
+    "headrace.errors": (
+        "HeadraceError LimitExceeded OutputInvalid RequestFailed Terminate UsageError WireError"
+    ),
     "headrace.events": "Record decode_record encode_record",
     "headrace.messages": "CallResult Message fold fold_candidates history",
     "headrace.outcome": "ErrorInfo FinishReason",
@@ -83,6 +87,7 @@ _NAMES = {
     "headrace.transport": "NEVER RetryPolicy Timeouts",
     "headrace.transport.http": "HTTPTransport",
     "headrace.turn": "Result TurnStream complete complete_async stream",
+    "headrace.typed": "PartialJSON",
     "headrace.usage": "Usage",
     "headrace.wire.decode": "decode decode_async",
     "headrace.wire.decoder": "Decoder",
@@ -121,7 +126,9 @@ __all__ = [
     "NEVER",
     "NotePad",
     "Options",
+    "OutputInvalid",
     "OutputSchema",
+    "PartialJSON",
     "Record",
     "Redaction",
     "ReplayTransport",

@@ -5,6 +5,7 @@
     ├── RequestFailed       no stream began: status, category, retryable, request id
     ├── WireError           the bytes break the format
     │   └── LimitExceeded   a named limit was exceeded
+    ├── OutputInvalid       an answer is not of the type that was asked for
     ├── InputError          a file or a stored run that was named cannot be read
     ├── Terminate           raised by hooks and tools to end a run
     └── StreamBroken        a stream broke off (headrace.transport); becomes a terminal event
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headrace.outcome import ErrorCategory
+    from headrace.turn.result import Result
 
 
 class HeadraceError(Exception):
@@ -63,6 +65,20 @@ class LimitExceeded(WireError):
         super().__init__(f"the stream passes {limit}={allowed}")
         self.limit = limit
         self.allowed = allowed
+
+
+class OutputInvalid(HeadraceError):
+    """The answer is not of the type that was asked for.
+
+    `text` is the answer, `problem` what is wrong with it, and `result` everything else: the whole
+    message and its usage.
+    """
+
+    def __init__(self, problem: str, *, text: str, result: Result) -> None:
+        super().__init__(f"the answer is not of the type that was asked for: {problem}")
+        self.problem = problem
+        self.text = text
+        self.result = result
 
 
 class InputError(HeadraceError):

@@ -70,6 +70,7 @@ ErrorCategory: TypeAlias = Literal[
     "incomplete",
     "protocol",
     "storage",
+    "invalid_output",
     "interrupted",
     "unknown",
 ]
@@ -80,7 +81,7 @@ class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What went wrong, as a value.
 
     `incomplete` means that the stream was cut off, `protocol` that the bytes break the format or
-    exceed a limit.
+    exceed a limit, `invalid_output` that the answer is not of the type that was asked for.
     """
 
     category: ErrorCategory

@@ -192,7 +192,9 @@ def _check_steps(records: list[Record]) -> None:
         elif isinstance(event, ev.StepFinished):
             assert step == event.step
             step = None
-        elif not isinstance(event, (ev.RunStarted, ev.HistoryCompacted, *TERMINALS)):
+        elif not isinstance(
+            event, (ev.RunStarted, ev.HistoryCompacted, ev.OutputProduced, *TERMINALS)
+        ):
             assert step == record.step, f"{event} outside of its step"
     assert step is None, "a step was left open"
 

@@ -14,7 +14,7 @@ from headrace.content import FileContent, ImageContent, JSONContent, TextContent
 from headrace.engine import Agent, Run, Summarize, Truncate
 from headrace.engine.conversation.summarizer import HEAD, _format_message
 from headrace.engine.history.history_window import estimate_tokens
-from headrace.engine.loop import RunBroken
+from headrace.engine.run_broken import RunBroken
 from headrace.errors import UsageError
 from headrace.messages import (
     CallPart,

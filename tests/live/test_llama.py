@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -156,3 +157,22 @@ def test_an_agent_calls_a_real_tool_and_answers(address: str, dialect: str) -> N
     assert {r.step for r in records} == {0, 1}
     assert run.message.turns[0].results[0].content == (TextContent("Sunny, 21 degrees."),)
     assert run.result.usage.output_tokens
+
+
+class Reply(msgspec.Struct):
+    """An answer of a fixed shape."""
+
+    topic: Literal["water", "wind"]
+    numbers: Annotated[list[int], msgspec.Meta(min_length=1, max_length=3)]
+    is_sure: bool
+
+
+def test_a_grammar_makes_the_answer_a_value_of_the_type(address: str) -> None:
+    """The model cannot know the schema: its tokens are constrained by the server's grammar."""
+    with headrace.stream(
+        "llamacpp:m", "Hello", base_url=address, output_type=Reply, max_tokens=400, temperature=0.0
+    ) as turn:
+        values = [msgspec.json.encode(value) for value in turn.partial()]
+    assert isinstance(turn.output, Reply)
+    assert turn.output.topic in ("water", "wind")
+    assert msgspec.json.decode(values[-1], type=Reply) == turn.output

@@ -56,6 +56,7 @@ EXAMPLES: list[Any] = [
     ev.StepDiscarded(0, "overloaded"),
     ev.StepFinished(0),
     ev.HistoryCompacted(10, 4, "truncate"),
+    ev.OutputProduced({"name": "Oslo", "districts": [1, 2.5, None]}),
     ev.RunFinished(abort_reason("max_iterations"), Usage(output_tokens=1)),
     ev.RunFailed(category="interrupted", message="restart"),
     ev.RunClosed("committed", "m1"),

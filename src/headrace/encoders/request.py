@@ -38,6 +38,9 @@ class OutputSchema(msgspec.Struct, frozen=True, kw_only=True):
     """The JSON schema."""
     name: str = "answer"
     """Name of the schema for the provider."""
+    is_strict: bool = True
+    """Constrain the model to the schema, if the provider offers it. Such a schema requires every
+    field and forbids others."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from typing import Any, Generic, Unpack
 
 import msgspec
 
@@ -19,23 +19,28 @@ from headrace.engine.run import Run
 from headrace.engine.run_config import RunConfig
 from headrace.events.stamp import create_wall_clock
 from headrace.messages import Message, MessageLike, read_messages
+from headrace.providers import OutputMode
 from headrace.tools import AnyTool, Toolset
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
-from headrace.turn.api import Input, to_messages
+from headrace.turn.api import Input, OutputKind, to_messages
 from headrace.turn.model import Model, SharedTransport, model_for
-from headrace.turn.result import Result
+from headrace.turn.result import OutputT, Result, check_output
+from headrace.typed.output_type import OutputType
+from headrace.typed.plan import DEFAULT_RETRIES, OutputPlan, plan_output
 from headrace.wire.dialects.chat import ChatQuirks
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 
-class Agent:
+class Agent(Generic[OutputT]):
     """A model with its instructions, tools, middleware and limits.
 
     An agent keeps no state of its runs: several may run at the same time. Use a `Conversation`
     to keep the history. `limits` are for runs, `wire_limits` for the bytes of one turn.
     With `strict`, a frame of the stream that cannot be read fails its turn. `quirks` replace those
     of the catalog, for a server whose chat streams differ.
+    With `output_type`, the answer is a value of that type; see `stream()`. The model is told what
+    is wrong with an answer and asked again, `output_retries` times at most.
     `options` are the fields of `Options`, such as `effort="high"`. Each run opens its own
     connection unless a `transport` is given or `share_connections()` was called. Raises
     `UsageError` for tools, middleware or options that are invalid.
@@ -57,6 +62,9 @@ class Agent:
         transport: Transport | None = None,
         compactor: Compactor | None = None,
         quirks: ChatQuirks | None = None,
+        output_type: type[OutputT] | OutputKind | None = None,
+        output_mode: OutputMode | None = None,
+        output_retries: int = DEFAULT_RETRIES,
         **options: Unpack[OptionArguments],
     ) -> None:
         self.model = model
@@ -66,6 +74,9 @@ class Agent:
         self.limits = limits
         self.compactor = compactor
         self.options = parse_options(options)
+        self.output_type = None if output_type is None else OutputType(output_type)
+        self._output_mode: OutputMode | None = output_mode
+        self._output_retries = output_retries
         self._wire_limits = wire_limits
         self._is_strict = strict
         self._policy = policy
@@ -95,7 +106,8 @@ class Agent:
         model = self._resolve_model()
         key = (model.name, msgspec.json.encode(self.options), self.tools)
         if key not in self._checked:
-            model.call(self._request(model, tuple(to_messages("?"))))
+            request, _ = self._request(model, tuple(to_messages("?")))
+            model.call(request)
             self._checked.add(key)
 
     def run(
@@ -108,7 +120,7 @@ class Agent:
         sink: Sink | None = None,
         compactor: Compactor | None = None,
         token: CancelToken | None = None,
-    ) -> Run:
+    ) -> Run[OutputT]:
         """Prepare a run; it starts when it is entered with `with` or `async with`.
 
         `history` are the messages before the input. `clock` returns milliseconds since the
@@ -117,9 +129,11 @@ class Agent:
         """
         model = self._resolve_model()
         messages = tuple(to_messages(input))
+        request, output_plan = self._request(model, (*read_messages(history), *messages))
         config = RunConfig(
             model=model,
-            request=self._request(model, (*read_messages(history), *messages)),
+            request=request,
+            output_plan=output_plan,
             tools=self.tools,
             chain=Chain(self.middleware),
             limits=self.limits,
@@ -132,24 +146,30 @@ class Agent:
             config, messages, run_id or uuid.uuid4().hex, clock or create_wall_clock(), sink, token
         )
 
-    def complete(self, input: Input, history: Sequence[MessageLike] = ()) -> Result:
-        """Run the agent to the end and return the result."""
+    def complete(self, input: Input, history: Sequence[MessageLike] = ()) -> Result[OutputT]:
+        """Run the agent to the end and return the result. Raises `OutputInvalid` if the answer is
+        not of the agent's `output_type`, after `output_retries` corrections."""
         with self.run(input, history) as run:
             for _ in run:
                 pass
-        return run.result
+        return check_output(run.result)
 
-    async def complete_async(self, input: Input, history: Sequence[MessageLike] = ()) -> Result:
+    async def complete_async(
+        self, input: Input, history: Sequence[MessageLike] = ()
+    ) -> Result[OutputT]:
         """Asynchronous version of `complete()`."""
         async with self.run(input, history) as run:
-            return await run.wait()
+            return check_output(await run.wait())
 
     def _resolve_model(self) -> Model:
         model = model_for(self.model, **self._endpoint)
         return model if self._shared is None else self._shared.share(model)
 
-    def _request(self, model: Model, messages: tuple[Message, ...]) -> Request:
-        return Request(
+    def _request(
+        self, model: Model, messages: tuple[Message, ...]
+    ) -> tuple[Request, OutputPlan | None]:
+        """Return the first request of a run, and how it asks for a typed answer."""
+        request = Request(
             model=model.endpoint.model,
             provider=model.endpoint.provider.name,
             messages=messages,
@@ -157,3 +177,13 @@ class Agent:
             tools=self.tools.specs,
             options=self.options,
         )
+        if self.output_type is None:
+            return request, None
+        plan = plan_output(
+            self.output_type,
+            model.endpoint.provider,
+            request,
+            mode=self._output_mode,
+            retries=self._output_retries,
+        )
+        return plan.apply(request), plan

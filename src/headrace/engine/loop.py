@@ -15,14 +15,17 @@ from headrace.engine.journal.journal import Journal
 from headrace.engine.journal.sink import SinkFailed
 from headrace.engine.middleware.chain import MiddlewareFailed
 from headrace.engine.middleware.middleware import RunView
+from headrace.engine.output_check import OutputCheck
+from headrace.engine.run_broken import RunBroken
 from headrace.engine.run_config import RunConfig
 from headrace.engine.tool_runner import ToolRunner, result_of_skipped
 from headrace.errors import HeadraceError, RequestFailed, Terminate
 from headrace.events import Event, TurnEvent
 from headrace.messages import CallPart, Message, Turn
-from headrace.outcome import ErrorCategory, ErrorInfo, FinishReason, abort_reason
+from headrace.outcome import END_TURN, ErrorInfo, FinishReason, abort_reason
 from headrace.transport.call_secrets import hide_address
 from headrace.turn.open_turn import OpenTurn, open_turn
+from headrace.typed.plan import ANSWER_TOOL
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
@@ -32,14 +35,6 @@ _END_ERRORS = (MiddlewareFailed, Terminate, SinkFailed)
 # A longer history is encoded in a thread, so that other runs on this event loop do not wait.
 _MAX_MESSAGES_HERE = 1_000
 _ENDING_REASONS = frozenset({"content_filter", "context_full"})
-
-
-class RunBroken(HeadraceError):
-    """The run cannot continue; it ends with `RunFailed`."""
-
-    def __init__(self, category: ErrorCategory, message: str) -> None:
-        super().__init__(message)
-        self.category: ErrorCategory = category
 
 
 class Loop:
@@ -69,6 +64,8 @@ class Loop:
         self._closing: asyncio.Task[None] | None = None
         self.max_closing_s: float | None = None
         """Most seconds for each wait of `abort()`, if that is less than the limits allow."""
+        plan = config.output_plan
+        self._output = None if plan is None else OutputCheck(plan)
         self._is_in_step = False
         self._next_item = 0
         self._next_part = 0
@@ -102,6 +99,7 @@ class Loop:
             nudge, self._nudge = self._nudge, None
             await write([ev.StepFinished(step, nudge)])
             if finish is not None:
+                await self._write_output()
                 return finish
         return abort_reason("max_iterations", f"max_iterations={self._limits.max_iterations}")
 
@@ -137,12 +135,39 @@ class Loop:
         if finish.word in _ENDING_REASONS:
             await self._journal.write([result_of_skipped(call) for call in calls])
             return finish
+        if self._output is not None and self._output.find_call(turn) is not None:
+            return await self._take_answer(turn, calls)
         if calls:
             return await self._run_calls(calls)
         if finish.word == "paused":
             return None
+        if self._output is not None and not self._output.check(turn):
+            self._nudge = self._output.correction
+            return None
+        return await self._end_turn(turn, finish)
+
+    async def _end_turn(self, turn: Turn, finish: FinishReason) -> FinishReason | None:
+        """Ask middleware whether the run ends here."""
         self._nudge = await self._chain.turn_end(self._view, turn)
         return finish if self._nudge is None else None
+
+    async def _take_answer(self, turn: Turn, calls: list[CallPart]) -> FinishReason | None:
+        """Take the typed answer that came as a call. Beside a good answer other calls are not run;
+        with a wrong one the run goes on."""
+        assert self._output is not None
+        is_good = self._output.check(turn)
+        answers = [call for call in calls if call.name == ANSWER_TOOL]
+        await self._journal.write([self._output.reply(call) for call in answers])
+        others = [call for call in calls if call.name != ANSWER_TOOL]
+        if not is_good:
+            return await self._run_calls(others) if others else None
+        await self._journal.write([result_of_skipped(call) for call in others])
+        return await self._end_turn(turn, END_TURN)
+
+    async def _write_output(self) -> None:
+        """Write the typed answer, if there is one."""
+        if self._output is not None and self._output.is_known:
+            await self._journal.write([ev.OutputProduced(self._output.value)])
 
     async def _run_calls(self, calls: list[CallPart]) -> FinishReason | None:
         runner = ToolRunner(self._view, self._chain, self._config.tools, self._limits)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 from headrace.engine.cancellation import CancelToken
 from headrace.engine.journal.journal import Journal
 from headrace.engine.journal.sink import Sink, SinkFailed
-from headrace.engine.loop import End, Loop, RunBroken
+from headrace.engine.loop import End, Loop
 from headrace.engine.middleware.middleware import RunView
+from headrace.engine.run_broken import RunBroken
 from headrace.engine.run_config import RunConfig
 from headrace.errors import HeadraceError, Terminate, UsageError
 from headrace.events import Event, Record, RunFailed, RunFinished
@@ -20,10 +21,10 @@ from headrace.outcome import FinishReason, abort_reason
 from headrace.secrets.scrub import scrub
 from headrace.shield import run_shielded
 from headrace.turn.record_stream import RecordStream
-from headrace.turn.result import Result, result_of
+from headrace.turn.result import OutputT, Result, result_of
 
 
-class Run(RecordStream[Event]):
+class Run(RecordStream[Event], Generic[OutputT]):
     """A run that starts when it is entered: `with agent.run(…) as run`, or `async with`.
 
     Iterate over it for its events; the last one is `RunFinished` or `RunFailed`. A second loop
@@ -42,7 +43,7 @@ class Run(RecordStream[Event]):
         sink: Sink | None,
         token: CancelToken | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(config.output_plan)
         self.run_id = run_id
         self._config = config
         self._input = input
@@ -84,7 +85,7 @@ class Run(RecordStream[Event]):
             raise self._not_entered()
         return await self._journal.queue.get()
 
-    async def wait(self) -> Result:
+    async def wait(self) -> Result[OutputT]:
         """Wait for the end of the run without reading it."""
         if self._task is None:
             raise self._not_entered()
@@ -242,12 +243,18 @@ class Run(RecordStream[Event]):
         return [*self._input, self.message]
 
     @property
-    def result(self) -> Result:
+    def result(self) -> Result[OutputT]:
         """The result of the run. Raises `UsageError` before the end."""
         last = self._journal.records[-1].event if self._journal.records else None
         if not isinstance(last, RunFinished | RunFailed):
             raise UsageError("the run has not ended: read it to the end, or await run.wait()")
-        return result_of(self.message)
+        return result_of(self.message, self._output_plan)
+
+    @property
+    def output(self) -> OutputT:
+        """The answer as a value of the agent's `output_type`, at the end of the run. Raises
+        `OutputInvalid` if there is none."""
+        return self.result.output
 
 
 _UNKNOWN_END = RunFailed(category="unknown", message="the run failed without an error message")

@@ -12,6 +12,7 @@ from headrace.tools import Toolset
 from headrace.transport.retry import RetryPolicy
 from headrace.transport.transport import HTTPCall
 from headrace.turn.model import Model
+from headrace.typed.plan import OutputPlan
 from headrace.wire.limits import WireLimits
 
 
@@ -29,6 +30,7 @@ class RunConfig:
     strict: bool
     policy: RetryPolicy
     compactor: Compactor | None = None
+    output_plan: OutputPlan | None = None
 
     def __post_init__(self) -> None:
         # Encoding validates the request before the run starts; the first turn sends the result.

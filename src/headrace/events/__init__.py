@@ -16,6 +16,7 @@ from headrace.events.record import (
 from headrace.events.run import (
     DerivedEvent,
     HistoryCompacted,
+    OutputProduced,
     PhaseChanged,
     PhaseStatus,
     RunClosed,
@@ -83,6 +84,7 @@ __all__ = [
     "MediaProduced",
     "OpaqueItem",
     "OutputFinished",
+    "OutputProduced",
     "OutputStarted",
     "OutputsKind",
     "PartRestored",

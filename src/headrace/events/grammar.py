@@ -108,9 +108,11 @@ RUN_GRAMMAR: Moves = {
     "step over": {
         ev.HistoryCompacted: "step over",
         ev.StepStarted: "asking",
+        ev.OutputProduced: "answered",
         ev.RunFinished: "over",
         ev.RunFailed: "over",
     },
+    "answered": {ev.RunFinished: "over", ev.RunFailed: "over"},
 }
 """The moves of a run. If the log of a run fails, the run is cut off in whatever state it is in, and
 the only event that still comes is `RunFailed`."""

@@ -91,6 +91,14 @@ class HistoryCompacted(BaseEvent, frozen=True, gc=False):
     strategy: str
 
 
+class OutputProduced(BaseEvent, frozen=True):
+    """The answer of the run is a value of the type that was asked for. Comes once, after the last
+    step."""
+
+    value: Any = None
+    """The answer as a JSON value."""
+
+
 class RunFinished(BaseEvent, frozen=True, gc=False):
     """The run ended, by the model or by an abort. This is a terminal event."""
 
@@ -120,6 +128,7 @@ RunEvent: TypeAlias = (
     | StepDiscarded
     | StepFinished
     | HistoryCompacted
+    | OutputProduced
     | RunFinished
     | RunFailed
 )

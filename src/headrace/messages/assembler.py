@@ -301,6 +301,9 @@ class Assembler:
     def _discard_step(self, event: events.StepDiscarded, record: Record) -> None:
         self.turns = [turn for turn in self.turns if turn.fields["step"] != event.step]
 
+    def _set_output(self, event: events.OutputProduced, record: Record) -> None:
+        self.fields["output"] = event.value
+
     def _finish_run(self, event: events.RunFinished, record: Record) -> None:
         self.fields.update(finish=event.reason, usage=event.usage)
 
@@ -328,6 +331,7 @@ _HANDLERS: dict[type, Callable[[Assembler, Any, Record], None]] = {
     events.ToolStarted: Assembler._start_tool,
     events.ToolResult: Assembler._add_result,
     events.StepFinished: Assembler._finish_step,
+    events.OutputProduced: Assembler._set_output,
     events.StepDiscarded: Assembler._discard_step,
     events.RunFinished: Assembler._finish_run,
     events.RunFailed: Assembler._fail_run,

@@ -232,6 +232,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     finish: FinishReason | None = None
     error: ErrorInfo | None = None
     usage: Usage = Usage()
+    output: Any = msgspec.UNSET
+    """The answer as a JSON value, if a type was asked for and the answer is of that type."""
 
     @classmethod
     def user(cls, *content: str | Content) -> Message:

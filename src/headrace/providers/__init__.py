@@ -2,6 +2,6 @@
 
 from headrace.providers.catalog import CATALOG
 from headrace.providers.endpoint import Endpoint, find_key, resolve
-from headrace.providers.provider import Provider
+from headrace.providers.provider import OutputMode, Provider
 
-__all__ = ["CATALOG", "Endpoint", "Provider", "find_key", "resolve"]
+__all__ = ["CATALOG", "Endpoint", "OutputMode", "Provider", "find_key", "resolve"]

@@ -13,6 +13,11 @@ Auth: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "n
 """Where the key goes: `Authorization: Bearer`, or the header of that name."""
 
 
+OutputMode: TypeAlias = Literal["native", "tool", "prompt"]
+"""How a typed answer is asked for: by the provider's own option for a JSON schema, as the arguments
+of a tool, or by a schema in the instructions."""
+
+
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the catalog: everything that is known about a provider, as data."""
 
@@ -44,6 +49,13 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """How its chat streams differ. Other dialects have no quirks."""
     request_quirks: ChatRequestQuirks = DEFAULT_REQUEST_QUIRKS
     """How its chat requests differ."""
+    output_mode: OutputMode = "native"
+    """How typed answers are asked for."""
+    output_mode_with_tools: OutputMode | None = None
+    """How typed answers are asked for beside tools, if that differs: some servers refuse a schema
+    and tools in one request."""
+    forces_tools: bool = True
+    """Whether a request may force the model to call a tool, also while it thinks."""
     verified: Literal["recorded", "documented", "assumed"] = "assumed"
     """Evidence for these facts: a recorded stream of this provider that decodes exactly, the
     provider's own documentation, or neither."""

@@ -3,7 +3,8 @@
 It is not a language model, and says so. It reads the user's message with patterns and answers in
 Markdown that depends on the message. It calls `calculator`, `clock` and `notepad` if they are
 offered and useful, and any other tool that the message names and whose arguments it can fill from
-the message. The same request always gets the same turn.
+the message. If a JSON schema is asked for, it answers with a value that matches it. The same
+request always gets the same turn.
 
 Special requests stand first in a message, after a punctuation mark, or after "please":
 
@@ -28,11 +29,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
+from headrace.events import JSONObject
 from headrace.rehearsal import script
 from headrace.rehearsal.prose import choose, count_words, reply
 from headrace.rehearsal.provider_side import hide_reasoning, provider_lines
 from headrace.rehearsal.reading import Reading, read
 from headrace.rehearsal.request_reader import Heard, HeardResult
+from headrace.rehearsal.schema_value import SchemaFiller
 from headrace.rehearsal.script import Line, ScriptedTurn, call, say, think
 from headrace.rehearsal.tool_use import ToolUse, plan_calls
 from headrace.rehearsal.transport import ScriptedTransport
@@ -67,7 +72,12 @@ def answer(heard: Heard, *, pace_s: float = PACE_S) -> ScriptedTurn:
         return script.turn(script.refuse(429, "The rehearsal model was asked to refuse, and does."))
     results = [m.result for m in heard.since_user if m.result is not None]
     left = plan_calls(reading, heard)[len(results) :]
-    lines = _ask(reading, heard, left, results) if left else _answer(reading, heard, results)
+    if left:
+        lines = _ask(reading, heard, left, results)
+    elif heard.schema is not None:
+        lines = _answer_by_schema(reading, heard, heard.schema)
+    else:
+        lines = _answer(reading, heard, results)
     lines = hide_reasoning(lines, reading)
     if "slow" in reading.wishes:
         lines = [step for line in lines for step in (script.wait(_SLOW_WAIT_S), line)]
@@ -161,6 +171,13 @@ def _answer(reading: Reading, heard: Heard, results: Sequence[HeardResult]) -> l
     if fault is None:
         return [*lines, say(text)]
     return [*lines, say(text[: len(text) // 2]), fault]
+
+
+def _answer_by_schema(reading: Reading, heard: Heard, schema: JSONObject) -> list[Line]:
+    value = SchemaFiller(schema, heard.user).fill()
+    thoughts = _first_thoughts(reading, heard) if heard.effort != "none" else []
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return [*thoughts, say(text)]
 
 
 def _last_thoughts(reading: Reading, results: Sequence[HeardResult]) -> list[Line]:

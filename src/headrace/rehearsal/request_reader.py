@@ -72,6 +72,8 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     """The tools that may be called."""
     effort: str | None = None
     """The requested effort in the dialect's own word, if there is one."""
+    schema: JSONObject | None = None
+    """The JSON schema that the answer must match, if there is one."""
 
     @property
     def user(self) -> str:
@@ -136,6 +138,7 @@ def heard_from(body: JSONObject, dialect: str = "chat") -> Heard:
         messages=tuple(message for message in messages if message.role != "system"),
         tools=tuple(map(_tool, as_objects(body.get("tools")))),
         effort=_effort(body),
+        schema=_schema(body),
     )
 
 
@@ -152,6 +155,14 @@ def _effort(body: JSONObject) -> str | None:
     places = (body.get("reasoning"), body.get("output_config"))
     words = [as_text(as_object(place).get("effort")) for place in places]
     return next(filter(None, [as_text(body.get("reasoning_effort")), *words]), None)
+
+
+def _schema(body: JSONObject) -> JSONObject | None:
+    """Find the schema of the answer, wherever the dialect puts it."""
+    places = (body.get("text"), body.get("output_config"))
+    formats = [as_object(as_object(place).get("format")) for place in places]
+    formats.append(as_object(as_object(body.get("response_format")).get("json_schema")))
+    return next(filter(None, (as_object(found.get("schema")) for found in formats)), None)
 
 
 def _text(content: object) -> str:

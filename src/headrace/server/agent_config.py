@@ -77,12 +77,12 @@ def _import_agent(where: str) -> Agent:
     if not colon:
         raise UsageError(f"an agent is given as file.toml or module:name, not {where!r}")
     try:
-        agent = getattr(import_module(module), name)
+        agent: object = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise UsageError(f"{where}: {error}") from None
     if not isinstance(agent, Agent):
         raise UsageError(f"{where} is not a headrace.engine.Agent")
-    return agent
+    return agent  # pyright: ignore[reportUnknownVariableType] (the type of its answers)
 
 
 def describe_agent(name: str, agent: Agent, efforts: tuple[str, ...] = EFFORTS) -> ModelInfo:

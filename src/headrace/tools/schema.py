@@ -5,12 +5,13 @@ The schema is self-contained, an object at the top, and allows no additional fie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
 import msgspec
 
+from headrace.encoders.json_schema import transform
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.tools.function import Parameter
@@ -18,11 +19,9 @@ from headrace.tools.pydantic_type import PydanticType, is_pydantic
 from headrace.tools.result import InvalidResult, to_json_value
 from headrace.wire.json.value import as_list
 
-_REFERENCE = "#/$defs/"
-# Keywords under which a schema holds other schemas: as the value, in a list, or by name.
-_ONE = ("items", "additionalProperties", "contains", "not", "propertyNames")
-_MANY = ("anyOf", "allOf", "oneOf", "prefixItems")
-_NAMED = ("properties", "$defs", "patternProperties")
+REFERENCE = "#/$defs/"
+# Keywords that providers cannot enforce while the model writes.
+_NOT_STRICT = ("prefixItems", "patternProperties", "propertyNames", "not", "allOf", "contains")
 
 
 def schema_of(parameters: Sequence[Parameter], *, is_strict: bool = False) -> JSONObject:
@@ -42,7 +41,14 @@ def schema_of(parameters: Sequence[Parameter], *, is_strict: bool = False) -> JS
     }
     if definitions:
         schema["$defs"] = definitions
-    return _transform(schema, _make_strict) if is_strict else schema
+    return make_strict(schema) if is_strict else schema
+
+
+def make_strict(schema: JSONObject) -> JSONObject:
+    """Return the schema as providers want it that constrain the model to it: every field is
+    required, there are no defaults, and no object takes other fields. Raises `UsageError` if that
+    is impossible."""
+    return transform(schema, _make_strict)
 
 
 def _properties(parameters: Sequence[Parameter]) -> tuple[JSONObject, JSONObject]:
@@ -54,14 +60,14 @@ def _properties(parameters: Sequence[Parameter]) -> tuple[JSONObject, JSONObject
     for parameter in parameters:
         if parameter.name not in schemas:
             schema, more = _pydantic_schema(parameter)
-            schemas[parameter.name] = _merge_definitions(schema, more, definitions)
+            schemas[parameter.name] = merge_definitions(schema, more, definitions)
     return {p.name: dict(schemas[p.name]) for p in parameters}, definitions
 
 
 def _msgspec_schemas(parameters: list[Parameter]) -> tuple[list[JSONObject], JSONObject]:
     try:
         schemas, definitions = msgspec.json.schema_components(
-            [parameter.type for parameter in parameters], ref_template=_REFERENCE + "{name}"
+            [parameter.type for parameter in parameters], ref_template=REFERENCE + "{name}"
         )
     except TypeError as error:
         if len(parameters) > 1:  # find the one that raises
@@ -69,8 +75,8 @@ def _msgspec_schemas(parameters: list[Parameter]) -> tuple[list[JSONObject], JSO
                 _msgspec_schemas([parameter])
         why = str(error).replace("\n", " ").partition("type <")[0]
         raise _no_schema(parameters[0], why) from None
-    return [_transform(schema, _forbid_additional) for schema in schemas], {
-        name: _transform(schema, _forbid_additional) for name, schema in definitions.items()
+    return [transform(schema, _forbid_additional) for schema in schemas], {
+        name: transform(schema, _forbid_additional) for name, schema in definitions.items()
     }
 
 
@@ -87,7 +93,7 @@ def _no_schema(parameter: Parameter, why: str) -> UsageError:
     return UsageError(f"a tool's argument cannot be read: {text.strip()}")
 
 
-def _merge_definitions(schema: JSONObject, more: JSONObject, definitions: JSONObject) -> JSONObject:
+def merge_definitions(schema: JSONObject, more: JSONObject, definitions: JSONObject) -> JSONObject:
     """Add the definitions `more`, under new names where a name is taken by another
     definition. Returns the schema with its references renamed accordingly."""
     names: dict[str, str] = {}
@@ -95,7 +101,7 @@ def _merge_definitions(schema: JSONObject, more: JSONObject, definitions: JSONOb
         new, count = name, 2
         while new in definitions and definitions[new] != definition:
             new, count = f"{name}_{count}", count + 1
-        names[_REFERENCE + name] = _REFERENCE + new
+        names[REFERENCE + name] = REFERENCE + new
 
     def rename(inner: JSONObject) -> JSONObject:
         if "$ref" not in inner:
@@ -103,9 +109,9 @@ def _merge_definitions(schema: JSONObject, more: JSONObject, definitions: JSONOb
         return inner | {"$ref": names.get(inner["$ref"], inner["$ref"])}
 
     for name, definition in more.items():
-        new = names[_REFERENCE + name].removeprefix(_REFERENCE)
-        definitions[new] = _transform(definition, rename)
-    return _transform(schema, rename)
+        new = names[REFERENCE + name].removeprefix(REFERENCE)
+        definitions[new] = transform(definition, rename)
+    return transform(schema, rename)
 
 
 def _annotations(parameter: Parameter) -> JSONObject:
@@ -130,7 +136,14 @@ def _forbid_additional(schema: JSONObject) -> JSONObject:
 
 def _make_strict(schema: JSONObject) -> JSONObject:
     schema.pop("default", None)
-    if "properties" in schema:
+    schema.pop("discriminator", None)
+    if "oneOf" in schema:
+        schema["anyOf"] = schema.pop("oneOf")
+    refused = [keyword for keyword in _NOT_STRICT if keyword in schema]
+    if refused:
+        raise UsageError(f"a strict schema may not have {refused[0]!r}")
+    is_open = schema.get("additionalProperties", False) is not False
+    if "properties" in schema and not is_open:
         schema |= {"required": list(schema["properties"]), "additionalProperties": False}
     elif not schema or schema.get("type") == "object":
         raise UsageError("a strict tool's argument may not be of any shape: name its fields")
@@ -140,28 +153,13 @@ def _make_strict(schema: JSONObject) -> JSONObject:
     return schema
 
 
-def _transform(schema: JSONObject, change: Callable[[JSONObject], JSONObject]) -> JSONObject:
-    """Return a copy with `change` applied to every nested schema, innermost first."""
-    copy = dict(schema)
-    for key in _ONE:
-        if isinstance(copy.get(key), dict):
-            copy[key] = _transform(copy[key], change)
-    for key in _MANY:
-        if key in copy:
-            copy[key] = [_transform(inner, change) for inner in copy[key]]
-    for key in _NAMED:
-        if key in copy:
-            copy[key] = {name: _transform(inner, change) for name, inner in copy[key].items()}
-    return change(copy)
-
-
 # --- lookup -----------------------------------------------------------------------
 
 
 def alternatives(schema: JSONObject, definitions: JSONObject) -> Iterator[JSONObject]:
     """Iterate over the schemas that a value may match, with references and unions resolved."""
     if "$ref" in schema:
-        name = str(schema["$ref"]).removeprefix(_REFERENCE)
+        name = str(schema["$ref"]).removeprefix(REFERENCE)
         yield from alternatives(definitions.get(name, {}), definitions)
     elif "anyOf" in schema:
         for inner in schema["anyOf"]:

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack
+from types import UnionType
+from typing import Any, TypeAlias, Unpack, cast, overload
+
+import msgspec
 
 from headrace.content import Content
 from headrace.encoders import OptionArguments, Request, ToolSpec, parse_options
 from headrace.encoders.text_content import drop_empty_texts
 from headrace.errors import UsageError
+from headrace.events import JSONObject
 from headrace.messages import Message, MessageLike, read_messages
+from headrace.providers import OutputMode
 from headrace.recording.recorder import RecordingTransport
 from headrace.tools import Tool, spec_of
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
-from headrace.turn.model import model_for
-from headrace.turn.result import Result
+from headrace.turn.model import Model, model_for
+from headrace.turn.result import OutputT, Result, check_output, result_of
 from headrace.turn.turn_stream import TurnStream
+from headrace.turn.typed_answer import add_correction, can_correct, join_attempts
+from headrace.typed.plan import DEFAULT_RETRIES, OutputPlan, plan_output
+from headrace.wire.decoder import Decoder
 from headrace.wire.dialects.chat import ChatQuirks
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 Input: TypeAlias = str | Content | MessageLike | Sequence[str | Content] | Sequence[MessageLike]
 """A question, its parts, or a whole conversation with the newest message last."""
+OutputKind: TypeAlias = UnionType | JSONObject
+"""Types of answers that are no class: a union, or a JSON schema."""
 
 
 class TurnArguments(OptionArguments, total=False):
@@ -30,6 +41,7 @@ class TurnArguments(OptionArguments, total=False):
 
     instructions: str | None
     tools: Sequence[Tool | ToolSpec | Callable[..., Any]]
+    output_mode: OutputMode | None
     base_url: str | None
     api_key: str | None
     transport: Transport | None
@@ -40,73 +52,247 @@ class TurnArguments(OptionArguments, total=False):
     strict: bool
 
 
+@overload
 def stream(
     model: str,
     input: Input,
     *,
-    instructions: str | None = None,
-    tools: Sequence[Tool | ToolSpec | Callable[..., Any]] = (),
-    base_url: str | None = None,
-    api_key: str | None = None,
-    transport: Transport | None = None,
-    policy: RetryPolicy = DEFAULT_POLICY,
-    record: str | Path | None = None,
-    wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
-    quirks: ChatQuirks | None = None,
-    strict: bool = False,
-    **options: Unpack[OptionArguments],
-) -> TurnStream:
+    output_type: type[OutputT],
+    output_retries: int = ...,
+    **arguments: Unpack[TurnArguments],
+) -> TurnStream[OutputT]: ...
+@overload
+def stream(
+    model: str,
+    input: Input,
+    *,
+    output_type: OutputKind | None = None,
+    output_retries: int = ...,
+    **arguments: Unpack[TurnArguments],
+) -> TurnStream[Any]: ...
+def stream(
+    model: str,
+    input: Input,
+    *,
+    output_type: Any = None,
+    output_retries: int = DEFAULT_RETRIES,
+    **arguments: Unpack[TurnArguments],
+) -> TurnStream[Any]:
     """Ask a model for one turn. Returns a stream to enter and iterate over.
 
     `model` is `provider:model`. The model may call `tools`, but nothing is run: use an `Agent`
-    for that. `options` are the fields of `Options`, such as `effort="high"` or
+    for that. Options are the fields of `Options`, such as `effort="high"` or
     `max_tokens=500`. `policy` says how often a refused request is sent again, before the first
     event only. `record` is a file for the raw bytes; their times go into a file beside it.
     `quirks` replace those of the catalog, for a server whose chat streams differ, such as
     `ChatQuirks(starts_inside_thinking=True)` for one without a reasoning parser.
     Frames that cannot be read are reported and skipped; with `strict`, the first one fails the
-    turn. Raises `UsageError` for a request that cannot be made.
+    turn.
+
+    With `output_type`, the answer is a value of that type: a msgspec Struct, a dataclass, a
+    TypedDict, a pydantic model, a list or union of these, or a JSON schema as a dict. Read it from
+    `output` at the end, or while it grows from `partial()`. `output_mode` says how to ask for it,
+    instead of the catalog. Only `complete()` asks again after a wrong answer.
+
+    Raises `UsageError` for a request that cannot be made.
     """
-    target = model_for(
-        model, base_url=base_url, api_key=api_key, transport=transport, quirks=quirks
-    )
-    request = Request(
-        model=target.endpoint.model,
-        provider=target.endpoint.provider.name,
-        messages=tuple(to_messages(input)),
-        instructions=instructions,
-        tools=tuple(map(spec_of, tools)),
-        options=parse_options(options),
-    )
-    keeps_logprobs = request.options.wants_logprobs
-    return TurnStream(
-        target.call(request),
-        lambda: target.decoder(wire_limits, strict=strict, keeps_logprobs=keeps_logprobs),
-        target.transport if record is None else RecordingTransport(target.transport, record),
-        policy=policy,
-        owns_transport=transport is None,
-    )
+    return _prepare(model, input, output_type, output_retries, arguments).open()
 
 
-def complete(model: str, input: Input, **arguments: Unpack[TurnArguments]) -> Result:
+@overload
+def complete(
+    model: str,
+    input: Input,
+    *,
+    output_type: type[OutputT],
+    output_retries: int = ...,
+    **arguments: Unpack[TurnArguments],
+) -> Result[OutputT]: ...
+@overload
+def complete(
+    model: str,
+    input: Input,
+    *,
+    output_type: OutputKind | None = None,
+    output_retries: int = ...,
+    **arguments: Unpack[TurnArguments],
+) -> Result[Any]: ...
+def complete(
+    model: str,
+    input: Input,
+    *,
+    output_type: Any = None,
+    output_retries: int = DEFAULT_RETRIES,
+    **arguments: Unpack[TurnArguments],
+) -> Result[Any]:
     """Ask a model for one turn and wait for the whole answer. Takes the arguments of
     `stream()`.
 
     If the turn breaks off, the result has an `error` and the part of the message that arrived.
-    Raises `RequestFailed` if the provider refuses the request.
+    Raises `RequestFailed` if the provider refuses the request. With `output_type`, the model is
+    told what is wrong with its answer and asked again, `output_retries` times at most; then
+    `OutputInvalid` is raised.
     """
-    with stream(model, input, **arguments) as turn:
-        for _ in turn:
-            pass
-    return turn.result
+    attempts = _attempts(_prepare(model, input, output_type, output_retries, arguments))
+    turn = next(attempts)
+    while True:
+        with turn:
+            for _ in turn:
+                pass
+        try:
+            turn = next(attempts)
+        except StopIteration as end:
+            return cast("Result[Any]", end.value)
 
 
-async def complete_async(model: str, input: Input, **arguments: Unpack[TurnArguments]) -> Result:
+@overload
+async def complete_async(
+    model: str,
+    input: Input,
+    *,
+    output_type: type[OutputT],
+    output_retries: int = ...,
+    **arguments: Unpack[TurnArguments],
+) -> Result[OutputT]: ...
+@overload
+async def complete_async(
+    model: str,
+    input: Input,
+    *,
+    output_type: OutputKind | None = None,
+    output_retries: int = ...,
+    **arguments: Unpack[TurnArguments],
+) -> Result[Any]: ...
+async def complete_async(
+    model: str,
+    input: Input,
+    *,
+    output_type: Any = None,
+    output_retries: int = DEFAULT_RETRIES,
+    **arguments: Unpack[TurnArguments],
+) -> Result[Any]:
     """Asynchronous version of `complete()`."""
-    async with stream(model, input, **arguments) as turn:
-        async for _ in turn:
-            pass
-    return turn.result
+    attempts = _attempts(_prepare(model, input, output_type, output_retries, arguments))
+    turn = next(attempts)
+    while True:
+        async with turn:
+            async for _ in turn:
+                pass
+        try:
+            turn = next(attempts)
+        except StopIteration as end:
+            return cast("Result[Any]", end.value)
+
+
+@dataclass
+class _PreparedTurn:
+    """A request, and everything that is needed to send it."""
+
+    model: Model
+    request: Request
+    plan: OutputPlan | None
+    transport: Transport
+    policy: RetryPolicy
+    wire_limits: WireLimits
+    strict: bool
+
+    def open(
+        self, history: Sequence[Message] = (), first_item: int = 0, first_part: int = 0
+    ) -> TurnStream[Any]:
+        """Return the stream of a turn that is asked after `history`."""
+        request = self.request
+        if history:
+            request = msgspec.structs.replace(request, messages=(*request.messages, *history))
+
+        def new_decoder() -> Decoder:
+            return self.model.decoder(
+                self.wire_limits,
+                strict=self.strict,
+                keeps_logprobs=request.options.wants_logprobs,
+                first_item=first_item,
+                first_part=first_part,
+            )
+
+        return TurnStream(
+            self.model.call(request),
+            new_decoder,
+            self.transport,
+            policy=self.policy,
+            owns_transport=self.model.owns_transport,
+            output_plan=self.plan,
+        )
+
+
+def _prepare(
+    model: str,
+    input: Input,
+    output_type: Any,
+    output_retries: int,
+    arguments: TurnArguments,
+) -> _PreparedTurn:
+    given: dict[str, Any] = dict(arguments)
+    record = given.pop("record", None)
+    names = ("base_url", "api_key", "transport", "quirks")
+    target = model_for(model, **{name: given.pop(name, None) for name in names})
+    own: dict[str, Any] = {name: given.pop(name, default) for name, default in _DEFAULTS.items()}
+    tools = tuple(map(spec_of, own["tools"]))
+    options = parse_options(given)
+    endpoint = target.endpoint
+    request = Request(
+        model=endpoint.model,
+        provider=endpoint.provider.name,
+        messages=tuple(to_messages(input)),
+        instructions=own["instructions"],
+        tools=tools,
+        options=options,
+    )
+    plan = None
+    if output_type is not None:
+        plan = plan_output(
+            output_type,
+            endpoint.provider,
+            request,
+            mode=own["output_mode"],
+            retries=output_retries,
+        )
+        request = plan.apply(request)
+    return _PreparedTurn(
+        model=target,
+        request=request,
+        plan=plan,
+        transport=target.transport
+        if record is None
+        else RecordingTransport(target.transport, record),
+        policy=own["policy"],
+        wire_limits=own["wire_limits"],
+        strict=own["strict"],
+    )
+
+
+_DEFAULTS: Mapping[str, Any] = {
+    "instructions": None,
+    "tools": (),
+    "output_mode": None,
+    "policy": DEFAULT_POLICY,
+    "wire_limits": DEFAULT_WIRE_LIMITS,
+    "strict": False,
+}
+
+
+def _attempts(prepared: _PreparedTurn) -> Generator[TurnStream[Any], None, Result[Any]]:
+    """Yield the turns to read to their end, one after the other, and return the result of all."""
+    turn = prepared.open()
+    yield turn
+    plan = prepared.plan
+    if plan is None:
+        return turn.result
+    attempts = [turn.message]
+    while can_correct(attempts[-1]) and len(attempts) <= plan.retries:
+        attempts[-1] = add_correction(attempts[-1], plan)
+        turn = prepared.open([join_attempts(attempts)], *turn.next_numbers)
+        yield turn
+        attempts.append(turn.message)
+    return check_output(result_of(join_attempts(attempts), plan))
 
 
 def to_messages(input: Input) -> list[Message]:

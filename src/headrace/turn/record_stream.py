@@ -8,6 +8,9 @@ from typing import Any, Generic, Self, TypeVar
 from headrace.errors import UsageError
 from headrace.events import Record
 from headrace.transport.loop_thread import LoopThread, shared_loop
+from headrace.typed.growing_value import GrowingCalls, GrowingOutput
+from headrace.typed.partial_json import NOTHING
+from headrace.typed.plan import OutputPlan
 
 E = TypeVar("E")
 
@@ -33,6 +36,29 @@ class Records:
         return self._iterate_async()
 
 
+class GrowingValues:
+    """Values that grow as records arrive. Iterate with `for` inside a `with` block, and with
+    `async for` inside an `async with` block."""
+
+    __slots__ = ("_feed", "_records")
+
+    def __init__(self, records: Records, feed: Callable[[Record], Any]) -> None:
+        self._records = records
+        self._feed = feed
+
+    def __iter__(self) -> Iterator[Any]:
+        for record in self._records:
+            value = self._feed(record)
+            if value is not NOTHING:
+                yield value
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        async for record in self._records:
+            value = self._feed(record)
+            if value is not NOTHING:
+                yield value
+
+
 class RecordStream(Generic[E]):
     """A context manager that yields events when it is iterated over. A second loop continues
     where the first one stopped.
@@ -43,7 +69,8 @@ class RecordStream(Generic[E]):
 
     _noun = "stream"
 
-    def __init__(self) -> None:
+    def __init__(self, output_plan: OutputPlan | None = None) -> None:
+        self._output_plan = output_plan
         self._rest: list[Record] = []
         self._thread: LoopThread | None = None
         self._sync_records: Iterator[Record] | None = None
@@ -63,6 +90,21 @@ class RecordStream(Generic[E]):
         """Iterate over records instead of events: each has the event, its number, its time and,
         in a run, its step."""
         return Records(self._iterate, self._iterate_async)
+
+    def partial(self) -> GrowingValues:
+        """Iterate over the typed answer while it grows: the JSON value so far, after every piece.
+
+        Lists and dicts are changed in place, so copy what you keep. Strings grow; numbers appear
+        when they are complete. Raises `UsageError` without an `output_type`.
+        """
+        if self._output_plan is None:
+            raise UsageError("partial() needs an output_type: give it to stream() or Agent()")
+        return GrowingValues(self.records(), GrowingOutput(self._output_plan).feed)
+
+    def partial_calls(self) -> GrowingValues:
+        """Iterate over the calls of client tools while their arguments grow: a `PartialCall`, after
+        every piece."""
+        return GrowingValues(self.records(), GrowingCalls().feed)
 
     # -- asynchronous use
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 from headrace.events import Record, Stamp, TurnEvent, TurnFailed, TurnFinished
 from headrace.events.stamp import create_wall_clock
@@ -13,12 +13,14 @@ from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import HTTPCall, Transport
 from headrace.turn.open_turn import OpenTurn, open_turn
 from headrace.turn.record_stream import RecordStream
-from headrace.turn.result import Result, result_of
+from headrace.turn.result import OutputT, Result, result_of
+from headrace.turn.typed_answer import read_answer
+from headrace.typed.plan import OutputPlan
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
 
-class TurnStream(RecordStream[TurnEvent]):
+class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
     """The events of one turn, as they arrive.
 
     Use `with stream(...) as turn: for event in turn`, or `async with` and `async for`. The
@@ -35,8 +37,9 @@ class TurnStream(RecordStream[TurnEvent]):
         *,
         policy: RetryPolicy = DEFAULT_POLICY,
         owns_transport: bool = False,
+        output_plan: OutputPlan | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(output_plan)
         self._call = call
         self._new_decoder = new_decoder
         self._transport = transport
@@ -80,12 +83,19 @@ class TurnStream(RecordStream[TurnEvent]):
     @property
     def message(self) -> Message:
         """The message as far as it has been read."""
-        return fold(self.records_so_far)
+        message = fold(self.records_so_far)
+        return message if self._output_plan is None else read_answer(message, self._output_plan)
 
     @property
-    def result(self) -> Result:
+    def result(self) -> Result[OutputT]:
         """The message with its finish reason, error and usage, as far as it has been read."""
-        return result_of(self.message)
+        return result_of(self.message, self._output_plan)
+
+    @property
+    def output(self) -> OutputT:
+        """The answer as a value of `output_type`, at the end of the turn. Raises `OutputInvalid` if
+        it is not of that type."""
+        return self.result.output
 
     @property
     def usage(self) -> Usage:
@@ -106,6 +116,12 @@ class TurnStream(RecordStream[TurnEvent]):
     def _last_event(self) -> object:
         records = self.records_so_far[-1:]
         return records[0].event if records else None
+
+    @property
+    def next_numbers(self) -> tuple[int, int]:
+        """The numbers of the next item and the next part, for a turn that continues this one."""
+        assert self._turn is not None
+        return self._turn.decoder.next_item, self._turn.decoder.next_part
 
     @property
     def request_id(self) -> str | None:

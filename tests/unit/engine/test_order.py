@@ -55,6 +55,13 @@ class Stop(Middleware):
         raise self._error
 
 
+class FailAtEnd(Middleware):
+    """Raises when the run has ended."""
+
+    def on_run_end(self, run: RunView, end: ev.RunFinished | ev.RunFailed) -> None:
+        raise ValueError("no")
+
+
 FULL = turn(refuse(400, category="context_overflow"))
 OLD = [
     Message(role=role, content=(TextContent("x" * 400),))
@@ -74,6 +81,12 @@ MORE = (
         "shortened between steps",
         [turn(call("flood")), "Done."],
         {"compactor": Truncate(max_tokens=3_000), "history": OLD, "tools": [flood]},
+    ),
+    Case("a typed answer", [turn(say('{"value": 3}'))], {"output_type": int}),
+    Case(
+        "a typed answer, and an error at the end",
+        [turn(say('{"value": 3}'))],
+        {"output_type": int, "middleware": [FailAtEnd()]},
     ),
     Case("nothing at all", [turn(stall())], {"limits": RunLimits(run_timeout_s=1)}),
 )

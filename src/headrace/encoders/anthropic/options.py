@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.encoders.anthropic.schema import adapt_schema
 from headrace.encoders.model_family import is_generation_at_least, parse_family
 from headrace.encoders.request import Effort, Request, reject_options
 from headrace.errors import UsageError
@@ -106,7 +107,7 @@ def _encode_output_config(request: Request) -> JSONObject:
     if options.effort not in (None, "none") and _is_claude_since(request.model, _ADAPTIVE_SINCE):
         config["effort"] = _map_effort(options.effort, request.model)
     if options.output is not None:
-        config["format"] = {"type": "json_schema", "schema": options.output.schema}
+        config["format"] = {"type": "json_schema", "schema": adapt_schema(options.output.schema)}
     return config
 
 

@@ -52,7 +52,7 @@ def _encode_options(options: Options, rules: ChatRequestQuirks) -> JSONObject:
         body |= _encode_effort(options.effort, rules)
     output = _require_support(options.output, rules.has_output_schema, "output")
     if output is not None:
-        schema = {"name": output.name, "schema": output.schema, "strict": True}
+        schema = {"name": output.name, "schema": output.schema, "strict": output.is_strict}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
     return body
 

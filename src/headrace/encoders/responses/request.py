@@ -52,8 +52,9 @@ def _encode_options(options: Options) -> JSONObject:
         summary = {} if options.effort == "none" else {"summary": "auto"}
         body["reasoning"] = {"effort": options.effort} | summary
     if options.output is not None:
-        named_schema = {"type": "json_schema", "name": options.output.name, "strict": True}
-        body["text"] = {"format": named_schema | {"schema": options.output.schema}}
+        output = options.output
+        named_schema = {"type": "json_schema", "name": output.name, "strict": output.is_strict}
+        body["text"] = {"format": named_schema | {"schema": output.schema}}
     return body
 
 

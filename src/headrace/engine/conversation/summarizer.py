@@ -10,7 +10,7 @@ from headrace.encoders.text_content import to_text
 from headrace.engine.agent import Agent
 from headrace.engine.history.compaction import Bounds, any_pinned
 from headrace.engine.history.history_window import Exchange, IsPinned, join_exchanges, split_history
-from headrace.engine.loop import RunBroken
+from headrace.engine.run_broken import RunBroken
 from headrace.messages import Message, Turn
 from headrace.turn.model import Model
 from headrace.usage import Usage

@@ -20,7 +20,9 @@ _CLOSING = frozenset({
     ev.OutputFinished, ev.TurnFinished, ev.TurnFailed, ev.StepFinished, ev.RunFinished,
     ev.RunFailed,
 })  # fmt: skip
-_STRUCTURAL = _OPENING | _CLOSING | {ev.StepDiscarded, ev.ToolResult, ev.HistoryCompacted}
+_STRUCTURAL = (
+    _OPENING | _CLOSING | {ev.StepDiscarded, ev.ToolResult, ev.HistoryCompacted, ev.OutputProduced}
+)
 # The fields that identify a structural event; a rewriter cannot change them.
 _IDENTITY = ("output", "step", "call_id", "run_id")
 # What msgspec raises for a value that is not JSON, or has the wrong type for its field.
@@ -33,6 +35,7 @@ _PLACEHOLDERS: Mapping[type, Mapping[str, Any]] = {
     ev.TurnFailed: {"message": PLACEHOLDER, "code": None},
     ev.RunFailed: {"message": PLACEHOLDER},
     ev.StepDiscarded: {"reason": PLACEHOLDER},
+    ev.OutputProduced: {"value": PLACEHOLDER},
     ev.OutputFinished: {"raw_reason": None},
     ev.TurnFinished: {"raw_reason": None, "provider_data": {}},
 }

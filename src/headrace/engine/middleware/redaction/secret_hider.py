@@ -135,9 +135,10 @@ _FIELDS: Mapping[type, Mapping[str, Callable[[SecretHider, Any], Any]]] = {
     ev.TurnFailed: {"message": _text, "code": _text},
     ev.StepDiscarded: {"reason": _text},
     ev.StepFinished: {"nudge": _text},
+    ev.OutputProduced: {"value": _json},
     ev.RunFinished: {"reason": _struct},
     ev.RunFailed: {"message": _text},
-    messages.Message: {"content": _structs, "turns": _structs},
+    messages.Message: {"content": _structs, "turns": _structs, "output": _json},
     messages.Turn: {
         "parts": _structs,
         "results": _structs,
