@@ -108,9 +108,10 @@ def _patterns_in(values: Iterable[Any], seen: set[int]) -> Iterator[re.Pattern[A
         elif isinstance(value, dict):
             yield from _patterns_in(cast("dict[Any, Any]", value).values(), seen)
         elif isinstance(value, list | tuple | set | frozenset):
-            yield from _patterns_in(value, seen)
+            yield from _patterns_in(cast("Iterable[Any]", value), seen)
         elif type(value).__module__.startswith("headrace.") and hasattr(value, "__dict__"):
-            yield from _patterns_in(vars(value).values(), seen)
+            fields = cast("dict[str, Any]", vars(value))
+            yield from _patterns_in(fields.values(), seen)
 
 
 def _methods_by_name(trees: Any) -> defaultdict[str, set[str]]:
@@ -193,11 +194,14 @@ def _characters(pattern: re.Pattern[Any]) -> list[str]:
 
 def _leaves(tree: Any) -> Iterator[str]:
     """Yield a character for each literal, range and category of a parsed pattern."""
-    if isinstance(tree, tuple) and len(tree) == 2 and str(tree[0]) in _CHARACTER_OF:
-        yield _CHARACTER_OF[str(tree[0])](tree[1])
-    elif isinstance(tree, tuple | list | parser.SubPattern):
-        for entry in tree:
-            yield from _leaves(entry)
+    if not isinstance(tree, tuple | list | parser.SubPattern):
+        return
+    entries = cast("list[Any]", tree)
+    if isinstance(tree, tuple) and len(entries) == 2 and str(entries[0]) in _CHARACTER_OF:
+        yield _CHARACTER_OF[str(entries[0])](entries[1])
+        return
+    for entry in entries:
+        yield from _leaves(entry)
 
 
 _CHARACTER_OF: dict[str, Callable[[Any], str]] = {

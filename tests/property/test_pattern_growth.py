@@ -20,6 +20,7 @@ _UNKNOWN = {
     "headrace.secrets.pattern",
     "headrace.status.tool_phrase",
     "headrace.tools.builtin.page",
+    "headrace.turn.key_mask",  # literal keys
 }
 
 

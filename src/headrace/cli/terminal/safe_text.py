@@ -19,8 +19,10 @@ _MAX_CHARS_PER_COLUMN = 8
 _SEQUENCE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI
     r"|\x9b[0-?]*[ -/]*[@-~]"
-    # OSC, DCS and the like
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]{0,65536}(?:\x07|\x1b\\|\x9c)"
+    # OSC, DCS and the like. None begins inside of another one: a text of nothing but beginnings
+    # would otherwise take time that grows with the square of its length.
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]{0,65536}"
+    r"(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-Z\\^-~]"  # short ones
 )
 # Marks that change the reading direction.
