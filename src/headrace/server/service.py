@@ -16,6 +16,7 @@ from headrace.engine import Agent
 from headrace.errors import UsageError
 from headrace.server.http_error import HTTPError
 from headrace.server.response_budget import ResponseBudget
+from headrace.server.runs.clock_check import ClockCheck
 from headrace.server.runs.live_runs import LiveRuns
 from headrace.server.runs.quota import Quota
 from headrace.server.runs.recovery import Recovery
@@ -24,7 +25,6 @@ from headrace.server.runs.watchers import Watchers
 from headrace.server.settings import Settings
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
 from headrace.server.storage.access_tokens import LOCAL_USER, AccessTokens, Scope, User
-from headrace.server.storage.clock_check import ClockCheck
 from headrace.server.storage.data_folder import DataFolder
 from headrace.server.storage.database import Database, StorageFailed
 from headrace.server.storage.database_file import enable_shrinking
