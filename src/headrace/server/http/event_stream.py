@@ -145,8 +145,11 @@ class EventStream:
             task.cancel()
         if ending:
             await asyncio.wait(ending)
-        if self._on_end is not None:
-            self._on_end()
+        # These refer to this object, too.
+        self._sending, self._send_message = None, None
+        on_end, self._on_end = self._on_end, None
+        if on_end is not None:
+            on_end()
         close = getattr(self._frames, "aclose", None)
         if close is not None:
             await close()

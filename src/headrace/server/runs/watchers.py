@@ -28,6 +28,8 @@ class Watcher:
 
     def leave(self) -> None:
         """Note that this client does not watch any more."""
+        # The stream refers to this object: without the cycle, both are freed at once.
+        self.stop = None
         self._watchers.leave(self)
 
 
