@@ -208,3 +208,18 @@ async def _until(is_so: Any) -> None:
             return
         await asyncio.sleep(0.01)
     raise AssertionError("it never is")
+
+
+def test_searches_and_stored_bytes_are_limited_without_tokens_too(tmp_path: Path) -> None:
+    async def main() -> None:
+        agent = scripted(turn(say("Hello.")))
+        limits = {"searches_per_minute": 2, "max_stored_bytes_per_user": 1}
+        async with served(agent, tmp_path, **limits) as server:
+            await server.ask("Go.")
+            async with server.open("Go.") as refused:
+                assert refused.status == 403
+                assert (await refused.json())["error"]["code"] == "storage_full"
+            statuses = [(await server.get("/api/conversations?q=go"))[0] for _ in range(3)]
+            assert statuses == [200, 200, 429]
+
+    asyncio.run(main())
