@@ -54,6 +54,8 @@ class AttackFigures(msgspec.Struct):
     """Whether the server was ready after the attack."""
     cpu_s: float = 0.0
     """CPU time of the server."""
+    waited_s: float = 0.0
+    """Time that the event loop of the server has waited for a core, which others used."""
     list_ms: float = 0.0
     """Largest time that a list of conversations took meanwhile."""
 
@@ -71,6 +73,7 @@ class AttackFigures(msgspec.Struct):
             "list of conversations": f"at most {self.list_ms:.0f} ms",
             "memory": f"at most {self.memory_bytes / 1e6:.0f} MB",
             "CPU time": f"{self.cpu_s / self.seconds:.0%} of a core",
+            "waited for a core": f"{self.waited_s / self.seconds:.0%} of the time",
             "open files": f"at most {self.descriptors:,}, {self.descriptors_after} after it",
             "write-ahead log": f"at most {self.wal_bytes / 1e6:.1f} MB",
             "log": f"{self.log_bytes / 1e3:.1f} KB",
@@ -96,6 +99,7 @@ class _Server:
         figures.descriptors = max(figures.descriptors, self.count_descriptors())
         fields = (folder / "stat").read_text().rpartition(")")[2].split()
         figures.cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        figures.waited_s = int((folder / "schedstat").read_text().split()[1]) / 1e9
         figures.log_bytes = self.log.stat().st_size
         wal = self.data / "headrace.db-wal"
         if wal.exists():

@@ -22,6 +22,7 @@ Parser: TypeAlias = Literal["h11", "httptools"]
 
 _MAX_HEAD_BYTES = 64 * 1024
 _SWEEP_S = 1.0
+_CLOSED_AT_ONCE = 32
 _WRITE_BUFFER_BYTES = 32 * 1024
 # Descriptors that connections may not take: the database, its log, and the process itself.
 _RESERVED_DESCRIPTORS = 64
@@ -115,9 +116,13 @@ class ConnectionRegistry:
             if pause_s:
                 for connection in self._open:
                     connection.extend(pause_s)
-            for connection in [one for one in self._open if one.is_late(now_s, self._settings)]:
+            late = [one for one in self._open if one.is_late(now_s, self._settings)]
+            for count, connection in enumerate(late, 1):
                 self.refused += 1
                 connection.abort()
+                if count % _CLOSED_AT_ONCE == 0:
+                    # Streams get their turn in between.
+                    await asyncio.sleep(0)
 
 
 class BoundedConnection(asyncio.Protocol):
