@@ -211,9 +211,9 @@ tools = ["calculator", "clock"]
 options = { effort = "high", max_tokens = 2000 }
 ```"""
 _ENVIRONMENT = """\
-[Providers](../providers.md) lists the variables for API keys and addresses. The variables for
-proxies are used only by a transport with [`trust_env`](transport.md#httptransport). `create_app`
-and the rest of the library use no other variables."""
+[Providers](../providers.md) lists the variables for API keys and addresses. `HTTP_PROXY`,
+`HTTPS_PROXY` and `NO_PROXY` are used for providers, but not for servers on this machine.
+`create_app` and the rest of the library use no other variables."""
 _HTTP = """\
 The HTTP API of `headrace serve` and [`create_app`](settings.md#create_app). [The
 server](../topics/server.md) explains how it is used and which protocols there are for the frames of

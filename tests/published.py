@@ -90,7 +90,7 @@ def _without(body: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 def _anthropic(body: Any, path: str) -> None:
     """The stable types first; only the beta ones know MCP, compaction and fallback blocks.
     Both are of API version 2026-10-21, which has no sampling options; ours is 2023-06-01."""
-    plain = _without(_pruned(body), ("temperature", "top_p"))
+    plain = _without(_pruned(body), ("temperature", "top_p", "top_k"))
     try:
         _check(plain, _published(f"anthropic.types.{_MESSAGES}"), path)
     except Refused as stable:

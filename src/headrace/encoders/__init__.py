@@ -15,6 +15,7 @@ from headrace.encoders.request import (
     OutputSchema,
     Request,
     ToolSpec,
+    merge_body,
     parse_options,
 )
 from headrace.encoders.responses.request import encode_responses
@@ -36,6 +37,7 @@ __all__ = [
     "encode_ollama",
     "encode_responses",
     "encode_xai",
+    "merge_body",
     "parse_options",
 ]
 

@@ -9,7 +9,14 @@ from headrace.content import Content, FileContent, ImageContent, JSONContent
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.history_encoder import HistoryEncoder, collect_instructions, merge_roles
 from headrace.encoders.model_family import is_generation_at_least, parse_family
-from headrace.encoders.request import Effort, Options, Request, ToolSpec, reject_options
+from headrace.encoders.request import (
+    Effort,
+    Options,
+    Request,
+    ToolSpec,
+    collect_options,
+    reject_options,
+)
 from headrace.encoders.text_content import drop_empty_texts, find_media, to_text
 from headrace.events import JSONObject
 from headrace.wire.json.value import as_object
@@ -34,6 +41,26 @@ _BUDGETS: dict[Effort, int] = {
     "xhigh": 24_576,
     "max": 24_576,
 }
+_OPTION_FIELDS = {
+    "max_tokens": "maxOutputTokens",
+    "temperature": "temperature",
+    "top_p": "topP",
+    "top_k": "topK",
+    "seed": "seed",
+    "stop": "stopSequences",
+    "frequency_penalty": "frequencyPenalty",
+    "presence_penalty": "presencePenalty",
+}
+_LACKS = (
+    "parallel_calls",
+    "logprobs",
+    "top_logprobs",
+    "logit_bias",
+    "verbosity",
+    "user",
+    "service_tier",
+    "betas",
+)
 _LEVELS_SINCE = (3, 0)
 # Since Gemini 3 a first call without its signature is refused; for calls that another
 # model made, Google names this word. https://ai.google.dev/gemini-api/docs/thought-signatures
@@ -54,15 +81,10 @@ def encode_gemini(request: Request) -> JSONObject:
 
 
 def _encode_generation_config(options: Options, model: str) -> JSONObject:
-    reject_options(options, "Gemini", "parallel_calls", "logprobs", "top_logprobs")
-    named = {
-        "maxOutputTokens": options.max_tokens,
-        "temperature": options.temperature,
-        "topP": options.top_p,
-        "seed": options.seed,
-        "stopSequences": list(options.stop) or None,
-    }
-    config: JSONObject = {name: value for name, value in named.items() if value is not None}
+    reject_options(options, "Gemini", *_LACKS)
+    config = collect_options(options, _OPTION_FIELDS)
+    if options.modalities:
+        config["responseModalities"] = [name.upper() for name in options.modalities]
     if options.effort is not None:
         config["thinkingConfig"] = _encode_thinking(options.effort, model)
     if options.output is not None:

@@ -9,7 +9,7 @@ from headrace import messages as msg
 from headrace.content import Content, ImageContent
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.history_encoder import HistoryEncoder
-from headrace.encoders.request import Effort, Options, Request, ToolSpec, reject_options
+from headrace.encoders.request import Effort, Request, ToolSpec, collect_options, reject_options
 from headrace.encoders.text_content import drop_empty_texts, find_images, find_media, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
@@ -26,10 +26,33 @@ _THINK: dict[Effort, Any] = {
 }
 
 
+_OPTION_FIELDS = {
+    "max_tokens": "num_predict",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "seed": "seed",
+    "stop": "stop",
+    "frequency_penalty": "frequency_penalty",
+    "presence_penalty": "presence_penalty",
+}
+_LACKS = (
+    "parallel_calls",
+    "logprobs",
+    "top_logprobs",
+    "logit_bias",
+    "verbosity",
+    "modalities",
+    "user",
+    "service_tier",
+    "betas",
+)
+
+
 def encode_ollama(request: Request) -> JSONObject:
     """Encode the body of `POST /api/chat`."""
     options, choice = request.options, request.tool_choice
-    reject_options(options, "Ollama", "parallel_calls", "logprobs", "top_logprobs")
+    reject_options(options, "Ollama", *_LACKS)
     if choice not in (None, "auto", "none"):
         raise UsageError("Ollama does not support tool_choice: leave it out")
     body: JSONObject = {
@@ -43,19 +66,8 @@ def encode_ollama(request: Request) -> JSONObject:
         body["think"] = _THINK[options.effort]
     if options.output is not None:
         body["format"] = options.output.schema
-    named = _encode_options(options)
+    named = collect_options(options, _OPTION_FIELDS)
     return body | ({"options": named} if named else {})
-
-
-def _encode_options(options: Options) -> JSONObject:
-    named = {
-        "num_predict": options.max_tokens,
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "seed": options.seed,
-        "stop": list(options.stop) or None,
-    }
-    return {name: value for name, value in named.items() if value is not None}
 
 
 def _encode_tool(tool: ToolSpec) -> JSONObject:

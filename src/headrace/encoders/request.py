@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 import msgspec
 
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import Message
+from headrace.wire.json.value import as_object
 
+Verbosity: TypeAlias = Literal["low", "medium", "high"]
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How hard to think; every provider's own knob is mapped from it."""
 
@@ -68,6 +70,41 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the log-probabilities of the text are sent and kept, in `provider_data`."""
     top_logprobs: int | None = None
     """How many of the most likely tokens are sent for each position; asks for `logprobs` too."""
+    top_k: int | None = None
+    """Number of the most likely tokens to sample from."""
+    frequency_penalty: float | None = None
+    """How much less likely a token becomes with every time it was used."""
+    presence_penalty: float | None = None
+    """How much less likely a token becomes once it was used."""
+    logit_bias: dict[str, int] | None = None
+    """What is added to the scores of single tokens, by token id."""
+    verbosity: Verbosity | None = None
+    """How long the answer is to be, for models that have the option."""
+    modalities: tuple[str, ...] = ()
+    """What the model may answer with, such as `text`, `image` or `audio`."""
+    user: str | None = None
+    """Your id of the end user, for the provider's protection against abuse."""
+    service_tier: str | None = None
+    """The provider's class of service for the request, such as `flex` or `priority`."""
+    betas: tuple[str, ...] = ()
+    """Beta features to switch on, by the names that Anthropic gives them."""
+    extra_body: JSONObject = {}
+    """Fields to add to the JSON of the request, as they are. Objects are merged; anything else
+    replaces what Headrace would send."""
+    extra_headers: dict[str, str] = {}
+    """Headers to add to the request. They are never shown or logged."""
+
+    def __repr__(self) -> str:
+        fields = (
+            f"{name}={'…' if name == 'extra_headers' else repr(getattr(self, name))}"
+            for name, default in zip(self.__struct_fields__, self.__struct_defaults__, strict=True)
+            if getattr(self, name) != _default_of(default)
+        )
+        return f"Options({', '.join(fields)})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Hide the headers in tracebacks that rich prints with local variables."""
+        return [("options", repr(self))]
 
     @property
     def wants_logprobs(self) -> bool:
@@ -81,7 +118,7 @@ class OptionArguments(TypedDict, total=False):
     max_tokens: int | None
     temperature: float | None
     top_p: float | None
-    stop: Sequence[str]
+    stop: str | Sequence[str]
     seed: int | None
     effort: Effort | None
     tool_choice: str | None
@@ -89,18 +126,42 @@ class OptionArguments(TypedDict, total=False):
     output: OutputSchema | None
     logprobs: bool | None
     top_logprobs: int | None
+    top_k: int | None
+    frequency_penalty: float | None
+    presence_penalty: float | None
+    logit_bias: dict[str, int] | None
+    verbosity: Verbosity | None
+    modalities: Sequence[str]
+    user: str | None
+    service_tier: str | None
+    betas: Sequence[str]
+    extra_body: JSONObject
+    extra_headers: dict[str, str]
+
+
+_LISTS = ("stop", "modalities", "betas")
+
+
+def _default_of(default: Any) -> Any:
+    return default.factory() if hasattr(default, "factory") else default
 
 
 def parse_options(arguments: Mapping[str, Any]) -> Options:
     """Make options of keyword arguments. Raises `UsageError` for an unknown name, with the
     nearest known one, and for a wrong value."""
     known = Options.__struct_fields__
+    if "n" in arguments:
+        raise UsageError("there is no option 'n': ask several times at once to get several answers")
     for name in sorted(arguments.keys() - set(known)):
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}? The" if near else "the"
         raise UsageError(f"there is no option {name!r}: {hint} options are {', '.join(known)}")
+    given = dict(arguments)
+    for name in _LISTS:
+        if isinstance(given.get(name), str):
+            given[name] = (given[name],)
     try:
-        return msgspec.convert(dict(arguments), Options)
+        return msgspec.convert(given, Options)
     except msgspec.ValidationError as error:
         raise UsageError(f"an option has a wrong value: {error}") from None
 
@@ -146,9 +207,29 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 def reject_options(options: Options, who: str, *names: str) -> None:
     """Raise `UsageError` if one of these options is set, because the dialect does not have it."""
-    given = [name for name in names if getattr(options, name) not in (None, ())]
+    given = [name for name in names if getattr(options, name) not in (None, (), {})]
     if given:
         raise UsageError(f"{who} has no option {', '.join(map(repr, given))}: leave it out")
+
+
+def collect_options(options: Options, names: Mapping[str, str]) -> JSONObject:
+    """Return the options that are set, each under the provider's own name for it."""
+    values: dict[str, Any] = {field: getattr(options, name) for name, field in names.items()}
+    return {
+        field: [*value] if type(value) is tuple else value
+        for field, value in values.items()
+        if value not in (None, (), {})
+    }
+
+
+def merge_body(body: JSONObject, extra: JSONObject) -> JSONObject:
+    """Return the body with more fields: objects are merged, anything else is replaced."""
+    merged = dict(body)
+    for name, value in extra.items():
+        before = as_object(merged.get(name))
+        is_object = before and isinstance(value, dict)
+        merged[name] = merge_body(before, as_object(cast("object", value))) if is_object else value
+    return merged
 
 
 def encode_logprobs(options: Options) -> JSONObject:

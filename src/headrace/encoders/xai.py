@@ -14,8 +14,10 @@ from headrace.encoders.request import (
     Options,
     Request,
     ToolSpec,
+    collect_options,
     encode_logprobs,
     encode_tool_fields,
+    reject_options,
 )
 from headrace.encoders.text_content import (
     decode_text_file,
@@ -37,6 +39,20 @@ _EFFORTS: dict[Effort, str] = {
     "xhigh": "EFFORT_XHIGH",
     "max": "EFFORT_XHIGH",
 }
+_OPTION_FIELDS = {
+    name: name
+    for name in (
+        "max_tokens",
+        "temperature",
+        "top_p",
+        "stop",
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+        "user",
+    )
+}
+_LACKS = ("top_k", "logit_bias", "verbosity", "modalities", "service_tier", "betas")
 _MODES = {"auto": "TOOL_MODE_AUTO", "none": "TOOL_MODE_NONE", "required": "TOOL_MODE_REQUIRED"}
 _STATUSES = {
     "completed": "TOOL_CALL_STATUS_COMPLETED",
@@ -58,14 +74,8 @@ def encode_xai(request: Request) -> JSONObject:
 
 
 def _encode_options(options: Options) -> JSONObject:
-    named = {
-        "max_tokens": options.max_tokens,
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "stop": list(options.stop) or None,
-        "seed": options.seed,
-    }
-    body: JSONObject = {name: value for name, value in named.items() if value is not None}
+    reject_options(options, "xAI", *_LACKS)
+    body = collect_options(options, _OPTION_FIELDS)
     body |= encode_logprobs(options)
     if options.effort is not None:
         body["reasoning_effort"] = _EFFORTS[options.effort]

@@ -21,6 +21,7 @@ from headrace.events.stamp import create_wall_clock
 from headrace.messages import Message, MessageLike, read_messages
 from headrace.providers import OutputMode
 from headrace.tools import AnyTool, Toolset
+from headrace.transport.limits import Timeouts
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
 from headrace.turn.api import Input, OutputKind, to_messages
@@ -38,7 +39,8 @@ class Agent(Generic[OutputT]):
     An agent keeps no state of its runs: several may run at the same time. Use a `Conversation`
     to keep the history. `limits` are for runs, `wire_limits` for the bytes of one turn.
     With `strict`, a frame of the stream that cannot be read fails its turn. `quirks` replace those
-    of the catalog, for a server whose chat streams differ.
+    of the catalog, for a server whose chat streams differ. `timeout` is the most seconds for the
+    first event of a turn and for any pause after it, or a `Timeouts`.
     With `output_type`, the answer is a value of that type; see `stream()`. The model is told what
     is wrong with an answer and asked again, `output_retries` times at most.
     `options` are the fields of `Options`, such as `effort="high"`. Each run opens its own
@@ -62,6 +64,7 @@ class Agent(Generic[OutputT]):
         transport: Transport | None = None,
         compactor: Compactor | None = None,
         quirks: ChatQuirks | None = None,
+        timeout: float | Timeouts | None = None,
         output_type: type[OutputT] | OutputKind | None = None,
         output_mode: OutputMode | None = None,
         output_retries: int = DEFAULT_RETRIES,
@@ -85,6 +88,7 @@ class Agent(Generic[OutputT]):
             "api_key": api_key,
             "transport": transport,
             "quirks": quirks,
+            "timeout": timeout,
         }
         self._shared: SharedTransport | None = None
         # Model, options and tools that passed `check()`; shared by copies of the agent.

@@ -101,7 +101,7 @@ _ROWS: tuple[Provider, ...] = (
             blank_reasoning="",
             effort="thinking_effort",
             efforts=("low", "high", "max"),
-            has_output_schema=False,
+            lacks=("output", "seed", "top_k", "logit_bias"),
         ),
         output_mode="tool",
         forces_tools=False,
@@ -117,8 +117,14 @@ _ROWS: tuple[Provider, ...] = (
             replays="reasoning_content",
             blank_reasoning="",
             effort="thinking",
-            has_output_schema=False,
-            has_seed=False,
+            lacks=(
+                "output",
+                "seed",
+                "top_k",
+                "logit_bias",
+                "frequency_penalty",
+                "presence_penalty",
+            ),
         ),
         output_mode="tool",
         forces_tools=False,
@@ -131,7 +137,9 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         key_variables=("DASHSCOPE_API_KEY",),
         base_url_variable="DASHSCOPE_BASE_URL",
-        request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="enable_thinking"),
+        request_quirks=ChatRequestQuirks(
+            lacks=(), replays="reasoning_content", effort="enable_thinking"
+        ),
         output_mode="tool",
         forces_tools=False,
         verified="recorded",
@@ -159,7 +167,7 @@ _ROWS: tuple[Provider, ...] = (
             effort="reasoning_effort",
             call_id_pattern="[A-Za-z0-9]{9}",
             asks_for_usage=False,
-            has_seed=False,
+            lacks=("seed", "top_k", "logit_bias"),
         ),
         verified="recorded",
         source="https://docs.mistral.ai/capabilities/reasoning",
@@ -186,7 +194,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://openrouter.ai/api/v1",
         key_variables=("OPENROUTER_API_KEY",),
         request_quirks=ChatRequestQuirks(
-            replays="reasoning_details", effort="reasoning", takes_file_urls=True
+            lacks=(), replays="reasoning_details", effort="reasoning", takes_file_urls=True
         ),
         verified="recorded",
         source="https://openrouter.ai/docs/use-cases/reasoning-tokens",
@@ -196,7 +204,7 @@ _ROWS: tuple[Provider, ...] = (
         title="Together AI",
         base_url="https://api.together.xyz/v1",
         key_variables=("TOGETHER_API_KEY",),
-        request_quirks=ChatRequestQuirks(replays="reasoning", effort="reasoning_effort"),
+        request_quirks=ChatRequestQuirks(lacks=(), replays="reasoning", effort="reasoning_effort"),
         verified="recorded",
         source="https://docs.together.ai/docs/reasoning-overview",
     ),
@@ -205,7 +213,9 @@ _ROWS: tuple[Provider, ...] = (
         title="Fireworks AI",
         base_url="https://api.fireworks.ai/inference/v1",
         key_variables=("FIREWORKS_API_KEY",),
-        request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
+        request_quirks=ChatRequestQuirks(
+            lacks=(), replays="reasoning_content", effort="reasoning_effort"
+        ),
         verified="documented",
         source="https://docs.fireworks.ai/guides/reasoning",
     ),
@@ -232,7 +242,7 @@ _ROWS: tuple[Provider, ...] = (
             effort="reasoning_effort",
             efforts=("minimal", "low", "medium", "high"),
             asks_for_usage=False,
-            has_seed=False,
+            lacks=("seed", "top_k", "logit_bias"),
         ),
         verified="recorded",
         source="https://docs.perplexity.ai/api-reference/chat-completions-post",
@@ -242,7 +252,9 @@ _ROWS: tuple[Provider, ...] = (
         title="Hugging Face Inference Providers",
         base_url="https://router.huggingface.co/v1",
         key_variables=("HF_TOKEN",),
-        request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
+        request_quirks=ChatRequestQuirks(
+            lacks=(), replays="reasoning_content", effort="reasoning_effort"
+        ),
         verified="recorded",
         source="https://huggingface.co/docs/inference-providers/tasks/chat-completion",
     ),
@@ -298,7 +310,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url="http://127.0.0.1:1234/v1",
         base_url_variable="LMSTUDIO_BASE_URL",
         auth="none",
-        request_quirks=ChatRequestQuirks(replays="reasoning_content"),
+        request_quirks=ChatRequestQuirks(lacks=(), replays="reasoning_content"),
         verified="documented",
         source="https://lmstudio.ai/docs/developer/openai-compat",
     ),
@@ -308,7 +320,9 @@ _ROWS: tuple[Provider, ...] = (
         base_url="http://127.0.0.1:8000/v1",
         base_url_variable="VLLM_BASE_URL",
         auth="none",
-        request_quirks=ChatRequestQuirks(replays="reasoning", effort="chat_template_kwargs"),
+        request_quirks=ChatRequestQuirks(
+            lacks=(), replays="reasoning", effort="chat_template_kwargs"
+        ),
         verified="recorded",
         source="https://docs.vllm.ai/en/latest/features/reasoning_outputs.html",
     ),
@@ -319,7 +333,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url_variable="LLAMACPP_BASE_URL",
         auth="none",
         request_quirks=ChatRequestQuirks(
-            replays="reasoning_content", effort="chat_template_kwargs"
+            lacks=(), replays="reasoning_content", effort="chat_template_kwargs"
         ),
         output_mode_with_tools="tool",
         verified="recorded",
@@ -330,7 +344,9 @@ _ROWS: tuple[Provider, ...] = (
         title="Any OpenAI-compatible server",
         key_variables=("COMPATIBLE_API_KEY",),
         base_url_variable="COMPATIBLE_BASE_URL",
-        request_quirks=ChatRequestQuirks(replays="reasoning_content", effort="reasoning_effort"),
+        request_quirks=ChatRequestQuirks(
+            lacks=(), replays="reasoning_content", effort="reasoning_effort"
+        ),
         verified="recorded",
         source="https://platform.openai.com/docs/api-reference/chat",
     ),

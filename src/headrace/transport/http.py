@@ -19,6 +19,7 @@ from headrace.outcome import ErrorCategory
 from headrace.secrets.known import KnownSecrets
 from headrace.transport.call_secrets import address_of, secrets_of
 from headrace.transport.decompression import ENCODINGS, Inflation
+from headrace.transport.env_proxy import find_proxy
 from headrace.transport.error_response import holds_error, refusal, request_id_of
 from headrace.transport.limits import (
     DEFAULT_HTTP_LIMITS,
@@ -38,8 +39,9 @@ class HTTPTransport:
     """Opens streams over HTTP/1.1 and keeps connections between calls.
 
     It belongs to the event loop that first uses it. Close it there with `aclose()`, or use it with
-    `async with`. Redirects are not followed, since they would take the key along. With `trust_env`,
-    proxies are taken from HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and logins from ~/.netrc.
+    `async with`. Redirects are not followed, since they would take the key along. Proxies are taken
+    from HTTP_PROXY, HTTPS_PROXY and NO_PROXY, except for this machine, or not at all without
+    `trust_env`.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class HTTPTransport:
         *,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         limits: HTTPLimits = DEFAULT_HTTP_LIMITS,
-        trust_env: bool = False,
+        trust_env: bool = True,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._timeouts = timeouts
@@ -101,6 +103,7 @@ class HTTPTransport:
                     data=call.body,
                     headers=headers,
                     allow_redirects=False,
+                    proxy=find_proxy(call.url) if self._trust_env else None,
                     trace_request_ctx=connection,
                 )
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
@@ -113,7 +116,7 @@ class HTTPTransport:
         loop = asyncio.get_running_loop()
         if self._session is None:
             self._loop = loop
-            self._session = _new_session(self._timeouts, self._trust_env, self._tls)
+            self._session = _new_session(self._timeouts, self._tls)
         if self._loop is not loop:
             raise UsageError(
                 "this HTTPTransport belongs to another event loop: make one for each loop,"
@@ -336,16 +339,15 @@ def _check(call: HTTPCall) -> None:
             raise UsageError(f"the header {name} holds a line break: expected a single line")
 
 
-def _new_session(
-    timeouts: Timeouts, trust_env: bool, tls: ssl.SSLContext | None
-) -> aiohttp.ClientSession:
+def _new_session(timeouts: Timeouts, tls: ssl.SSLContext | None) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         # A stream keeps its connection for minutes; the caller decides how many there are.
         connector=aiohttp.TCPConnector(limit=0, ssl=True if tls is None else tls),
         timeout=aiohttp.ClientTimeout(total=None, connect=timeouts.connect_s),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
-        trust_env=trust_env,
+        # Logins from ~/.netrc would replace the key.
+        trust_env=False,
         trace_configs=[_trace_reuse()],
         # Some gateways describe their policies in a single header of more than 8 KB.
         max_line_size=_MAX_HEADER_BYTES,

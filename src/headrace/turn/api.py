@@ -19,6 +19,7 @@ from headrace.messages import Message, MessageLike, read_messages
 from headrace.providers import OutputMode
 from headrace.recording.recorder import RecordingTransport
 from headrace.tools import Tool, spec_of
+from headrace.transport.limits import Timeouts
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
 from headrace.turn.model import Model, model_for
@@ -50,6 +51,7 @@ class TurnArguments(OptionArguments, total=False):
     wire_limits: WireLimits
     quirks: ChatQuirks | None
     strict: bool
+    timeout: float | Timeouts | None
 
 
 @overload
@@ -87,7 +89,8 @@ def stream(
     `quirks` replace those of the catalog, for a server whose chat streams differ, such as
     `ChatQuirks(starts_inside_thinking=True)` for one without a reasoning parser.
     Frames that cannot be read are reported and skipped; with `strict`, the first one fails the
-    turn.
+    turn. `timeout` is the most seconds for the first event and for any pause after it, or a
+    `Timeouts`.
 
     With `output_type`, the answer is a value of that type: a msgspec Struct, a dataclass, a
     TypedDict, a pydantic model, a list or union of these, or a JSON schema as a dict. Read it from
@@ -232,7 +235,7 @@ def _prepare(
 ) -> _PreparedTurn:
     given: dict[str, Any] = dict(arguments)
     record = given.pop("record", None)
-    names = ("base_url", "api_key", "transport", "quirks")
+    names = ("base_url", "api_key", "transport", "quirks", "timeout")
     target = model_for(model, **{name: given.pop(name, None) for name in names})
     own: dict[str, Any] = {name: given.pop(name, default) for name, default in _DEFAULTS.items()}
     tools = tuple(map(spec_of, own["tools"]))

@@ -7,10 +7,11 @@ from importlib import import_module
 
 import msgspec
 
-from headrace.encoders import REQUEST_ENCODERS, Request
+from headrace.encoders import REQUEST_ENCODERS, Request, merge_body
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.providers import CATALOG, Endpoint, Provider, resolve
+from headrace.transport.limits import DEFAULT_TIMEOUTS, Timeouts
 from headrace.transport.transport import HTTPCall, Transport
 from headrace.wire.decoder import Decoder
 from headrace.wire.dialects.chat import ChatQuirks
@@ -102,9 +103,11 @@ def model_for(
     api_key: str | None = None,
     transport: Transport | None = None,
     quirks: ChatQuirks | None = None,
+    timeout: float | Timeouts | None = None,
 ) -> Model:
-    """Return the model for a model string. Raises `UsageError` if it cannot be reached, and for
-    `quirks` if its streams have none."""
+    """Return the model for a model string. Raises `UsageError` if it cannot be reached, for
+    `quirks` if its streams have none, and for a `timeout` if the transport has its own."""
+    timeouts = _to_timeouts(timeout, has_transport=transport is not None or type(model) is Model)
     if isinstance(model, Model):
         if quirks is None:
             return model
@@ -113,7 +116,22 @@ def model_for(
     endpoint = _set_quirks(resolve(model, base_url=base_url, api_key=api_key), quirks)
     if transport is not None:
         return Model(endpoint, transport)
-    return Model(endpoint, _new_transport(endpoint.provider), owns_transport=True)
+    return Model(endpoint, _new_transport(endpoint.provider, timeouts), owns_transport=True)
+
+
+def _to_timeouts(timeout: float | Timeouts | None, *, has_transport: bool) -> Timeouts | None:
+    """Return the timeouts; a number is the most seconds for each wait."""
+    if timeout is None:
+        return None
+    if has_transport:
+        raise UsageError("a transport has its own timeouts: give them to it, not as timeout=")
+    if isinstance(timeout, Timeouts):
+        return timeout
+    if timeout <= 0:
+        raise UsageError(f"timeout must be more than 0; got {timeout}")
+    return Timeouts(
+        connect_s=min(timeout, DEFAULT_TIMEOUTS.connect_s), first_event_s=timeout, idle_s=timeout
+    )
 
 
 def _set_quirks(endpoint: Endpoint, quirks: ChatQuirks | None) -> Endpoint:
@@ -150,14 +168,23 @@ def encode_body(provider: Provider, request: Request) -> JSONObject:
 
 def encode_call(endpoint: Endpoint, request: Request) -> HTTPCall:
     """Encode a request as the HTTP call that is sent."""
-    body = msgspec.json.encode(encode_body(endpoint.provider, request))
-    return HTTPCall(url=endpoint.url, headers=endpoint.headers, body=body)
+    options = request.options
+    fields = merge_body(encode_body(endpoint.provider, request), options.extra_body)
+    headers = endpoint.headers
+    if options.betas:
+        named = [headers.get("anthropic-beta"), *options.betas]
+        headers = headers | {"anthropic-beta": ",".join(filter(None, named))}
+    if options.extra_headers:
+        headers = headers | {name.lower(): value for name, value in options.extra_headers.items()}
+    return HTTPCall(url=endpoint.url, headers=headers, body=msgspec.json.encode(fields))
 
 
-def _new_transport(provider: Provider) -> Transport:
+def _new_transport(provider: Provider, timeouts: Timeouts | None) -> Transport:
     module, name, extra = _TRANSPORTS[provider.transport]
     try:
-        transport: Transport = getattr(import_module(module), name)()
+        new = getattr(import_module(module), name)
+        has_timeouts = timeouts is not None and not provider.is_rehearsal
+        transport: Transport = new(timeouts=timeouts) if has_timeouts else new()
     except ModuleNotFoundError as error:
         raise UsageError(
             f"{error.name} is missing: install headrace[{extra}] to reach {provider.title}"

@@ -123,8 +123,8 @@ def test_an_effort_that_the_provider_lacks_is_the_next_lower(effort: Any, word: 
     [
         (ChatRequestQuirks(), {"effort": "low"}),
         (ChatRequestQuirks(effort="reasoning_effort", efforts=("low",)), {"effort": "none"}),
-        (ChatRequestQuirks(has_seed=False), {"seed": 1}),
-        (ChatRequestQuirks(has_output_schema=False), {"output": OutputSchema(schema=SCHEMA)}),
+        (ChatRequestQuirks(lacks=("seed",)), {"seed": 1}),
+        (ChatRequestQuirks(lacks=("output",)), {"output": OutputSchema(schema=SCHEMA)}),
     ],
 )
 def test_an_option_that_the_provider_lacks_is_an_error(

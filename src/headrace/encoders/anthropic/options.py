@@ -29,6 +29,16 @@ _BUDGETS: dict[Effort, int] = {
     "xhigh": 20_480,
     "max": 23_808,
 }
+_LACKS = (
+    "seed",
+    "logprobs",
+    "top_logprobs",
+    "frequency_penalty",
+    "presence_penalty",
+    "logit_bias",
+    "verbosity",
+    "modalities",
+)
 _MIN_BUDGET = 1_024
 _MIN_TOP_P_WHILE_THINKING = 0.95
 
@@ -36,14 +46,17 @@ _MIN_TOP_P_WHILE_THINKING = 0.95
 def encode_options(request: Request) -> JSONObject:
     """Return every field of the body that is no message, tool or instruction."""
     options = request.options
-    reject_options(options, "Anthropic", "seed", "logprobs", "top_logprobs")
+    reject_options(options, "Anthropic", *_LACKS)
     if _is_claude_since(request.model, _NO_SAMPLING_SINCE):
-        reject_options(options, f"the model {request.model}", "temperature", "top_p")
+        reject_options(options, f"the model {request.model}", "temperature", "top_p", "top_k")
     if options.effort not in (None, "none") and parse_family(request.model) == "claude":
         _reject_beside_thinking(request)
     named = {
         "temperature": options.temperature,
         "top_p": options.top_p,
+        "top_k": options.top_k,
+        "service_tier": options.service_tier,
+        "metadata": None if options.user is None else {"user_id": options.user},
         "stop_sequences": list(options.stop) or None,
         "tool_choice": _encode_tool_choice(request),
         "output_config": _encode_output_config(request) or None,
@@ -62,6 +75,7 @@ def _reject_beside_thinking(request: Request) -> None:
     refused = {
         "temperature": options.temperature not in (None, 1),
         "top_p": options.top_p is not None and options.top_p < _MIN_TOP_P_WHILE_THINKING,
+        "top_k": options.top_k is not None,
         "tool_choice": request.tool_choice not in (None, "auto", "none"),
     }
     given = [

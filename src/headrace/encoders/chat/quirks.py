@@ -45,12 +45,11 @@ class ChatRequestQuirks(msgspec.Struct, frozen=True, kw_only=True):
     efforts: tuple[Effort, ...] = EFFORTS
     """The efforts that the provider knows, lowest first. Any other becomes the next lower one, or
     the lowest if there is none; `none` is refused if it is not listed."""
-    has_output_schema: bool = True
-    """Whether `response_format` of type `json_schema` is understood."""
+    lacks: tuple[str, ...] = ("top_k",)
+    """Names of options that the provider does not know; they are refused. `output` stands for
+    `response_format` of type `json_schema`."""
     takes_file_urls: bool = False
     """Whether `file_data` may be the address of a file. OpenAI takes only the data there."""
-    has_seed: bool = True
-    """Whether `seed` is understood."""
     call_id_pattern: str = r"[A-Za-z0-9_-]{1,40}"
     """Pattern that the id of a call made by another provider must match. Mistral wants nine letters
     and digits."""

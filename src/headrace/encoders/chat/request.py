@@ -15,13 +15,32 @@ from headrace.encoders.request import (
     Options,
     Request,
     ToolSpec,
+    collect_options,
     encode_logprobs,
     encode_tool_fields,
+    reject_options,
 )
 from headrace.encoders.text_content import decode_text_file, drop_empty_texts, find_images, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 
+_OPTION_FIELDS = {
+    name: name
+    for name in (
+        "temperature",
+        "top_p",
+        "top_k",
+        "stop",
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+        "logit_bias",
+        "verbosity",
+        "modalities",
+        "user",
+        "service_tier",
+    )
+}
 _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -39,28 +58,16 @@ def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_REQUEST_QUI
 
 
 def _encode_options(options: Options, rules: ChatRequestQuirks) -> JSONObject:
-    named = {
-        rules.max_tokens_field: options.max_tokens,
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "stop": list(options.stop) or None,
-        "seed": _require_support(options.seed, rules.has_seed, "seed"),
-    }
-    body: JSONObject = {name: value for name, value in named.items() if value is not None}
+    reject_options(options, "this provider", *rules.lacks, "betas")
+    body = collect_options(options, {"max_tokens": rules.max_tokens_field, **_OPTION_FIELDS})
     body |= encode_logprobs(options)
     if options.effort is not None:
         body |= _encode_effort(options.effort, rules)
-    output = _require_support(options.output, rules.has_output_schema, "output")
+    output = options.output
     if output is not None:
         schema = {"name": output.name, "schema": output.schema, "strict": output.is_strict}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
     return body
-
-
-def _require_support(value: Any, is_offered: bool, name: str) -> Any:
-    if value is not None and not is_offered:
-        raise UsageError(f"this provider has no option {name!r}: leave it out")
-    return value
 
 
 def _encode_tool_choice(choice: str) -> Any:

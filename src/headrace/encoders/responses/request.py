@@ -10,7 +10,14 @@ from typing import Any
 
 from headrace import messages as msg
 from headrace.encoders.history_encoder import HistoryEncoder
-from headrace.encoders.request import Options, Request, ToolSpec, encode_tool_fields, reject_options
+from headrace.encoders.request import (
+    Options,
+    Request,
+    ToolSpec,
+    collect_options,
+    encode_tool_fields,
+    reject_options,
+)
 from headrace.encoders.resend_rules import CallIds, group_by_item, to_raw_json
 from headrace.encoders.responses.calls import ResultEncoder, encode_call, encode_content
 from headrace.encoders.text_content import drop_empty_texts
@@ -20,6 +27,25 @@ from headrace.wire.json.value import as_object
 _CALL_ID = r"[A-Za-z0-9_-]{1,64}"
 _ANSWERED_BY = {"tool_search_call": "tool_search_output", "shell_call": "shell_call_output"}
 _PHASES = ("commentary", "final_answer")
+_OPTION_FIELDS = {
+    "max_tokens": "max_output_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "user": "safety_identifier",
+    "service_tier": "service_tier",
+}
+_LACKS = (
+    "stop",
+    "seed",
+    "logprobs",
+    "top_logprobs",
+    "top_k",
+    "frequency_penalty",
+    "presence_penalty",
+    "logit_bias",
+    "modalities",
+    "betas",
+)
 # Models that do not reason reject requests for reasoning.
 _DO_NOT_REASON = ("gpt-3", "gpt-4", "chatgpt-4")
 
@@ -41,13 +67,8 @@ def encode_responses(request: Request) -> JSONObject:
 
 
 def _encode_options(options: Options) -> JSONObject:
-    reject_options(options, "Responses", "stop", "seed", "logprobs", "top_logprobs")
-    named = {
-        "max_output_tokens": options.max_tokens,
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-    }
-    body: JSONObject = {name: value for name, value in named.items() if value is not None}
+    reject_options(options, "Responses", *_LACKS)
+    body = collect_options(options, _OPTION_FIELDS)
     if options.effort is not None:
         summary = {} if options.effort == "none" else {"summary": "auto"}
         body["reasoning"] = {"effort": options.effort} | summary
@@ -55,6 +76,8 @@ def _encode_options(options: Options) -> JSONObject:
         output = options.output
         named_schema = {"type": "json_schema", "name": output.name, "strict": output.is_strict}
         body["text"] = {"format": named_schema | {"schema": output.schema}}
+    if options.verbosity is not None:
+        body["text"] = body.get("text", {}) | {"verbosity": options.verbosity}
     return body
 
 

@@ -1,0 +1,166 @@
+"""Every option on every dialect: sent under the provider's name and accepted by its published
+types, or refused by name; and what goes around the options."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from typing import Any
+
+import pytest
+
+import headrace
+from headrace.encoders import REQUEST_ENCODERS, ChatRequestQuirks, Options, Request, parse_options
+from headrace.errors import UsageError
+from headrace.messages import Message
+from headrace.turn.model import encode_call, model_for
+from tests.published import accepts
+
+# For each option: its value, and where each dialect puts it. A dialect that is missing refuses it.
+PLACES: dict[str, tuple[Any, dict[str, str]]] = {
+    "top_k": (40, {
+        "chat": "top_k", "anthropic": "top_k", "gemini": "generationConfig.topK",
+        "ollama": "options.top_k",
+    }),
+    "frequency_penalty": (0.5, {
+        "chat": "frequency_penalty", "gemini": "generationConfig.frequencyPenalty",
+        "ollama": "options.frequency_penalty", "xai": "frequency_penalty",
+    }),
+    "presence_penalty": (0.5, {
+        "chat": "presence_penalty", "gemini": "generationConfig.presencePenalty",
+        "ollama": "options.presence_penalty", "xai": "presence_penalty",
+    }),
+    "logit_bias": ({"50256": -100}, {"chat": "logit_bias"}),
+    "verbosity": ("low", {"chat": "verbosity", "responses": "text.verbosity"}),
+    "modalities": (("text",), {
+        "chat": "modalities", "gemini": "generationConfig.responseModalities",
+    }),
+    "user": ("u-1", {
+        "chat": "user", "responses": "safety_identifier", "anthropic": "metadata.user_id",
+        "xai": "user",
+    }),
+    "service_tier": ("auto", {
+        "chat": "service_tier", "responses": "service_tier", "anthropic": "service_tier",
+    }),
+    "stop": (("x",), {
+        "chat": "stop", "anthropic": "stop_sequences", "gemini": "generationConfig.stopSequences",
+        "ollama": "options.stop", "xai": "stop",
+    }),
+}  # fmt: skip
+DIALECTS = ("chat", "responses", "anthropic", "gemini", "ollama", "xai")
+MODELS = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-3-pro", "responses": "gpt-5"}
+
+
+def body_with(dialect: str, lacks: tuple[str, ...] = (), **options: Any) -> dict[str, Any]:
+    request = Request(
+        model=MODELS.get(dialect, "m"),
+        messages=(Message.user("Why?"),),
+        options=parse_options(options),
+    )
+    return REQUEST_ENCODERS[dialect](request, ChatRequestQuirks(lacks=lacks))
+
+
+@pytest.mark.parametrize("option", PLACES)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_option_is_sent_or_refused(dialect: str, option: str) -> None:
+    value, places = PLACES[option]
+    if dialect not in places:
+        with pytest.raises(UsageError, match=f"no option '{option}'"):
+            body_with(dialect, **{option: value})
+        return
+    body = body_with(dialect, **{option: value})
+    found: Any = body
+    for name in places[dialect].split("."):
+        found = found[name]
+    meant = (
+        [text.upper() for text in value]
+        if option == "modalities" and dialect == "gemini"
+        else value
+    )
+    assert found == (list(meant) if isinstance(meant, tuple) else meant)
+    if option != "top_k" or dialect != "chat":  # OpenAI's own types do not have it
+        accepts(dialect, body)
+
+
+def test_what_a_provider_lacks_is_refused() -> None:
+    with pytest.raises(UsageError, match="no option 'top_k'"):
+        model_for("openai-chat:gpt-5", api_key="k").call(
+            Request(model="m", messages=(Message.user("?"),), options=Options(top_k=3))
+        )
+
+
+def test_a_single_text_may_stand_for_a_list() -> None:
+    assert parse_options({"stop": "x", "betas": "b"}) == Options(stop=("x",), betas=("b",))
+
+
+def test_several_candidates_are_refused_with_advice() -> None:
+    with pytest.raises(UsageError, match="'n': ask several times at once"):
+        headrace.stream("vllm:m", "?", n=2)  # type: ignore[call-overload]
+
+
+# --- the escape hatch ------------------------------------------------------------------
+
+
+def call_with(model: str, **options: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    endpoint = model_for(model, api_key="sk-secret-1234567890").endpoint
+    request = Request(
+        model=endpoint.model, messages=(Message.user("?"),), options=parse_options(options)
+    )
+    call = encode_call(endpoint, request)
+    return json.loads(call.body), call.headers
+
+
+def test_extra_fields_are_merged_into_the_body() -> None:
+    extra = {"reasoning": {"summary": None, "new": 1}, "stream": "yes", "include": ["x"]}
+    body, _ = call_with("openai:gpt-5", effort="low", extra_body=extra)
+    assert body["reasoning"] == {"effort": "low", "summary": None, "new": 1}
+    assert body["stream"] == "yes"
+    assert body["include"] == ["x"]
+
+
+def test_extra_headers_are_sent_and_replace_our_own() -> None:
+    _, headers = call_with(
+        "anthropic:claude-sonnet-4-5",
+        extra_headers={"X-Trace": "t", "Anthropic-Version": "2030-01-01"},
+    )
+    assert headers["x-trace"] == "t"
+    assert headers["anthropic-version"] == "2030-01-01"
+    assert len({name.lower() for name in headers}) == len(headers)
+
+
+def test_betas_become_a_header_and_are_refused_elsewhere() -> None:
+    _, headers = call_with("anthropic:claude-sonnet-4-5", betas=["context-1m", "files"])
+    assert headers["anthropic-beta"] == "context-1m,files"
+    with pytest.raises(UsageError, match="no option 'betas'"):
+        call_with("openai:gpt-5", betas=["x"])
+
+
+def test_extra_headers_are_never_shown() -> None:
+    secret = "hunter2-hunter2-hunter2"
+    options = Options(extra_headers={"x-key": secret}, max_tokens=3)
+    agent = headrace.Agent("vllm:m", max_tokens=3, extra_headers={"x-key": secret})
+    assert repr(options) == "Options(max_tokens=3, extra_headers=…)"
+    assert secret not in repr(options) + repr(agent.options) + str(options.__rich_repr__())
+    request = Request(model="m", messages=(), options=options)
+    assert secret not in repr(request)
+    try:
+        parse_options({"extra_headers": {"x": secret}, "max_tokens": "many"})
+    except UsageError:
+        assert secret not in traceback.format_exc()
+
+
+# --- timeouts --------------------------------------------------------------------------
+
+
+def test_a_timeout_is_for_the_transport_that_is_made() -> None:
+    with pytest.raises(UsageError, match="has its own timeouts"):
+        headrace.stream(
+            "vllm:m", "?", timeout=3, transport=headrace.testing.ScriptedTransport(["Hi."])
+        )
+    with pytest.raises(UsageError, match="more than 0"):
+        headrace.stream("vllm:m", "?", timeout=0)
+    model = model_for("vllm:m", timeout=2.5)
+    assert model.transport._timeouts == headrace.Timeouts(  # type: ignore[attr-defined]
+        connect_s=2.5, first_event_s=2.5, idle_s=2.5
+    )
+    assert headrace.complete("rehearsal:m", "Hello", timeout=30).text
