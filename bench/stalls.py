@@ -56,7 +56,7 @@ class Meter:
             if meter._samples:
                 meter._samples.clear()
 
-        events.Handle._run = run  # type: ignore[method-assign]  # pyright: ignore[reportPrivateUsage]
+        events.Handle._run = run  # type: ignore[method-assign,assignment]  # pyright: ignore[reportPrivateUsage]
         threading.Thread(target=self._sample, daemon=True).start()
 
     def _name(self, handle: Any) -> str:

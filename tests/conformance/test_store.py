@@ -505,7 +505,7 @@ def test_a_page_is_bounded_in_bytes_but_has_one_message_at_least(opened: Opened)
 def test_a_new_message_does_not_change_earlier_pages(opened: Opened) -> None:
     async def body(store: Store, _: Log) -> None:
         await _fill(store, [10] * 6)
-        newest, _ = await _page(store, limit=2)
+        newest, _more = await _page(store, limit=2)
         earlier = await _page(store, limit=2, before=newest[0])
         await store.begin(asked("new", conversation_id="conv_0", now_ms=999, is_branch=True))
         assert (await _page(store, limit=1))[0] == ["ask_new"]

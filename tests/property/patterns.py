@@ -106,7 +106,7 @@ def _patterns_in(values: Iterable[Any], seen: set[int]) -> Iterator[re.Pattern[A
         if isinstance(value, re.Pattern):
             yield value
         elif isinstance(value, dict):
-            yield from _patterns_in(cast("dict[Any, Any]", value).values(), seen)
+            yield from _patterns_in(value.values(), seen)
         elif isinstance(value, list | tuple | set | frozenset):
             yield from _patterns_in(cast("Iterable[Any]", value), seen)
         elif type(value).__module__.startswith("headrace.") and hasattr(value, "__dict__"):

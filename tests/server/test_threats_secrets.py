@@ -223,7 +223,7 @@ def test_t14_a_key_that_the_provider_sends_back_is_masked(
 
 def _joined_text(text: str) -> str:
     """The letters of all deltas, one after the other."""
-    found: list[str] = []
+    found: list[object] = []
     for line in text.splitlines():
         if not line.startswith("data: {"):
             continue

@@ -21,11 +21,11 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_provider_elsewhere_is_reached_through_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(**options: bool) -> bytes:
+    async def ask(*, trust_env: bool = True) -> bytes:
         async with upstream(answering(head() + chunked(b"x") + END)) as proxy:
             monkeypatch.setenv("HTTP_PROXY", proxy.url.rpartition("/v1")[0])
             call = HTTPCall(url="http://models.example/v1/chat", headers={}, body=b"{}")
-            async with HTTPTransport(**options) as transport:
+            async with HTTPTransport(trust_env=trust_env) as transport:
                 stream = await transport.open(call)
                 assert [read async for read in stream] == [b"x"]
             return bytes(proxy.peers[0].request)
