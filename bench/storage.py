@@ -47,8 +47,9 @@ def section(storage: Storage) -> str:
     found, start = storage.searches, storage.restart
     text = (
         f"After a kill that has left a WAL of {start.wal_bytes / 1e6:.0f} MB, `headrace serve`"
-        f" takes requests\nafter {start.seconds:.1f} s (with an empty folder:"
-        f" {start.empty_s:.1f} s). Among {found.messages:,} messages, the most expensive search"
+        f" takes requests\nafter {start.seconds:.1f} s (median of {len(start.starts_s)} starts,"
+        f" from {min(start.starts_s):.1f} to {max(start.starts_s):.1f} s; with an empty folder"
+        f" {start.empty_s:.1f} s).\nAmong {found.messages:,} messages, the most expensive search"
         f"\ntakes {found.cpu_ms:.0f} ms of CPU time. A list of conversations takes"
         f" {found.list_ms:.1f} ms, and {found.beside_ms:.1f} ms\nbeside eight searches."
     )
