@@ -20,6 +20,8 @@ SUPPORTED = (
     "gemini",
     "ollama",
     "error-only",
+    "bedrock-invoke-anthropic",
+    "ollama-generate",
 )
 FRAMINGS = {
     "sse": "sse",
@@ -27,6 +29,7 @@ FRAMINGS = {
     "sse-squeezed": "squeezed-sse",
     "ndjson": "ndjson",
     "json-array": "json-array",
+    "eventstream": "aws-event-stream",
 }
 MANIFEST = "corpus/manifest.jsonl"
 
@@ -34,6 +37,11 @@ MANIFEST = "corpus/manifest.jsonl"
 def rows(*apis: str) -> list[dict[str, Any]]:
     """The manifest's rows of these apis; none where the corpus is missing."""
     return [row for row in shared_rows(MANIFEST) if row["api"] in (apis or SUPPORTED)]
+
+
+def every_row() -> list[dict[str, Any]]:
+    """All rows of the manifest; none where the corpus is missing."""
+    return shared_rows(MANIFEST)
 
 
 def read(row: dict[str, Any]) -> bytes:

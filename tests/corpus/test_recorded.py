@@ -99,7 +99,7 @@ def _json(data: bytes) -> Any:
 def _wire_items(row: dict[str, Any]) -> Counter[str]:
     payloads = [payload for payload in _payloads(row) if isinstance(payload, dict)]
     match row["api"]:
-        case "anthropic":
+        case "anthropic" | "bedrock-invoke-anthropic":
             return _anthropic_items(payloads)
         case "openai-responses":
             return _responses_items(payloads)

@@ -17,6 +17,7 @@ from headrace.wire.dialects.responses import event as responses_wire
 from headrace.wire.dialects.xai import chunk as xai_wire
 from headrace.wire.dialects.xai.enums import CALL_TYPE, REASON, ROLE, STATUS
 from headrace.wire.framing.grpc import add_prefix
+from tests.aws import aws_chunks, aws_exception, aws_headers, aws_message
 from tests.wire import sse
 
 _HEAD = {
@@ -671,6 +672,8 @@ _STRANGE = [
     add_prefix(b"\x12\x14\n\x10\x1a\x0e\n\2c1\x10\3\x18\1R\4\n\2f1\x20\1")
     + add_prefix(b"2\6\x08\1\x10\2\x18\3:\2u1"),
     b"\0\0\0\0\2{}\0\0\0\0\1\x0b\1",
+    aws_exception("throttlingException", b'{"message": "slow down"}'),
+    aws_message(b"", aws_headers(message_type="error", error_code="e")) + aws_message(b"{}")[:-1],
 ]
 
 
@@ -681,6 +684,7 @@ def streams() -> Iterator[bytes]:
         yield b"".join(msgspec.json.encode(payload) + b"\n" for payload in payloads)
         yield msgspec.json.encode(payloads)
         yield b"".join(add_prefix(msgspec.json.encode(payload)) for payload in payloads)
+        yield aws_chunks(*payloads)
         for payload in payloads:
             yield sse(payload)
     yield from _STRANGE

@@ -20,6 +20,7 @@ from tests.wire import events_of, random_cuts, single_bytes
 _SMALL = {
     "max_line_bytes": 512,
     "max_frame_bytes": 700,
+    "max_headers_bytes": 96,
     "max_total_bytes": 3_000,
     "max_depth": 8,
     "max_part_chars": 64,

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from headrace.errors import WireError
 from headrace.wire.framing import FRAMINGS, Frame, Framing, SSEFraming
 from headrace.wire.limits import WireLimits
+from tests.aws import aws_chunks, aws_exception, aws_header, aws_message
 
 LINE_ENDS = (b"\n", b"\r", b"\r\n")
-TIGHT = WireLimits(max_line_bytes=30, max_frame_bytes=20, max_depth=3)
+TIGHT = WireLimits(max_line_bytes=30, max_frame_bytes=20, max_headers_bytes=8, max_depth=3)
 
 
 class Outcome(NamedTuple):
@@ -94,7 +95,17 @@ message_soup = soup(
     *(b"\0", b"\x01", b"\0\0\0\0", b"\0\0\0\0\0", b"\0\0\0\0\x01", b"\0\0\0\0\x03abc"),
     *(b"\0\0\0\0\x14" + b"x" * 20, b"\0\0\0\0\x15", b"\0\xff\xff\xff\xff", b"\n", b"x", b"\xff"),
 )
-SOUPS = {"json-array": json_soup, "grpc": message_soup}
+aws_soup = soup(
+    *(aws_message(), aws_message(b"{}"), aws_message(b"{}")[:-1], aws_message(b"{}")[:12]),
+    *(
+        aws_message(b"x" * 20),
+        aws_message(b"x" * 21),
+        aws_message(b"", aws_header("abcde", b"", 0)),
+    ),
+    *(aws_message(b"", b"\xff"), aws_message(b"", aws_header("abcdef", b"", 0)), b"\0", b"x"),
+    *(aws_chunks({}), aws_exception("e", b"{}")),
+)
+SOUPS = {"json-array": json_soup, "grpc": message_soup, "aws-event-stream": aws_soup}
 
 MAKERS: dict[str, Callable[[WireLimits], Framing]] = {
     **FRAMINGS,

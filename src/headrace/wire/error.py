@@ -11,26 +11,33 @@ from headrace.wire.json.value import as_int, as_list, as_object, as_objects, as_
 
 _WORDS: dict[ErrorCategory, str] = {
     "auth": "authentication_error invalid_api_key invalid_authentication unauthorized "
-    "unauthenticated authentication_failed incorrect_api_key",
+    "unauthenticated authentication_failed incorrect_api_key unrecognizedclientexception "
+    "expiredtokenexception invalidsignatureexception missingauthenticationtokenexception",
     "permission": "permission_error permission_denied forbidden billing_error access_denied "
-    "insufficient_permissions account_deactivated insufficient_credits",
+    "insufficient_permissions account_deactivated insufficient_credits accessdeniedexception",
     "rate_limit": "rate_limit_error rate_limit_exceeded too_many_requests insufficient_quota "
     "tokens requests resource_exhausted rate_limited quota_exceeded rate_limit_reached_error "
-    "too_many_tokens_error token_quota_exceeded",
+    "too_many_tokens_error token_quota_exceeded throttlingexception "
+    "servicequotaexceededexception",
     "invalid_request": "invalid_request_error invalid_request bad_request invalid_argument "
     "request_too_large tool_use_failed invalid_prompt unsupported_parameter invalid_value "
-    "validation_error failed_precondition json_validate_failed",
-    "not_found": "not_found_error not_found model_not_found deployment_not_found",
+    "validation_error failed_precondition json_validate_failed validationexception "
+    "conflictexception",
+    "not_found": "not_found_error not_found model_not_found deployment_not_found "
+    "resourcenotfoundexception",
     "context_overflow": "context_length_exceeded context_window_exceeded context_overflow "
     "exceed_context_size_error model_context_window_exceeded string_above_max_length",
     "content_filter": "content_filter content_policy_violation responsibleaipolicyviolation "
     "content_filtered safety moderation_blocked sensitive",
     "overloaded": "overloaded_error overloaded service_unavailable unavailable "
     "server_overloaded engine_overloaded engine_overloaded_error "
-    "insufficient_system_resource service_unavailable_error",
+    "insufficient_system_resource service_unavailable_error serviceunavailableexception "
+    "modelnotreadyexception",
     "server": "server_error api_error internal_server_error internal_error internal "
-    "internalservererror bad_gateway",
-    "timeout": "timeout_error timeout request_timeout deadline_exceeded gateway_timeout",
+    "internalservererror bad_gateway internalserverexception modelstreamerrorexception "
+    "modelerrorexception dependencyfailedexception badgatewayexception",
+    "timeout": "timeout_error timeout request_timeout deadline_exceeded gateway_timeout "
+    "modeltimeoutexception",
 }
 _BY_WORD: dict[str, ErrorCategory] = {
     word: category for category, words in _WORDS.items() for word in words.split()
@@ -77,6 +84,7 @@ _OVERFLOW = re.compile(
     | exceeded\ model\ token\ limit                             # Moonshot
     | context\ window\ exceeds\ limit                           # MiniMax
     | ContextWindowExceededError                               # LiteLLM
+    | input\ is\ too\ long\ for\ requested\ model                 # Bedrock
     | too\ large\ for\ model\ with\ \d+\ maximum\ context\ length      # Mistral
     """,  # noqa: E501
     re.VERBOSE | re.IGNORECASE,

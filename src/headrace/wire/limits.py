@@ -16,6 +16,8 @@ class WireLimits(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the stream, terminator not counted."""
     max_frame_bytes: int = 32 * 1024 * 1024
     """The payload of one frame, over all its lines."""
+    max_headers_bytes: int = 128 * 1024
+    """The headers of one message of an AWS event stream."""
     max_total_bytes: int = 512 * 1024 * 1024
     """All bytes of one turn."""
     max_depth: int = 256

@@ -173,7 +173,7 @@ def test_bad_files_are_named_and_the_others_decoded(folder: Path, capsys: Captur
     files = {
         "1.sse": HELLO,
         "2.sse": FOREIGN_STREAM,
-        "3.eventstream": b"\0",
+        "3.nul": b"\0",
         "4.sse": b"",
         "5.sse": HELLO,
     }
@@ -186,7 +186,7 @@ def test_bad_files_are_named_and_the_others_decoded(folder: Path, capsys: Captur
     assert shown.err.splitlines() == [
         "headrace: 2.sse: this stream is in no known dialect; choose one with --dialect:"
         " chat, anthropic, responses, gemini, ollama, xai",
-        "headrace: 3.eventstream: AWS binary event streams (.eventstream) are not supported yet",
+        "headrace: 3.nul: NUL-separated payloads (.nul) are not supported yet",
         "headrace: 4.sse: the stream is empty",
         "headrace: gone.sse: No such file or directory",
         "headrace: 4 of 6 files could not be decoded",

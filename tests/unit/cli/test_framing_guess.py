@@ -10,6 +10,7 @@ from headrace.cli.sources.framing_guess import (
     is_stream_name,
 )
 from headrace.errors import InputError
+from tests.aws import aws_message
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,7 @@ from headrace.errors import InputError
         ("a.1.jsonl", "lines"),
         ("a.json", "json-array"),
         ("a.grpc", "grpc"),
+        ("a.eventstream", "aws-event-stream"),
         ("A.SSE", "sse"),
         ("a.txt", None),
         ("sse", None),
@@ -31,7 +33,7 @@ def test_the_ending_tells(name: str, framing: str | None) -> None:
     assert framing_by_name(name) == framing
 
 
-@pytest.mark.parametrize("name", ["a.eventstream", "a.nul"])
+@pytest.mark.parametrize("name", ["a.nul"])
 def test_what_we_do_not_read_yet_is_said(name: str) -> None:
     with pytest.raises(InputError, match="not supported yet"):
         framing_by_name(name)
@@ -54,6 +56,9 @@ def test_a_list_of_reads_is_no_stream() -> None:
         (b"\r\n\r\ndata: {}\n\n", "sse"),
         (b'{"a": 1}\n', "lines"),
         (b"\0\0\0\0\x02\n\0", "grpc"),
+        (b"\0\0\0\0\x02\n\0\0\0\0\0\x02\n\0", "grpc"),
+        (aws_message(b"{}"), "aws-event-stream"),
+        (aws_message(b"\n" * 0x0A0A), "aws-event-stream"),
         (b'[{"a": 1}]', "json-array"),
         (b'{\n  "error": {}\n}', "json-array"),
     ],

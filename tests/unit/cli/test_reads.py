@@ -13,6 +13,7 @@ from headrace.cli.sources.reads import (
     recorded_reads,
 )
 from headrace.recording.file import Recording
+from tests.aws import aws_message
 
 
 def test_a_large_file_comes_in_pieces() -> None:
@@ -37,6 +38,15 @@ def test_elsewhere_each_line_is_a_read() -> None:
         Read(100, b"{}\n"),
         Read(200, b"{}"),
     ]
+
+
+def test_each_message_of_an_aws_event_stream_is_a_read() -> None:
+    one, two = aws_message(b"{}\n"), aws_message(b"[]")
+    stream = one + two + b"\0" * 13
+    for chunks in ([stream], [stream[at : at + 1] for at in range(len(stream))]):
+        reads = list(pace_reads(chunks, "aws-event-stream", 50))
+        assert reads[:2] == [Read(0, one), Read(20, two)]
+        assert b"".join(read.data for read in reads) == stream
 
 
 def test_recorded_pauses_add_up_from_zero_at_the_first_read() -> None:

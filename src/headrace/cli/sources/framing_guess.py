@@ -9,6 +9,7 @@ from itertools import chain
 from headrace.cli.option import FRAMING_NAMES
 from headrace.errors import InputError
 from headrace.recording.file import READS_ENDING, REQUEST_ENDING
+from headrace.wire.framing.aws_event_stream import PRELUDE_BYTES, is_prelude
 
 # The longer ending comes first.
 _BY_ENDING = {
@@ -18,9 +19,9 @@ _BY_ENDING = {
     ".jsonl": "lines",
     ".json": "json-array",
     ".grpc": "grpc",
+    ".eventstream": "aws-event-stream",
 }
 _UNSUPPORTED = {
-    ".eventstream": "AWS binary event streams",
     ".nul": "NUL-separated payloads",
 }
 STREAM_ENDINGS = (*_BY_ENDING, *_UNSUPPORTED)
@@ -36,7 +37,7 @@ _BOM = b"\xef\xbb\xbf"
 # A brace alone on its line: a pretty-printed error body.
 _PRETTY_OBJECT = re.compile(rb"\{[ \t\r]*\n")
 # Enough for the longest start.
-_ENOUGH_BYTES = 8
+_ENOUGH_BYTES = PRELUDE_BYTES
 
 
 def framing_by_name(name: str) -> str | None:
@@ -70,7 +71,8 @@ def framing_by_start(chunks: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:
     for chunk in chunks:
         held.append(chunk)
         start = (start + chunk).removeprefix(_BOM).lstrip()
-        if len(start) >= _ENOUGH_BYTES or b"\n" in start:
+        is_line = b"\n" in start and not start.startswith(b"\0")
+        if len(start) >= _ENOUGH_BYTES or is_line:
             break
     return _guess(start), chain(held, chunks)
 
@@ -84,6 +86,8 @@ def _guess(start: bytes) -> str:
         return "json-array"
     if start.startswith(b"{"):
         return "lines"
+    if is_prelude(start):
+        return "aws-event-stream"
     if start.startswith(_GRPC_START):
         return "grpc"
     raise InputError(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import BinaryIO, NamedTuple
 
 from headrace.recording.file import Recording
+from headrace.wire.framing.aws_event_stream import PRELUDE_BYTES
 from headrace.wire.framing.grpc import PREFIX_BYTES
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS
 
@@ -43,11 +44,11 @@ def arriving(chunks: Iterable[bytes]) -> Iterator[Read]:
 def pace_reads(chunks: Iterable[bytes], framing: str, rate: float) -> Iterator[Read]:
     """Yield reads at `rate` per second, one per event.
 
-    An event ends at the blank line in SSE, at the end of the message in gRPC, elsewhere at the end
-    of the line.
+    An event ends at the blank line in SSE, at the end of the message in binary framings, elsewhere
+    at the end of the line.
     """
-    if framing == "grpc":
-        yield from _paced_messages(chunks, rate)
+    if framing in _MESSAGE_SIZES:
+        yield from _paced_messages(chunks, rate, _MESSAGE_SIZES[framing])
         return
     end = _EVENT_END if framing == "sse" else _LINE_END
     ended = 0
@@ -61,14 +62,31 @@ def pace_reads(chunks: Iterable[bytes], framing: str, rate: float) -> Iterator[R
             yield Read(1000 * ended / rate, chunk[start:])
 
 
-def _paced_messages(chunks: Iterable[bytes], rate: float) -> Iterator[Read]:
-    """Yield gRPC messages; anything else is passed on for the decoder to report."""
+def _grpc_size(start: bytearray) -> int:
+    return PREFIX_BYTES + int.from_bytes(start[1:PREFIX_BYTES], "big")
+
+
+def _aws_size(start: bytearray) -> int:
+    return max(int.from_bytes(start[:4], "big"), PRELUDE_BYTES)
+
+
+# How long a message is, by its first bytes.
+_MESSAGE_SIZES: dict[str, Callable[[bytearray], int]] = {
+    "grpc": _grpc_size,
+    "aws-event-stream": _aws_size,
+}
+
+
+def _paced_messages(
+    chunks: Iterable[bytes], rate: float, size_of: Callable[[bytearray], int]
+) -> Iterator[Read]:
+    """Yield binary messages; anything else is passed on for the decoder to report."""
     held, ended = bytearray(), 0
     for chunk in chunks:
         held += chunk
         while len(held) >= PREFIX_BYTES:
-            size = int.from_bytes(held[1:PREFIX_BYTES], "big")
-            end = PREFIX_BYTES + size if size <= DEFAULT_WIRE_LIMITS.max_frame_bytes else len(held)
+            size = size_of(held)
+            end = size if size <= DEFAULT_WIRE_LIMITS.max_frame_bytes else len(held)
             if end > len(held):
                 break
             yield Read(1000 * ended / rate, bytes(held[:end]))

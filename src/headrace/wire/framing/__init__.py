@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.errors import UsageError
+from headrace.wire.framing.aws_event_stream import AWSEventStreamFraming
 from headrace.wire.framing.frame import Frame, Framing
 from headrace.wire.framing.grpc import GRPCFraming
 from headrace.wire.framing.json_array import JSONArrayFraming
@@ -20,6 +21,7 @@ from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 __all__ = [
     "LINE_FRAMINGS",
     "FRAMINGS",
+    "AWSEventStreamFraming",
     "Frame",
     "Framing",
     "GRPCFraming",
@@ -38,6 +40,7 @@ FRAMINGS: dict[str, Callable[..., Framing]] = {
     "lines": LineFraming,
     "squeezed-sse": SqueezedSSEFraming,
     "grpc": GRPCFraming,
+    "aws-event-stream": AWSEventStreamFraming,
 }
 """The framings by the names that the catalog and the command line use."""
 

@@ -6,6 +6,7 @@ import pytest
 
 from headrace.wire.framing import FRAMINGS, Frame
 from headrace.wire.limits import WireLimits
+from tests.aws import aws_message
 
 DOCUMENTS = {
     "sse": b"data: {}\n\ndata: []\n\n",
@@ -14,6 +15,7 @@ DOCUMENTS = {
     "lines": b"{}\n[]\n",
     "squeezed-sse": b"data: {}\ndata: []\n",
     "grpc": b"\0\0\0\0\x02{}\0\0\0\0\x02[]",
+    "aws-event-stream": aws_message(b"{}") + aws_message(b"[]"),
 }
 
 

@@ -25,8 +25,9 @@ examples:
   headrace decode --framing lines --dialect chat payloads.txt
 
 framing, if --framing is not given:
-  by the file ending: .sse, .squeezed.sse, .ndjson, .jsonl (lines), .json (json-array), .grpc;
-  otherwise by the first bytes (sse, lines, json-array or grpc)
+  by the file ending: .sse, .squeezed.sse, .ndjson, .jsonl (lines), .json (json-array), .grpc,
+  .eventstream (aws-event-stream);
+  otherwise by the first bytes (sse, lines, json-array, grpc or aws-event-stream)
 
 Times count from 0 at the first read. Recorded times are used if FILE.chunks.json exists beside
 FILE ({"lens": [bytes of each read], "ms": [pause before each read]}).

@@ -1,0 +1,211 @@
+"""The framing of AWS event streams: binary messages with typed headers and two checksums.
+
+https://smithy.io/2.0/aws/amazon-eventstream.html
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+import msgspec
+
+from headrace.errors import LimitExceeded, WireError
+from headrace.wire.framing.frame import Frame
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
+
+PRELUDE_BYTES: Final = 12
+_CHECKSUM_BYTES: Final = 4
+_MIN_BYTES: Final = PRELUDE_BYTES + _CHECKSUM_BYTES
+# Sizes of header values by type; strings and byte arrays bring their own length.
+_FIXED_SIZES: Final = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
+_BYTE_ARRAY, _STRING = 6, 7
+# Messages of one kind repeat their headers byte for byte.
+_MAX_KNOWN_HEADERS = 32
+_MAX_KNOWN_HEADER_BYTES = 512
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class _Chunk(msgspec.Struct, forbid_unknown_fields=True):
+    """A message of InvokeModel: the payload of the model inside base64. `p` is padding."""
+
+    data: bytes = msgspec.field(name="bytes")
+    p: str = ""
+
+
+_decode_chunk = msgspec.json.Decoder(_Chunk).decode
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def is_prelude(start: bytes) -> bool:
+    """Return whether bytes begin with a valid prelude."""
+    if len(start) < PRELUDE_BYTES:
+        return False
+    return zlib.crc32(start[:8]) == int.from_bytes(start[8:PRELUDE_BYTES], "big")
+
+
+class AWSEventStreamFraming:
+    """One frame per message, as soon as its last byte has come and its checksums are right.
+
+    The frame's `event` is the `:event-type`. Payloads that InvokeModel wraps in base64 are
+    unwrapped. Exceptions and errors become frames of the event `error`, whose payload is a JSON
+    object with `code` and `message`. A message that the end of the bytes cuts off is dropped,
+    because nothing vouches for its bytes.
+    """
+
+    def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
+        self.unfinished: Frame | None = None
+        self._max_frame_bytes = limits.max_frame_bytes
+        self._max_headers_bytes = limits.max_headers_bytes
+        # What came of the open message. It grows by what has come and never to the length that
+        # the prelude claims.
+        self._tail = bytearray()
+        self._wanted_bytes = PRELUDE_BYTES
+        self._known_headers: dict[bytes, dict[str, str]] = {}
+        self._error: WireError | None = None
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Take one read and return the messages it completed.
+
+        Raises `LimitExceeded` for `max_frame_bytes` and `max_headers_bytes` as soon as a prelude
+        announces more, and `WireError` for a wrong checksum or length and for broken headers.
+        """
+        if self._error is not None:
+            raise self._error
+        if self._tail:
+            self._tail += data
+            if len(self._tail) < self._wanted_bytes:
+                return []
+            data = bytes(self._tail)
+        return self._take(data)
+
+    def close(self) -> list[Frame]:
+        """Take the end of the bytes."""
+        if self._error is not None:
+            raise self._error
+        return []
+
+    def _take(self, data: bytes) -> list[Frame]:
+        frames: list[Frame] = []
+        start, self._wanted_bytes = 0, PRELUDE_BYTES
+        try:
+            while len(data) - start >= PRELUDE_BYTES:
+                total_bytes, headers_bytes = self._read_prelude(data, start)
+                if len(data) - start < total_bytes:
+                    self._wanted_bytes = total_bytes
+                    break
+                message = data[start : start + total_bytes]
+                frames.append(self._read_message(message, PRELUDE_BYTES + headers_bytes))
+                start += total_bytes
+        except WireError as error:
+            # Complete messages before it are returned first, so that no cut changes the result.
+            if not frames:
+                raise
+            self._error = error
+        self._tail = bytearray(data[start:])
+        return frames
+
+    def _read_prelude(self, data: bytes, start: int) -> tuple[int, int]:
+        prelude = data[start : start + PRELUDE_BYTES]
+        if not is_prelude(prelude):
+            raise WireError("expected an AWS event stream, got a wrong checksum of a prelude")
+        total_bytes = int.from_bytes(prelude[:4], "big")
+        headers_bytes = int.from_bytes(prelude[4:8], "big")
+        payload_bytes = total_bytes - headers_bytes - _MIN_BYTES
+        if payload_bytes < 0:
+            raise WireError(
+                f"expected at least {headers_bytes + _MIN_BYTES} bytes in an AWS event stream "
+                f"message, got a length of {total_bytes}"
+            )
+        if headers_bytes > self._max_headers_bytes:
+            raise LimitExceeded("max_headers_bytes", self._max_headers_bytes)
+        if payload_bytes > self._max_frame_bytes:
+            raise LimitExceeded("max_frame_bytes", self._max_frame_bytes)
+        return total_bytes, headers_bytes
+
+    def _read_message(self, message: bytes, headers_end: int) -> Frame:
+        checksum = int.from_bytes(message[-_CHECKSUM_BYTES:], "big")
+        if zlib.crc32(memoryview(message)[:-_CHECKSUM_BYTES]) != checksum:
+            raise WireError("expected an AWS event stream, got a wrong checksum of a message")
+        headers = self._read_headers(message[PRELUDE_BYTES:headers_end])
+        payload = message[headers_end:-_CHECKSUM_BYTES]
+        match headers.get(":message-type"):
+            case "exception":
+                return _create_exception(headers.get(":exception-type", ""), payload)
+            case "error":
+                code, text = headers.get(":error-code"), headers.get(":error-message")
+                return _create_error({"code": code, "message": text})
+            case _:
+                pass
+        event = headers.get(":event-type", "")
+        return Frame(_unwrap(payload) if event == "chunk" else payload, event)
+
+    def _read_headers(self, data: bytes) -> dict[str, str]:
+        headers = self._known_headers.get(data)
+        if headers is None:
+            headers = parse_headers(data)
+            is_small = len(data) <= _MAX_KNOWN_HEADER_BYTES
+            if is_small and len(self._known_headers) < _MAX_KNOWN_HEADERS:
+                self._known_headers[data] = headers
+        return headers
+
+
+def parse_headers(data: bytes) -> dict[str, str]:
+    """Return the headers that are strings, by name. Raises `WireError` if the bytes are no headers,
+    or if a name occurs twice."""
+    headers: dict[str, str] = {}
+    names: set[bytes] = set()
+    position = 0
+    while position < len(data):
+        name, position = _read_sized(data, position, 1)
+        kind = data[position] if position < len(data) else -1
+        position += 1
+        if name in names:
+            raise WireError(f"expected each header of a message once, got {name!r} twice")
+        names.add(name)
+        if kind in (_BYTE_ARRAY, _STRING):
+            value, position = _read_sized(data, position, 2)
+            if kind == _STRING:
+                headers[_decode_text(name)] = _decode_text(value)
+        elif kind in _FIXED_SIZES:
+            position += _FIXED_SIZES[kind]
+        else:
+            raise WireError(f"expected a header type from 0 to 9, got {kind}")
+    if position > len(data):
+        raise WireError("expected the value of a header, got the end of the headers")
+    return headers
+
+
+def _read_sized(data: bytes, position: int, size_bytes: int) -> tuple[bytes, int]:
+    start = position + size_bytes
+    end = start + int.from_bytes(data[position:start], "big")
+    if end > len(data):
+        raise WireError("expected the value of a header, got the end of the headers")
+    return data[start:end], end
+
+
+def _decode_text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise WireError("expected UTF-8 in the header of a message") from None
+
+
+def _unwrap(payload: bytes) -> bytes:
+    """Return what a `chunk` wraps, or the payload if it holds more than that."""
+    try:
+        return _decode_chunk(payload).data
+    except _UNREADABLE:
+        return payload
+
+
+def _create_exception(kind: str, payload: bytes) -> Frame:
+    try:
+        fields = _decode_fields(payload)
+    except _UNREADABLE:
+        return _create_error({"code": kind, "message": payload.decode("utf-8", "replace")})
+    return _create_error({**fields, "code": kind} if kind else fields)
+
+
+def _create_error(error: object) -> Frame:
+    return Frame(msgspec.json.encode(error), "error", "error")
