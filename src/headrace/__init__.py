@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace import content, errors, events, messages
-    from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
+    from headrace.content import (
+        CacheBreak,
+        Content,
+        FileContent,
+        ImageContent,
+        JSONContent,
+        TextContent,
+    )
     from headrace.encoders import Options, OutputSchema, ToolSpec
     from headrace.engine import (
         API_KEYS,
@@ -67,7 +74,7 @@ if TYPE_CHECKING:
 
 # For each module, the public names that it defines. Keep it in step with the imports above.
 _NAMES = {
-    "headrace.content": "Content FileContent ImageContent JSONContent TextContent",
+    "headrace.content": "CacheBreak Content FileContent ImageContent JSONContent TextContent",
     "headrace.encoders": "Options OutputSchema ToolSpec",
     "headrace.engine": (
         "API_KEYS EMAIL Agent Allow Budget CancelToken Compactor Conversation Decision Deny"
@@ -102,6 +109,7 @@ __all__ = [
     "Agent",
     "Allow",
     "Budget",
+    "CacheBreak",
     "CallResult",
     "CancelToken",
     "ChatQuirks",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -36,7 +36,20 @@ class FileContent(msgspec.Struct, frozen=True, tag="file", kw_only=True, gc=Fals
     url: str | None = None
 
 
+class CacheBreak(msgspec.Struct, frozen=True, tag="cache_break", gc=False, omit_defaults=True):
+    """Marks a place in a user message up to which the provider is to cache the conversation.
+
+    It says nothing to the model, and providers that cache by themselves are not told. With
+    `cache=True` such places are chosen automatically.
+    """
+
+    ttl: Literal["5m", "1h"] | None = None
+    """How long the provider keeps the cache, or None for its default."""
+
+
 Content: TypeAlias = TextContent | JSONContent | ImageContent | FileContent
+PromptContent: TypeAlias = Content | CacheBreak
+"""What a message of the user consists of."""
 
 
 class Media(Protocol):

@@ -19,7 +19,8 @@ CONTRIBUTOR_GUIDES = {"add-a-provider", "add-a-protocol", "add-a-dialect", "add-
 PUBLIC_PARTS = ("client", "events", "server", "testing")
 
 NAMES = """
-API_KEYS Agent Allow Budget CallResult CancelToken ChatQuirks Compactor Content Conversation
+API_KEYS Agent Allow Budget CacheBreak CallResult CancelToken ChatQuirks Compactor Content
+Conversation
 Decision Decoder Deny EMAIL ErrorInfo FileContent FinishReason HTTPTransport HeadraceError
 ImageContent JSONContent JSONLinesTrace LimitExceeded Message Middleware NEVER NotePad Options
 OutputInvalid OutputSchema PartialJSON Record Redaction ReplayTransport RequestFailed Result

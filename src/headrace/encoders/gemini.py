@@ -60,6 +60,7 @@ _LACKS = (
     "user",
     "service_tier",
     "betas",
+    "prompt_cache_key",
 )
 _LEVELS_SINCE = (3, 0)
 # Since Gemini 3 a first call without its signature is refused; for calls that another

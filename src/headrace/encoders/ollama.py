@@ -46,6 +46,7 @@ _LACKS = (
     "user",
     "service_tier",
     "betas",
+    "prompt_cache_key",
 )
 
 
@@ -93,7 +94,7 @@ class _MessageEncoder(HistoryEncoder):
             return []
         role = "system" if prompt.role == "developer" else prompt.role
         texts = [entry for entry in content if not isinstance(entry, ImageContent)]
-        return [{"role": role, "content": to_text(texts), **_encode_images(prompt.content)}]
+        return [{"role": role, "content": to_text(texts), **_encode_images(content)}]
 
     def encode_reply(self, reply: msg.AssistantEntry) -> list[JSONObject]:
         calls = list(resend.iterate_client_calls(reply))

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 import msgspec
 
+from headrace.encoders.cache_point import CacheSetting
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import Message
@@ -84,6 +85,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the model may answer with, such as `text`, `image` or `audio`."""
     user: str | None = None
     """Your id of the end user, for the provider's protection against abuse."""
+    cache: CacheSetting | None = None
+    """Whether the provider is to cache the beginning of the conversation, and for how long: `True`,
+    `5m`, `1h` or `24h`. Where a provider wants to be told the places, they are chosen."""
+    prompt_cache_key: str | None = None
+    """Groups requests that begin in the same way, for providers that cache by themselves."""
     service_tier: str | None = None
     """The provider's class of service for the request, such as `flex` or `priority`."""
     betas: tuple[str, ...] = ()
@@ -133,6 +139,8 @@ class OptionArguments(TypedDict, total=False):
     verbosity: Verbosity | None
     modalities: Sequence[str]
     user: str | None
+    cache: CacheSetting | None
+    prompt_cache_key: str | None
     service_tier: str | None
     betas: Sequence[str]
     extra_body: JSONObject

@@ -9,17 +9,25 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
+from headrace.content import (
+    CacheBreak,
+    Content,
+    FileContent,
+    ImageContent,
+    JSONContent,
+    PromptContent,
+    TextContent,
+)
 
 _TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml")
 
 
-def to_text(content: Iterable[Content]) -> str:
+def to_text(content: Iterable[PromptContent]) -> str:
     """Return content as one text; other content is named."""
     return "\n".join(filter(None, map(_entry_to_text, content)))
 
 
-def _entry_to_text(entry: Content) -> str:
+def _entry_to_text(entry: PromptContent) -> str:
     match entry:
         case TextContent(text=text):
             return text
@@ -29,14 +37,17 @@ def _entry_to_text(entry: Content) -> str:
             return f"[an image ({kind}), shown separately]"
         case FileContent(name=name, media_type=kind):
             return format_text_file(entry) or f"[a file: {name or kind}]"
+        case CacheBreak():
+            return ""
 
 
-def drop_empty_texts(content: Iterable[Content]) -> list[Content]:
-    """Return the content without empty texts, which providers reject."""
-    return [e for e in content if not isinstance(e, TextContent) or e.text.strip()]
+def drop_empty_texts(content: Iterable[PromptContent]) -> list[Content]:
+    """Return the content without empty texts, which providers reject, and without cache breaks."""
+    said = [entry for entry in content if not isinstance(entry, CacheBreak)]
+    return [e for e in said if not isinstance(e, TextContent) or e.text.strip()]
 
 
-def find_media(content: Iterable[Content]) -> list[ImageContent | FileContent]:
+def find_media(content: Iterable[PromptContent]) -> list[ImageContent | FileContent]:
     """Return images, and files that are not text."""
     return [
         entry
@@ -46,7 +57,7 @@ def find_media(content: Iterable[Content]) -> list[ImageContent | FileContent]:
     ]
 
 
-def find_images(content: Iterable[Content]) -> list[ImageContent]:
+def find_images(content: Iterable[PromptContent]) -> list[ImageContent]:
     """Return the images, which some dialects accept only from the user."""
     return [entry for entry in content if isinstance(entry, ImageContent)]
 

@@ -52,7 +52,15 @@ _OPTION_FIELDS = {
         "user",
     )
 }
-_LACKS = ("top_k", "logit_bias", "verbosity", "modalities", "service_tier", "betas")
+_LACKS = (
+    "top_k",
+    "logit_bias",
+    "verbosity",
+    "modalities",
+    "service_tier",
+    "betas",
+    "prompt_cache_key",
+)
 _MODES = {"auto": "TOOL_MODE_AUTO", "none": "TOOL_MODE_NONE", "required": "TOOL_MODE_REQUIRED"}
 _STATUSES = {
     "completed": "TOOL_CALL_STATUS_COMPLETED",

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from headrace.content import Content, TextContent
+from headrace.content import Content, PromptContent, TextContent
 from headrace.events import CallInput, Executor, JSONObject, ReasoningKind, SealKind
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.usage import Usage
@@ -224,7 +224,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     run_id: str | None = None
     created_at_ms: int = 0
     effort: str | None = None
-    content: tuple[Content, ...] = ()
+    content: tuple[PromptContent, ...] = ()
     """What a user, system or developer message says. An assistant message that no model has
     produced has content too: imported history, an example, or the beginning of an answer."""
     turns: tuple[Turn, ...] = ()
@@ -236,12 +236,12 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer as a JSON value, if a type was asked for and the answer is of that type."""
 
     @classmethod
-    def user(cls, *content: str | Content) -> Message:
+    def user(cls, *content: str | PromptContent) -> Message:
         """Create a user message from texts, images and files."""
         return cls(role="user", content=_to_content(content))
 
     @classmethod
-    def system(cls, *content: str | Content) -> Message:
+    def system(cls, *content: str | PromptContent) -> Message:
         """Create a system message."""
         return cls(role="system", content=_to_content(content))
 
@@ -293,5 +293,5 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 _LOSS = "part of the answer may be missing"
 
 
-def _to_content(entries: tuple[str | Content, ...]) -> tuple[Content, ...]:
+def _to_content(entries: tuple[str | PromptContent, ...]) -> tuple[PromptContent, ...]:
     return tuple(TextContent(entry) if isinstance(entry, str) else entry for entry in entries)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from headrace.content import Content, JSONContent, TextContent
+from headrace.content import CacheBreak, Content, JSONContent, PromptContent, TextContent
 from headrace.messages import message as msg
 from headrace.messages.message import Part
 
@@ -24,7 +24,7 @@ class PromptEntry(msgspec.Struct, frozen=True):
     """A message that is not from the model."""
 
     role: str
-    content: tuple[Content, ...]
+    content: tuple[PromptContent, ...]
 
 
 class AssistantEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,8 @@ def _split_message(message: msg.Message) -> Iterator[HistoryEntry]:
         yield PromptEntry(message.role, message.content)
         return
     if message.content:
-        parts = [_to_part(number, entry) for number, entry in enumerate(message.content)]
+        said = [entry for entry in message.content if not isinstance(entry, CacheBreak)]
+        parts = [_to_part(number, entry) for number, entry in enumerate(said)]
         yield AssistantEntry(parts=tuple(parts))
     for turn in message.turns:
         yield from _split_turn(turn)

@@ -194,7 +194,11 @@ _ROWS: tuple[Provider, ...] = (
         base_url="https://openrouter.ai/api/v1",
         key_variables=("OPENROUTER_API_KEY",),
         request_quirks=ChatRequestQuirks(
-            lacks=(), replays="reasoning_details", effort="reasoning", takes_file_urls=True
+            cache="marked",
+            lacks=(),
+            replays="reasoning_details",
+            effort="reasoning",
+            takes_file_urls=True,
         ),
         verified="recorded",
         source="https://openrouter.ai/docs/use-cases/reasoning-tokens",

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, Unpack, cast, overload
 
 import msgspec
 
-from headrace.content import Content
+from headrace.content import Content, PromptContent
 from headrace.encoders import OptionArguments, Request, ToolSpec, parse_options
 from headrace.encoders.text_content import drop_empty_texts
 from headrace.errors import UsageError
@@ -31,7 +31,9 @@ from headrace.wire.decoder import Decoder
 from headrace.wire.dialects.chat import ChatQuirks
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
-Input: TypeAlias = str | Content | MessageLike | Sequence[str | Content] | Sequence[MessageLike]
+Input: TypeAlias = (
+    str | Content | MessageLike | Sequence[str | PromptContent] | Sequence[MessageLike]
+)
 """A question, its parts, or a whole conversation with the newest message last."""
 OutputKind: TypeAlias = UnionType | JSONObject
 """Types of answers that are no class: a union, or a JSON schema."""
@@ -306,7 +308,7 @@ def to_messages(input: Input) -> list[Message]:
         entries = list(input)
     if entries and all(isinstance(entry, Message | Mapping) for entry in entries):
         return _require_content(read_messages(entries))
-    if not entries or not all(isinstance(entry, str | Content) for entry in entries):
+    if not entries or not all(isinstance(entry, str | PromptContent) for entry in entries):
         raise UsageError(
             "expected a text, content, or messages with the newest last as the input of a turn;"
             f" got {input!r:.200}"

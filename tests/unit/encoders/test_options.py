@@ -13,6 +13,7 @@ import headrace
 from headrace.encoders import REQUEST_ENCODERS, ChatRequestQuirks, Options, Request, parse_options
 from headrace.errors import UsageError
 from headrace.messages import Message
+from headrace.testing import ScriptedTransport
 from headrace.turn.model import encode_call, model_for
 from tests.published import accepts
 
@@ -154,9 +155,7 @@ def test_extra_headers_are_never_shown() -> None:
 
 def test_a_timeout_is_for_the_transport_that_is_made() -> None:
     with pytest.raises(UsageError, match="has its own timeouts"):
-        headrace.stream(
-            "vllm:m", "?", timeout=3, transport=headrace.testing.ScriptedTransport(["Hi."])
-        )
+        headrace.stream("vllm:m", "?", timeout=3, transport=ScriptedTransport(["Hi."]))
     with pytest.raises(UsageError, match="more than 0"):
         headrace.stream("vllm:m", "?", timeout=0)
     model = model_for("vllm:m", timeout=2.5)

@@ -13,6 +13,7 @@ from headrace.cli.terminal.event_text import usage_words
 from headrace.timeline.lane import Lane
 from headrace.timeline.span import Span, SpanKind
 from headrace.timeline.timeline import Timeline, pace
+from headrace.usage import Usage
 
 MAX_LANES = 24
 # A terminal can show more rows, but a run may have thousands of nested runs.
@@ -205,10 +206,24 @@ def facts(timeline: Timeline, hidden_lanes: int = 0) -> list[Fact]:
         Fact("quiet", _quiet(timeline)),
         Fact("run", " · ".join(f"{number} {word}" for number, word in counts if number > 1)),
         Fact("usage", usage_words(timeline.usage)),
+        Fact("cache", _cache(timeline.usage)),
         Fact("speed", _speed(timeline)),
         _end(timeline),
     ]
     return [fact for fact in rows if fact.words]
+
+
+def _cache(usage: Usage) -> str:
+    """Return what the provider's cache saved, and what was written to it."""
+    read, written = usage.cached_input_tokens, usage.cache_creation_input_tokens
+    share = (
+        f" ({read / usage.input_tokens:.0%} of the input)" if read and usage.input_tokens else ""
+    )
+    words = [
+        f"{read:,} tokens read{share}" if read else "",
+        f"{written:,} written" if written else "",
+    ]
+    return " · ".join(filter(None, words))
 
 
 def _firsts(timeline: Timeline) -> str:

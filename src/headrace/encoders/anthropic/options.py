@@ -38,6 +38,7 @@ _LACKS = (
     "logit_bias",
     "verbosity",
     "modalities",
+    "prompt_cache_key",
 )
 _MIN_BUDGET = 1_024
 _MIN_TOP_P_WHILE_THINKING = 0.95
@@ -49,6 +50,8 @@ def encode_options(request: Request) -> JSONObject:
     reject_options(options, "Anthropic", *_LACKS)
     if _is_claude_since(request.model, _NO_SAMPLING_SINCE):
         reject_options(options, f"the model {request.model}", "temperature", "top_p", "top_k")
+    if options.cache == "24h":
+        raise UsageError("Anthropic caches for 5m or 1h: cache='24h' is not possible")
     if options.effort not in (None, "none") and parse_family(request.model) == "claude":
         _reject_beside_thinking(request)
     named = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import messages as msg
-from headrace.content import Content, FileContent, ImageContent, JSONContent
+from headrace.content import CacheBreak, Content, FileContent, ImageContent, JSONContent
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.anthropic.options import encode_options
+from headrace.encoders.cache_point import CacheSetting, encode_break, place_points
 from headrace.encoders.history_encoder import HistoryEncoder, collect_instructions, merge_roles
 from headrace.encoders.request import Request, ToolSpec
 from headrace.encoders.text_content import decode_text_file, drop_empty_texts, to_text
@@ -29,7 +30,16 @@ def encode_anthropic(request: Request) -> JSONObject:
         body["system"] = "\n\n".join(instructions)
     if request.tools:
         body["tools"] = [_encode_tool(tool) for tool in request.tools]
+    _place_cache_points(body, request.options.cache)
     return body | encode_options(request)
+
+
+def _place_cache_points(body: JSONObject, cache: CacheSetting | None) -> None:
+    fixed: list[JSONObject] = list(body.get("tools", ())[-1:])
+    if cache and "system" in body:
+        body["system"] = [{"type": "text", "text": body["system"]}]
+        fixed += body["system"]
+    place_points(body["messages"], fixed, cache)
 
 
 def _encode_tool(tool: ToolSpec) -> JSONObject:
@@ -47,7 +57,11 @@ class _MessageEncoder(HistoryEncoder):
     def encode_prompt(self, prompt: msg.PromptEntry) -> list[JSONObject]:
         if prompt.role != "user":
             return []
-        content = [_encode_content(entry) for entry in drop_empty_texts(prompt.content)]
+        content = [
+            encode_break(entry) if isinstance(entry, CacheBreak) else _encode_content(entry)
+            for entry in prompt.content
+            if isinstance(entry, CacheBreak) or drop_empty_texts((entry,))
+        ]
         return [{"role": "user", "content": content}]
 
     def encode_reply(self, reply: msg.AssistantEntry) -> list[JSONObject]:

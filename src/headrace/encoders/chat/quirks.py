@@ -48,6 +48,9 @@ class ChatRequestQuirks(msgspec.Struct, frozen=True, kw_only=True):
     lacks: tuple[str, ...] = ("top_k",)
     """Names of options that the provider does not know; they are refused. `output` stands for
     `response_format` of type `json_schema`."""
+    cache: Literal["automatic", "marked"] = "automatic"
+    """Whether the provider caches by itself, or up to marked places in the messages of models that
+    need it."""
     takes_file_urls: bool = False
     """Whether `file_data` may be the address of a file. OpenAI takes only the data there."""
     call_id_pattern: str = r"[A-Za-z0-9_-]{1,40}"

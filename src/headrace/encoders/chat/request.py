@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import messages as msg
-from headrace.content import Content, FileContent, ImageContent, data_url
+from headrace.content import CacheBreak, Content, FileContent, ImageContent, data_url
 from headrace.encoders import resend_rules as resend
+from headrace.encoders.cache_point import encode_break, place_points
 from headrace.encoders.chat.quirks import DEFAULT_REQUEST_QUIRKS, EFFORTS, ChatRequestQuirks
 from headrace.encoders.chat.reasoning import encode_reasoning
 from headrace.encoders.history_encoder import HistoryEncoder
@@ -39,21 +40,23 @@ _OPTION_FIELDS = {
         "modalities",
         "user",
         "service_tier",
+        "prompt_cache_key",
     )
 }
+# https://openrouter.ai/docs/features/prompt-caching
+_MARKED_VENDORS = ("anthropic/", "google/", "qwen/")
 _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
 def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_REQUEST_QUIRKS) -> JSONObject:
     """Encode the body of `POST /chat/completions`."""
-    body: JSONObject = {
-        "model": request.model,
-        "messages": _MessageEncoder(request, rules).encode(),
-        "stream": True,
-    }
+    encoder = _MessageEncoder(request, rules)
+    body: JSONObject = {"model": request.model, "messages": encoder.encode(), "stream": True}
     if rules.asks_for_usage:
         body["stream_options"] = {"include_usage": True}
     body |= encode_tool_fields(request, _encode_tool, _encode_tool_choice)
+    if encoder.takes_marks:
+        place_points(body["messages"], [], request.options.cache)
     return body | _encode_options(request.options, rules)
 
 
@@ -128,6 +131,8 @@ class _MessageEncoder(HistoryEncoder):
     def __init__(self, request: Request, rules: ChatRequestQuirks) -> None:
         super().__init__(request, rules.call_id_pattern)
         self._rules = rules
+        # Whether the vendor of the model caches only up to marked places.
+        self.takes_marks = rules.cache == "marked" and request.model.startswith(_MARKED_VENDORS)
 
     def encode_prompt(self, prompt: msg.PromptEntry) -> list[JSONObject]:
         """Encode a prompt. All providers understand `system`; only OpenAI knows `developer`, and
@@ -135,6 +140,14 @@ class _MessageEncoder(HistoryEncoder):
         content = drop_empty_texts(prompt.content)
         role = "system" if prompt.role == "developer" else prompt.role
         encoded = _encode_content(content, self._rules)
+        if self.takes_marks and any(isinstance(entry, CacheBreak) for entry in prompt.content):
+            encoded = [
+                encode_break(entry)
+                if isinstance(entry, CacheBreak)
+                else _encode_content_part(entry, self._rules)
+                for entry in prompt.content
+                if isinstance(entry, CacheBreak) or drop_empty_texts((entry,))
+            ]
         return [{"role": role, "content": encoded}] if content else []
 
     def encode_reply(self, reply: msg.AssistantEntry) -> list[JSONObject]:

@@ -33,6 +33,7 @@ _OPTION_FIELDS = {
     "top_p": "top_p",
     "user": "safety_identifier",
     "service_tier": "service_tier",
+    "prompt_cache_key": "prompt_cache_key",
 }
 _LACKS = (
     "stop",
@@ -69,6 +70,8 @@ def encode_responses(request: Request) -> JSONObject:
 def _encode_options(options: Options) -> JSONObject:
     reject_options(options, "Responses", *_LACKS)
     body = collect_options(options, _OPTION_FIELDS)
+    if options.cache == "24h":
+        body["prompt_cache_retention"] = "24h"
     if options.effort is not None:
         summary = {} if options.effort == "none" else {"summary": "auto"}
         body["reasoning"] = {"effort": options.effort} | summary

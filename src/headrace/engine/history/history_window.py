@@ -11,7 +11,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
+from headrace.content import (
+    CacheBreak,
+    FileContent,
+    ImageContent,
+    JSONContent,
+    PromptContent,
+    TextContent,
+)
 from headrace.messages import Message, ReasoningPart, RedactedPart, Turn
 
 IsPinned: TypeAlias = Callable[[Message], bool]
@@ -111,11 +118,11 @@ def _is_sealed(turn: Turn) -> bool:
     )
 
 
-def _content_tokens(content: Iterable[Content]) -> int:
+def _content_tokens(content: Iterable[PromptContent]) -> int:
     return sum(map(_entry_tokens, content))
 
 
-def _entry_tokens(entry: Content) -> int:
+def _entry_tokens(entry: PromptContent) -> int:
     match entry:
         case TextContent():
             return _tokens(len(entry.text))
@@ -125,6 +132,8 @@ def _entry_tokens(entry: Content) -> int:
             return _tokens(len(data) * 3 // 4)
         case ImageContent() | FileContent():
             return _MEDIA_TOKENS
+        case CacheBreak():
+            return 0
 
 
 def _tokens(chars: int) -> int:
