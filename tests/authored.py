@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.aws import aws_events
 from tests.wire import sse
 
 WORDS = st.text(
@@ -42,6 +43,7 @@ class Meant:
 class Stream:
     data: bytes
     outputs: dict[int, Meant]
+    framing: str = "sse"
 
 
 @st.composite
@@ -226,3 +228,54 @@ def _interleaved_blocks(
         merged.append(waiting[at].pop(0))
         waiting = [queue for queue in waiting if queue]
     return merged
+
+
+# --- Bedrock ----------------------------------------------------------------------
+
+
+@st.composite
+def bedrock_streams(draw: st.DrawFn) -> Stream:
+    """A Converse stream, as AWS messages or as wrapped events. Some blocks never stop."""
+    meant = Meant(has_blocks=True)
+    queues = [
+        _converse_block(draw, index, kind, meant)
+        for index, kind in enumerate(
+            draw(st.lists(st.sampled_from(["text", "reasoningContent", "toolUse"]), max_size=5))
+        )
+    ]
+    body = [event for queue in queues for event in queue]
+    meant.finish = "tool_use" if meant.calls else "end_turn"
+    events = [
+        {"messageStart": {"role": "assistant"}},
+        *body,
+        {"messageStop": {"stopReason": meant.finish}},
+    ]
+    if draw(st.booleans()):
+        events.append({"metadata": {"usage": {"inputTokens": 1, "outputTokens": 2}}})
+    if draw(st.booleans()):
+        return Stream(sse(*events, done=False), {0: meant})
+    return Stream(aws_events(*events), {0: meant}, "aws-event-stream")
+
+
+def _converse_block(draw: st.DrawFn, index: int, kind: str, meant: Meant) -> list[dict[str, Any]]:
+    stop = [{"contentBlockStop": {"contentBlockIndex": index}}]
+    if kind == "toolUse":
+        name, args = draw(NAMES), draw(OBJECTS)
+        meant.calls.append((name, args))
+        start = {"toolUse": {"toolUseId": f"tooluse{index}", "name": name}}
+        deltas = [{"toolUse": {"input": piece}} for piece in _pieces(draw, json.dumps(args))]
+        events = [{"contentBlockStart": {"contentBlockIndex": index, "start": start}}]
+        return [*events, *(_converse_delta(index, delta) for delta in deltas), *stop]
+    texts = draw(st.lists(WORDS, min_size=1, max_size=4))
+    (meant.text if kind == "text" else meant.reasoning).append("".join(texts))
+    if kind == "text":
+        events = [_converse_delta(index, {"text": text}) for text in texts]
+    else:
+        events = [_converse_delta(index, {kind: {"text": text}}) for text in texts]
+        if draw(st.booleans()):
+            events.append(_converse_delta(index, {kind: {"signature": f"sig{index}"}}))
+    return [*events, *(stop if draw(st.booleans()) else [])]
+
+
+def _converse_delta(index: int, delta: dict[str, Any]) -> dict[str, Any]:
+    return {"contentBlockDelta": {"contentBlockIndex": index, "delta": delta}}

@@ -20,7 +20,12 @@ SUPPORTED = (
     "gemini",
     "ollama",
     "error-only",
+    "bedrock-converse",
+    "bedrock-invoke",
     "bedrock-invoke-anthropic",
+    "anthropic-text",
+    "hf-tgi",
+    "watsonx",
     "ollama-generate",
 )
 FRAMINGS = {

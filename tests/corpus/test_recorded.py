@@ -101,6 +101,8 @@ def _wire_items(row: dict[str, Any]) -> Counter[str]:
     match row["api"]:
         case "anthropic" | "bedrock-invoke-anthropic":
             return _anthropic_items(payloads)
+        case "bedrock-converse":
+            return _converse_items(payloads)
         case "openai-responses":
             return _responses_items(payloads)
         case "gemini":
@@ -129,6 +131,21 @@ def _anthropic_items(payloads: list[dict[str, Any]]) -> Counter[str]:
         if kind in ("text", "thinking") and payload["index"] not in filled and not block.get(kind):
             continue
         items[_family(kind)] += 1
+    return items
+
+
+def _converse_items(payloads: list[dict[str, Any]]) -> Counter[str]:
+    """Calls and results of tools, which have a start; of prose only whether there is any."""
+    items: Counter[str] = Counter()
+    for payload in payloads:
+        start = payload.get("start") or payload.get("contentBlockStart", {}).get("start") or {}
+        items["call"] += "toolUse" in start
+        items["output"] += "toolResult" in start
+        delta = payload.get("delta") or payload.get("contentBlockDelta", {}).get("delta") or {}
+        thought = delta.get("reasoningContent") or {}
+        items["redacted"] += "redactedContent" in thought
+        items["text"] = max(items["text"], int(bool(delta.get("text"))))
+        items["reasoning"] = max(items["reasoning"], int(bool(thought.get("text"))))
     return items
 
 

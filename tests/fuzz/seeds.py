@@ -9,15 +9,17 @@ from typing import Any
 import msgspec
 
 from headrace.wire.dialects.anthropic import event as anthropic_wire
+from headrace.wire.dialects.bedrock import event as bedrock_wire
 from headrace.wire.dialects.chat import chunk as chat_wire
 from headrace.wire.dialects.chat.quirks import ERROR_WORDS, FINISH_WORDS
 from headrace.wire.dialects.gemini import response as gemini_wire
 from headrace.wire.dialects.ollama import dialect as ollama_wire
 from headrace.wire.dialects.responses import event as responses_wire
+from headrace.wire.dialects.text import dialect as text_wire
 from headrace.wire.dialects.xai import chunk as xai_wire
 from headrace.wire.dialects.xai.enums import CALL_TYPE, REASON, ROLE, STATUS
 from headrace.wire.framing.grpc import add_prefix
-from tests.aws import aws_chunks, aws_exception, aws_headers, aws_message
+from tests.aws import aws_chunks, aws_events, aws_exception, aws_headers, aws_message
 from tests.wire import sse
 
 _HEAD = {
@@ -635,6 +637,130 @@ XAI: list[dict[str, Any]] = [
     },
 ]
 
+BEDROCK: list[dict[str, Any]] = [
+    {"messageStart": {"role": "assistant", "p": "abc"}},
+    {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"reasoningContent": {"text": "w1 "}}}},
+    {
+        "contentBlockDelta": {
+            "contentBlockIndex": 0,
+            "delta": {"reasoningContent": {"signature": "s1"}},
+        }
+    },
+    {"contentBlockStop": {"contentBlockIndex": 0}},
+    {
+        "contentBlockDelta": {
+            "contentBlockIndex": 1,
+            "delta": {"reasoningContent": {"redactedContent": "QUJD"}},
+        }
+    },
+    {"contentBlockStop": {"contentBlockIndex": 1}},
+    {"contentBlockDelta": {"contentBlockIndex": 2, "delta": {"text": "w2 "}}},
+    {
+        "contentBlockDelta": {
+            "contentBlockIndex": 2,
+            "delta": {
+                "citation": {
+                    "title": "t1",
+                    "source": "u1",
+                    "sourceContent": [{"text": "q1"}],
+                    "location": {"web": {"url": "u2", "domain": "d1"}},
+                }
+            },
+        }
+    },
+    {"contentBlockStop": {"contentBlockIndex": 2}},
+    {
+        "contentBlockStart": {
+            "contentBlockIndex": 3,
+            "start": {"toolUse": {"toolUseId": "c1", "name": "f1"}},
+        }
+    },
+    {
+        "contentBlockDelta": {
+            "contentBlockIndex": 3,
+            "delta": {"toolUse": {"input": '{"a": "w3 "}'}},
+        }
+    },
+    {"contentBlockStop": {"contentBlockIndex": 3}},
+    {
+        "contentBlockStart": {
+            "contentBlockIndex": 4,
+            "start": {"toolUse": {"toolUseId": "c2", "name": "f2", "type": "server_tool_use"}},
+        }
+    },
+    {
+        "contentBlockDelta": {
+            "contentBlockIndex": 4,
+            "delta": {"toolUse": {"input": '{"a": "w4 "}'}},
+        }
+    },
+    {"contentBlockStop": {"contentBlockIndex": 4}},
+    {
+        "contentBlockStart": {
+            "contentBlockIndex": 5,
+            "start": {"toolResult": {"toolUseId": "c2", "type": "r1", "status": "error"}},
+        }
+    },
+    {
+        "contentBlockDelta": {
+            "contentBlockIndex": 5,
+            "delta": {"toolResult": [{"text": "w5 "}, {"json": {"a": "w6 "}}]},
+        }
+    },
+    {"contentBlockStop": {"contentBlockIndex": 5}},
+    {"contentBlockStart": {"contentBlockIndex": 6, "start": {"image": {"format": "png"}}}},
+    {
+        "contentBlockDelta": {
+            "contentBlockIndex": 6,
+            "delta": {"image": {"source": {"bytes": "QUJD", "s3Location": {"uri": "s3://b"}}}},
+        }
+    },
+    {"contentBlockStop": {"contentBlockIndex": 6}},
+    {"contentBlockDelta": {"contentBlockIndex": 7, "delta": {"odd": {"value": "w7 "}}}},
+    {"messageStop": {"stopReason": "tool_use", "additionalModelResponseFields": {"a": 1}}},
+    {
+        "metadata": {
+            "usage": {
+                "inputTokens": 1,
+                "outputTokens": 2,
+                "totalTokens": 6,
+                "cacheReadInputTokens": 1,
+                "cacheWriteInputTokens": 2,
+                "cacheDetails": [{"ttl": "5m", "inputTokens": 2}],
+            },
+            "metrics": {"latencyMs": 5},
+            "serviceTier": {"type": "default"},
+            "trace": {"guardrail": {}},
+        }
+    },
+]
+
+TEXT: list[dict[str, Any]] = [
+    {"type": "completion", "id": "r1", "model": "m1", "completion": "w1 ", "stop_reason": None},
+    {"generation": "w2 ", "prompt_token_count": 1, "generation_token_count": 2},
+    {"outputText": "w3 ", "index": 0, "totalOutputTextTokenCount": 3, "inputTextTokenCount": 1},
+    {"outputs": [{"text": "w4 ", "stop_reason": None}]},
+    {"generations": [{"id": "g1", "text": "w5 "}], "prompt": "p1"},
+    {
+        "model_id": "m1",
+        "results": [
+            {
+                "generated_text": "w7 ",
+                "generated_token_count": 3,
+                "input_token_count": 4,
+                "stop_reason": "not_finished",
+            }
+        ],
+    },
+    {"index": 1, "token": {"id": 1, "text": "w8 ", "special": False}, "generated_text": None},
+    {
+        "completion": "w9 ",
+        "stop_reason": "stop_sequence",
+        "stop": "x",
+        "amazon-bedrock-invocationMetrics": {"inputTokenCount": 4, "outputTokenCount": 5},
+    },
+]
+
 STREAMS = {
     "chat": CHAT,
     "anthropic": ANTHROPIC,
@@ -642,6 +768,8 @@ STREAMS = {
     "gemini": GEMINI,
     "ollama": OLLAMA,
     "xai": XAI,
+    "bedrock": BEDROCK,
+    "text": TEXT,
 }
 WIRE_MODULES = {
     "chat": chat_wire,
@@ -650,6 +778,8 @@ WIRE_MODULES = {
     "gemini": gemini_wire,
     "ollama": ollama_wire,
     "xai": xai_wire,
+    "bedrock": bedrock_wire,
+    "text": text_wire,
 }
 """Where each dialect has its wire structs."""
 
@@ -687,6 +817,7 @@ def streams() -> Iterator[bytes]:
         yield aws_chunks(*payloads)
         for payload in payloads:
             yield sse(payload)
+    yield aws_events(*BEDROCK)
     yield from _STRANGE
 
 

@@ -171,8 +171,8 @@ def is_replaced(dialect: str, number: int, path: Path, name: str) -> bool:
 
 
 def is_ended(path: Path, name: str) -> bool:
-    """A line of Ollama that says it is the last one is."""
-    return path == ("done",) and name == "true"
+    """A line of Ollama that says it is the last one is, and a special token is no text."""
+    return path in (("done",), ("token", "special")) and name == "true"
 
 
 def may_fail(path: Path, end: ev.TurnFailed) -> bool:

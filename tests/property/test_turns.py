@@ -24,12 +24,14 @@ from headrace.messages import (
     fold_candidates,
     history,
 )
-from tests.authored import Meant, Stream, anthropic_streams, chat_streams
+from tests.authored import Meant, Stream, anthropic_streams, bedrock_streams, chat_streams
 from tests.grammar import check_grammar
 from tests.wire import events_of, message_of, single_bytes, sliced
 
 streams = pytest.mark.parametrize(
-    "strategy", [chat_streams(), anthropic_streams()], ids=["chat", "anthropic"]
+    "strategy",
+    [chat_streams(), anthropic_streams(), bedrock_streams()],
+    ids=["chat", "anthropic", "bedrock"],
 )
 
 
@@ -38,21 +40,25 @@ def draw_stream(strategy: Any, data: st.DataObject) -> Stream:
     return stream
 
 
+def decode(stream: Stream, reads: list[bytes] | None = None) -> list[ev.TurnEvent]:
+    return events_of(stream.data if reads is None else reads, framing=stream.framing)
+
+
 @streams
 @given(data=st.data())
 def test_any_slicing_gives_the_same_events(strategy: Any, data: st.DataObject) -> None:
     stream = draw_stream(strategy, data)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream.data)), max_size=12)))
-    whole = events_of(stream.data)
-    assert events_of(sliced(stream.data, cuts)) == whole
-    assert events_of(single_bytes(stream.data)) == whole
+    whole = decode(stream)
+    assert decode(stream, sliced(stream.data, cuts)) == whole
+    assert decode(stream, single_bytes(stream.data)) == whole
 
 
 @streams
 @given(data=st.data())
 def test_the_grammar_holds_and_nothing_is_lost(strategy: Any, data: st.DataObject) -> None:
     stream = draw_stream(strategy, data)
-    events = events_of(stream.data)
+    events = decode(stream)
     check_grammar(events)
     candidates = fold_candidates(records(events))
     for candidate in candidates:
@@ -67,7 +73,7 @@ def test_any_cut_ends_once_and_leaves_a_replayable_history(
 ) -> None:
     stream = draw_stream(strategy, data)
     at = data.draw(st.integers(0, len(stream.data)))
-    events = events_of(stream.data[:at])
+    events = decode(stream, [stream.data[:at]])
     check_grammar(events)
     check_history(message_of(events))
 
@@ -75,7 +81,7 @@ def test_any_cut_ends_once_and_leaves_a_replayable_history(
 @streams
 @given(data=st.data())
 def test_events_and_messages_survive_json(strategy: Any, data: st.DataObject) -> None:
-    events = events_of(draw_stream(strategy, data).data)
+    events = decode(draw_stream(strategy, data))
     stamped = list(records(events))
     assert [decode_record(encode_record(record)) for record in stamped] == stamped
     message = fold(stamped)
@@ -86,7 +92,7 @@ def test_events_and_messages_survive_json(strategy: Any, data: st.DataObject) ->
 @given(data=st.data())
 def test_folding_a_prefix_agrees_with_the_whole(strategy: Any, data: st.DataObject) -> None:
     """What has been told stays told: a later fold only goes on."""
-    events = events_of(draw_stream(strategy, data).data)
+    events = decode(draw_stream(strategy, data))
     at = data.draw(st.integers(0, len(events)))
     early, late = message_of(events[:at]), message_of(events)
     early_parts = [part for turn in early.turns for part in turn.parts]

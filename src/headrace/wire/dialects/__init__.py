@@ -22,6 +22,8 @@ _CLASSES: Final = {
     "gemini": "GeminiDialect",
     "ollama": "OllamaDialect",
     "xai": "XAIDialect",
+    "bedrock": "BedrockDialect",
+    "text": "TextDialect",
 }
 DIALECT_NAMES: Final = tuple(_CLASSES)
 """The names of all dialects. Each name is also the name of the dialect's folder."""

@@ -1,0 +1,1 @@
+"""The dialect of Amazon Bedrock's Converse API, and of Nova models behind InvokeModel."""

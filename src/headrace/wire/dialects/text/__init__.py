@@ -1,0 +1,1 @@
+"""The dialect of older APIs that continue a prompt and stream nothing but text."""
