@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from headrace.events import Record, decode_record, encode_record
     from headrace.messages import CallResult, Message, fold, fold_candidates, history
     from headrace.outcome import ErrorInfo, FinishReason
+    from headrace.prices import price
     from headrace.recording import ReplayTransport
     from headrace.status import extract_status, parse_status_marker
     from headrace.tools import Tool, ToolContext, ToolReturn, tool_error
@@ -87,6 +88,7 @@ _NAMES = {
     "headrace.events": "Record decode_record encode_record",
     "headrace.messages": "CallResult Message fold fold_candidates history",
     "headrace.outcome": "ErrorInfo FinishReason",
+    "headrace.prices": "price",
     "headrace.recording": "ReplayTransport",
     "headrace.status": "extract_status parse_status_marker",
     "headrace.tools": "Tool ToolContext ToolReturn tool tool_error",
@@ -183,6 +185,7 @@ __all__ = [
     "history",
     "messages",
     "parse_status_marker",
+    "price",
     "stream",
     "tool",
     "tool_error",

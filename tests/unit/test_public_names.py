@@ -29,7 +29,7 @@ RunSummary RunView SecretPattern Summarize Terminate TextContent Timeouts Tool T
 ToolContext ToolReturn ToolSpec Truncate TurnStream Usage UsageError WireError WireLimits
 __version__ calculator clock_tool complete complete_async content decode decode_async
 decode_record default_tools encode_record errors events extract_status fetch_tool fold
-fold_candidates history messages parse_status_marker stream tool tool_error
+fold_candidates history messages parse_status_marker price stream tool tool_error
 """.split()
 
 

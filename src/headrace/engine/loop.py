@@ -23,6 +23,7 @@ from headrace.errors import HeadraceError, RequestFailed, Terminate
 from headrace.events import Event, TurnEvent
 from headrace.messages import CallPart, Message, Turn
 from headrace.outcome import END_TURN, ErrorInfo, FinishReason, abort_reason
+from headrace.prices import TurnUsage
 from headrace.transport.call_secrets import hide_address
 from headrace.turn.open_turn import OpenTurn, open_turn
 from headrace.typed.plan import ANSWER_TOOL
@@ -254,7 +255,11 @@ class Loop:
                 call = self._config.encode(request)
             try:
                 return await open_turn(
-                    self._config.model.transport, call, self._new_decoder, self._config.policy
+                    self._config.model.transport,
+                    call,
+                    self._new_decoder,
+                    self._config.policy,
+                    turn_usage=self._turn_usage(request),
                 )
             except RequestFailed as refused:
                 broken = RunBroken(refused.category, self._describe_refusal(refused, call.url))
@@ -270,6 +275,10 @@ class Loop:
             return str(refused)
         self.private_error = str(refused)
         return hide_address(self.private_error, url)
+
+    def _turn_usage(self, request: Request) -> TurnUsage:
+        model = self._config.model
+        return TurnUsage(model.endpoint, lambda: model.call(request).body)
 
     def _new_decoder(self) -> Decoder:
         return self._config.model.decoder(

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from headrace import __version__
 from headrace.engine import Agent
+from headrace.prices import load_prices
 from headrace.server.agent_config import describe_agent
 from headrace.server.api import ModelList
 from headrace.server.http.openapi import openapi
@@ -28,6 +29,7 @@ from headrace.server.service import Service
 from headrace.server.settings import Settings
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import Store
+from headrace.turn.model import is_rehearsal
 
 
 def create_app(
@@ -55,6 +57,9 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
+        if not all(is_rehearsal(agent.model) for agent in agents.values()):
+            # Loaded here, so that no answer waits for it.
+            load_prices()
         async with service:
             yield
 

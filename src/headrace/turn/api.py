@@ -16,6 +16,7 @@ from headrace.encoders.text_content import drop_empty_texts
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import Message, MessageLike, read_messages
+from headrace.prices import TurnUsage
 from headrace.providers import OutputMode
 from headrace.recording.recorder import RecordingTransport
 from headrace.tools import Tool, spec_of
@@ -218,10 +219,12 @@ class _PreparedTurn:
                 first_part=first_part,
             )
 
+        call = self.model.call(request)
         return TurnStream(
-            self.model.call(request),
+            call,
             new_decoder,
             self.transport,
+            turn_usage=TurnUsage(self.model.endpoint, lambda: call.body),
             policy=self.policy,
             owns_transport=self.model.owns_transport,
             output_plan=self.plan,

@@ -10,8 +10,9 @@ import msgspec
 
 from headrace.errors import RequestFailed
 from headrace.events import TurnEvent
-from headrace.events.turn import FrameSkipped, TurnFailed, TurnStarted
+from headrace.events.turn import FrameSkipped, TurnFailed, TurnFinished, TurnStarted
 from headrace.outcome import ErrorInfo
+from headrace.prices import TurnUsage
 from headrace.secrets.scrub import scrub
 from headrace.transport.call_secrets import keys_of, secrets_of
 from headrace.transport.process_pause import PauseAwareTimeout
@@ -19,6 +20,7 @@ from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy, Sleep, retry
 from headrace.transport.stream_error import StreamBroken, stream_broken
 from headrace.transport.transport import ByteStream, HTTPCall, Transport
 from headrace.turn.key_mask import KeyMask
+from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
 # A turn that has only these events has not begun to answer.
@@ -46,6 +48,7 @@ async def open_turn(
     new_decoder: Callable[[], Decoder],
     policy: RetryPolicy = DEFAULT_POLICY,
     *,
+    turn_usage: TurnUsage | None = None,
     sleep: Sleep = asyncio.sleep,
     chance: Callable[[], float] = random.random,
 ) -> OpenTurn:
@@ -53,14 +56,16 @@ async def open_turn(
     `RequestFailed`, after retries if it is retryable; later errors become the last event.
 
     A stream whose only event is a retryable error counts as refused: several providers accept a
-    request and then send nothing but "overloaded".
+    request and then send nothing but "overloaded". `turn_usage` completes
+    the usage at the end.
     """
 
     clean, keys = secrets_of(call).clean, keys_of(call)
 
     async def attempt() -> OpenTurn:
         stream = await transport.open(call)
-        return await _wait_for_first(OpenTurn(stream, new_decoder(), clean=clean, keys=keys))
+        turn = OpenTurn(stream, new_decoder(), clean=clean, keys=keys, turn_usage=turn_usage)
+        return await _wait_for_first(turn)
 
     return await retry(attempt, policy, sleep=sleep, chance=chance)
 
@@ -75,8 +80,11 @@ class OpenTurn:
         *,
         clean: Callable[[str], str] = scrub,
         keys: Sequence[str] = (),
+        turn_usage: TurnUsage | None = None,
     ) -> None:
         self.clean = clean
+        self._turn_usage = turn_usage
+        self._end_usage: Usage | None = None
         self._key_mask = KeyMask(keys) if keys else None
         self._feed: Callable[[bytes], list[TurnEvent]] = decoder.feed
         if self._key_mask is not None:
@@ -103,6 +111,9 @@ class OpenTurn:
         """Wait for the first events. Raises `StreamBroken` if none arrive in time."""
         self._first_events = await self._read_first()
         self._has_begun = True
+        first = self._first_events[0] if self._first_events else None
+        if self._turn_usage is not None and isinstance(first, TurnStarted):
+            self._turn_usage.model = first.model
 
     async def next(self) -> list[TurnEvent]:
         """Wait for the next events. Returns an empty list after the last ones."""
@@ -162,6 +173,7 @@ class OpenTurn:
     async def _finish(self, events: list[TurnEvent]) -> list[TurnEvent]:
         """Close the connection. An error message may quote the API key, which is removed."""
         await self.aclose()
+        events = self._complete_usage(events)
         last = events[-1] if events else None
         if not isinstance(last, TurnFailed):
             return events
@@ -180,7 +192,27 @@ class OpenTurn:
 
     def fail(self, error: ErrorInfo) -> list[TurnEvent]:
         """End the turn with an error that is not in the bytes; see `Decoder.fail()`."""
-        return self._mask(self.decoder.fail(error))
+        return self._complete_usage(self._mask(self.decoder.fail(error)))
+
+    def _complete_usage(self, events: list[TurnEvent]) -> list[TurnEvent]:
+        """Add the cost, and estimates if the turn broke off, to the usage of the last event."""
+        last = events[-1] if events else None
+        if self._turn_usage is None or self._end_usage is not None:
+            return events
+        if not isinstance(last, TurnFinished | TurnFailed):
+            return events
+        end = self._turn_usage.complete(last, self.decoder.output_chars)
+        self._end_usage = end.usage
+        return [*events[:-1], end]
+
+    @property
+    def usage(self) -> Usage:
+        """The usage so far, and the complete usage after the end. For a turn that was closed before
+        its end, the counts that are missing are estimated."""
+        if self._end_usage is None and self._is_closed and self._turn_usage is not None:
+            decoder = self.decoder
+            self._end_usage = self._turn_usage.estimate(decoder.usage, decoder.output_chars)
+        return self.decoder.usage if self._end_usage is None else self._end_usage
 
     def _mask(self, events: list[TurnEvent]) -> list[TurnEvent]:
         """Return the events without the API key, which a provider may send back."""

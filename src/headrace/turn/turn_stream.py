@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Self
 
+from msgspec.structs import replace
+
 from headrace.events import Record, Stamp, TurnEvent, TurnFailed, TurnFinished
 from headrace.events.stamp import create_wall_clock
 from headrace.messages import Message, fold
 from headrace.outcome import ErrorInfo, FinishReason
+from headrace.prices import TurnUsage
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import HTTPCall, Transport
 from headrace.turn.open_turn import OpenTurn, open_turn
@@ -35,6 +38,7 @@ class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
         new_decoder: Callable[[], Decoder],
         transport: Transport,
         *,
+        turn_usage: TurnUsage | None = None,
         policy: RetryPolicy = DEFAULT_POLICY,
         owns_transport: bool = False,
         output_plan: OutputPlan | None = None,
@@ -43,6 +47,7 @@ class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
         self._call = call
         self._new_decoder = new_decoder
         self._transport = transport
+        self._turn_usage = turn_usage
         self._policy = policy
         self._owns_transport = owns_transport
         self._turn: OpenTurn | None = None
@@ -52,7 +57,11 @@ class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
     async def __aenter__(self) -> Self:
         try:
             self._turn = await open_turn(
-                self._transport, self._call, self._new_decoder, self._policy
+                self._transport,
+                self._call,
+                self._new_decoder,
+                self._policy,
+                turn_usage=self._turn_usage,
             )
         except BaseException:
             await self.__aexit__()
@@ -89,7 +98,10 @@ class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
     @property
     def result(self) -> Result[OutputT]:
         """The message with its finish reason, error and usage, as far as it has been read."""
-        return result_of(self.message, self._output_plan)
+        message = self.message
+        if not isinstance(self._last_event(), TurnFinished | TurnFailed):
+            message = replace(message, usage=self.usage)
+        return result_of(message, self._output_plan)
 
     @property
     def output(self) -> OutputT:
@@ -99,8 +111,9 @@ class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
 
     @property
     def usage(self) -> Usage:
-        """The usage so far. A provider's running report may be ahead of the events."""
-        return Usage() if self._turn is None else self._turn.decoder.usage
+        """The usage so far. A provider's running report may be ahead of the events. After a turn
+        that was left before its end, missing counts are estimated."""
+        return Usage() if self._turn is None else self._turn.usage
 
     @property
     def finish(self) -> FinishReason | None:

@@ -300,6 +300,11 @@ class Decoder:
         return Usage() if self._dialect is None else self._dialect.ledger.usage
 
     @property
+    def output_chars(self) -> int:
+        """Number of characters of text, reasoning and arguments so far."""
+        return 0 if self._ledger is None else self._ledger.output_chars
+
+    @property
     def finish(self) -> FinishReason | None:
         """Why the turn ends, as soon as the provider has said it. None before that, and if the turn
         failed."""

@@ -41,7 +41,16 @@ def parse_openai_usage(report: dict[str, Any]) -> Usage:
         cache_creation_5m_tokens=parse_count(creation.get("ephemeral_5m_input_tokens")),
         cache_creation_1h_tokens=parse_count(creation.get("ephemeral_1h_input_tokens")),
         cost=parse_amount(as_object(cost).get("total_cost", cost)),
+        units=_parse_units(prompt, answer),
     )
+
+
+def _parse_units(prompt: dict[str, Any], answer: dict[str, Any]) -> dict[str, int] | None:
+    """Return the tokens of sound, which have their own price."""
+    heard, spoken = parse_count(prompt.get("audio_tokens")), parse_count(answer.get("audio_tokens"))
+    if not heard and not spoken:
+        return None
+    return {"input_audio_tokens": heard or 0, "output_audio_tokens": spoken or 0}
 
 
 def _add_reasoning(

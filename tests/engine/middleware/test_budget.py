@@ -17,7 +17,7 @@ from headrace.rehearsal.clock import run_virtual
 from headrace.rehearsal.script import call, say, turn, usage
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.usage import Usage
-from tests.engine.play import MODELS, check_run, clock
+from tests.engine.play import MODELS, Bench, check_run, clock
 
 
 def played(turns: list[Any], budget: Budget, dialect: str = "chat") -> tuple[Run, list[int]]:
@@ -135,3 +135,27 @@ def test_a_count_that_is_not_reported_counts_nothing() -> None:
     assert _tokens(Usage(output_tokens=7)) == 7
     assert _tokens(Usage(total_tokens=5)) == 5
     assert _tokens(Usage()) == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "dialect"),
+    [
+        ("anthropic:claude-sonnet-4-5", "anthropic"),
+        ("openai:gpt-5", "responses"),
+        ("openai-chat:gpt-5", "chat"),
+    ],
+)
+def test_a_cost_that_is_not_reported_is_computed(model: str, dialect: str) -> None:
+    turns = [turn(call("add", a=1, b=n), usage(input=100_000, output=1_000)) for n in range(9)]
+    transport = ScriptedTransport(turns, dialect=dialect)
+    limited = Agent(
+        model,
+        api_key="k",
+        transport=transport,
+        tools=Bench().tools(),
+        middleware=[Budget(max_cost=0.7)],
+    )
+    result = run_virtual(limited.complete_async("Add."))
+    assert str(result.finish).startswith("aborted")
+    assert 0.7 < (result.usage.cost or 0) < 1.1
+    assert 1 < transport.opened < 9

@@ -332,8 +332,8 @@ def test_beside_a_pipe_the_lines_fit_the_terminal_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "line"),
     [
-        (80, "1.5 s · 500 tokens in (64 cached) · 68 out (36 reasoning) · cost 0.5"),
-        (60, "1.5 s · 500 tokens in · 68 out · cost 0.5"),
+        (80, "1.5 s · 500 tokens in (64 cached) · 68 out (36 reasoning) · cost $0.5"),
+        (60, "1.5 s · 500 tokens in · 68 out · cost $0.5"),
         (40, "1.5 s · 500 tokens in · 68 out"),
         (20, "1.5 s"),
         (21, "1.5 s · 68 tokens out"),

@@ -80,7 +80,7 @@ ROWS: list[tuple[events.Event, str]] = [
     (events.CitationAdded(title="T", ref="http://x", quote="q"), "T · http://x · “q”"),
     (
         events.TurnFinished(reason=END_TURN, raw_reason="stop", usage=USAGE, skipped_frames=1),
-        "end_turn · 1,200 tokens in (1,000 cached) · 7 out (3 reasoning) · cost 0.5"
+        "end_turn · 1,200 tokens in (1,000 cached) · 7 out (3 reasoning) · cost $0.5"
         " · 1 unreadable frame skipped",
     ),
     (events.TurnFinished(reason=END_TURN), "end_turn"),

@@ -80,6 +80,9 @@ export interface Usage {
   readonly output_tokens?: number | null;
   readonly total_tokens?: number | null;
   readonly reasoning_tokens?: number | null;
+  /** In US dollars. */
+  readonly cost?: number | null;
+  readonly is_estimated?: boolean;
 }
 
 export interface Finish {

@@ -19,6 +19,11 @@ export function count(number: number, noun: string): string {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
+/** Format a cost in dollars, with as many digits as it needs: `$0.0004`, `$1.25`. */
+export function dollars(amount: number): string {
+  return `$${amount >= 1 ? amount.toFixed(2) : amount.toFixed(6).replace(/\.?0+$/, "")}`;
+}
+
 /** Format a tool value: text as it is, anything else as JSON. */
 export function shownValue(value: unknown): string {
   if (value === null || value === undefined) return "";

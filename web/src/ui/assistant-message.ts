@@ -7,7 +7,7 @@ import { repeat } from "lit/directives/repeat.js";
 import { adviceOf } from "../core/advice.js";
 import type { Chat } from "../core/chat.js";
 import { textOf, type MessageEvent } from "../core/event.js";
-import { count, duration } from "../core/format.js";
+import { count, dollars, duration } from "../core/format.js";
 import { draftView, eventView, type ContentView, type Group, type TextView } from "../core/view.js";
 import { copyButton } from "./copy.js";
 import { define, Element, fields } from "./element.js";
@@ -154,6 +154,8 @@ function cost(event: MessageEvent): string {
   const told = [];
   const tokens = event.usage?.total_tokens ?? event.usage?.output_tokens;
   if (tokens) told.push(count(tokens, "token"));
+  const amount = event.usage?.cost;
+  if (typeof amount === "number") told.push(`${event.usage?.is_estimated ? "~" : ""}${dollars(amount)}`);
   if (event.duration_ms !== undefined) told.push(duration(event.duration_ms));
   return told.join(" · ");
 }

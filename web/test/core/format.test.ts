@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { count, day, duration, elapsed, shownBriefly, shownValue } from "../../src/core/format.js";
+import { count, day, dollars, duration, elapsed, shownBriefly, shownValue } from "../../src/core/format.js";
 
 describe("numbers and values as people read them", () => {
   it.each([
@@ -19,6 +19,13 @@ describe("numbers and values as people read them", () => {
   it("counts things", () => {
     expect([count(1, "tool"), count(1_204, "token")]).toEqual(["1 tool", "1,204 tokens"]);
   });
+
+  it.each([
+    [0.0004, "$0.0004"],
+    [0.5, "$0.5"],
+    [1.254, "$1.25"],
+    [0, "$0"],
+  ])("%f dollars are %s", (amount, text) => expect(dollars(amount)).toBe(text));
 
   it("shows values", () => {
     expect(shownValue({ a: 1 })).toBe('{\n  "a": 1\n}');

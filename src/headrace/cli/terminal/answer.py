@@ -165,7 +165,7 @@ def closing_line(took: str, usage: Usage, columns: int) -> str:
     Details of counts are left out first, then the cost, then the input.
     """
     plain = replace(usage, cached_input_tokens=None, reasoning_tokens=None)
-    free = replace(plain, cost=None)
+    free = replace(plain, cost=None, is_estimated=False)
     told = (usage, plain, free, replace(free, input_tokens=None), Usage())
     lines = [" · ".join(filter(None, (took, usage_words(one)))) for one in told]
     return next((line for line in lines if len(line) <= columns), fit(took, columns))

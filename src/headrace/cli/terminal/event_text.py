@@ -119,8 +119,17 @@ def usage_words(usage: Usage) -> str:
     into = _format_count(usage.input_tokens, "token in", usage.cached_input_tokens, "cached")
     unit = "out" if into else "token out"
     out = _format_count(usage.output_tokens, unit, usage.reasoning_tokens, "reasoning")
-    cost = "" if usage.cost is None else f"cost {usage.cost:g}"
-    return _join(into, out, cost)
+    cost = "" if usage.cost is None else f"cost {format_cost(usage)}"
+    return _join(into, out, cost, "estimated" if usage.is_estimated else "")
+
+
+def format_cost(usage: Usage) -> str:
+    """Format the cost in dollars, with as many digits as it needs: `$0.0004`, `$1.25`. An estimate
+    begins with `~`; an unknown cost is an empty text."""
+    if usage.cost is None:
+        return ""
+    digits = f"{usage.cost:.2f}" if usage.cost >= 1 else f"{usage.cost:.6f}".rstrip("0").rstrip(".")
+    return f"{'~' if usage.is_estimated else ''}${digits}"
 
 
 def _format_count(number: int | None, unit: str, part: int | None, part_unit: str) -> str:

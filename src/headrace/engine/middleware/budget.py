@@ -25,8 +25,9 @@ class Budget(Middleware):
     `max_identical_calls` is how often a tool may be called with the same arguments in a run, or
     with `is_in_a_row` without other calls between: the next such call is denied with a hint for
     the model, and the one after that ends the run. `max_tokens` (input and output of all turns)
-    and `max_cost` count what the provider reports. `RunLimits` has the limits for steps and
-    times.
+    and `max_cost` (US dollars) count what the provider reports; for a provider that reports no
+    cost, `max_cost` needs the extra `prices` and a model whose price is known. `RunLimits` has the
+    limits for steps and times.
     """
 
     def __init__(

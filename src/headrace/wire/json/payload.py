@@ -233,6 +233,8 @@ def _convert_field(value: Any, annotation: Any) -> Any:
         pass
     fields, entries = as_object(value), as_objects(value)
     for option in get_args(annotation) or (annotation,):
+        if option is msgspec.Raw:
+            return msgspec.Raw(encode_json(value).encode())
         if fields and _is_struct(option):
             return convert_leniently(fields, option)
         if entries and get_origin(option) is list and _is_struct(get_args(option)[0]):

@@ -150,6 +150,13 @@ class CallQueue:
         self.has_client_calls = False
         self.has_provider_calls = False
         self.has_damaged = False
+        self._closed_chars = 0
+
+    @property
+    def chars(self) -> int:
+        """Number of characters in the arguments of all calls so far."""
+        calls = [*filter(None, [self._open]), *self._waiting, *self._provider_run]
+        return self._closed_chars + sum(call.size for call in calls if call.state != "closed")
 
     def begin(self, call: Call) -> Call:
         """Add a new call, and start it if it may start."""
@@ -314,6 +321,7 @@ class CallQueue:
 
     def _close(self, call: Call, *, is_cut: bool = False) -> None:
         call.state = "closed"
+        self._closed_chars += call.size
         if self._open is call:
             self._open = None
         self._events.append(self._create_end(call, is_cut=is_cut))

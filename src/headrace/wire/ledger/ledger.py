@@ -163,6 +163,11 @@ class Ledger:
         """Whether any output has started."""
         return bool(self._outputs)
 
+    @property
+    def output_chars(self) -> int:
+        """Number of characters of text, reasoning and arguments of all outputs so far."""
+        return sum(output.chars for output in self._outputs.values())
+
     def skip_frame(self, data: bytes, reason: str) -> None:
         """Report a frame that could not be read. What is open may have lost a piece.
 

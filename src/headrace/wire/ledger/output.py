@@ -77,6 +77,12 @@ class Output(WholeParts):
         self.add_activity = self._calls.add_activity
         self.count_citation = counters.count_citation
 
+    @property
+    def chars(self) -> int:
+        """Number of characters of text, reasoning and arguments so far."""
+        open_chars = self._max_chars - self._room if self._part >= 0 else 0
+        return sum(self._closed_chars.values()) + open_chars + self._calls.chars
+
     # -- text and reasoning
 
     def add_text(

@@ -19,6 +19,7 @@ from headrace.cli.commands.chat.watcher import LEFT, Interrupts, Leave, Watcher
 from headrace.cli.commands.chat.wording import count, duration
 from headrace.cli.option import EFFORTS
 from headrace.cli.terminal import safe_text
+from headrace.cli.terminal.event_text import format_cost
 from headrace.cli.terminal.safe_text import one_line, safe
 from headrace.client import AsyncAnswer, AsyncClient, ClientError
 from headrace.encoders import Effort
@@ -326,5 +327,6 @@ def _cost(event: MessageEvent) -> str:
     usage = event.usage
     tokens = None if usage is None else usage.total_tokens or usage.output_tokens
     told = [count(tokens, "token")] if tokens else []
+    told += [format_cost(usage)] if usage is not None and usage.cost is not None else []
     told += [duration(event.duration_ms)] if event.duration_ms is not None else []
     return " · ".join(told)

@@ -79,6 +79,7 @@ def _to_usage(report: dict[str, Any]) -> Usage:
         created = (five or 0) + (hour or 0)
     cached = parse_count(report.get("cache_read_input_tokens"))
     fresh = parse_count(report.get("input_tokens"))
+    searches = parse_count(as_object(report.get("server_tool_use")).get("web_search_requests"))
     return Usage(
         input_tokens=None if fresh is None else fresh + (cached or 0) + (created or 0),
         output_tokens=parse_count(report.get("output_tokens")),
@@ -90,4 +91,5 @@ def _to_usage(report: dict[str, Any]) -> Usage:
         cache_creation_5m_tokens=five,
         cache_creation_1h_tokens=hour,
         cost=parse_amount(report.get("cost")),
+        units={"web_searches": searches} if searches else None,
     )

@@ -59,6 +59,11 @@ class WireUsage(msgspec.Struct, rename="camel", gc=False):
     tool_use_prompt_token_count: Any = None
     service_tier: Any = None
     traffic_type: Any = None
+    # Lists of counts by modality, which are read once, at the end of the stream.
+    prompt_tokens_details: msgspec.Raw | None = None
+    cache_tokens_details: msgspec.Raw | None = None
+    candidates_tokens_details: msgspec.Raw | None = None
+    tool_use_prompt_tokens_details: msgspec.Raw | None = None
 
 
 class WireResponse(msgspec.Struct, rename="camel", gc=False):

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from headrace.usage import Usage
 from headrace.wire.dialects.gemini.response import WireUsage
 from headrace.wire.json.number import parse_count
-from headrace.wire.json.value import as_text
+from headrace.wire.json.value import as_objects, as_text
+
+# The modalities that may have their own price. Text has the price of the whole.
+_MODALITIES = {"AUDIO": "audio", "IMAGE": "image", "DOCUMENT": "image", "VIDEO": "video"}
 
 
 class GeminiUsage:
@@ -27,6 +32,10 @@ class GeminiUsage:
             merged.thoughts_token_count = report.thoughts_token_count
         if report.prompt_token_count:
             merged.prompt_token_count = report.prompt_token_count
+        if report.prompt_tokens_details is not None:
+            merged.prompt_tokens_details = report.prompt_tokens_details
+        if report.candidates_tokens_details is not None:
+            merged.candidates_tokens_details = report.candidates_tokens_details
         if (
             report.cached_content_token_count
             or report.tool_use_prompt_token_count
@@ -53,6 +62,7 @@ class GeminiUsage:
             total_tokens=parse_count(told.total_token_count),
             reasoning_tokens=thoughts,
             cached_input_tokens=parse_count(told.cached_content_token_count),
+            units=_parse_units(told),
         )
 
     @property
@@ -66,3 +76,31 @@ class GeminiUsage:
             "trafficType": as_text(self._merged.traffic_type),
         }
         return {name: value for name, value in told.items() if value is not None}
+
+
+def _parse_units(told: WireUsage) -> dict[str, int] | None:
+    """Return the tokens of sound, images and videos, and those of results of provider-run tools,
+    which are not part of the input tokens."""
+    units: dict[str, int] = {}
+    _count_modalities(units, told.prompt_tokens_details, "input_{}_tokens")
+    _count_modalities(units, told.tool_use_prompt_tokens_details, "input_{}_tokens")
+    _count_modalities(units, told.cache_tokens_details, "cache_{}_read_tokens")
+    _count_modalities(units, told.candidates_tokens_details, "output_{}_tokens")
+    if tools := parse_count(told.tool_use_prompt_token_count):
+        units["input_tool_tokens"] = tools
+    return units or None
+
+
+def _count_modalities(units: dict[str, int], details: msgspec.Raw | None, name: str) -> None:
+    if details is None:
+        return
+    try:
+        entries = as_objects(msgspec.json.decode(details))
+    except msgspec.DecodeError:
+        return
+    for entry in entries:
+        modality = _MODALITIES.get(as_text(entry.get("modality")) or "")
+        count = parse_count(entry.get("tokenCount"))
+        if modality is not None and count:
+            key = name.format(modality)
+            units[key] = units.get(key, 0) + count

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from headrace.errors import LimitExceeded
 from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other_reason
+from headrace.usage import Usage
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.responses.call_item import CallItem, ProviderCallItem
 from headrace.wire.dialects.responses.event import WireEvent
@@ -208,6 +210,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         if usage:
             self.ledger.report(parse_openai_usage(usage))
         if kind in _FINAL:
+            self._count_searches(as_objects(response.get("output")))
             # Some servers name every last event `response.completed`; the status tells the truth.
             status = as_text(response.get("status"))
             status = status if status in _STATUSES else _FINAL[kind]
@@ -215,6 +218,12 @@ class ResponsesDialect(JSONDialect[WireEvent]):
                 self.fail(parse_error(response.get("error") or "the response failed"))
             else:
                 self._finish(response, status)
+
+    def _count_searches(self, items: list[dict[str, Any]]) -> None:
+        """Report the searches of provider-run tools, which the usage leaves out."""
+        searches = Counter(filter(None, map(_find_search, items)))
+        if searches:
+            self.ledger.report(Usage(units=dict(searches)))
 
     def _finish(self, response: dict[str, Any], status: str) -> None:
         items = as_objects(response.get("output"))
@@ -228,6 +237,17 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         reason, raw = _find_reason(response, status)
         self._output().finish(reason, raw)
         self._end(has_terminator=True)
+
+
+def _find_search(item: dict[str, Any]) -> str | None:
+    """Return the name of the unit that an item is billed as. Of the actions of a web search, only
+    the search itself is billed, and not the pages that are opened."""
+    if item.get("type") == "file_search_call":
+        return "storage_searches"
+    if item.get("type") != "web_search_call":
+        return None
+    action = as_object(item.get("action")).get("type", "search")
+    return "web_searches" if action == "search" else None
 
 
 def _find_reason(response: dict[str, Any], status: str) -> tuple[FinishReason, str]:
