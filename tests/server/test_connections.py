@@ -108,6 +108,66 @@ def test_one_endless_header_is_refused_too(parser: Parser, tmp_path: Path) -> No
     run(main)
 
 
+ASK = b'{"message":"Go."}'
+CHAT = b"POST /api/chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+STREAMING = CHAT + b"Content-Length: %d\r\n\r\n" % len(ASK) + ASK
+NEXT = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+CHUNKED = CHAT + b"Transfer-Encoding: chunked\r\n\r\n"
+LINE = b"x-endless: " + b"a" * 1_000 + b"\r\n"
+
+
+# h11 reads no second request while it answers the first one.
+@pytest.mark.parametrize(
+    ("parser", "start", "endless"),
+    [
+        ("httptools", STREAMING + NEXT, LINE),
+        ("httptools", STREAMING + NEXT + b"x-endless: ", b"a" * 1_000),
+        ("httptools", CHUNKED + b"1\r\n{\r\n0\r\n", LINE),
+        ("httptools", CHUNKED + b"1\r\n{\r\n1;", b"a" * 1_000),
+        ("h11", CHUNKED + b"1\r\n{\r\n0\r\n", LINE),
+        ("h11", CHUNKED + b"1\r\n{\r\n1;", b"a" * 1_000),
+    ],
+    ids=["head", "header", "trailers", "extension", "trailers of h11", "extension of h11"],
+)
+def test_nothing_endless_is_read_after_the_first_head_either(
+    parser: Parser, start: bytes, endless: bytes, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with process(parser, tmp_path, stall()) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(start)
+            sent = 0
+            try:
+                while sent < 30_000_000:
+                    writer.write(endless * 50)
+                    sent += 50 * len(endless)
+                    await asyncio.wait_for(writer.drain(), 30)
+            except ConnectionError:
+                pass
+            assert sent < 20_000_000
+            await read_all(reader)
+            writer.close()
+            assert await is_served(port)
+
+    run(main)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_requests_that_are_sent_at_once_are_all_answered(parser: Parser, tmp_path: Path) -> None:
+    filler = b"x-filler: " + b"a" * 20_000 + b"\r\n"
+    last = NEXT + b"Connection: close\r\n\r\n"
+
+    async def main() -> None:
+        async with process(parser, tmp_path) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write((NEXT + filler + b"\r\n") * 9 + last)
+            answer = await read_all(reader)
+            writer.close()
+            assert answer.count(b"HTTP/1.1 200 OK") == 10
+
+    run(main)
+
+
 @pytest.mark.parametrize("parser", PARSERS)
 @pytest.mark.parametrize(
     "start",

@@ -132,6 +132,8 @@ class BoundedConnection(asyncio.Protocol):
     registry: ConnectionRegistry
     address = ""
     _head_bytes = 0
+    # Whether the parser itself limits what is neither head nor body, as h11 does.
+    _is_bounded_after_head = True
     _head_since_s: float | None = None
     _body_since_s: float | None = None
     _paused_since_s: float | None = None
@@ -156,21 +158,28 @@ class BoundedConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass data to the parser; refuse a request whose head is too large."""
+        self._head_bytes += len(data)
         super().data_received(data)
-        if not self._is_in_head:
+        is_in_head = self._is_in_head
+        if not is_in_head and self._is_bounded_after_head:
             self._head_bytes = 0
-            if self._head_since_s is not None:
-                self._head_since_s = None
-                self._body_since_s = self._now()
-                self.registry.stop_waiting(self)
-            return
-        if self._head_since_s is None:
+        if not is_in_head and self._head_since_s is not None:
+            self._head_since_s = None
+            self._body_since_s = self._now()
+            self.registry.stop_waiting(self)
+        elif is_in_head and self._head_since_s is None:
             self._head_since_s = self._now()
             self.registry.start_waiting(self)
-        self._head_bytes += len(data)
         if self._head_bytes > _MAX_HEAD_BYTES:
+            self._refuse_head()
+
+    def _refuse_head(self) -> None:
+        if self._is_in_head:
             self._transport.write(_TOO_LARGE)
             self._transport.close()
+        else:
+            # A response may have begun, which must not be continued with another one.
+            self._transport.abort()
 
     def eof_received(self) -> bool:
         """Keep the connection while a response is being sent: a client may end its side of it
@@ -236,14 +245,39 @@ class BoundedConnection(asyncio.Protocol):
         return asyncio.get_running_loop().time()
 
 
+class BoundedHttpToolsConnection(BoundedConnection):
+    """Mixin for httptools, which limits nothing: the next head behind a request that is being
+    answered, trailers and the extensions of chunks count as the head does."""
+
+    _is_bounded_after_head = False
+
+    def on_headers_complete(self) -> None:
+        """Note that a head is complete. Called by the parser, as the others are."""
+        self._head_bytes = 0
+        parent: Any = super()
+        parent.on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Note that a part of the body has come."""
+        self._head_bytes = 0
+        parent: Any = super()
+        parent.on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Note that a request is complete."""
+        self._head_bytes = 0
+        parent: Any = super()
+        parent.on_message_complete()
+
+
 def create_protocol_class(
     registry: ConnectionRegistry, parser: Parser | None = None
 ) -> type[asyncio.Protocol]:
     """Return uvicorn's protocol with the limits of the registry. By default httptools is used if
     it is installed."""
-    base: Any = H11Protocol
+    bases: tuple[Any, Any] = (BoundedConnection, H11Protocol)
     if parser == "httptools" or (parser is None and find_spec("httptools") is not None):
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415
 
-        base = HttpToolsProtocol
-    return type("BoundedHTTPProtocol", (BoundedConnection, base), {"registry": registry})
+        bases = (BoundedHttpToolsConnection, HttpToolsProtocol)
+    return type("BoundedHTTPProtocol", bases, {"registry": registry})
