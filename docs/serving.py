@@ -130,7 +130,9 @@ def recording_limits() -> str:
 
 
 def _amount(name: str, value: int) -> str:
-    return f"{value // 2**20} MiB" if name.endswith("_bytes") else f"{value:,}"
+    if not name.endswith("_bytes"):
+        return f"{value:,}"
+    return f"{value // 2**20} MiB" if value >= 2**20 else f"{value // 2**10} KiB"
 
 
 # --- HTTP ---------------------------------------------------------------------------

@@ -30,6 +30,7 @@ LIMITS = WireLimits(
     max_line_bytes=1 << 20,
     max_frame_bytes=1 << 20,
     max_total_bytes=8 << 20,
+    max_silent_bytes=4 << 20,
     max_part_chars=1 << 20,
     max_skipped_frames=50,
 )
@@ -209,6 +210,10 @@ async def endless_comment(peer: Peer) -> None:
     await _for_ever(peer, itertools.repeat(b": nothing\n" * 6_000))
 
 
+async def endless_frames(peer: Peer) -> None:
+    await _for_ever(peer, itertools.repeat(b"data: {}\n\n" * 6_000))
+
+
 async def endless_text(peer: Peer) -> None:
     await _for_ever(peer, itertools.repeat(delta("x" * 60_000)))
 
@@ -226,7 +231,8 @@ async def bomb(peer: Peer) -> None:
 
 HOSTILE = {
     "max_line_bytes": endless_line,
-    "max_total_bytes": endless_comment,
+    "max_silent_bytes": endless_comment,
+    "max_silent_bytes of empty frames": endless_frames,
     "max_part_chars": endless_text,
     "max_skipped_frames": endless_nonsense,
     "max_part_chars of a bomb": bomb,

@@ -81,7 +81,10 @@ class Decoder:
         self._dialect: JSONDialect[Any] | None = None
         self._undecided: list[Frame] = []
         self._undecided_bytes = 0
-        self._room = wire_limits.max_total_bytes
+        # Bytes until the end of the block, and after it; see `max_silent_bytes`.
+        self._room = 0
+        self._room_after = wire_limits.max_total_bytes
+        self._has_event = False
         self._is_closed = False
         self._is_broken = False
         self._new_events: list[TurnEvent] = []
@@ -89,6 +92,7 @@ class Decoder:
         self._take: Callable[[Frame], None] = self._feed_frame
         self._events: list[TurnEvent] | None = [] if keeps_message else None
         self.ignored_frames = 0
+        self._start_block()
         dialect = dialect or dialect_of_framing(framing)
         if dialect is not None:
             self._set_dialect(dialect)
@@ -108,7 +112,7 @@ class Decoder:
             length = len(data)
         self._room = room = self._room - length
         if room < 0:
-            return self._feed_last(data)
+            return self._feed_blocks(data)
         ledger = self._ledger
         try:
             for frame in self._frames(data):
@@ -143,20 +147,43 @@ class Decoder:
         self._joined.clear()
         return whole
 
-    def _feed_last(self, data: bytes) -> list[TurnEvent]:
-        """Read what still fits into the limit, so that it cuts at the same byte however the reads
-        are cut."""
+    def _feed_blocks(self, data: bytes) -> list[TurnEvent]:
+        """Read data that passes the end of a block. Limits are checked exactly there, so that they
+        cut at the same byte however the reads are cut."""
+        events: list[TurnEvent] = []
+        while self._room < 0 and not self._is_broken:
+            block, data = data[: self._room], data[self._room :]
+            try:
+                for frame in self._frames(block):
+                    self._feed_frame(frame)
+                self._check_block()
+            except WireError as error:
+                self._fail_protocol(error)
+            else:
+                self._start_block()
+            events += self._take_events()
         if self._is_broken:
-            return []
-        try:
-            for frame in self._framing.feed(data[: self._room]):
-                self._feed_frame(frame)
-            # An error that the framing holds back behind whole frames comes first.
-            self._framing.feed(b"")
-            raise LimitExceeded("max_total_bytes", self._limits.max_total_bytes)
-        except WireError as error:
-            self._fail_protocol(error)
-        return self._take_events()
+            return events
+        # These bytes have been counted.
+        self._room += len(data)
+        return events + self.feed(data)
+
+    def _check_block(self) -> None:
+        """Raise `LimitExceeded` if the stream may not go on after this block."""
+        if self._room_after and self._has_event:
+            return
+        # An error that the framing holds back behind whole frames comes first.
+        self._framing.feed(b"")
+        name = "max_silent_bytes" if self._room_after else "max_total_bytes"
+        raise LimitExceeded(name, getattr(self._limits, name))
+
+    def _start_block(self) -> None:
+        """Watch for an event again. Frames are fed directly only after the first one."""
+        size = min(self._limits.max_silent_bytes, self._room_after)
+        self._room += size
+        self._room_after -= size
+        self._has_event = False
+        self._take = self._feed_frame
 
     def clean_with(self, clean: Callable[[str], str]) -> None:
         """Use a function that removes secrets from what is kept of unreadable frames. By default
@@ -223,6 +250,9 @@ class Decoder:
             self.ignored_frames += 1
         else:
             dialect.feed(frame)
+            if self._new_events:
+                self._has_event = True
+                self._take = dialect.feed
 
     # -- the dialect
 
@@ -259,7 +289,7 @@ class Decoder:
         ledger.clean = self._clean
         options = {option: self._options[option] for option in dialect_class.decoder_options}
         self._dialect = dialect_class(ledger, limits=self._limits, **options)
-        self._new_events, self._ledger, self._take = ledger.events, ledger, self._dialect.feed
+        self._new_events, self._ledger = ledger.events, ledger
         frames, self._undecided = self._undecided, []
         for frame in frames:
             self._feed_frame(frame)

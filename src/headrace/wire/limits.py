@@ -20,6 +20,10 @@ class WireLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The headers of one message of an AWS event stream."""
     max_total_bytes: int = 512 * 1024 * 1024
     """All bytes of one turn."""
+    max_silent_bytes: int = 64 * 1024 * 1024
+    """Bytes in which at least one event must come, counted from the beginning of the stream and
+    again after each block of this size. Larger than `max_frame_bytes`, because a frame is silent
+    until it is complete."""
     max_depth: int = 256
     """Nesting of JSON, in a frame and in call arguments."""
     max_part_chars: int = 16 * 1024 * 1024

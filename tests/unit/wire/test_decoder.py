@@ -81,6 +81,38 @@ def test_the_total_is_limited_where_it_is_and_not_where_a_read_ends() -> None:
     assert events_of([HELLO[at : at + 1] for at in range(len(HELLO))], wire_limits=small) == whole
 
 
+@pytest.mark.parametrize("silent", [b": ping\n", b"data: {}\n\n", b'data: {"choices":[]}\n\n'])
+@pytest.mark.parametrize("dialect", ["chat", None])
+def test_a_stream_that_brings_no_event_is_ended_at_the_same_byte_however_it_is_cut(
+    silent: bytes, dialect: str | None
+) -> None:
+    limits = WireLimits(max_silent_bytes=1_000)
+    stream = HELLO[:-40] + silent * 1_000
+    whole = events_of(stream, dialect, wire_limits=limits)
+    assert "max_silent_bytes=1000" in only(whole, ev.TurnFailed)[0].message
+    assert message_of(whole).text == "hello"
+    for size in (1, 7, 999, 1_000, 1_001):
+        reads = [stream[at : at + size] for at in range(0, len(stream), size)]
+        assert events_of(reads, dialect, wire_limits=limits) == whole
+        decoder = Decoder(dialect, wire_limits=limits)
+        fed = 0
+        while not decoder.is_finished:
+            decoder.feed(stream[fed : fed + size])
+            fed += size
+        # One block in which the text came, one without an event, and the rest of a read.
+        assert fed <= 2_000 + len(silent) + size
+
+
+@pytest.mark.parametrize("size", [1, 10, 1_000, 100_000])
+def test_a_stream_with_an_event_in_each_block_goes_on(size: int) -> None:
+    lines = [b": " + b"x" * 700 + b"\n\n" + sse(chunk({"content": "x"}), done=False)] * 50
+    stream = b"".join(lines)
+    reads = [stream[at : at + size] for at in range(0, len(stream), size)]
+    events = events_of(reads, wire_limits=WireLimits(max_silent_bytes=1_000))
+    assert message_of(events).text == "x" * 50
+    assert only(events, ev.TurnFailed)[0].category == "incomplete"
+
+
 def test_a_decoder_need_not_keep_what_it_handed_over() -> None:
     decoder = Decoder(keeps_message=False)
     assert decoder.feed(HELLO)
