@@ -18,6 +18,9 @@ from importlib import import_module
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typing_extensions
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
+from botocore.validate import ParamValidator
 
 Check = Callable[[Any, str], None]
 
@@ -175,6 +178,26 @@ def _xai(body: Any, path: str) -> None:
     raise Refused(f"{path}{found[2]}: is no value: {found[1]}" if found else told)
 
 
+def _bedrock(body: Any, path: str) -> None:
+    """By the service model of botocore, which checks requests before they are sent."""
+    report = ParamValidator().validate({"modelId": "m", **body}, _converse_shape())
+    for reason, name, details in report._errors:
+        _refuse_by_botocore(reason, f"{path}{name}", details)
+
+
+@cache
+def _converse_shape() -> Any:
+    model = ServiceModel(Loader().load_service_model("bedrock-runtime", "service-2"))
+    return model.operation_model("ConverseStream").input_shape
+
+
+def _refuse_by_botocore(reason: str, path: str, details: dict[str, Any]) -> None:
+    if reason == "unknown field":
+        path = f"{path}.{details['unknown_param']}"
+    wanted = details.get("required_name") or details.get("valid_types") or details
+    raise Refused(f"{path}: is no value for botocore ({reason}): {wanted}")
+
+
 _JUDGES: dict[str, Check] = {
     "chat": _chat,
     "anthropic": _anthropic,
@@ -182,6 +205,7 @@ _JUDGES: dict[str, Check] = {
     "gemini": _gemini,
     "ollama": _ollama,
     "xai": _xai,
+    "bedrock": _bedrock,
 }
 
 # --- any type ---------------------------------------------------------------------

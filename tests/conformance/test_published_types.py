@@ -48,6 +48,7 @@ APIS = {
     "openai-responses": "responses",
     "gemini": "gemini",
     "ollama": "ollama",
+    "bedrock-converse": "bedrock",
 }
 # A provider and a model of each dialect: the provider for rows whose own is not in the
 # catalog, both for replies that go elsewhere.
@@ -58,6 +59,7 @@ ELSEWHERE = {
     "gemini": ("gemini", "gemini-3-pro"),
     "ollama": ("ollama", "qwen3"),
     "xai": ("xai-grpc", "grok-4"),
+    "bedrock": ("bedrock", "us.anthropic.claude-opus-4-6-v1"),
 }
 REPLAYED = {"reasoning", "tool_calls", "server_tools", "redacted", "signature"}
 _WEAVE = "streams/openai/weave__openai-openai_test-"
@@ -419,6 +421,8 @@ MODELS = [
     ("openai", "gpt-5"),
     ("ollama", "qwen3"),
     ("xai-grpc", "grok-4"),
+    ("bedrock", "us.anthropic.claude-opus-4-6-v1"),
+    ("bedrock", "us.anthropic.claude-haiku-4-5-20251001-v1:0"),
     *((row.name, "m") for row in CATALOG.values() if row.dialect == "chat"),
 ]
 each_model = pytest.mark.parametrize(("name", "model"), MODELS)

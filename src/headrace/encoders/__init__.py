@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from headrace.encoders.anthropic.request import encode_anthropic
+from headrace.encoders.bedrock.request import encode_bedrock
 from headrace.encoders.chat.quirks import ChatRequestQuirks
 from headrace.encoders.chat.request import encode_chat
 from headrace.encoders.gemini import encode_gemini
@@ -32,6 +33,7 @@ __all__ = [
     "Request",
     "ToolSpec",
     "encode_anthropic",
+    "encode_bedrock",
     "encode_chat",
     "encode_gemini",
     "encode_ollama",
@@ -48,5 +50,6 @@ REQUEST_ENCODERS: Final[dict[str, Callable[[Request, ChatRequestQuirks], JSONObj
     "gemini": lambda request, _: encode_gemini(request),
     "ollama": lambda request, _: encode_ollama(request),
     "xai": lambda request, _: encode_xai(request),
+    "bedrock": lambda request, _: encode_bedrock(request),
 }
 """The request encoder of each dialect. Only chat requests have quirks."""

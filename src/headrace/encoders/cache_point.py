@@ -52,6 +52,7 @@ def _take_breaks(messages: list[JSONObject]) -> list[tuple[JSONObject, str | Non
     """Remove the blocks of cache breaks, and return the blocks before them."""
     points: dict[int, tuple[JSONObject, str | None]] = {}
     before: JSONObject | None = None
+    emptied: list[int] = []
     for message in messages:
         content: list[Any] = as_list(message["content"])
         for block in content:
@@ -62,7 +63,10 @@ def _take_breaks(messages: list[JSONObject]) -> list[tuple[JSONObject, str | Non
                 before = block
         if any(as_object(block).get("type") == _MARK for block in content):
             message["content"] = [b for b in content if as_object(b).get("type") != _MARK]
-    messages[:] = [message for message in messages if message["content"]]
+            if not message["content"]:
+                emptied.append(id(message))
+    # A message with calls alone has no content either, and stays.
+    messages[:] = [message for message in messages if id(message) not in emptied]
     return list(points.values())
 
 

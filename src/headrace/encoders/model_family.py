@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _WORD = re.compile(r"[a-z]+")
+# Bedrock writes the region and the vendor before the name: `us.anthropic.claude-sonnet-4-5`.
+_VENDOR = re.compile(r"(?:[a-z-]+\.)+(?=[a-z])")
 # A date is no generation, and neither is a size (`-8b`).
 _GENERATION = re.compile(r"(?<![\da-z])(\d{1,2})(?:[.-](\d{1,2}))?(?![\d.]*[a-z]|\d)")
 
@@ -12,7 +14,8 @@ _GENERATION = re.compile(r"(?<![\da-z])(\d{1,2})(?:[.-](\d{1,2}))?(?![\d.]*[a-z]
 def parse_family(model: str | None) -> str:
     """Return the family: `claude` for `anthropic/claude-sonnet-4-5`, `gpt` for `gpt-5`."""
     name = (model or "").lower().rpartition("/")[2]
-    word = _WORD.search(name)
+    vendor = _VENDOR.match(name)
+    word = _WORD.search(name, vendor.end() if vendor else 0)
     return word[0] if word else ""
 
 

@@ -6,8 +6,11 @@ A model string is `provider:model`, such as `anthropic:claude-sonnet-4-5`.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import lru_cache
+from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +20,19 @@ from headrace.address import get_host, is_this_machine
 from headrace.errors import UsageError
 from headrace.providers.catalog import CATALOG
 from headrace.providers.provider import Provider
+from headrace.transport.transport import Signer
+
+_REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d{1,2}")
+_AWS_REGION = re.compile(rf"[.-]({_REGION.pattern})\.(?:amazonaws\.com|api\.aws)")
+# Other credentials need another signer.
+_CREDENTIAL_VARIABLES = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+)
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -26,6 +42,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     model: str
     url: str
     headers: dict[str, str]
+    sign: Signer | None = None
+    """Signs each call, or None if the headers have the key."""
 
     def __repr__(self) -> str:
         return f"Endpoint({self.provider.name}:{self.model})"
@@ -54,10 +72,52 @@ def resolve(
         )
     # Some SDKs write a model as `models/NAME`, which the path already says.
     in_path = name.removeprefix("models/") if "/models/{model}" in provider.path else name
-    path = provider.path.replace("{model}", quote(in_path, safe="/@:.-"))
+    # The name of a model on AWS may be an address with slashes of its own.
+    safe = "@:.-" if provider.auth == "aws" else "/@:.-"
+    path = provider.path.replace("{model}", quote(in_path, safe=safe))
     key = api_key or find_key(provider, environ)
+    region = _find_region(provider, base, environ, is_signed=key is None)
+    base = base.replace("{region}", region or "")
     url = _join_url(_add_scheme(base, provider).rstrip("/"), path)
-    return Endpoint(provider, name, url, _build_headers(provider, key))
+    headers = _build_headers(provider, key)
+    sign = _create_signer(region or "") if provider.auth == "aws" and key is None else None
+    return Endpoint(provider, name, url, headers, sign)
+
+
+def _find_region(
+    provider: Provider, base: str, environ: Mapping[str, str], *, is_signed: bool
+) -> str | None:
+    """Return the region for the address and the signature: that of the address, of the environment
+    or of the AWS profile. Raises `UsageError` if it is needed and none is known."""
+    if not provider.region_variables:
+        return None
+    in_address = _AWS_REGION.search(base)
+    found = in_address[1] if in_address else None
+    found = found or next((environ[n] for n in provider.region_variables if environ.get(n)), None)
+    if found is None and is_signed:
+        found = _import_signer().find_profile_region()
+    if found is None and (is_signed or "{region}" in base):
+        names = " or ".join(provider.region_variables)
+        raise UsageError(f"no region for {provider.title}: set {names}, or pass base_url=")
+    if found is not None and not _REGION.fullmatch(found):
+        raise UsageError(f"expected a region such as us-east-1, not {found!r}")
+    return found
+
+
+def _import_signer() -> Any:
+    return import_module("headrace.transport.aws_signer")
+
+
+def _create_signer(region: str) -> Signer:
+    """Return the signer of a region. It is kept, because its credentials are slow to find."""
+    kept = tuple(os.environ.get(name) for name in _CREDENTIAL_VARIABLES)
+    return _keep_signer(region, kept)
+
+
+@lru_cache(maxsize=32)
+def _keep_signer(region: str, kept: tuple[str | None, ...]) -> Signer:
+    signer: Signer = _import_signer().AWSSigner(region)
+    return signer
 
 
 def _join_url(address: str, path: str) -> str:
@@ -107,7 +167,7 @@ def _add_scheme(base: str, provider: Provider) -> str:
 
 def _build_headers(provider: Provider, key: str | None) -> dict[str, str]:
     headers = {"content-type": "application/json", **provider.headers}
-    if provider.auth != "none" and key is None:
+    if provider.auth not in ("none", "aws") and key is None:
         names = " or ".join(provider.key_variables)
         raise UsageError(f"no key for {provider.title}: set {names}, or pass api_key=")
     if key is None:
@@ -116,6 +176,6 @@ def _build_headers(provider: Provider, key: str | None) -> dict[str, str]:
         raise UsageError(
             f"the key for {provider.title} has characters that are not allowed in a header"
         )
-    if provider.auth in ("bearer", "none"):
+    if provider.auth in ("bearer", "aws", "none"):
         return headers | {"authorization": f"Bearer {key}"}
     return headers | {provider.auth: key}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from headrace.encoders.chat.quirks import DEFAULT_REQUEST_QUIRKS, ChatRequestQuirks
 from headrace.wire.dialects.chat import DEFAULT_QUIRKS, ChatQuirks
 
-Auth: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "none"]
-"""Where the key goes: `Authorization: Bearer`, or the header of that name."""
+Auth: TypeAlias = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "aws", "none"]
+"""Where the key goes: `Authorization: Bearer`, or the header of that name. `aws` is a bearer token,
+or without a key a signature with AWS credentials."""
 
 
 OutputMode: TypeAlias = Literal["native", "tool", "prompt"]
@@ -39,12 +40,22 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """Environment variables that may hold the key, in order; empty if no key is needed."""
     base_url_variable: str | None = None
     """Environment variable that may hold another base address."""
+    region_variables: tuple[str, ...] = ()
+    """Environment variables that may hold the region, which replaces `{region}` in the base
+    address."""
     default_port: int | None = None
     """Port of a server whose address is often given as a host alone."""
     auth: Auth = "bearer"
     """Where the key goes: a bearer token, a header of that name, or nowhere."""
     headers: dict[str, str] = {}
     """Headers that it needs besides the key."""
+    body_fields: dict[str, Any] = {}
+    """Fields that it needs in the body of every request."""
+    unsent_fields: tuple[str, ...] = ()
+    """Fields of its dialect's requests that it does not take, because the address has them."""
+    betas_field: str | None = None
+    """Field of the body for beta features, if it does not read Anthropic's header. A dot separates
+    the names of nested fields."""
     quirks: ChatQuirks = DEFAULT_QUIRKS
     """How its chat streams differ. Other dialects have no quirks."""
     request_quirks: ChatRequestQuirks = DEFAULT_REQUEST_QUIRKS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -17,6 +17,8 @@ class HTTPCall(msgspec.Struct, frozen=True, kw_only=True):
     """Headers, including the API key."""
     body: bytes
     """The JSON of the request."""
+    sign: Signer | None = None
+    """Adds credentials just before the call is sent, or None if the headers have the key."""
 
     def __repr__(self) -> str:
         return f"HTTPCall({_bare(self.url)!r}, {len(self.body)} bytes)"
@@ -24,6 +26,16 @@ class HTTPCall(msgspec.Struct, frozen=True, kw_only=True):
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         """Return what rich may print in a traceback; msgspec's own version shows all fields."""
         return [("url", _bare(self.url)), ("bytes", len(self.body))]
+
+
+Signer: TypeAlias = Callable[[HTTPCall], Awaitable[HTTPCall]]
+"""Returns the call with headers that hold for a short time, such as a signature or an access token.
+Called once for each attempt. Raises `UsageError`, which says what to set, without credentials."""
+
+
+async def sign_call(call: HTTPCall) -> HTTPCall:
+    """Return the call as it is sent: signed, if it has to be."""
+    return call if call.sign is None else await call.sign(call)
 
 
 def _bare(url: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 import msgspec
 
@@ -163,7 +164,14 @@ def is_rehearsal(model: str | Model) -> bool:
 
 def encode_body(provider: Provider, request: Request) -> JSONObject:
     """Encode a request as the JSON body that the provider expects."""
-    return REQUEST_ENCODERS[provider.dialect](request, provider.request_quirks)
+    body = REQUEST_ENCODERS[provider.dialect](request, provider.request_quirks)
+    body = {name: value for name, value in body.items() if name not in provider.unsent_fields}
+    if provider.betas_field is not None and request.options.betas:
+        betas: Any = list(request.options.betas)
+        for name in reversed(provider.betas_field.split(".")):
+            betas = {name: betas}
+        body = merge_body(body, betas)
+    return merge_body(body, provider.body_fields)
 
 
 def encode_call(endpoint: Endpoint, request: Request) -> HTTPCall:
@@ -171,12 +179,13 @@ def encode_call(endpoint: Endpoint, request: Request) -> HTTPCall:
     options = request.options
     fields = merge_body(encode_body(endpoint.provider, request), options.extra_body)
     headers = endpoint.headers
-    if options.betas:
+    if options.betas and endpoint.provider.betas_field is None:
         named = [headers.get("anthropic-beta"), *options.betas]
         headers = headers | {"anthropic-beta": ",".join(filter(None, named))}
     if options.extra_headers:
         headers = headers | {name.lower(): value for name, value in options.extra_headers.items()}
-    return HTTPCall(url=endpoint.url, headers=headers, body=msgspec.json.encode(fields))
+    body = msgspec.json.encode(fields)
+    return HTTPCall(url=endpoint.url, headers=headers, body=body, sign=endpoint.sign)
 
 
 def _new_transport(provider: Provider, timeouts: Timeouts | None) -> Transport:

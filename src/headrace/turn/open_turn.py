@@ -18,7 +18,7 @@ from headrace.transport.call_secrets import keys_of, secrets_of
 from headrace.transport.process_pause import PauseAwareTimeout
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy, Sleep, retry
 from headrace.transport.stream_error import StreamBroken, stream_broken
-from headrace.transport.transport import ByteStream, HTTPCall, Transport
+from headrace.transport.transport import ByteStream, HTTPCall, Transport, sign_call
 from headrace.turn.key_mask import KeyMask
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
@@ -60,10 +60,10 @@ async def open_turn(
     the usage at the end.
     """
 
-    clean, keys = secrets_of(call).clean, keys_of(call)
-
     async def attempt() -> OpenTurn:
-        stream = await transport.open(call)
+        signed = await sign_call(call)
+        clean, keys = secrets_of(signed).clean, keys_of(signed)
+        stream = await transport.open(signed)
         turn = OpenTurn(stream, new_decoder(), clean=clean, keys=keys, turn_usage=turn_usage)
         return await _wait_for_first(turn)
 

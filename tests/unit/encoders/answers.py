@@ -23,19 +23,18 @@ def assert_every_call_is_answered(dialect: str, body: dict[str, Any]) -> None:
 def _calls_and_answers(dialect: str, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Calls and answers in order; something the user says is an `end`."""
     match dialect:
-        case "chat" | "ollama":
+        case "chat" | "ollama" | "xai":
+            read = _of_xai if dialect == "xai" else _of_message
             for message in body["messages"]:
-                yield from _of_message(message)
-        case "xai":
-            for message in body["messages"]:
-                yield from _of_xai(message)
+                yield from read(message)
         case "responses":
             for item in body["input"]:
                 yield from _of_item(item)
-        case "anthropic":
+        case "anthropic" | "bedrock":
+            read_block = _of_block if dialect == "anthropic" else _of_converse
             for message in body["messages"]:
                 for block in message["content"]:
-                    yield from _of_block(block, message["role"])
+                    yield from read_block(block, message["role"])
         case _:
             for content in body["contents"]:
                 for part in content["parts"]:
@@ -48,6 +47,15 @@ def _of_message(message: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     if message["role"] == "tool":
         yield "answer", message.get("tool_call_id", message.get("tool_name"))
     elif message["role"] == "user":
+        yield "end", None
+
+
+def _of_converse(block: dict[str, Any], role: str) -> Iterator[tuple[str, Any]]:
+    if "toolUse" in block and "type" not in block["toolUse"]:
+        yield "call", block["toolUse"]["toolUseId"]
+    elif "toolResult" in block and role == "user":
+        yield "answer", block["toolResult"]["toolUseId"]
+    elif role == "user" and "cachePoint" not in block:
         yield "end", None
 
 

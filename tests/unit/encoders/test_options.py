@@ -21,7 +21,7 @@ from tests.published import accepts
 PLACES: dict[str, tuple[Any, dict[str, str]]] = {
     "top_k": (40, {
         "chat": "top_k", "anthropic": "top_k", "gemini": "generationConfig.topK",
-        "ollama": "options.top_k",
+        "ollama": "options.top_k", "bedrock": "additionalModelRequestFields.top_k",
     }),
     "frequency_penalty": (0.5, {
         "chat": "frequency_penalty", "gemini": "generationConfig.frequencyPenalty",
@@ -42,14 +42,20 @@ PLACES: dict[str, tuple[Any, dict[str, str]]] = {
     }),
     "service_tier": ("auto", {
         "chat": "service_tier", "responses": "service_tier", "anthropic": "service_tier",
+        "bedrock": "serviceTier.type",
     }),
     "stop": (("x",), {
         "chat": "stop", "anthropic": "stop_sequences", "gemini": "generationConfig.stopSequences",
-        "ollama": "options.stop", "xai": "stop",
+        "ollama": "options.stop", "xai": "stop", "bedrock": "inferenceConfig.stopSequences",
     }),
 }  # fmt: skip
-DIALECTS = ("chat", "responses", "anthropic", "gemini", "ollama", "xai")
-MODELS = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-3-pro", "responses": "gpt-5"}
+DIALECTS = ("chat", "responses", "anthropic", "gemini", "ollama", "xai", "bedrock")
+MODELS = {
+    "anthropic": "claude-sonnet-4-5",
+    "gemini": "gemini-3-pro",
+    "responses": "gpt-5",
+    "bedrock": "anthropic.claude-sonnet-4-5",
+}
 
 
 def body_with(dialect: str, lacks: tuple[str, ...] = (), **options: Any) -> dict[str, Any]:
@@ -103,7 +109,8 @@ def test_several_candidates_are_refused_with_advice() -> None:
 
 
 def call_with(model: str, **options: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    endpoint = model_for(model, api_key="sk-secret-1234567890").endpoint
+    address = "https://a.example" if model.startswith("bedrock") else None
+    endpoint = model_for(model, api_key="sk-secret-1234567890", base_url=address).endpoint
     request = Request(
         model=endpoint.model, messages=(Message.user("?"),), options=parse_options(options)
     )
@@ -127,6 +134,15 @@ def test_extra_headers_are_sent_and_replace_our_own() -> None:
     assert headers["x-trace"] == "t"
     assert headers["anthropic-version"] == "2030-01-01"
     assert len({name.lower() for name in headers}) == len(headers)
+
+
+def test_betas_are_in_the_body_on_bedrock() -> None:
+    body, headers = call_with("bedrock-anthropic:anthropic.claude-x", betas=["a", "b"])
+    assert body["anthropic_beta"] == ["a", "b"]
+    assert "anthropic-beta" not in headers
+    body, headers = call_with("bedrock:anthropic.claude-x", betas=["a"])
+    assert body["additionalModelRequestFields"]["anthropic_beta"] == ["a"]
+    assert "anthropic-beta" not in headers
 
 
 def test_betas_become_a_header_and_are_refused_elsewhere() -> None:

@@ -13,9 +13,14 @@ APIS = {
     "anthropic": "anthropic",
     "gemini": "gemini",
     "ollama": "ollama",
+    "bedrock": "bedrock-converse",
 }
 # Rows whose streams were recorded under another name.
-RECORDED_AS = {"gemini": "google", "compatible": "openai-compatible"}
+RECORDED_AS = {
+    "gemini": "google",
+    "compatible": "openai-compatible",
+    "bedrock-anthropic": "bedrock",
+}
 
 
 @pytest.mark.parametrize("provider", CATALOG.values(), ids=lambda provider: provider.name)

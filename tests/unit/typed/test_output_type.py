@@ -11,7 +11,7 @@ import msgspec
 import pydantic
 import pytest
 
-from headrace.encoders.anthropic.schema import adapt_schema
+from headrace.encoders.claude.schema import adapt_schema
 from headrace.errors import UsageError
 from headrace.typed import Mismatch, OutputType
 from headrace.typed.json_schema import is_recursive

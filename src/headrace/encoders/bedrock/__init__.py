@@ -1,0 +1,1 @@
+"""The request encoder of the Bedrock dialect."""

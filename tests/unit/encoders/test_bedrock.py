@@ -1,0 +1,359 @@
+"""Bodies of Converse requests, judged by botocore's own description of the service."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from headrace.content import CacheBreak, FileContent, ImageContent, JSONContent, TextContent
+from headrace.encoders import OutputSchema, ToolSpec, encode_bedrock
+from headrace.encoders.model_family import parse_family
+from headrace.errors import UsageError
+from headrace.messages import Message
+from tests.published import accepts
+from tests.unit.encoders.answers import assert_every_call_is_answered
+from tests.unit.encoders.conversation import (
+    asked,
+    call,
+    output,
+    plain,
+    redacted,
+    request,
+    result,
+    said,
+    text,
+    thought,
+)
+
+CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+NEW_CLAUDE = "anthropic.claude-opus-4-6-v1"
+NOVA = "us.amazon.nova-2-lite-v1:0"
+ADAPTIVE = {"type": "adaptive", "display": "summarized"}
+LOOK = ToolSpec(name="look", description="Looks.", parameters={"type": "object", "properties": {}})
+DATA = b64encode(b"data").decode()
+
+
+def body(*messages: Message, model: str = CLAUDE, **more: Any) -> dict[str, Any]:
+    made: dict[str, Any] = plain(encode_bedrock(request(*messages, model=model, **more)))
+    accepts("bedrock", made)
+    assert_every_call_is_answered("bedrock", made)
+    return made
+
+
+def reply(*parts: Any, **more: Any) -> Message:
+    return said(*parts, **{"dialect": "bedrock", "model": CLAUDE, **more})
+
+
+def blocks(message: Message, **more: Any) -> Any:
+    return body(asked("hi"), message, asked("go on"), **more)["messages"][1]["content"]
+
+
+def test_a_question_and_instructions() -> None:
+    made = body(asked("hi"), asked("Be brief.", role="system"), instructions="Be kind.")
+    assert made == {
+        "messages": [{"role": "user", "content": [{"text": "hi"}]}],
+        "system": [{"text": "Be kind."}, {"text": "Be brief."}],
+    }
+
+
+# -- replies
+
+
+def test_signed_and_redacted_reasoning_goes_back() -> None:
+    made = blocks(reply(thought(0, "Hm.", signature="sig"), redacted(1, DATA), text(2, "Yes.")))
+    assert made == [
+        {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "sig"}}},
+        {"reasoningContent": {"redactedContent": DATA}},
+        {"text": "Yes."},
+    ]
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"dialect": "anthropic"},
+        {"provider": "other"},
+        {"model": "amazon.nova-2-lite-v1:0"},
+    ],
+)
+def test_reasoning_of_another_model_stays_away(elsewhere: dict[str, Any]) -> None:
+    made = blocks(
+        reply(thought(0, "Hm.", signature="sig"), redacted(1, DATA), text(2, "Yes."), **elsewhere)
+    )
+    assert made == [{"text": "Yes."}]
+
+
+def test_reasoning_without_a_signature_or_a_sequel_stays_away() -> None:
+    assert blocks(reply(thought(0, "Hm."), text(1, "Yes."))) == [{"text": "Yes."}]
+    last = reply(text(0, "Yes."), thought(1, "Hm.", signature="s"))
+    assert blocks(last) == [{"text": "Yes."}]
+
+
+def test_calls_and_their_results() -> None:
+    results = (result("c1", JSONContent({"n": 1})), result("c2", TextContent("no"), is_error=True))
+    made = body(
+        asked("hi"),
+        reply(text(0, "I look."), call(1, "c1"), call(2, "c2", raw="{}"), results=results),
+        tools=(LOOK,),
+    )
+    assert made["messages"][1]["content"] == [
+        {"text": "I look."},
+        {"toolUse": {"toolUseId": "c1", "name": "look", "input": {"a": 1}}},
+        {"toolUse": {"toolUseId": "c2", "name": "look", "input": {}}},
+    ]
+    assert made["messages"][2] == {
+        "role": "user",
+        "content": [
+            {"toolResult": {"toolUseId": "c1", "content": [{"json": {"n": 1}}]}},
+            {"toolResult": {"toolUseId": "c2", "content": [{"text": "no"}], "status": "error"}},
+        ],
+    }
+
+
+@pytest.mark.parametrize("value", [[1], 5, "x", None, {}])
+def test_json_in_results_that_is_no_object_is_text(value: Any) -> None:
+    results = (result("c1", JSONContent(value)),)
+    made = body(asked("hi"), reply(call(0, "c1"), results=results), tools=(LOOK,))
+    assert "text" in made["messages"][2]["content"][0]["toolResult"]["content"][0]
+
+
+def test_what_bedrock_ran_goes_back_to_it_alone() -> None:
+    ran = [
+        call(0, "s1", executor="provider", provider_data={"type": "server_tool_use"}),
+        output(1, "s1", JSONContent({"n": 1}), provider_data={"type": "r"}),
+        text(2, "Yes."),
+    ]
+    assert blocks(reply(*ran)) == [
+        {
+            "toolUse": {
+                "toolUseId": "s1",
+                "name": "look",
+                "input": {"a": 1},
+                "type": "server_tool_use",
+            }
+        },
+        {"toolResult": {"toolUseId": "s1", "content": [{"json": {"n": 1}}], "type": "r"}},
+        {"text": "Yes."},
+    ]
+    assert blocks(reply(*ran, provider="other")) == [{"text": "Yes."}]
+
+
+# -- tools
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [("auto", {"auto": {}}), ("required", {"any": {}}), ("look", {"tool": {"name": "look"}})],
+)
+def test_the_tool_choice(choice: str, expected: Any) -> None:
+    assert body(tools=(LOOK,), tool_choice=choice)["toolConfig"]["toolChoice"] == expected
+
+
+def test_tools_are_described() -> None:
+    strict = ToolSpec(name="s", parameters={"type": "object"}, is_strict=True)
+    assert body(tools=(LOOK, strict))["toolConfig"] == {
+        "tools": [
+            {
+                "toolSpec": {
+                    "name": "look",
+                    "description": "Looks.",
+                    "inputSchema": {"json": {"type": "object", "properties": {}}},
+                }
+            },
+            {
+                "toolSpec": {
+                    "name": "s",
+                    "inputSchema": {"json": {"type": "object"}},
+                    "strict": True,
+                }
+            },
+        ]
+    }
+
+
+def test_without_tools_those_that_were_called_are_listed() -> None:
+    assert "toolConfig" not in body(tools=(LOOK,), tool_choice="none")
+    history = (asked("hi"), reply(call(0, "c1"), results=(result("c1", TextContent("a")),)))
+    other = ToolSpec(name="other")
+    for more in ({}, {"tools": (LOOK, other), "tool_choice": "none"}):
+        config = body(*history, **more)["toolConfig"]
+        assert [tool["toolSpec"]["name"] for tool in config["tools"]] == ["look"]
+        assert "toolChoice" not in config
+
+
+# -- options
+
+
+def test_sampling_options() -> None:
+    made = body(max_tokens=9, temperature=0.5, top_p=0.9, stop=("x",), service_tier="flex")
+    assert made["inferenceConfig"] == {
+        "maxTokens": 9,
+        "temperature": 0.5,
+        "topP": 0.9,
+        "stopSequences": ["x"],
+    }
+    assert made["serviceTier"] == {"type": "flex"}
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "expected"),
+    [
+        (NEW_CLAUDE, "high", {"thinking": ADAPTIVE, "output_config": {"effort": "high"}}),
+        (CLAUDE, "low", {"thinking": {"type": "enabled", "budget_tokens": 2_048}}),
+        (CLAUDE, "none", None),
+        (NOVA, "max", {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "high"}}),
+        (NOVA, "none", {"reasoningConfig": {"type": "disabled"}}),
+        ("openai.gpt-oss-120b-1:0", "minimal", {"reasoning_effort": "low"}),
+        ("meta.llama3-8b-instruct-v1:0", "none", None),
+    ],
+)
+def test_the_effort_is_in_the_words_of_the_model(model: str, effort: Any, expected: Any) -> None:
+    made = body(model=model, effort=effort)
+    assert made.get("additionalModelRequestFields") == expected
+
+
+def test_a_budget_leaves_room_for_the_answer() -> None:
+    assert body(effort="low")["inferenceConfig"]["maxTokens"] > 2_048
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        ("meta.llama3-8b-instruct-v1:0", {"effort": "low"}, "no option 'effort'"),
+        ("amazon.nova-pro-v1:0", {"effort": "low"}, "no option 'effort'"),
+        ("meta.llama3-8b-instruct-v1:0", {"top_k": 3}, "no option 'top_k'"),
+        ("anthropic.claude-opus-4-7-v1", {"temperature": 0.5}, "no option 'temperature'"),
+        (CLAUDE, {"effort": "low", "temperature": 0.5}, "does not think with temperature"),
+        (CLAUDE, {"cache": "24h"}, "5m or 1h"),
+        (CLAUDE, {"seed": 1}, "no option 'seed'"),
+    ],
+)
+def test_what_is_not_possible_is_refused_by_name(
+    model: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        body(model=model, **options)
+
+
+def test_top_k_is_in_the_words_of_the_model() -> None:
+    assert body(top_k=3)["additionalModelRequestFields"] == {"top_k": 3}
+    nova = body(top_k=3, model="amazon.nova-pro-v1:0")["additionalModelRequestFields"]
+    assert nova == {"inferenceConfig": {"topK": 3}}
+
+
+def test_a_schema_is_a_text_format() -> None:
+    schema = OutputSchema(name="n", schema={"type": "integer", "minimum": 3})
+    structure = body(output=schema)["outputConfig"]["textFormat"]["structure"]["jsonSchema"]
+    assert structure == {"name": "n", "schema": '{"type":"integer","description":"minimum: 3"}'}
+    nova = body(output=schema, model="amazon.nova-pro-v1:0")["outputConfig"]
+    assert '"minimum":3' in nova["textFormat"]["structure"]["jsonSchema"]["schema"]
+
+
+# -- images and files
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        (
+            ImageContent(media_type="image/jpg", data=DATA),
+            {"image": {"format": "jpeg", "source": {"bytes": DATA}}},
+        ),
+        (
+            ImageContent(media_type="image/png", url="s3://b/k"),
+            {"image": {"format": "png", "source": {"s3Location": {"uri": "s3://b/k"}}}},
+        ),
+        (
+            FileContent(media_type="application/pdf", name="a_b.c/d.pdf", data=DATA),
+            {"document": {"format": "pdf", "name": "a b c d", "source": {"bytes": DATA}}},
+        ),
+        (
+            FileContent(media_type="video/mp4", data=DATA),
+            {"video": {"format": "mp4", "source": {"bytes": DATA}}},
+        ),
+        (
+            FileContent(media_type="audio/mpeg", data=DATA),
+            {"audio": {"format": "mp3", "source": {"bytes": DATA}}},
+        ),
+        (FileContent(media_type="text/x-python", name="a.py", data=DATA), {"text": "a.py:\ndata"}),
+    ],
+)
+def test_media(entry: Any, expected: Any) -> None:
+    assert body(asked("hi", entry))["messages"][0]["content"] == [{"text": "hi"}, expected]
+
+
+def test_documents_have_names_of_their_own() -> None:
+    files = [
+        FileContent(media_type="text/csv", name=n, data=DATA) for n in ("a.csv", "a.csv", "日")
+    ]
+    content = body(asked("hi", *files))["messages"][0]["content"]
+    names = [block["document"]["name"] for block in content[1:]]
+    assert names == ["a", "a 2", "document"]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ImageContent(media_type="image/tiff", data=DATA),
+        ImageContent(media_type="image/png", url="https://a/b.png"),
+        FileContent(media_type="application/zip", data=DATA),
+    ],
+)
+def test_media_that_bedrock_does_not_read_is_refused(entry: Any) -> None:
+    with pytest.raises(UsageError, match="Bedrock"):
+        body(asked("hi", entry))
+
+
+# -- caching
+
+
+def points(made: dict[str, Any]) -> list[str]:
+    places = {
+        "tools": made.get("toolConfig", {}).get("tools", []),
+        "system": made.get("system", []),
+    }
+    places |= {f"message {n}": m["content"] for n, m in enumerate(made["messages"])}
+    return [name for name, found in places.items() for block in found if "cachePoint" in block]
+
+
+def test_the_cache_is_filled_up_to_the_end_of_every_part() -> None:
+    made = body(asked("hi"), tools=(LOOK,), instructions="Be kind.", cache="1h")
+    assert points(made) == ["tools", "system", "message 0"]
+    assert made["system"][-1] == {"cachePoint": {"type": "default", "ttl": "1h"}}
+
+
+def test_a_cache_break_is_a_point() -> None:
+    made = body(asked("long", CacheBreak(), "short"))  # type: ignore[arg-type]
+    assert made["messages"][0]["content"] == [
+        {"text": "long"},
+        {"cachePoint": {"type": "default"}},
+        {"text": "short"},
+    ]
+
+
+def test_there_are_never_more_than_four_points() -> None:
+    many = asked(*(entry for n in range(6) for entry in (f"{n}", CacheBreak())), "end")  # type: ignore[arg-type]
+    assert len(points(body(many))) == 4
+    assert len(points(body(many, tools=(LOOK,), instructions="i", cache=True))) == 4
+
+
+def test_models_without_a_cache_get_no_points() -> None:
+    break_ = asked("a", CacheBreak(), "b")  # type: ignore[arg-type]
+    assert points(body(break_, model="meta.llama3-8b-instruct-v1:0", cache=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [
+        (CLAUDE, "claude"),
+        ("eu.amazon.nova-pro-v1:0", "nova"),
+        ("openai.gpt-oss-120b-1:0", "gpt"),
+        ("gpt-4.1", "gpt"),
+        ("llama3.2:1b", "llama"),
+        ("anthropic/claude-3.5-haiku", "claude"),
+    ],
+)
+def test_the_family_of_a_model(model: str, family: str) -> None:
+    assert parse_family(model) == family
