@@ -63,6 +63,7 @@ class Model:
             provider.dialect,
             framing=provider.framing,
             provider=provider.name,
+            model=self.endpoint.model,
             wire_limits=wire_limits,
             quirks=quirks,
             keeps_message=False,

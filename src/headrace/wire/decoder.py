@@ -39,7 +39,8 @@ class Decoder:
     that became known. Nothing that a peer sends raises: an error in the stream ends the turn with
     one `TurnFailed`. Frames after the terminal event are only counted, in `ignored_frames`.
 
-    If `dialect` is None, it is detected from the first frames. `outputs` says what output numbers
+    If `dialect` is None, it is detected from the first frames. `provider` and `model` are for streams
+    that do not name them. `outputs` says what output numbers
     mean, candidates or the successive steps of an agent; None leaves it to the dialect.
     `first_item` and `first_part` continue the numbers of the previous turn of a run (`next_item`,
     `next_part`). `quirks` are for chat streams; xAI streams use only `keeps_logprobs`. With
@@ -53,6 +54,7 @@ class Decoder:
         *,
         framing: str = "sse",
         provider: str | None = None,
+        model: str | None = None,
         wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
         first_item: int = 0,
         first_part: int = 0,
@@ -64,6 +66,7 @@ class Decoder:
         self._limits = wire_limits
         self._outputs: OutputsKind | None = outputs
         self._provider = provider
+        self._model = model
         self._numbers = (first_item, first_part)
         self._is_strict = strict
         self._clean: Callable[[str], str] = scrub
@@ -280,6 +283,7 @@ class Decoder:
         ledger = Ledger(
             name,
             provider=self._provider,
+            model=self._model,
             outputs=self._outputs or dialect_class.outputs,
             limits=self._limits,
             first_item=self._numbers[0],

@@ -177,8 +177,9 @@ def test_without_tools_those_that_were_called_are_listed() -> None:
     assert "toolConfig" not in body(tools=(LOOK,), tool_choice="none")
     history = (asked("hi"), reply(call(0, "c1"), results=(result("c1", TextContent("a")),)))
     other = ToolSpec(name="other")
-    for more in ({}, {"tools": (LOOK, other), "tool_choice": "none"}):
-        config = body(*history, **more)["toolConfig"]
+    bodies = [body(*history), body(*history, tools=(LOOK, other), tool_choice="none")]
+    for made in bodies:
+        config = made["toolConfig"]
         assert [tool["toolSpec"]["name"] for tool in config["tools"]] == ["look"]
         assert "toolChoice" not in config
 

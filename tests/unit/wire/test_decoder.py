@@ -185,3 +185,11 @@ def test_the_async_skin_gives_the_same() -> None:
 def test_the_default_clock_is_wall_time() -> None:
     first = next(iter(decode([HELLO])))
     assert first.at_ms > 1_600_000_000_000
+
+
+def test_the_model_is_the_given_one_where_the_stream_names_none() -> None:
+    for payload, expected in (({"model": "m1"}, "m1"), ({}, "given")):
+        data = sse({**payload, "choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]})
+        started = events_of(data, "chat", model="given")[0]
+        assert isinstance(started, ev.TurnStarted)
+        assert started.model == expected

@@ -33,6 +33,7 @@ class Ledger:
         dialect: str,
         *,
         provider: str | None = None,
+        model: str | None = None,
         outputs: OutputsKind = "candidates",
         limits: WireLimits = DEFAULT_WIRE_LIMITS,
         first_item: int = 0,
@@ -41,6 +42,7 @@ class Ledger:
     ) -> None:
         self._dialect = dialect
         self._provider = provider
+        self._model = model
         self.outputs_kind: OutputsKind = outputs
         self._limits = limits
         self.counters = Counters(limits, first_item, first_part)
@@ -93,7 +95,7 @@ class Ledger:
             ev.TurnStarted(
                 dialect=self._dialect,
                 provider=self._provider or provider or None,
-                model=model or None,
+                model=model or self._model,
                 response_id=response_id or None,
                 outputs=self.outputs_kind,
             )
