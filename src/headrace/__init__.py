@@ -63,7 +63,16 @@ if TYPE_CHECKING:
     from headrace.tools.tool import tool
     from headrace.transport import NEVER, RetryPolicy, Timeouts
     from headrace.transport.http import HTTPTransport
-    from headrace.turn import Result, TurnStream, complete, complete_async, stream
+    from headrace.turn import (
+        Fallback,
+        FallbackEntry,
+        Result,
+        Switch,
+        TurnStream,
+        complete,
+        complete_async,
+        stream,
+    )
     from headrace.typed import PartialJSON
     from headrace.usage import Usage
     from headrace.wire.decode import decode, decode_async
@@ -95,7 +104,9 @@ _NAMES = {
     "headrace.tools.builtin": "NotePad calculator clock_tool default_tools fetch_tool",
     "headrace.transport": "NEVER RetryPolicy Timeouts",
     "headrace.transport.http": "HTTPTransport",
-    "headrace.turn": "Result TurnStream complete complete_async stream",
+    "headrace.turn": (
+        "Fallback FallbackEntry Result Switch TurnStream complete complete_async stream"
+    ),
     "headrace.typed": "PartialJSON",
     "headrace.usage": "Usage",
     "headrace.wire.decode": "decode decode_async",
@@ -123,6 +134,8 @@ __all__ = [
     "Deny",
     "EMAIL",
     "ErrorInfo",
+    "Fallback",
+    "FallbackEntry",
     "FileContent",
     "FinishReason",
     "HTTPTransport",
@@ -151,6 +164,7 @@ __all__ = [
     "RunView",
     "SecretPattern",
     "Summarize",
+    "Switch",
     "Terminate",
     "TextContent",
     "Timeouts",

@@ -210,17 +210,17 @@ def test_the_connection_is_closed_although_the_task_is_cancelled_again_meanwhile
 def test_an_agent_shares_its_connections_only_if_it_is_told_to() -> None:
     async def main() -> None:
         agent = Agent("rehearsal:demo")
-        first, second = agent._resolve_model(), agent._resolve_model()
+        first, second = agent._targets(())[0].model, agent._targets(())[0].model
         assert first.transport is not second.transport
         assert first.owns_transport
         agent.share_connections()
-        shared = agent._resolve_model()
-        assert agent._resolve_model().transport is shared.transport
+        shared = agent._targets(())[0].model
+        assert agent._targets(())[0].transport is shared.transport
         assert not shared.owns_transport
         agent.share_connections()
-        assert agent._resolve_model().transport is shared.transport, "called twice"
+        assert agent._targets(())[0].transport is shared.transport, "called twice"
         await agent.aclose()
-        assert agent._resolve_model().transport is not shared.transport
+        assert agent._targets(())[0].transport is not shared.transport
 
     run_virtual(main())
 

@@ -13,8 +13,10 @@ import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from headrace import Agent, Fallback, FallbackEntry
 from headrace.encoders.chat.quirks import EFFORTS
-from headrace.rehearsal.script import say, think, turn
+from headrace.rehearsal.script import refuse, say, think, turn
+from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server import create_app
 from tests.server.serving import scripted
 
@@ -301,6 +303,25 @@ def test_metrics_and_readiness(client: TestClient) -> None:
     assert "headrace_messages_total 1\n" in told
     assert "headrace_live_runs 0\n" in told
     assert client.get("/readyz").json()["is_ready"] is True
+
+
+def test_fallbacks_are_counted(tmp_path: Path) -> None:
+    busy = ScriptedTransport([turn(refuse(529, "Overloaded."))], dialect="anthropic")
+    ready = ScriptedTransport([turn(say("Answer."))], dialect="responses")
+    models = Fallback(
+        FallbackEntry("anthropic:claude-x", api_key="secret-key", transport=busy),
+        FallbackEntry("openai:gpt-5", api_key="secret-key", transport=ready),
+    )
+    app = create_app(Agent(models), data=tmp_path)
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        _, conversation_id = ask(client, "Go.")
+        assert "Answer." in str(messages(client, conversation_id))
+        told = client.get("/metrics").text
+        listed = client.get("/api/models").text
+    line = 'failed="anthropic:claude-x",next="openai:gpt-5",category="overloaded",late="false"'
+    assert f"headrace_fallbacks_total{{{line}}} 1\n" in told
+    assert "anthropic:claude-x" in listed
+    assert "secret-key" not in told + listed
 
 
 def test_records_are_forgotten_in_time_and_the_answer_stays(client: TestClient) -> None:

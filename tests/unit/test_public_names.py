@@ -21,11 +21,12 @@ PUBLIC_PARTS = ("client", "events", "server", "testing")
 NAMES = """
 API_KEYS Agent Allow Budget CacheBreak CallResult CancelToken ChatQuirks Compactor Content
 Conversation
-Decision Decoder Deny EMAIL ErrorInfo FileContent FinishReason HTTPTransport HeadraceError
+Decision Decoder Deny EMAIL ErrorInfo Fallback FallbackEntry FileContent FinishReason
+HTTPTransport HeadraceError
 ImageContent JSONContent JSONLinesTrace LimitExceeded Message Middleware NEVER NotePad Options
 OutputInvalid OutputSchema PartialJSON Record Redaction ReplayTransport RequestFailed Result
 RetryPolicy Run RunLimits
-RunSummary RunView SecretPattern Summarize Terminate TextContent Timeouts Tool ToolCall
+RunSummary RunView SecretPattern Summarize Switch Terminate TextContent Timeouts Tool ToolCall
 ToolContext ToolReturn ToolSpec Truncate TurnStream Usage UsageError WireError WireLimits
 __version__ calculator clock_tool complete complete_async content decode decode_async
 decode_record default_tools encode_record errors events extract_status fetch_tool fold

@@ -8,7 +8,7 @@ from typing import Any, Generic, Unpack
 
 import msgspec
 
-from headrace.encoders import OptionArguments, Request, parse_options
+from headrace.encoders import OptionArguments, parse_options
 from headrace.engine.cancellation import CancelToken
 from headrace.engine.history.compaction import Compactor
 from headrace.engine.journal.sink import Sink
@@ -25,10 +25,12 @@ from headrace.transport.limits import Timeouts
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
 from headrace.turn.api import Input, OutputKind, to_messages
-from headrace.turn.model import Model, SharedTransport, model_for
+from headrace.turn.fallback import AnyModel, Fallback, resolve_entries
+from headrace.turn.model import SharedTransport, name_of
 from headrace.turn.result import OutputT, Result, check_output
+from headrace.turn.target import TurnInput, TurnTarget, build_targets
 from headrace.typed.output_type import OutputType
-from headrace.typed.plan import DEFAULT_RETRIES, OutputPlan, plan_output
+from headrace.typed.plan import DEFAULT_RETRIES
 from headrace.wire.dialects.chat import ChatQuirks
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
@@ -36,6 +38,7 @@ from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 class Agent(Generic[OutputT]):
     """A model with its instructions, tools, middleware and limits.
 
+    `model` is `provider:model`, or a `Fallback` of several.
     An agent keeps no state of its runs: several may run at the same time. Use a `Conversation`
     to keep the history. `limits` are for runs, `wire_limits` for the bytes of one turn.
     With `strict`, a frame of the stream that cannot be read fails its turn. `quirks` replace those
@@ -50,7 +53,7 @@ class Agent(Generic[OutputT]):
 
     def __init__(  # noqa: PLR0913 (the main class of the engine)
         self,
-        model: str | Model,
+        model: AnyModel,
         *,
         instructions: str | None = None,
         tools: Sequence[AnyTool] = (),
@@ -107,11 +110,10 @@ class Agent(Generic[OutputT]):
     def check(self) -> None:
         """Raise `UsageError` if no run could start: the provider is unknown, the API key is
         missing, or the provider does not support one of the options. Sends nothing."""
-        model = self._resolve_model()
-        key = (model.name, msgspec.json.encode(self.options), self.tools)
+        resolve_entries(self.model, self._policy, self._endpoint)
+        key = (name_of(self.model), msgspec.json.encode(self.options), self.tools)
         if key not in self._checked:
-            request, _ = self._request(model, tuple(to_messages("?")))
-            model.call(request)
+            self._targets(tuple(to_messages("?")))
             self._checked.add(key)
 
     def run(
@@ -131,13 +133,10 @@ class Agent(Generic[OutputT]):
         epoch. `sink` stores every record before anyone sees it. `token` can cancel the run.
         Raises `UsageError` for a request that cannot be made.
         """
-        model = self._resolve_model()
         messages = tuple(to_messages(input))
-        request, output_plan = self._request(model, (*read_messages(history), *messages))
         config = RunConfig(
-            model=model,
-            request=request,
-            output_plan=output_plan,
+            targets=self._targets((*read_messages(history), *messages)),
+            fallback=self.model if isinstance(self.model, Fallback) else None,
             tools=self.tools,
             chain=Chain(self.middleware),
             limits=self.limits,
@@ -165,29 +164,15 @@ class Agent(Generic[OutputT]):
         async with self.run(input, history) as run:
             return check_output(await run.wait())
 
-    def _resolve_model(self) -> Model:
-        model = model_for(self.model, **self._endpoint)
-        return model if self._shared is None else self._shared.share(model)
-
-    def _request(
-        self, model: Model, messages: tuple[Message, ...]
-    ) -> tuple[Request, OutputPlan | None]:
-        """Return the first request of a run, and how it asks for a typed answer."""
-        request = Request(
-            model=model.endpoint.model,
-            provider=model.endpoint.provider.name,
+    def _targets(self, messages: tuple[Message, ...]) -> list[TurnTarget]:
+        """Return the model, or each entry of a fallback, with the first request of a run."""
+        asked = TurnInput(
             messages=messages,
             instructions=self.instructions,
             tools=self.tools.specs,
             options=self.options,
+            output_type=self.output_type,
+            output_mode=self._output_mode,
+            output_retries=self._output_retries,
         )
-        if self.output_type is None:
-            return request, None
-        plan = plan_output(
-            self.output_type,
-            model.endpoint.provider,
-            request,
-            mode=self._output_mode,
-            retries=self._output_retries,
-        )
-        return plan.apply(request), plan
+        return build_targets(self.model, asked, self._policy, self._endpoint, self._shared)

@@ -7,10 +7,7 @@ import random
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 
-import msgspec
-
 from headrace import events as ev
-from headrace.encoders import Request
 from headrace.engine.journal.journal import Journal
 from headrace.engine.journal.sink import SinkFailed
 from headrace.engine.middleware.chain import MiddlewareFailed
@@ -22,13 +19,13 @@ from headrace.engine.tool_runner import ToolRunner, result_of_skipped
 from headrace.errors import HeadraceError, RequestFailed, Terminate
 from headrace.events import Event, TurnEvent
 from headrace.messages import CallPart, Message, Turn
-from headrace.outcome import END_TURN, ErrorInfo, FinishReason, abort_reason
-from headrace.prices import TurnUsage
+from headrace.outcome import END_TURN, ErrorCategory, ErrorInfo, FinishReason, abort_reason
 from headrace.transport.call_secrets import hide_address
-from headrace.turn.open_turn import OpenTurn, open_turn
+from headrace.turn.fallback import Route
+from headrace.turn.open_turn import OpenTurn
+from headrace.turn.target import TurnTarget
 from headrace.typed.plan import ANSWER_TOOL
 from headrace.usage import Usage
-from headrace.wire.decoder import Decoder
 
 End = ev.RunFinished | ev.RunFailed
 # Errors that cannot change an end that is being written.
@@ -56,7 +53,8 @@ class Loop:
         self._journal = journal
         self._view = view
         self._stop = stop
-        self._history: tuple[Message, ...] = config.request.messages
+        self._history: tuple[Message, ...] = config.target.request.messages
+        self._route = Route(None)
         self._nudge: str | None = None
         self._compaction: ev.HistoryCompacted | None = None
         self._has_output = False
@@ -65,7 +63,7 @@ class Loop:
         self._closing: asyncio.Task[None] | None = None
         self.max_closing_s: float | None = None
         """Most seconds for each wait of `abort()`, if that is less than the limits allow."""
-        plan = config.output_plan
+        plan = config.target.plan
         self._output = None if plan is None else OutputCheck(plan)
         self._is_in_step = False
         self._next_item = 0
@@ -81,8 +79,8 @@ class Loop:
 
     async def begin(self) -> None:
         """Write `RunStarted`."""
-        effort = self._config.request.options.effort
-        start = ev.RunStarted(self._view.run_id, self._config.model.name, effort)
+        effort = self._config.target.request.options.effort
+        start = ev.RunStarted(self._view.run_id, self._config.name, effort)
         await self._journal.write([start])
 
     async def play(self) -> FinishReason:
@@ -186,12 +184,17 @@ class Loop:
         """Ask for a turn until one succeeds. Raises `RunBroken` if none does."""
         attempt = 1
         has_compacted = False
+        # The model that answered the last step is preferred: it has its own reasoning and cache.
+        self._route = Route(self._config.fallback, self._config.at)
         while True:
             failed = await self._try_turn()
             if failed is None:
+                self._route.report(None)
                 return self._journal.assembler.turns[-1].turn()
             pause_s = self._pause_s(failed, attempt)
-            if failed.category == "context_overflow" and not has_compacted:
+            if self._may_discard and self._switch(failed.category, is_late=True):
+                pause_s, attempt = 0.0, 0
+            elif failed.category == "context_overflow" and not has_compacted:
                 # Some providers report this in the stream instead of refusing the request.
                 has_compacted = not self._has_output and await self._can_compact()
                 pause_s = 0.0 if has_compacted else None
@@ -207,9 +210,21 @@ class Loop:
         """Return how long to wait before the turn is retried, or None if it is not."""
         if not failed.retryable or attempt >= self._limits.turn_attempts:
             return None
-        if self._has_output and not self._limits.retries_late:
+        if not self._may_discard:
             return None
         return self._config.policy.pause_s(failed.retry_after_s, attempt, random.random())
+
+    @property
+    def _may_discard(self) -> bool:
+        """Whether what has arrived of the turn may be taken back."""
+        return not self._has_output or self._limits.retries_late
+
+    def _switch(self, category: ErrorCategory, *, is_late: bool = False) -> bool:
+        """Note that the model failed. Returns whether another one is asked from now on."""
+        if not self._route.switch(category, is_late=is_late):
+            return False
+        self._config.switches.append(self._route.switches[-1])
+        return True
 
     async def _try_turn(self) -> ev.TurnFailed | None:
         with self.timer(self._limits.turn_timeout_s, "turn_timeout_s"):
@@ -248,21 +263,27 @@ class Loop:
     async def _open_turn(self) -> OpenTurn:
         is_second = False
         while True:
-            request = await self._chain.request(self._view, self._request())
+            target = self._choose_target()
+            asked = target.request_with(self._messages())
+            request = await self._chain.request(self._view, asked)
             if len(request.messages) > _MAX_MESSAGES_HERE:
-                call = await asyncio.to_thread(self._config.encode, request)
+                call = await asyncio.to_thread(target.encode, request)
             else:
-                call = self._config.encode(request)
+                call = target.encode(request)
             try:
-                return await open_turn(
-                    self._config.model.transport,
+                return await target.open(
                     call,
-                    self._new_decoder,
-                    self._config.policy,
-                    turn_usage=self._turn_usage(request),
+                    request,
+                    self._config.wire_limits,
+                    strict=self._config.strict,
+                    numbers=(self._next_item, self._next_part),
                 )
             except RequestFailed as refused:
-                broken = RunBroken(refused.category, self._describe_refusal(refused, call.url))
+                before = self._route.describe()
+                if self._switch(refused.category):
+                    continue
+                message = self._describe_refusal(refused, call.url) + before
+                broken = RunBroken(refused.category, message)
                 if refused.category != "context_overflow" or is_second:
                     raise broken from None
                 is_second = True
@@ -270,31 +291,19 @@ class Loop:
                     raise broken from None
                 await self._write_compaction()
 
+    def _choose_target(self) -> TurnTarget:
+        """Return the model to ask, and set how it gives a typed answer."""
+        self._config.at = self._route.at
+        target = self._config.target
+        if self._output is not None and target.plan is not None:
+            self._output.plan = target.plan
+        return target
+
     def _describe_refusal(self, refused: RequestFailed, url: str) -> str:
         if not self.hides_address:
             return str(refused)
         self.private_error = str(refused)
         return hide_address(self.private_error, url)
-
-    def _turn_usage(self, request: Request) -> TurnUsage:
-        model = self._config.model
-        return TurnUsage(model.endpoint, lambda: model.call(request).body)
-
-    def _new_decoder(self) -> Decoder:
-        return self._config.model.decoder(
-            self._config.wire_limits,
-            strict=self._config.strict,
-            keeps_logprobs=self._config.request.options.wants_logprobs,
-            first_item=self._next_item,
-            first_part=self._next_part,
-        )
-
-    def _request(self) -> Request:
-        """Return the request with all messages so far; the run's own if there are no new ones."""
-        request, messages = self._config.request, self._messages()
-        if messages is request.messages:
-            return request
-        return msgspec.structs.replace(request, messages=messages)
 
     def _messages(self) -> tuple[Message, ...]:
         message = self._journal.assembler.message()

@@ -21,7 +21,8 @@ class OutputCheck:
     """The typed answer of one run. `value` is its JSON once a turn has given a good one."""
 
     def __init__(self, plan: OutputPlan) -> None:
-        self._plan = plan
+        self.plan = plan
+        """How the model that is asked now is asked for the answer."""
         self._retries = plan.retries
         self.value: Any = msgspec.UNSET
         self.correction: str | None = None
@@ -34,14 +35,14 @@ class OutputCheck:
 
     def find_call(self, turn: Turn) -> CallPart | None:
         """Return the call that gives the answer of the turn, or None."""
-        return self._plan.find_call(turn)
+        return self.plan.find_call(turn)
 
     def check(self, turn: Turn) -> bool:
         """Check the answer of a turn. Returns False for a wrong one that the model is to correct,
         and raises `RunBroken` if it may not try again."""
         self.value, self.correction = msgspec.UNSET, None
         try:
-            self.value = self._plan.read(turn)
+            self.value = self.plan.read(turn)
         except Mismatch as mismatch:
             problem = describe_mismatch(turn, str(mismatch))
         else:
@@ -49,7 +50,7 @@ class OutputCheck:
         if self._retries == 0 or is_cut_short(turn):
             raise RunBroken("invalid_output", problem)
         self._retries -= 1
-        self.correction = self._plan.correct(problem)
+        self.correction = self.plan.correct(problem)
         return False
 
     def reply(self, call: CallPart) -> ToolResult:

@@ -20,8 +20,10 @@ from headrace.messages import Message
 from headrace.outcome import FinishReason, abort_reason
 from headrace.secrets.scrub import scrub
 from headrace.shield import run_shielded
+from headrace.turn.fallback import Switch
 from headrace.turn.record_stream import RecordStream
 from headrace.turn.result import OutputT, Result, result_of
+from headrace.typed.plan import OutputPlan
 
 
 class Run(RecordStream[Event], Generic[OutputT]):
@@ -43,11 +45,11 @@ class Run(RecordStream[Event], Generic[OutputT]):
         sink: Sink | None,
         token: CancelToken | None = None,
     ) -> None:
-        super().__init__(config.output_plan)
+        super().__init__(config.target.plan)
         self.run_id = run_id
         self._config = config
         self._input = input
-        self._view = RunView(run_id, config.model.name)
+        self._view = RunView(run_id, config.name)
         self._journal = Journal(self._view, config.chain, clock, sink)
         self.hides_address = False
         """Whether errors are recorded without the address of the provider. Set it before
@@ -177,7 +179,8 @@ class Run(RecordStream[Event], Generic[OutputT]):
             self._journal.queue.close()
             self._late_error = loop.late_error
             self.private_error = loop.private_error
-            await self._config.model.aclose()
+            for target in self._config.targets:
+                await target.model.aclose()
 
     async def _play(self, loop: Loop) -> End:
         """Play the run and return its terminal event, whatever ends it. After this returns,
@@ -248,7 +251,20 @@ class Run(RecordStream[Event], Generic[OutputT]):
         last = self._journal.records[-1].event if self._journal.records else None
         if not isinstance(last, RunFinished | RunFailed):
             raise UsageError("the run has not ended: read it to the end, or await run.wait()")
-        return result_of(self.message, self._output_plan)
+        return result_of(self.message, self._config.target.plan, self.switches)
+
+    @property
+    def switches(self) -> tuple[Switch, ...]:
+        """The models of a `Fallback` that failed so far, in order."""
+        return tuple(self._config.switches)
+
+    def _find_plan(self, provider: str | None) -> OutputPlan:
+        plans = (
+            target.plan
+            for target in self._config.targets
+            if provider is None or target.model.endpoint.provider.name == provider
+        )
+        return next(filter(None, plans), None) or super()._find_plan(provider)
 
     @property
     def output(self) -> OutputT:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from headrace.encoders import Request
 from headrace.engine.history.compaction import Compactor
 from headrace.engine.limits import RunLimits
 from headrace.engine.middleware.chain import Chain
 from headrace.tools import Toolset
 from headrace.transport.retry import RetryPolicy
-from headrace.transport.transport import HTTPCall
-from headrace.turn.model import Model
-from headrace.typed.plan import OutputPlan
+from headrace.turn.fallback import Fallback, Switch
+from headrace.turn.target import TurnTarget
 from headrace.wire.limits import WireLimits
 
 
 @dataclass(kw_only=True)
 class RunConfig:
-    """The model, the first request, the tools, the middleware and the limits of a run. Raises
-    `UsageError` for a request that cannot be encoded for the model."""
+    """The models with their first requests, the tools, the middleware and the limits of a run."""
 
-    model: Model
-    request: Request
+    targets: Sequence[TurnTarget]
+    """The model, or the entries of a fallback."""
     tools: Toolset
     chain: Chain
     limits: RunLimits
@@ -30,14 +28,18 @@ class RunConfig:
     strict: bool
     policy: RetryPolicy
     compactor: Compactor | None = None
-    output_plan: OutputPlan | None = None
+    fallback: Fallback | None = None
+    at: int = 0
+    """The target that is asked now; it changes if a model fails."""
+    switches: list[Switch] = field(default_factory=list[Switch])
+    """The changes from one target to another so far."""
 
-    def __post_init__(self) -> None:
-        # Encoding validates the request before the run starts; the first turn sends the result.
-        self._first_call: HTTPCall | None = self.model.call(self.request)
+    @property
+    def name(self) -> str:
+        """The preferred model, as `provider:model`."""
+        return self.targets[0].model.name
 
-    def encode(self, request: Request) -> HTTPCall:
-        """Encode the request of a turn, or return the call that was encoded already if it is
-        the first turn and middleware did not replace the request."""
-        call, self._first_call = self._first_call, None
-        return call if call is not None and request is self.request else self.model.call(request)
+    @property
+    def target(self) -> TurnTarget:
+        """The model that is asked now."""
+        return self.targets[self.at]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from headrace.server.connections import ConnectionRegistry
 from headrace.server.service import Service
+from headrace.turn.fallback import Fallback, Switch
+from headrace.wire.json.payload import encode_json
 
 
 class _Metric(NamedTuple):
@@ -30,6 +33,7 @@ def format_metrics(service: Service, connections: ConnectionRegistry | None = No
             f"# TYPE {name} {metric.kind}",
             f"{name} {metric.value}",
         ]
+    lines += _fallbacks(service)
     return "\n".join(lines) + "\n"
 
 
@@ -43,6 +47,36 @@ def _activity(service: Service) -> list[_Metric]:
         _Metric("watchers", "gauge", "Open streams.", len(service.watchers)),
         _Metric("unread_bytes", "gauge", "Large responses that clients have not read.", unread),
     ]
+
+
+def _fallbacks(service: Service) -> list[str]:
+    """Return how often a model of a fallback failed and the next one was asked."""
+    fallbacks = {
+        id(agent.model): agent.model
+        for agent in service.agents.values()
+        if isinstance(agent.model, Fallback)
+    }
+    if not fallbacks:
+        return []
+    name = "headrace_fallbacks_total"
+    counts: Counter[Switch] = Counter()
+    for one in fallbacks.values():
+        counts += one.switches
+    return [
+        f"# HELP {name} Models that failed and were replaced by the next one.",
+        f"# TYPE {name} counter",
+        *(f"{name}{{{_labels(switch)}}} {count}" for switch, count in counts.items()),
+    ]
+
+
+def _labels(switch: Switch) -> str:
+    values = {
+        "failed": switch.failed,
+        "next": switch.next,
+        "category": switch.category,
+        "late": "true" if switch.is_late else "false",
+    }
+    return ",".join(f"{name}={encode_json(value)}" for name, value in values.items())
 
 
 def _storage(service: Service) -> list[_Metric]:

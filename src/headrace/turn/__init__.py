@@ -1,7 +1,17 @@
 """One turn of any provider's model: `stream()`, `complete()` and `complete_async()`."""
 
 from headrace.turn.api import complete, complete_async, stream
+from headrace.turn.fallback import Fallback, FallbackEntry, Switch
 from headrace.turn.result import Result
 from headrace.turn.turn_stream import TurnStream
 
-__all__ = ["Result", "TurnStream", "complete", "complete_async", "stream"]
+__all__ = [
+    "Fallback",
+    "FallbackEntry",
+    "Result",
+    "Switch",
+    "TurnStream",
+    "complete",
+    "complete_async",
+    "stream",
+]

@@ -8,27 +8,24 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeAlias, Unpack, cast, overload
 
-import msgspec
-
 from headrace.content import Content, PromptContent
-from headrace.encoders import OptionArguments, Request, ToolSpec, parse_options
+from headrace.encoders import OptionArguments, ToolSpec, parse_options
 from headrace.encoders.text_content import drop_empty_texts
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import Message, MessageLike, read_messages
-from headrace.prices import TurnUsage
 from headrace.providers import OutputMode
 from headrace.recording.recorder import RecordingTransport
 from headrace.tools import Tool, spec_of
 from headrace.transport.limits import Timeouts
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
-from headrace.turn.model import Model, model_for
+from headrace.turn.fallback import AnyModel, Fallback
 from headrace.turn.result import OutputT, Result, check_output, result_of
+from headrace.turn.target import TurnInput, TurnTarget, build_targets
 from headrace.turn.turn_stream import TurnStream
 from headrace.turn.typed_answer import add_correction, can_correct, join_attempts
-from headrace.typed.plan import DEFAULT_RETRIES, OutputPlan, plan_output
-from headrace.wire.decoder import Decoder
+from headrace.typed.plan import DEFAULT_RETRIES
 from headrace.wire.dialects.chat import ChatQuirks
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
@@ -59,7 +56,7 @@ class TurnArguments(OptionArguments, total=False):
 
 @overload
 def stream(
-    model: str,
+    model: AnyModel,
     input: Input,
     *,
     output_type: type[OutputT],
@@ -68,7 +65,7 @@ def stream(
 ) -> TurnStream[OutputT]: ...
 @overload
 def stream(
-    model: str,
+    model: AnyModel,
     input: Input,
     *,
     output_type: OutputKind | None = None,
@@ -76,7 +73,7 @@ def stream(
     **arguments: Unpack[TurnArguments],
 ) -> TurnStream[Any]: ...
 def stream(
-    model: str,
+    model: AnyModel,
     input: Input,
     *,
     output_type: Any = None,
@@ -85,8 +82,8 @@ def stream(
 ) -> TurnStream[Any]:
     """Ask a model for one turn. Returns a stream to enter and iterate over.
 
-    `model` is `provider:model`. The model may call `tools`, but nothing is run: use an `Agent`
-    for that. Options are the fields of `Options`, such as `effort="high"` or
+    `model` is `provider:model`, or a `Fallback` of several. The model may call `tools`, but nothing
+    is run: use an `Agent` for that. Options are the fields of `Options`, such as `effort="high"` or
     `max_tokens=500`. `policy` says how often a refused request is sent again, before the first
     event only. `record` is a file for the raw bytes; their times go into a file beside it.
     `quirks` replace those of the catalog, for a server whose chat streams differ, such as
@@ -107,7 +104,7 @@ def stream(
 
 @overload
 def complete(
-    model: str,
+    model: AnyModel,
     input: Input,
     *,
     output_type: type[OutputT],
@@ -116,7 +113,7 @@ def complete(
 ) -> Result[OutputT]: ...
 @overload
 def complete(
-    model: str,
+    model: AnyModel,
     input: Input,
     *,
     output_type: OutputKind | None = None,
@@ -124,7 +121,7 @@ def complete(
     **arguments: Unpack[TurnArguments],
 ) -> Result[Any]: ...
 def complete(
-    model: str,
+    model: AnyModel,
     input: Input,
     *,
     output_type: Any = None,
@@ -153,7 +150,7 @@ def complete(
 
 @overload
 async def complete_async(
-    model: str,
+    model: AnyModel,
     input: Input,
     *,
     output_type: type[OutputT],
@@ -162,7 +159,7 @@ async def complete_async(
 ) -> Result[OutputT]: ...
 @overload
 async def complete_async(
-    model: str,
+    model: AnyModel,
     input: Input,
     *,
     output_type: OutputKind | None = None,
@@ -170,7 +167,7 @@ async def complete_async(
     **arguments: Unpack[TurnArguments],
 ) -> Result[Any]: ...
 async def complete_async(
-    model: str,
+    model: AnyModel,
     input: Input,
     *,
     output_type: Any = None,
@@ -192,47 +189,21 @@ async def complete_async(
 
 @dataclass
 class _PreparedTurn:
-    """A request, and everything that is needed to send it."""
+    """A request for each model that may answer it, and everything that is needed to send it."""
 
-    model: Model
-    request: Request
-    plan: OutputPlan | None
-    transport: Transport
-    policy: RetryPolicy
+    model: AnyModel
+    targets: list[TurnTarget]
     wire_limits: WireLimits
     strict: bool
 
-    def open(
-        self, history: Sequence[Message] = (), first_item: int = 0, first_part: int = 0
-    ) -> TurnStream[Any]:
-        """Return the stream of a turn that is asked after `history`."""
-        request = self.request
-        if history:
-            request = msgspec.structs.replace(request, messages=(*request.messages, *history))
-
-        def new_decoder() -> Decoder:
-            return self.model.decoder(
-                self.wire_limits,
-                strict=self.strict,
-                keeps_logprobs=request.options.wants_logprobs,
-                first_item=first_item,
-                first_part=first_part,
-            )
-
-        call = self.model.call(request)
-        return TurnStream(
-            call,
-            new_decoder,
-            self.transport,
-            turn_usage=TurnUsage(self.model.endpoint, lambda: call.body),
-            policy=self.policy,
-            owns_transport=self.model.owns_transport,
-            output_plan=self.plan,
-        )
+    def open(self) -> TurnStream[Any]:
+        """Return the stream of the first turn."""
+        fallback = self.model if isinstance(self.model, Fallback) else None
+        return TurnStream(self.targets, fallback, wire_limits=self.wire_limits, strict=self.strict)
 
 
 def _prepare(
-    model: str,
+    model: AnyModel,
     input: Input,
     output_type: Any,
     output_retries: int,
@@ -241,40 +212,22 @@ def _prepare(
     given: dict[str, Any] = dict(arguments)
     record = given.pop("record", None)
     names = ("base_url", "api_key", "transport", "quirks", "timeout")
-    target = model_for(model, **{name: given.pop(name, None) for name in names})
+    endpoint = {name: given.pop(name, None) for name in names}
     own: dict[str, Any] = {name: given.pop(name, default) for name, default in _DEFAULTS.items()}
-    tools = tuple(map(spec_of, own["tools"]))
-    options = parse_options(given)
-    endpoint = target.endpoint
-    request = Request(
-        model=endpoint.model,
-        provider=endpoint.provider.name,
+    asked = TurnInput(
         messages=tuple(to_messages(input)),
         instructions=own["instructions"],
-        tools=tools,
-        options=options,
+        tools=tuple(map(spec_of, own["tools"])),
+        options=parse_options(given),
+        output_type=output_type,
+        output_mode=own["output_mode"],
+        output_retries=output_retries,
     )
-    plan = None
-    if output_type is not None:
-        plan = plan_output(
-            output_type,
-            endpoint.provider,
-            request,
-            mode=own["output_mode"],
-            retries=output_retries,
-        )
-        request = plan.apply(request)
-    return _PreparedTurn(
-        model=target,
-        request=request,
-        plan=plan,
-        transport=target.transport
-        if record is None
-        else RecordingTransport(target.transport, record),
-        policy=own["policy"],
-        wire_limits=own["wire_limits"],
-        strict=own["strict"],
-    )
+    targets = build_targets(model, asked, own["policy"], endpoint)
+    if record is not None:
+        for target in targets:
+            target.transport = RecordingTransport(target.transport, record)
+    return _PreparedTurn(model, targets, own["wire_limits"], own["strict"])
 
 
 _DEFAULTS: Mapping[str, Any] = {
@@ -291,16 +244,17 @@ def _attempts(prepared: _PreparedTurn) -> Generator[TurnStream[Any], None, Resul
     """Yield the turns to read to their end, one after the other, and return the result of all."""
     turn = prepared.open()
     yield turn
-    plan = prepared.plan
+    plan = turn.output_plan
     if plan is None:
         return turn.result
+    switches = turn.switches
     attempts = [turn.message]
     while can_correct(attempts[-1]) and len(attempts) <= plan.retries:
         attempts[-1] = add_correction(attempts[-1], plan)
-        turn = prepared.open([join_attempts(attempts)], *turn.next_numbers)
+        turn = turn.ask_again(join_attempts(attempts))
         yield turn
         attempts.append(turn.message)
-    return check_output(result_of(join_attempts(attempts), plan))
+    return check_output(result_of(join_attempts(attempts), plan, switches))
 
 
 def to_messages(input: Input) -> list[Message]:

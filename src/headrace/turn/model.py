@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -40,6 +40,11 @@ class Model:
     def name(self) -> str:
         """`provider:model`."""
         return f"{self.endpoint.provider.name}:{self.endpoint.model}"
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Whether the provider is the built-in rehearsal."""
+        return self.endpoint.provider.is_rehearsal
 
     def call(self, request: Request) -> HTTPCall:
         """Encode a request. Raises `UsageError` for one that the provider does not support."""
@@ -78,23 +83,33 @@ class Model:
             await self.transport.aclose()
 
 
+class NamedModel(Protocol):
+    """Anything that stands for a model."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def is_rehearsal(self) -> bool: ...
+
+
 class SharedTransport:
-    """The transport of the first model that needs one, shared with all later models."""
+    """The transport of the first model that needs one, shared with all later models. The entries
+    of a fallback have one each, since they may be reached in different ways."""
 
     def __init__(self) -> None:
-        self._transport: Transport | None = None
+        self._transports: dict[int, Transport] = {}
 
-    def share(self, model: Model) -> Model:
-        """Return the model with the shared transport, or unchanged if the user gave it one."""
+    def share(self, model: Model, place: int = 0) -> Model:
+        """Return the model with the shared transport of this entry, or unchanged if the user gave
+        it one."""
         if not model.owns_transport:
             return model
-        self._transport = self._transport or model.transport
-        return Model(model.endpoint, self._transport)
+        return Model(model.endpoint, self._transports.setdefault(place, model.transport))
 
     async def aclose(self) -> None:
-        """Close the transport. The next model brings another one."""
-        transport, self._transport = self._transport, None
-        if transport is not None:
+        """Close the transports. The next model brings another one."""
+        transports, self._transports = self._transports, {}
+        for transport in transports.values():
             await transport.aclose()
 
 
@@ -150,15 +165,15 @@ def _set_quirks(endpoint: Endpoint, quirks: ChatQuirks | None) -> Endpoint:
     return msgspec.structs.replace(endpoint, provider=changed)
 
 
-def name_of(model: str | Model) -> str:
+def name_of(model: str | NamedModel) -> str:
     """Return `provider:model`."""
     return model if isinstance(model, str) else model.name
 
 
-def is_rehearsal(model: str | Model) -> bool:
+def is_rehearsal(model: str | NamedModel) -> bool:
     """Return whether the provider is the built-in rehearsal. False for an unknown provider."""
-    if isinstance(model, Model):
-        return model.endpoint.provider.is_rehearsal
+    if not isinstance(model, str):
+        return model.is_rehearsal
     provider = CATALOG.get(model.partition(":")[0])
     return provider is not None and provider.is_rehearsal
 

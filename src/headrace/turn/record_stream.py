@@ -99,7 +99,12 @@ class RecordStream(Generic[E]):
         """
         if self._output_plan is None:
             raise UsageError("partial() needs an output_type: give it to stream() or Agent()")
-        return GrowingValues(self.records(), GrowingOutput(self._output_plan).feed)
+        return GrowingValues(self.records(), GrowingOutput(self._find_plan).feed)
+
+    def _find_plan(self, provider: str | None) -> OutputPlan:
+        """Return how the typed answer is asked for from a provider."""
+        assert self._output_plan is not None
+        return self._output_plan
 
     def partial_calls(self) -> GrowingValues:
         """Iterate over the calls of client tools while their arguments grow: a `PartialCall`, after

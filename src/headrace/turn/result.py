@@ -9,6 +9,7 @@ import msgspec
 from headrace.errors import OutputInvalid, UsageError
 from headrace.messages import Message
 from headrace.outcome import ErrorInfo, FinishReason
+from headrace.turn.fallback import Switch
 from headrace.typed.output_type import Mismatch
 from headrace.typed.plan import OutputPlan
 from headrace.usage import Usage
@@ -37,6 +38,8 @@ class Result(msgspec.Struct, Generic[OutputT], frozen=True, kw_only=True):
     """Tokens and cost of all turns."""
     plan: OutputPlan | None = None
     """How the typed answer was asked for, or None."""
+    switches: tuple[Switch, ...] = ()
+    """The models of a `Fallback` that failed, in order."""
 
     @property
     def output(self) -> OutputT:
@@ -84,7 +87,9 @@ def check_output(result: Result[OutputT]) -> Result[OutputT]:
     return result
 
 
-def result_of(message: Message, plan: OutputPlan | None = None) -> Result[Any]:
+def result_of(
+    message: Message, plan: OutputPlan | None = None, switches: tuple[Switch, ...] = ()
+) -> Result[Any]:
     """Return the result whose answer is this complete message."""
     return Result(
         message=message,
@@ -92,4 +97,5 @@ def result_of(message: Message, plan: OutputPlan | None = None) -> Result[Any]:
         error=message.error,
         usage=message.usage,
         plan=plan,
+        switches=switches,
     )

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, Generic, Self
 
 from msgspec.structs import replace
 
+from headrace.errors import RequestFailed
 from headrace.events import Record, Stamp, TurnEvent, TurnFailed, TurnFinished
 from headrace.events.stamp import create_wall_clock
 from headrace.messages import Message, fold
 from headrace.outcome import ErrorInfo, FinishReason
-from headrace.prices import TurnUsage
-from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
-from headrace.transport.transport import HTTPCall, Transport
-from headrace.turn.open_turn import OpenTurn, open_turn
+from headrace.turn.fallback import Fallback, Route, Switch
+from headrace.turn.open_turn import OpenTurn
 from headrace.turn.record_stream import RecordStream
 from headrace.turn.result import OutputT, Result, result_of
+from headrace.turn.target import TurnTarget
 from headrace.turn.typed_answer import read_answer
 from headrace.typed.plan import OutputPlan
 from headrace.usage import Usage
-from headrace.wire.decoder import Decoder
+from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 
 class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
@@ -34,45 +34,84 @@ class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
 
     def __init__(
         self,
-        call: HTTPCall,
-        new_decoder: Callable[[], Decoder],
-        transport: Transport,
+        targets: Sequence[TurnTarget],
+        fallback: Fallback | None = None,
         *,
-        turn_usage: TurnUsage | None = None,
-        policy: RetryPolicy = DEFAULT_POLICY,
-        owns_transport: bool = False,
-        output_plan: OutputPlan | None = None,
+        wire_limits: WireLimits = DEFAULT_WIRE_LIMITS,
+        strict: bool = False,
+        history: tuple[Message, ...] = (),
+        numbers: tuple[int, int] = (0, 0),
     ) -> None:
-        super().__init__(output_plan)
-        self._call = call
-        self._new_decoder = new_decoder
-        self._transport = transport
-        self._turn_usage = turn_usage
-        self._policy = policy
-        self._owns_transport = owns_transport
+        super().__init__(targets[0].plan)
+        self._targets = targets
+        self._fallback = fallback
+        self._route = Route(None)
+        self._wire_limits = wire_limits
+        self._is_strict = strict
+        self._history = history
+        self._numbers = numbers
         self._turn: OpenTurn | None = None
         self._stamp = Stamp(create_wall_clock())
         self._received: list[Record] = []
 
     async def __aenter__(self) -> Self:
         try:
-            self._turn = await open_turn(
-                self._transport,
-                self._call,
-                self._new_decoder,
-                self._policy,
-                turn_usage=self._turn_usage,
-            )
+            self._turn = await self._open()
         except BaseException:
             await self.__aexit__()
             raise
         return self
 
+    async def _open(self) -> OpenTurn:
+        """Open the turn with the first model that begins to answer."""
+        self._route = Route(self._fallback)
+        while True:
+            target = self._targets[self._route.at]
+            request = target.request
+            if self._history:
+                request = target.request_with((*request.messages, *self._history))
+            try:
+                turn = await target.open(
+                    target.encode(request),
+                    request,
+                    self._wire_limits,
+                    strict=self._is_strict,
+                    numbers=self._numbers,
+                )
+            except RequestFailed as refused:
+                before = self._route.describe()
+                if self._route.switch(refused.category):
+                    continue
+                if before:
+                    refused.add_note(before.strip(" ()"))
+                raise
+            self._output_plan = target.plan
+            return turn
+
+    def ask_again(self, answer: Message) -> TurnStream[OutputT]:
+        """Return another turn of the model that answered, after its answer so far."""
+        target = self._targets[self._route.at]
+        return TurnStream(
+            [target],
+            wire_limits=self._wire_limits,
+            strict=self._is_strict,
+            history=(answer,),
+            numbers=self._next_numbers,
+        )
+
     async def __aexit__(self, *error: Any) -> None:
         if self._turn is not None:
             await self._turn.aclose()
-        if self._owns_transport:
-            await self._transport.aclose()
+            self._report_end()
+        for target in self._targets:
+            if target.model.owns_transport:
+                await target.transport.aclose()
+
+    def _report_end(self) -> None:
+        """Tell the fallback how the turn ended, if it did."""
+        last = self._received[-1].event if self._received else None
+        if isinstance(last, TurnFinished | TurnFailed):
+            self._route.report(last.category if isinstance(last, TurnFailed) else None)
 
     async def _next_batch(self) -> list[Record]:
         if self._turn is None:
@@ -101,7 +140,7 @@ class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
         message = self.message
         if not isinstance(self._last_event(), TurnFinished | TurnFailed):
             message = replace(message, usage=self.usage)
-        return result_of(message, self._output_plan)
+        return result_of(message, self._output_plan, self.switches)
 
     @property
     def output(self) -> OutputT:
@@ -131,8 +170,17 @@ class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
         return records[0].event if records else None
 
     @property
-    def next_numbers(self) -> tuple[int, int]:
-        """The numbers of the next item and the next part, for a turn that continues this one."""
+    def output_plan(self) -> OutputPlan | None:
+        """How the model that answers was asked for a typed answer, or None."""
+        return self._output_plan
+
+    @property
+    def switches(self) -> tuple[Switch, ...]:
+        """The models of a `Fallback` that failed before this one began to answer."""
+        return tuple(self._route.switches)
+
+    @property
+    def _next_numbers(self) -> tuple[int, int]:
         assert self._turn is not None
         return self._turn.decoder.next_item, self._turn.decoder.next_part
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +15,10 @@ from headrace.typed.plan import ANSWER_TOOL, OutputPlan
 class GrowingOutput:
     """The typed answer as far as it has arrived."""
 
-    def __init__(self, plan: OutputPlan) -> None:
-        self._plan = plan
+    def __init__(self, find_plan: Callable[[str | None], OutputPlan]) -> None:
+        # Each model of a fallback may be asked in another way; the argument is its provider.
+        self._find_plan = find_plan
+        self._plan = find_plan(None)
         self._json = self._new_json()
         # The part whose deltas are the answer.
         self._parts: set[int] = set()
@@ -27,6 +30,8 @@ class GrowingOutput:
             case ev.TextDelta() | ev.ToolCallArgsDelta() if event.part in self._parts:
                 return self._feed_text(event.text)
             case ev.TurnStarted() | ev.StepDiscarded():
+                if isinstance(event, ev.TurnStarted):
+                    self._plan = self._find_plan(event.provider)
                 self._json = self._new_json()
                 self._parts.clear()
             case ev.TextStarted() if self._plan.mode != "tool" and not event.is_refusal:
