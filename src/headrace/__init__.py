@@ -19,6 +19,16 @@ if TYPE_CHECKING:
         TextContent,
     )
     from headrace.encoders import Options, OutputSchema, ToolSpec
+    from headrace.encoders.provider_tool import (
+        CodeInterpreter,
+        FileSearch,
+        ImageGeneration,
+        Location,
+        MCPServer,
+        WebFetch,
+        WebSearch,
+        XSearch,
+    )
     from headrace.engine import (
         API_KEYS,
         EMAIL,
@@ -86,6 +96,9 @@ if TYPE_CHECKING:
 _NAMES = {
     "headrace.content": "CacheBreak Content FileContent ImageContent JSONContent TextContent",
     "headrace.encoders": "Options OutputSchema ToolSpec",
+    "headrace.encoders.provider_tool": (
+        "CodeInterpreter FileSearch ImageGeneration Location MCPServer WebFetch WebSearch XSearch"
+    ),
     "headrace.engine": (
         "API_KEYS EMAIL Agent Allow Budget CancelToken Compactor Conversation Decision Deny"
         " JSONLinesTrace Middleware Redaction Run RunLimits RunSummary RunView SecretPattern"
@@ -126,6 +139,7 @@ __all__ = [
     "CallResult",
     "CancelToken",
     "ChatQuirks",
+    "CodeInterpreter",
     "Compactor",
     "Content",
     "Conversation",
@@ -137,13 +151,17 @@ __all__ = [
     "Fallback",
     "FallbackEntry",
     "FileContent",
+    "FileSearch",
     "FinishReason",
     "HTTPTransport",
     "HeadraceError",
     "ImageContent",
+    "ImageGeneration",
     "JSONContent",
     "JSONLinesTrace",
     "LimitExceeded",
+    "Location",
+    "MCPServer",
     "Message",
     "Middleware",
     "NEVER",
@@ -177,8 +195,11 @@ __all__ = [
     "TurnStream",
     "Usage",
     "UsageError",
+    "WebFetch",
+    "WebSearch",
     "WireError",
     "WireLimits",
+    "XSearch",
     "__version__",
     "calculator",
     "clock_tool",

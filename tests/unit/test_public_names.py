@@ -19,18 +19,17 @@ CONTRIBUTOR_GUIDES = {"add-a-provider", "add-a-protocol", "add-a-dialect", "add-
 PUBLIC_PARTS = ("client", "events", "server", "testing")
 
 NAMES = """
-API_KEYS Agent Allow Budget CacheBreak CallResult CancelToken ChatQuirks Compactor Content
-Conversation
-Decision Decoder Deny EMAIL ErrorInfo Fallback FallbackEntry FileContent FinishReason
-HTTPTransport HeadraceError
-ImageContent JSONContent JSONLinesTrace LimitExceeded Message Middleware NEVER NotePad Options
+API_KEYS Agent Allow Budget CacheBreak CallResult CancelToken ChatQuirks CodeInterpreter Compactor
+Content Conversation Decision Decoder Deny EMAIL ErrorInfo Fallback FallbackEntry FileContent
+FileSearch FinishReason HTTPTransport HeadraceError ImageContent ImageGeneration JSONContent
+JSONLinesTrace LimitExceeded Location MCPServer Message Middleware NEVER NotePad Options
 OutputInvalid OutputSchema PartialJSON Record Redaction ReplayTransport RequestFailed Result
-RetryPolicy Run RunLimits
-RunSummary RunView SecretPattern Summarize Switch Terminate TextContent Timeouts Tool ToolCall
-ToolContext ToolReturn ToolSpec Truncate TurnStream Usage UsageError WireError WireLimits
-__version__ calculator clock_tool complete complete_async content decode decode_async
-decode_record default_tools encode_record errors events extract_status fetch_tool fold
-fold_candidates history messages parse_status_marker price stream tool tool_error
+RetryPolicy Run RunLimits RunSummary RunView SecretPattern Summarize Switch Terminate TextContent
+Timeouts Tool ToolCall ToolContext ToolReturn ToolSpec Truncate TurnStream Usage UsageError
+WebFetch WebSearch WireError WireLimits XSearch __version__ calculator clock_tool complete
+complete_async content decode decode_async decode_record default_tools encode_record errors events
+extract_status fetch_tool fold fold_candidates history messages parse_status_marker price stream
+tool tool_error
 """.split()
 
 

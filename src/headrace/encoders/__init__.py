@@ -24,6 +24,7 @@ from headrace.encoders.xai import encode_xai
 from headrace.events import JSONObject
 
 __all__ = [
+    "DIALECTS_WITH_TOOLS",
     "REQUEST_ENCODERS",
     "ChatRequestQuirks",
     "Effort",
@@ -53,3 +54,6 @@ REQUEST_ENCODERS: Final[dict[str, Callable[[Request, ChatRequestQuirks], JSONObj
     "bedrock": lambda request, _: encode_bedrock(request),
 }
 """The request encoder of each dialect. Only chat requests have quirks."""
+
+DIALECTS_WITH_TOOLS: Final = frozenset({"chat", "anthropic", "responses", "gemini", "xai"})
+"""The dialects in which tools of the provider can be asked for."""

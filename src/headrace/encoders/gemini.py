@@ -9,6 +9,17 @@ from headrace.content import Content, FileContent, ImageContent, JSONContent
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.history_encoder import HistoryEncoder, collect_instructions, merge_roles
 from headrace.encoders.model_family import is_generation_at_least, parse_family
+from headrace.encoders.provider_tool import (
+    CodeInterpreter,
+    Encoders,
+    FileSearch,
+    MCPServer,
+    WebFetch,
+    WebSearch,
+    encode_provider_tool,
+    named_fields,
+    refuse_settings,
+)
 from headrace.encoders.request import (
     Effort,
     Options,
@@ -18,6 +29,7 @@ from headrace.encoders.request import (
     reject_options,
 )
 from headrace.encoders.text_content import drop_empty_texts, find_media, to_text
+from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.wire.json.value import as_object
 
@@ -61,6 +73,8 @@ _LACKS = (
     "service_tier",
     "betas",
     "prompt_cache_key",
+    "compact_at",
+    "clear_tool_results_at",
 )
 _LEVELS_SINCE = (3, 0)
 # Since Gemini 3 a first call without its signature is refused; for calls that another
@@ -73,12 +87,69 @@ def encode_gemini(request: Request) -> JSONObject:
     body: JSONObject = {"contents": merge_roles(_ContentEncoder(request).encode(), "parts")}
     if instructions := collect_instructions(request):
         body["systemInstruction"] = {"parts": [{"text": text} for text in instructions]}
-    if request.tools:
-        body["tools"] = [{"functionDeclarations": [_encode_tool(tool) for tool in request.tools]}]
-    if request.tool_choice is not None:
-        body["toolConfig"] = {"functionCallingConfig": _encode_tool_choice(request.tool_choice)}
+    if tools := _encode_tools(request):
+        body["tools"] = tools
+    if tool_config := _encode_tool_config(request):
+        body["toolConfig"] = tool_config
     config = _encode_generation_config(request.options, request.model)
     return body | ({"generationConfig": config} if config else {})
+
+
+def _encode_tools(request: Request) -> list[JSONObject]:
+    provided = [
+        encode_provider_tool(tool, _PROVIDER_TOOLS, "Gemini") for tool in request.provider_tools
+    ]
+    if provided and request.tools and not is_generation_at_least(request.model, _LEVELS_SINCE):
+        name = type(request.provider_tools[0]).__name__
+        raise UsageError(f"Gemini before 3 takes {name} or tools of your own, not both")
+    functions = [_encode_tool(tool) for tool in request.tools]
+    return ([{"functionDeclarations": functions}] if functions else []) + provided
+
+
+def _encode_tool_config(request: Request) -> JSONObject:
+    config: JSONObject = {}
+    if request.tool_choice is not None:
+        config["functionCallingConfig"] = _encode_tool_choice(request.tool_choice)
+    if request.tools and request.provider_tools:
+        # Without it, calls of the provider's tools are missing in the stream and in the history.
+        config["includeServerSideToolInvocations"] = True
+    return config
+
+
+def _encode_search(tool: WebSearch) -> JSONObject:
+    refuse_settings(tool, "Gemini", "allowed_domains", "max_uses", "location", "context_size")
+    return {"googleSearch": named_fields(excludeDomains=tool.blocked_domains)}
+
+
+def _encode_fetch(tool: WebFetch) -> JSONObject:
+    refuse_settings(tool, "Gemini", "allowed_domains", "blocked_domains", "max_uses")
+    return {"urlContext": {}}
+
+
+def _encode_code(tool: CodeInterpreter) -> JSONObject:
+    refuse_settings(tool, "Gemini", "files")
+    return {"codeExecution": {}}
+
+
+def _encode_files(tool: FileSearch) -> JSONObject:
+    return {"fileSearch": named_fields(fileSearchStoreNames=tool.stores, topK=tool.max_results)}
+
+
+def _encode_mcp(tool: MCPServer) -> JSONObject:
+    refuse_settings(tool, "Gemini", "allowed_tools", "needs_approval")
+    transport: JSONObject = {"url": tool.url}
+    if tool.authorization is not None:
+        transport["headers"] = {"Authorization": f"Bearer {tool.authorization}"}
+    return {"mcpServers": [{"name": tool.name, "streamableHttpTransport": transport}]}
+
+
+_PROVIDER_TOOLS: Encoders = {
+    WebSearch: _encode_search,
+    WebFetch: _encode_fetch,
+    CodeInterpreter: _encode_code,
+    FileSearch: _encode_files,
+    MCPServer: _encode_mcp,
+}
 
 
 def _encode_generation_config(options: Options, model: str) -> JSONObject:

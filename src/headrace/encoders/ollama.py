@@ -47,6 +47,8 @@ _LACKS = (
     "service_tier",
     "betas",
     "prompt_cache_key",
+    "compact_at",
+    "clear_tool_results_at",
 )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, cast
 import msgspec
 
 from headrace.encoders.cache_point import CacheSetting
+from headrace.encoders.provider_tool import ProviderTool
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import Message
@@ -90,6 +91,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `5m`, `1h` or `24h`. Where a provider wants to be told the places, they are chosen."""
     prompt_cache_key: str | None = None
     """Groups requests that begin in the same way, for providers that cache by themselves."""
+    compact_at: int | None = None
+    """Number of input tokens from which the provider replaces the beginning of a conversation by a
+    summary of its own."""
+    clear_tool_results_at: int | None = None
+    """Number of input tokens from which the provider removes old results of tools."""
     service_tier: str | None = None
     """The provider's class of service for the request, such as `flex` or `priority`."""
     betas: tuple[str, ...] = ()
@@ -141,6 +147,8 @@ class OptionArguments(TypedDict, total=False):
     user: str | None
     cache: CacheSetting | None
     prompt_cache_key: str | None
+    compact_at: int | None
+    clear_tool_results_at: int | None
     service_tier: str | None
     betas: Sequence[str]
     extra_body: JSONObject
@@ -187,6 +195,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Instructions that precede the conversation."""
     tools: tuple[ToolSpec, ...] = ()
     """Tools that the model may call."""
+    provider_tools: tuple[ProviderTool, ...] = ()
+    """Tools that the provider runs itself."""
     options: Options = Options()
     """Everything else that can be set."""
 
@@ -249,13 +259,16 @@ def encode_logprobs(options: Options) -> JSONObject:
 
 
 def encode_tool_fields(
-    request: Request, encode: Callable[[ToolSpec], JSONObject], encode_choice: Callable[[str], Any]
+    request: Request,
+    encode: Callable[[ToolSpec], JSONObject],
+    encode_choice: Callable[[str], Any],
+    provider_tools: Sequence[JSONObject] = (),
 ) -> JSONObject:
     """Return the tools, the choice among them, and whether they may be called in parallel, under
     the names that OpenAI gave these fields."""
-    fields: JSONObject = {"tools": [encode(tool) for tool in request.tools]}
+    fields: JSONObject = {"tools": [*map(encode, request.tools), *provider_tools]}
     if request.tool_choice is not None:
         fields["tool_choice"] = encode_choice(request.tool_choice)
     if request.parallel_calls is not None:
         fields["parallel_tool_calls"] = request.parallel_calls
-    return fields if request.tools else {}
+    return fields if fields["tools"] else {}

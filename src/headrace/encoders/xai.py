@@ -5,10 +5,23 @@ Requests are stateless: nothing is stored at the provider, and reasoning is sent
 
 from __future__ import annotations
 
+import msgspec
+
 from headrace import messages as msg
 from headrace.content import Content, FileContent, ImageContent, data_url
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.history_encoder import HistoryEncoder
+from headrace.encoders.provider_tool import (
+    CodeInterpreter,
+    Encoders,
+    FileSearch,
+    MCPServer,
+    WebSearch,
+    XSearch,
+    encode_provider_tool,
+    named_fields,
+    refuse_settings,
+)
 from headrace.encoders.request import (
     Effort,
     Options,
@@ -60,6 +73,8 @@ _LACKS = (
     "service_tier",
     "betas",
     "prompt_cache_key",
+    "compact_at",
+    "clear_tool_results_at",
 )
 _MODES = {"auto": "TOOL_MODE_AUTO", "none": "TOOL_MODE_NONE", "required": "TOOL_MODE_REQUIRED"}
 _STATUSES = {
@@ -77,7 +92,10 @@ def encode_xai(request: Request) -> JSONObject:
         "messages": _MessageEncoder(request).encode(),
         "use_encrypted_content": True,
     }
-    body |= encode_tool_fields(request, _encode_tool, _encode_tool_choice)
+    provided = [
+        encode_provider_tool(tool, _PROVIDER_TOOLS, "xAI") for tool in request.provider_tools
+    ]
+    body |= encode_tool_fields(request, _encode_tool, _encode_tool_choice, provided)
     return body | _encode_options(request.options)
 
 
@@ -104,6 +122,58 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
         "parameters": encode_json(tool.parameters),
     }
     return {"function": function | ({"strict": True} if tool.is_strict else {})}
+
+
+def _encode_web_search(tool: WebSearch) -> JSONObject:
+    refuse_settings(tool, "xAI", "max_uses", "context_size")
+    location = None if tool.location is None else msgspec.to_builtins(tool.location)
+    fields = named_fields(
+        allowed_domains=tool.allowed_domains,
+        excluded_domains=tool.blocked_domains,
+        user_location=location,
+    )
+    return {"web_search": fields}
+
+
+def _encode_x_search(tool: XSearch) -> JSONObject:
+    # Protocol buffers write a day as a moment.
+    first, last = (day and f"{day}T00:00:00Z" for day in (tool.from_date, tool.to_date))
+    fields = named_fields(
+        allowed_x_handles=tool.allowed_handles,
+        excluded_x_handles=tool.excluded_handles,
+        from_date=first,
+        to_date=last,
+    )
+    return {"x_search": fields}
+
+
+def _encode_code(tool: CodeInterpreter) -> JSONObject:
+    refuse_settings(tool, "xAI", "files")
+    return {"code_execution": {}}
+
+
+def _encode_collections(tool: FileSearch) -> JSONObject:
+    return {"collections_search": named_fields(collection_ids=tool.stores, limit=tool.max_results)}
+
+
+def _encode_mcp(tool: MCPServer) -> JSONObject:
+    refuse_settings(tool, "xAI", "needs_approval")
+    fields = named_fields(
+        server_label=tool.name,
+        server_url=tool.url,
+        allowed_tool_names=tool.allowed_tools,
+        authorization=tool.authorization,
+    )
+    return {"mcp": fields}
+
+
+_PROVIDER_TOOLS: Encoders = {
+    WebSearch: _encode_web_search,
+    XSearch: _encode_x_search,
+    CodeInterpreter: _encode_code,
+    FileSearch: _encode_collections,
+    MCPServer: _encode_mcp,
+}
 
 
 class _MessageEncoder(HistoryEncoder):

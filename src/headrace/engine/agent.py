@@ -169,7 +169,7 @@ class Agent(Generic[OutputT]):
         asked = TurnInput(
             messages=messages,
             instructions=self.instructions,
-            tools=self.tools.specs,
+            tools=self.tools,
             options=self.options,
             output_type=self.output_type,
             output_mode=self._output_mode,

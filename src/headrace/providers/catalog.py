@@ -227,6 +227,7 @@ _ROWS: tuple[Provider, ...] = (
         key_variables=("OPENROUTER_API_KEY",),
         request_quirks=ChatRequestQuirks(
             cache="marked",
+            has_web_plugin=True,
             lacks=(),
             replays="reasoning_details",
             effort="reasoning",

@@ -2,7 +2,7 @@
 
 from headrace.tools.context import ToolContext
 from headrace.tools.result import ToolReturn, to_tool_return, tool_error
-from headrace.tools.tool import AnyTool, Tool, Toolset, spec_of, tool
+from headrace.tools.tool import AnyTool, Tool, Toolset, tool
 
 __all__ = [
     "AnyTool",
@@ -10,7 +10,6 @@ __all__ = [
     "ToolContext",
     "ToolReturn",
     "Toolset",
-    "spec_of",
     "to_tool_return",
     "tool",
     "tool_error",

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast, overload
 from weakref import WeakKeyDictionary
 
 from headrace.encoders import ToolSpec
+from headrace.encoders.provider_tool import ProviderTool
 from headrace.errors import Terminate, UsageError
 from headrace.secrets.scrub import scrub
 from headrace.tools.arguments import Arguments, ArgumentsInvalid
@@ -203,33 +204,33 @@ def tool(
     return decorate
 
 
-AnyTool: TypeAlias = Tool | ToolSpec | Callable[..., Any]
-"""What is accepted as a tool: a `Tool`, a plain function, or the bare description of a tool."""
-
-
-def spec_of(tool: AnyTool) -> ToolSpec:
-    """Return the description of a tool for a provider. Raises `UsageError` for other values."""
-    tool = _to_tool(tool)
-    return tool if isinstance(tool, ToolSpec) else tool.spec
+AnyTool: TypeAlias = Tool | ToolSpec | ProviderTool | Callable[..., Any]
+"""What is accepted as a tool: a `Tool`, a plain function, the bare description of a tool, or a tool
+that the provider runs, such as `WebSearch()`."""
 
 
 def _to_tool(tool: AnyTool) -> Tool | ToolSpec:
-    return tool if isinstance(tool, Tool | ToolSpec) else Tool(tool)
+    if isinstance(tool, type) and issubclass(tool, ProviderTool):
+        raise UsageError(f"{tool.__name__} is a class: give an object, {tool.__name__}()")
+    return tool if isinstance(tool, Tool | ToolSpec) else Tool(cast("Callable[..., Any]", tool))
 
 
 class Toolset:
-    """The tools of an agent, by name."""
+    """The tools of an agent: those that are called by name, and those that the provider runs.
+    Raises `UsageError` for values that are no tools."""
 
     def __init__(self, tools: Iterable[AnyTool]) -> None:
         if not isinstance(cast("object", tools), Iterable):
             raise UsageError(f"expected a list of tools; got {tools!r:.200}")
-        entries = [_to_tool(entry) for entry in tools]
+        given = list(tools)
+        self.provider_tools = tuple(entry for entry in given if isinstance(entry, ProviderTool))
+        entries = [_to_tool(entry) for entry in given if not isinstance(entry, ProviderTool)]
         names = [entry.name for entry in entries]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise UsageError(f"two tools are called {', '.join(twice)}")
         self._tools = dict(zip(names, entries, strict=True))
-        self.specs = tuple(map(spec_of, entries))
+        self.specs = tuple(e if isinstance(e, ToolSpec) else e.spec for e in entries)
 
     def get(self, name: str) -> Tool | ToolSpec | None:
         """Return the tool with this name, or None."""

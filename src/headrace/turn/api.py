@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeAlias, Unpack, cast, overload
 
 from headrace.content import Content, PromptContent
-from headrace.encoders import OptionArguments, ToolSpec, parse_options
+from headrace.encoders import OptionArguments, parse_options
 from headrace.encoders.text_content import drop_empty_texts
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.messages import Message, MessageLike, read_messages
 from headrace.providers import OutputMode
 from headrace.recording.recorder import RecordingTransport
-from headrace.tools import Tool, spec_of
+from headrace.tools import AnyTool, Toolset
 from headrace.transport.limits import Timeouts
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
@@ -41,7 +41,7 @@ class TurnArguments(OptionArguments, total=False):
     """The keyword arguments of `stream()`, for the functions that pass them on."""
 
     instructions: str | None
-    tools: Sequence[Tool | ToolSpec | Callable[..., Any]]
+    tools: Sequence[AnyTool]
     output_mode: OutputMode | None
     base_url: str | None
     api_key: str | None
@@ -217,7 +217,7 @@ def _prepare(
     asked = TurnInput(
         messages=tuple(to_messages(input)),
         instructions=own["instructions"],
-        tools=tuple(map(spec_of, own["tools"])),
+        tools=Toolset(own["tools"]),
         options=parse_options(given),
         output_type=output_type,
         output_mode=own["output_mode"],

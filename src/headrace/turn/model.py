@@ -8,7 +8,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from headrace.encoders import REQUEST_ENCODERS, Request, merge_body
+from headrace.encoders import DIALECTS_WITH_TOOLS, REQUEST_ENCODERS, Request, merge_body
+from headrace.encoders.anthropic.provider_tool import find_betas
+from headrace.encoders.provider_tool import refuse
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.providers import CATALOG, Endpoint, Provider, resolve
@@ -179,15 +181,22 @@ def is_rehearsal(model: str | NamedModel) -> bool:
 
 
 def encode_body(provider: Provider, request: Request) -> JSONObject:
-    """Encode a request as the JSON body that the provider expects."""
+    """Encode a request as the JSON body that the provider expects. Raises `UsageError` for options
+    and tools that it does not have."""
+    if request.provider_tools and provider.dialect not in DIALECTS_WITH_TOOLS:
+        raise refuse(request.provider_tools[0], provider.title)
     body = REQUEST_ENCODERS[provider.dialect](request, provider.request_quirks)
     body = {name: value for name, value in body.items() if name not in provider.unsent_fields}
-    if provider.betas_field is not None and request.options.betas:
-        betas: Any = list(request.options.betas)
+    if provider.betas_field is not None and (names := _find_betas(provider, request)):
+        betas: Any = names
         for name in reversed(provider.betas_field.split(".")):
             betas = {name: betas}
         body = merge_body(body, betas)
     return merge_body(body, provider.body_fields)
+
+
+def _find_betas(provider: Provider, request: Request) -> list[str]:
+    return find_betas(request) if provider.dialect == "anthropic" else [*request.options.betas]
 
 
 def encode_call(endpoint: Endpoint, request: Request) -> HTTPCall:
@@ -195,8 +204,9 @@ def encode_call(endpoint: Endpoint, request: Request) -> HTTPCall:
     options = request.options
     fields = merge_body(encode_body(endpoint.provider, request), options.extra_body)
     headers = endpoint.headers
-    if options.betas and endpoint.provider.betas_field is None:
-        named = [headers.get("anthropic-beta"), *options.betas]
+    betas = _find_betas(endpoint.provider, request)
+    if betas and endpoint.provider.betas_field is None:
+        named = [headers.get("anthropic-beta"), *betas]
         headers = headers | {"anthropic-beta": ",".join(filter(None, named))}
     if options.extra_headers:
         headers = headers | {name.lower(): value for name, value in options.extra_headers.items()}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from headrace.encoders import Options, Request, ToolSpec
+from headrace.encoders import Options, Request
 from headrace.messages import Message
 from headrace.prices import TurnUsage
 from headrace.providers import OutputMode
+from headrace.tools import Toolset
 from headrace.transport.retry import RetryPolicy
 from headrace.transport.transport import HTTPCall, Transport
 from headrace.turn.fallback import AnyModel, naming_entry, resolve_entries
@@ -87,7 +87,7 @@ class TurnInput:
 
     messages: tuple[Message, ...]
     instructions: str | None
-    tools: Sequence[ToolSpec]
+    tools: Toolset
     options: Options
     output_type: Any = None
     output_mode: OutputMode | None = None
@@ -125,7 +125,8 @@ def _build_request(
         provider=endpoint.provider.name,
         messages=asked.messages,
         instructions=asked.instructions,
-        tools=tuple(asked.tools),
+        tools=asked.tools.specs,
+        provider_tools=asked.tools.provider_tools,
         options=options,
     )
     if asked.output_type is None:

@@ -8,6 +8,7 @@ from headrace import messages as msg
 from headrace.content import CacheBreak, Content, FileContent, ImageContent, JSONContent
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.anthropic.options import encode_options
+from headrace.encoders.anthropic.provider_tool import encode_context_edits, encode_provider_tools
 from headrace.encoders.cache_point import CacheSetting, encode_break, place_points
 from headrace.encoders.history_encoder import HistoryEncoder, collect_instructions, merge_roles
 from headrace.encoders.request import Request, ToolSpec
@@ -28,8 +29,10 @@ def encode_anthropic(request: Request) -> JSONObject:
     }
     if instructions := collect_instructions(request):
         body["system"] = "\n\n".join(instructions)
-    if request.tools:
-        body["tools"] = [_encode_tool(tool) for tool in request.tools]
+    provided = encode_provider_tools(request)
+    if tools := [*map(_encode_tool, request.tools), *provided.pop("tools", ())]:
+        body["tools"] = tools
+    body |= provided | encode_context_edits(request)
     _place_cache_points(body, request.options.cache)
     return body | encode_options(request)
 

@@ -51,6 +51,8 @@ class ChatRequestQuirks(msgspec.Struct, frozen=True, kw_only=True):
     cache: Literal["automatic", "marked"] = "automatic"
     """Whether the provider caches by itself, or up to marked places in the messages of models that
     need it."""
+    has_web_plugin: bool = False
+    """Whether `WebSearch` is a plugin of the provider, as on OpenRouter."""
     takes_file_urls: bool = False
     """Whether `file_data` may be the address of a file. OpenAI takes only the data there."""
     call_id_pattern: str = r"[A-Za-z0-9_-]{1,40}"

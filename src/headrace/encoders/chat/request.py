@@ -11,6 +11,13 @@ from headrace.encoders.cache_point import encode_break, place_points
 from headrace.encoders.chat.quirks import DEFAULT_REQUEST_QUIRKS, EFFORTS, ChatRequestQuirks
 from headrace.encoders.chat.reasoning import encode_reasoning
 from headrace.encoders.history_encoder import HistoryEncoder
+from headrace.encoders.provider_tool import (
+    ProviderTool,
+    WebSearch,
+    named_fields,
+    refuse,
+    refuse_settings,
+)
 from headrace.encoders.request import (
     Effort,
     Options,
@@ -55,13 +62,16 @@ def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_REQUEST_QUI
     if rules.asks_for_usage:
         body["stream_options"] = {"include_usage": True}
     body |= encode_tool_fields(request, _encode_tool, _encode_tool_choice)
+    if request.provider_tools:
+        body["plugins"] = [_encode_plugin(tool, rules) for tool in request.provider_tools]
     if encoder.takes_marks:
         place_points(body["messages"], [], request.options.cache)
     return body | _encode_options(request.options, rules)
 
 
 def _encode_options(options: Options, rules: ChatRequestQuirks) -> JSONObject:
-    reject_options(options, "this provider", *rules.lacks, "betas")
+    lacks = (*rules.lacks, "betas", "compact_at", "clear_tool_results_at")
+    reject_options(options, "this provider", *lacks)
     body = collect_options(options, {"max_tokens": rules.max_tokens_field, **_OPTION_FIELDS})
     body |= encode_logprobs(options)
     if options.effort is not None:
@@ -71,6 +81,15 @@ def _encode_options(options: Options, rules: ChatRequestQuirks) -> JSONObject:
         schema = {"name": output.name, "schema": output.schema, "strict": output.is_strict}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
     return body
+
+
+def _encode_plugin(tool: ProviderTool, rules: ChatRequestQuirks) -> JSONObject:
+    if not isinstance(tool, WebSearch) or not rules.has_web_plugin:
+        raise refuse(tool, "this provider")
+    refuse_settings(tool, "this provider", "max_uses", "location", "context_size")
+    return {"id": "web"} | named_fields(
+        include_domains=tool.allowed_domains, exclude_domains=tool.blocked_domains
+    )
 
 
 def _encode_tool_choice(choice: str) -> Any:

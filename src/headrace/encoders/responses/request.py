@@ -20,6 +20,7 @@ from headrace.encoders.request import (
 )
 from headrace.encoders.resend_rules import CallIds, group_by_item, to_raw_json
 from headrace.encoders.responses.calls import ResultEncoder, encode_call, encode_content
+from headrace.encoders.responses.provider_tool import encode_provider_tools
 from headrace.encoders.text_content import drop_empty_texts
 from headrace.events import JSONObject
 from headrace.wire.json.value import as_object
@@ -46,6 +47,7 @@ _LACKS = (
     "logit_bias",
     "modalities",
     "betas",
+    "clear_tool_results_at",
 )
 # Models that do not reason reject requests for reasoning.
 _DO_NOT_REASON = ("gpt-3", "gpt-4", "chatgpt-4")
@@ -63,7 +65,8 @@ def encode_responses(request: Request) -> JSONObject:
         body["include"] = ["reasoning.encrypted_content"]
     if request.instructions:
         body["instructions"] = request.instructions
-    body |= encode_tool_fields(request, _encode_tool, _encode_tool_choice)
+    provided = encode_provider_tools(request)
+    body |= encode_tool_fields(request, _encode_tool, _encode_tool_choice, provided)
     return body | _encode_options(request.options)
 
 
@@ -72,6 +75,9 @@ def _encode_options(options: Options) -> JSONObject:
     body = collect_options(options, _OPTION_FIELDS)
     if options.cache == "24h":
         body["prompt_cache_retention"] = "24h"
+    if options.compact_at is not None:
+        compaction = {"type": "compaction", "compact_threshold": options.compact_at}
+        body["context_management"] = [compaction]
     if options.effort is not None:
         summary = {} if options.effort == "none" else {"summary": "auto"}
         body["reasoning"] = {"effort": options.effort} | summary
