@@ -40,7 +40,8 @@ class DataFolder:
     """
 
     def __init__(self, path: Path, *, address: str = "") -> None:
-        self.path = path
+        # The program around the server may change its working directory later.
+        path = self.path = path.absolute()
         try:
             _create_private(path)
             self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
