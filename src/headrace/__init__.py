@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace import content, errors, events, messages
+    from headrace.attachment import attach
     from headrace.content import (
         CacheBreak,
         Content,
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
 
 # For each module, the public names that it defines. Keep it in step with the imports above.
 _NAMES = {
+    "headrace.attachment": "attach",
     "headrace.content": "CacheBreak Content FileContent ImageContent JSONContent TextContent",
     "headrace.encoders": "Options OutputSchema ToolSpec",
     "headrace.encoders.provider_tool": (
@@ -201,6 +203,7 @@ __all__ = [
     "WireLimits",
     "XSearch",
     "__version__",
+    "attach",
     "calculator",
     "clock_tool",
     "complete",

@@ -13,7 +13,7 @@ from headrace.content import FileContent, ImageContent
 from headrace.errors import InputError, UsageError
 
 MAX_BYTES: Final = 20 * 1024 * 1024
-"""Most bytes of one attachment. Providers refuse larger ones, and base64 makes them a third larger."""
+"""Most bytes of one attachment. Base64 makes it a third larger, and providers refuse that."""
 
 # The first bytes of a kind of file, and for containers what follows at an offset.
 _SIGNATURES: tuple[tuple[bytes, int, bytes, str], ...] = (

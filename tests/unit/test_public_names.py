@@ -26,7 +26,7 @@ JSONLinesTrace LimitExceeded Location MCPServer Message Middleware NEVER NotePad
 OutputInvalid OutputSchema PartialJSON Record Redaction ReplayTransport RequestFailed Result
 RetryPolicy Run RunLimits RunSummary RunView SecretPattern Summarize Switch Terminate TextContent
 Timeouts Tool ToolCall ToolContext ToolReturn ToolSpec Truncate TurnStream Usage UsageError
-WebFetch WebSearch WireError WireLimits XSearch __version__ calculator clock_tool complete
+WebFetch WebSearch WireError WireLimits XSearch __version__ attach calculator clock_tool complete
 complete_async content decode decode_async decode_record default_tools encode_record errors events
 extract_status fetch_tool fold fold_candidates history messages parse_status_marker price stream
 tool tool_error

@@ -18,7 +18,9 @@ from headrace.content import (
     PromptContent,
     TextContent,
 )
+from headrace.errors import UsageError
 
+_IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml")
 
 
@@ -45,6 +47,16 @@ def drop_empty_texts(content: Iterable[PromptContent]) -> list[Content]:
     """Return the content without empty texts, which providers reject, and without cache breaks."""
     said = [entry for entry in content if not isinstance(entry, CacheBreak)]
     return [e for e in said if not isinstance(e, TextContent) or e.text.strip()]
+
+
+def check_image(image: ImageContent, who: str) -> ImageContent:
+    """Return the image. Raises `UsageError` for a type that Anthropic and OpenAI cannot read."""
+    if image.url is None and image.media_type not in _IMAGE_TYPES:
+        raise UsageError(
+            f"{who} reads JPEG, PNG, GIF and WebP images, and this is {image.media_type}:"
+            " convert it"
+        )
+    return image
 
 
 def find_media(content: Iterable[PromptContent]) -> list[ImageContent | FileContent]:

@@ -39,9 +39,9 @@ class Decoder:
     that became known. Nothing that a peer sends raises: an error in the stream ends the turn with
     one `TurnFailed`. Frames after the terminal event are only counted, in `ignored_frames`.
 
-    If `dialect` is None, it is detected from the first frames. `provider` and `model` are for streams
-    that do not name them. `outputs` says what output numbers
-    mean, candidates or the successive steps of an agent; None leaves it to the dialect.
+    If `dialect` is None, it is detected from the first frames. `provider` and `model` are for
+    streams that do not name them. `outputs` says what output numbers mean, candidates or the
+    successive steps of an agent; None leaves it to the dialect.
     `first_item` and `first_part` continue the numbers of the previous turn of a run (`next_item`,
     `next_part`). `quirks` are for chat streams; xAI streams use only `keeps_logprobs`. With
     `keeps_message=False` no events are kept, and `message` cannot be read. A frame that cannot be

@@ -81,7 +81,7 @@ def test_files_go_along(capsys: Capture, tmp_path: Path) -> None:
     with provider(ANSWER) as (address, bodies):
         assert ask(*files, "What?", address=address) == 0
     text, image, words = json.loads(bodies[0])["messages"][0]["content"]
-    assert text["text"] == "notes.txt:\n\nremember"
+    assert text["text"] == "notes.txt:\nremember"
     assert image["image_url"]["url"].startswith("data:image/png;base64,")
     assert words["text"] == "What?"
 

@@ -12,7 +12,7 @@ from headrace.encoders.anthropic.provider_tool import encode_context_edits, enco
 from headrace.encoders.cache_point import CacheSetting, encode_break, place_points
 from headrace.encoders.history_encoder import HistoryEncoder, collect_instructions, merge_roles
 from headrace.encoders.request import Request, ToolSpec
-from headrace.encoders.text_content import decode_text_file, drop_empty_texts, to_text
+from headrace.encoders.text_content import check_image, decode_text_file, drop_empty_texts, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 
@@ -120,7 +120,7 @@ class _MessageEncoder(HistoryEncoder):
 def _encode_content(entry: Content) -> JSONObject:
     match entry:
         case ImageContent():
-            return {"type": "image", "source": _encode_source(entry)}
+            return {"type": "image", "source": _encode_source(check_image(entry, "Anthropic"))}
         case FileContent():
             document: JSONObject = {"type": "document", "source": _encode_document(entry)}
             return document | ({"title": entry.name} if entry.name else {})

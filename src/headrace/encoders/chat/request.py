@@ -227,6 +227,11 @@ def _encode_content_part(entry: Content, rules: ChatRequestQuirks) -> JSONObject
                     f"this provider takes the data of a file, not its address ({entry.url}):"
                     " send the data, or ask through the Responses API"
                 )
+            if entry.url is None and entry.media_type != "application/pdf":
+                raise UsageError(
+                    "this provider reads text, PDF, WAV and MP3 files, and this is"
+                    f" {entry.media_type}"
+                )
             file = {"filename": entry.name or "file", "file_data": data_url(entry)}
             return {"type": "file", "file": file}
         case _:

@@ -7,7 +7,13 @@ from typing import Any
 from headrace.content import Content, FileContent, ImageContent, JSONContent, data_url
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.resend_rules import CallIds
-from headrace.encoders.text_content import drop_empty_texts, find_images, find_media, to_text
+from headrace.encoders.text_content import (
+    check_image,
+    drop_empty_texts,
+    find_images,
+    find_media,
+    to_text,
+)
 from headrace.events import JSONObject
 from headrace.messages import AssistantEntry, CallPart, CallResult
 from headrace.wire.json.value import as_list
@@ -120,7 +126,8 @@ def encode_content(entry: Content) -> JSONObject:
     """Encode content of the user or of a tool."""
     match entry:
         case ImageContent():
-            return {"type": "input_image", "image_url": data_url(entry), "detail": "auto"}
+            url = data_url(check_image(entry, "the Responses API"))
+            return {"type": "input_image", "image_url": url, "detail": "auto"}
         case FileContent(url=str(url)):
             return {"type": "input_file", "file_url": url}
         case FileContent():

@@ -6,7 +6,7 @@ import os
 import sys
 from argparse import Namespace
 
-from headrace.cli.commands.ask.attachment import attachment
+from headrace.attachment import attach
 from headrace.cli.terminal.answer import AnswerPrinter
 from headrace.content import Content, TextContent
 from headrace.errors import InputError, RequestFailed, UsageError
@@ -61,7 +61,7 @@ def _turn(options: Namespace) -> TurnStream:
 
 def _question(options: Namespace) -> list[str | Content]:
     """Return the files, the piped input and the words, in that order."""
-    content: list[str | Content] = [attachment(name) for name in options.file]
+    content: list[str | Content] = [attach(name) for name in options.file]
     if sys.stdin is not None and not sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
         piped = sys.stdin.buffer.read().decode("utf-8", "replace")
         content += [TextContent(piped)] if piped.strip() else []
