@@ -53,6 +53,10 @@ async def executor(context: ToolContext) -> str:
     """Wait for a thread of the event loop's own pool."""
     return await asyncio.to_thread(time.sleep, 600)
 
+async def quick(context: ToolContext) -> str:
+    """Use a thread of the same pool."""
+    return await asyncio.to_thread(str, "Quick.")
+
 async def blocking(context: ToolContext) -> str:
     """Block the event loop."""
     await asyncio.sleep(0.5)
@@ -61,7 +65,7 @@ async def blocking(context: ToolContext) -> str:
 def play(heard):
     return turn(say("Wait."), call(heard.user)) if not heard.since_user else turn(say("Done."))
 
-tools = [thread, coroutine, foreign, executor, blocking]
+tools = [thread, coroutine, foreign, executor, quick, blocking]
 agent = Agent("vllm:test", transport=ScriptedTransport(play), tools=tools)
 
 class Stuck(Middleware):
@@ -177,6 +181,16 @@ def test_a_run_that_does_not_end_gets_a_last_frame_too(tmp_path: Path) -> None:
     with stubborn_server(tmp_path) as server:
         whole = server.http.get(f"/api/chat/{watcher.event_id}/stream").content
         assert [json.loads(payload) for _, payload in frames(whole)] == payloads
+
+
+def test_tools_that_keep_the_threads_of_the_event_loop_stop_no_other_run(tmp_path: Path) -> None:
+    with stubborn_server(tmp_path) as server:
+        # asyncio's own limit is 32 threads, or fewer on a small machine.
+        for _ in range(33):
+            watcher = Watcher(server, "executor")
+            server.http.post(f"/api/chat/{watcher.event_id}/cancel")
+        last = json.loads(frames(server.ask("quick").content)[-1][1])
+        assert "Quick." in json.dumps(last["event"]["segments"])
 
 
 def test_a_server_ends_even_if_a_tool_blocks_its_event_loop(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from headrace.server.connections import ConnectionRegistry
 from headrace.server.service import Service
+from headrace.tools.left_behind import PROCESS_CALLS
 from headrace.turn.fallback import Fallback, Switch
 from headrace.wire.json.payload import encode_json
 
@@ -39,6 +40,7 @@ def format_metrics(service: Service, connections: ConnectionRegistry | None = No
 
 def _activity(service: Service) -> list[_Metric]:
     unread = service.response_budget.used_bytes
+    left_behind = len(PROCESS_CALLS)
     return [
         _Metric("ready", "gauge", "Whether requests are accepted.", int(service.is_ready)),
         _Metric("live_runs", "gauge", "Runs that are going on.", service.runs.count),
@@ -46,6 +48,7 @@ def _activity(service: Service) -> list[_Metric]:
         _Metric("messages_total", "counter", "Answers committed.", service.store.message_writes),
         _Metric("watchers", "gauge", "Open streams.", len(service.watchers)),
         _Metric("unread_bytes", "gauge", "Large responses that clients have not read.", unread),
+        _Metric("tools_left_behind", "gauge", "Stopped tools that have not ended.", left_behind),
     ]
 
 

@@ -7,6 +7,7 @@ import gc
 import signal
 import socket
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
 
@@ -37,6 +38,10 @@ _ACCEPTED_AT_ONCE = 32
 # Connections that may wait in the kernel until they are accepted.
 _BACKLOG = 2_048
 _SEND_BUFFER_BYTES = 64 * 1024
+# Threads of the event loop's own pool, which also looks up host names. Tools that block in
+# `asyncio.to_thread()` keep theirs even if they are cancelled; by default, six would be enough to
+# stop a server on two cores.
+_LOOP_THREADS = 256
 
 
 class _Server(uvicorn.Server):
@@ -78,6 +83,8 @@ def serve_process(
     limit_s = service.settings.drain_s + DRAIN_END_S + _SEND_S + _MARGIN_S
 
     async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(_LOOP_THREADS, "headrace-loop"))
         await serve(app, listener, ready=ready, on_signal=lambda: timer.set(limit_s, 1))
         timer.set(_LEFT_BEHIND_S, 0)
 

@@ -78,7 +78,9 @@ class Service:
         self.store: Store = store or sqlite_store
         self.log: Log = log or SQLiteLog(self.database)
         self.access_tokens = AccessTokens(self.database)
-        self.runs = LiveRuns(self.log, self.store, settings.projection_options)
+        self.runs = LiveRuns(
+            self.log, self.store, settings.projection_options, has_users=settings.needs_token
+        )
         self.quota = Quota(settings, self.runs)
         self.watchers = Watchers(settings)
         self.response_budget = ResponseBudget(settings.send_timeout_s)

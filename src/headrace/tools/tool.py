@@ -17,6 +17,7 @@ from headrace.secrets.scrub import scrub
 from headrace.tools.arguments import Arguments, ArgumentsInvalid
 from headrace.tools.context import ToolContext
 from headrace.tools.function import Function, check_name
+from headrace.tools.left_behind import CURRENT_CALLS, RunningCall
 from headrace.tools.result import InvalidResult, ToolReturn, to_tool_return, tool_error
 from headrace.tools.schema import schema_of
 from headrace.tools.worker_thread import Outcome, run_in_thread
@@ -96,8 +97,11 @@ class Tool:
         """Validate the arguments and run the function.
 
         Errors become an error result for the model; only cancellation and `Terminate` are
-        raised. A cancelled call is waited for, `context.closing_s` at most.
+        raised. A cancelled call is waited for, `context.closing_s` at most. While too many calls
+        go on after that, no other one starts; see `LeftBehindCalls`.
         """
+        if problem := CURRENT_CALLS.get().find_problem():
+            return tool_error(f"{self.name} was not run: {problem}")
         try:
             arguments = self._arguments.read(args)
             arguments |= dict.fromkeys(self._context_names, context)
@@ -119,33 +123,38 @@ class Tool:
 
     async def _call(self, arguments: dict[str, Any], context: ToolContext) -> Any:
         call = functools.partial(self.function, **arguments)
+        running = RunningCall(CURRENT_CALLS.get())
         if self.is_async:
-            return await _wait_for(_start_task(call()), context)
-        value = await _wait_for(run_in_thread(call), context)
+            return await _wait_for(_start_task(call(), running), running, context)
+        value = await _wait_for(run_in_thread(call, running.end), running, context)
         # A wrapper that is not a coroutine function may still return a coroutine.
         if inspect.isawaitable(value):
-            return await _wait_for(_start_task(value), context)
+            running = RunningCall(CURRENT_CALLS.get())
+            return await _wait_for(_start_task(value, running), running, context)
         return value
 
 
-async def _wait_for(running: asyncio.Future[Outcome], context: ToolContext) -> Any:
+async def _wait_for(
+    outcome_of: asyncio.Future[Outcome], running: RunningCall, context: ToolContext
+) -> Any:
     try:
-        await asyncio.wait([running])
+        await asyncio.wait([outcome_of])
     except asyncio.CancelledError:
         context.cancel()
-        if isinstance(running, asyncio.Task):
-            running.cancel()
+        if isinstance(outcome_of, asyncio.Task):
+            outcome_of.cancel()
         # A thread cannot be stopped and a coroutine may ignore it, so the wait is bounded.
-        await asyncio.wait([running], timeout=context.closing_s * _SHARE_OF_CLOSING)
-        running.cancel()
+        await asyncio.wait([outcome_of], timeout=context.closing_s * _SHARE_OF_CLOSING)
+        running.leave()
+        outcome_of.cancel()
         raise
-    outcome = running.result()
+    outcome = outcome_of.result()
     if outcome.error is not None:
         raise outcome.error
     return outcome.value
 
 
-def _start_task(call: Awaitable[Any]) -> asyncio.Task[Outcome]:
+def _start_task(call: Awaitable[Any], running: RunningCall) -> asyncio.Task[Outcome]:
     """Await the call in a task of its own, which can be left behind. Exceptions become values,
     so that none of them can end the event loop."""
 
@@ -155,7 +164,9 @@ def _start_task(call: Awaitable[Any]) -> asyncio.Task[Outcome]:
         except (Exception, SystemExit) as error:  # noqa: BLE001 (raised where it is awaited)
             return Outcome(error=error)
 
-    return asyncio.create_task(run(), name="tool function")
+    task = asyncio.create_task(run(), name="tool function")
+    task.add_done_callback(lambda _: running.end())
+    return task
 
 
 def _is_task_cancelled() -> bool:

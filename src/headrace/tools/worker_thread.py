@@ -22,24 +22,30 @@ class Outcome(msgspec.Struct, frozen=True):
 
 class _Threads(Executor):
     """Starts one daemon thread per call. A pool could fill up with tools that never return, and
-    the interpreter would wait for them at exit."""
+    the interpreter would wait for them at exit. `on_end` is called at the end of the thread."""
+
+    def __init__(self, on_end: Callable[[], None]) -> None:
+        self._on_end = on_end
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
 
         def work() -> None:
-            if future.set_running_or_notify_cancel():
-                future.set_result(fn(*args, **kwargs))
+            try:
+                if future.set_running_or_notify_cancel():
+                    future.set_result(fn(*args, **kwargs))
+            finally:
+                self._on_end()
 
         threading.Thread(target=work, name="headrace tool", daemon=True).start()
         return future
 
 
-_THREADS = _Threads()
-
-
-def run_in_thread(function: Callable[[], Any]) -> asyncio.Future[Outcome]:
-    """Call a function in a new thread, with the context variables of the caller."""
+def run_in_thread(
+    function: Callable[[], Any], on_end: Callable[[], None]
+) -> asyncio.Future[Outcome]:
+    """Call a function in a new thread, with the context variables of the caller. `on_end` is
+    called in the thread at its end."""
     context = contextvars.copy_context()
 
     def call() -> Outcome:
@@ -48,4 +54,4 @@ def run_in_thread(function: Callable[[], Any]) -> asyncio.Future[Outcome]:
         except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
             return Outcome(error=error)
 
-    return asyncio.get_running_loop().run_in_executor(_THREADS, call)
+    return asyncio.get_running_loop().run_in_executor(_Threads(on_end), call)

@@ -18,6 +18,7 @@ from headrace.events import ToolProgress, ToolResult
 from headrace.testing import ScriptedTransport, call, run_virtual, say, turn
 from headrace.tools import Tool, ToolContext, ToolReturn, tool
 from headrace.tools.context import MAX_REPORT_CHARS, MAX_REPORTS
+from headrace.tools.left_behind import CURRENT_CALLS, LeftBehindCalls
 from tests.engine.tools.calls import called, complaint, told, value
 
 who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
@@ -164,6 +165,53 @@ def test_a_coroutine_that_refuses_to_end_is_left_behind():
         return took
 
     assert asyncio.run(run()) < 2
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_calls_that_are_left_behind_are_limited_until_they_end(is_async: bool):
+    started, end = threading.Event(), threading.Event()
+    everybody = LeftBehindCalls(3)
+    mine = LeftBehindCalls(2, everybody)
+
+    def work() -> str:
+        started.set()
+        end.wait(60)
+        return "done"
+
+    async def work_on() -> str:
+        while not end.is_set():
+            try:
+                started.set()
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                pass
+        return "done"
+
+    made = Tool(work_on if is_async else work, name="stubborn")
+
+    async def leave(calls: LeftBehindCalls) -> None:
+        CURRENT_CALLS.set(calls)
+        started.clear()
+        await cancelled(made, ToolContext(closing_s=0.01), started)
+
+    async def run() -> None:
+        await leave(mine)
+        await leave(mine)
+        assert (len(mine), len(everybody)) == (2, 2)
+        assert "stubborn was not run: 2 stopped" in complaint(await made.execute({}, ToolContext()))
+        other = LeftBehindCalls(2, everybody)
+        await leave(other)
+        assert (len(other), len(everybody)) == (1, 3)
+        assert "not run: 3 stopped" in complaint(await made.execute({}, ToolContext()))
+        end.set()
+        while len(everybody):
+            await asyncio.sleep(0.001)
+        assert (len(mine), len(other)) == (0, 0)
+        CURRENT_CALLS.set(mine)
+        assert value(await made.execute({}, ToolContext())) == "done"
+
+    asyncio.run(run())
+    assert (len(mine), len(everybody)) == (0, 0)
 
 
 def test_a_coroutine_cleans_up_before_the_cancellation_is_over():

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 from headrace.engine import Agent, Run
 from headrace.errors import HeadraceError, UsageError
@@ -22,6 +23,13 @@ from headrace.server.sse import FrameEncoder, FrameId, View
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
+from headrace.tools.left_behind import (
+    CURRENT_CALLS,
+    MAX_CALLS,
+    MAX_CALLS_PER_USER,
+    PROCESS_CALLS,
+    LeftBehindCalls,
+)
 
 _logger = logging.getLogger("headrace.server")
 # The request of a longer history is encoded in a thread, so that other runs do not wait for it.
@@ -137,13 +145,23 @@ class LiveRun:
 class LiveRuns:
     """All live runs of this server."""
 
-    def __init__(self, log: Log, store: Store, options: ProjectionOptions | None = None) -> None:
+    def __init__(
+        self,
+        log: Log,
+        store: Store,
+        options: ProjectionOptions | None = None,
+        *,
+        has_users: bool = False,
+    ) -> None:
         self.projection_options: ProjectionOptions = options or {}
         self._log = log
         self._store = store
         self._recovery = Recovery(log, store)
         self._live: dict[str, LiveRun] = {}
         self._is_draining = False
+        self._max_left_behind = MAX_CALLS_PER_USER if has_users else MAX_CALLS
+        # Each is kept by the runs and the calls that it counts.
+        self._left_behind: WeakValueDictionary[str, LeftBehindCalls] = WeakValueDictionary()
         self.total = 0
         """Number of runs that this server has started."""
 
@@ -243,7 +261,16 @@ class LiveRuns:
         finally:
             live.close()
 
+    def _count_left_behind(self, owner: str) -> LeftBehindCalls:
+        """Return the counter of the calls of a user that go on after they were stopped."""
+        counter = self._left_behind.get(owner)
+        if counter is None:
+            counter = LeftBehindCalls(self._max_left_behind, PROCESS_CALLS)
+            self._left_behind[owner] = counter
+        return counter
+
     async def _execute(self, live: LiveRun) -> None:
+        CURRENT_CALLS.set(self._count_left_behind(live.row.owner))
         try:
             # An error that middleware raises at the very end is in the run's records too.
             with suppress(HeadraceError):
