@@ -224,7 +224,10 @@ def _categories() -> str:
 def _asking_page() -> str:
     parts = ["# Asking", NOTE, _ASKING, "## Functions"]
     parts += [function(f) for f in (headrace.stream, headrace.complete, headrace.complete_async)]
-    parts += [interface(headrace.TurnStream, is_made=False), "## Options and tools", _OPTIONS]
+    parts += [interface(headrace.TurnStream, is_made=False), "## Fallbacks"]
+    parts += [interface(kind) for kind in (headrace.Fallback, headrace.FallbackEntry)]
+    parts += [struct(headrace.Switch), "## Costs", function(headrace.price)]
+    parts += ["## Options and tools", _OPTIONS]
     parts += [struct(kind) for kind in (encoders.Options, encoders.OutputSchema, encoders.ToolSpec)]
     parts += [_words(("Effort", encoders.Effort)), "## Requests", _REQUESTS]
     parts += [struct(encoders.Request), struct(encoders.ChatRequestQuirks), _encoders()]

@@ -83,6 +83,16 @@ ROWS: list[tuple[events.Event, str]] = [
         "end_turn · 1,200 tokens in (1,000 cached) · 7 out (3 reasoning) · cost $0.5"
         " · 1 unreadable frame skipped",
     ),
+    (
+        events.TurnFinished(
+            reason=END_TURN, usage=Usage(output_tokens=7, cost=0.00042, is_estimated=True)
+        ),
+        "end_turn · 7 tokens out · cost ~$0.00042 · estimated",
+    ),
+    (
+        events.TurnFinished(reason=END_TURN, usage=Usage(output_tokens=7, cost=12.5)),
+        "end_turn · 7 tokens out · cost $12.50",
+    ),
     (events.TurnFinished(reason=END_TURN), "end_turn"),
     (
         events.TurnFinished(reason=END_TURN, skipped_frames=2, is_complete=False),
