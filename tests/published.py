@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typing_extensions
 from botocore.loaders import Loader
@@ -198,6 +198,28 @@ def _refuse_by_botocore(reason: str, path: str, details: dict[str, Any]) -> None
     raise Refused(f"{path}: is no value for botocore ({reason}): {wanted}")
 
 
+def _cohere(body: Any, path: str) -> None:
+    _check(body, _cohere_params(), path)
+
+
+@cache
+def _cohere_params() -> Any:
+    """The parameters of the published client, as the fields of a body."""
+    client = _published("cohere.v2.client:V2Client")
+    hints = get_type_hints(client.chat_stream, include_extras=True)
+    unsent = ("request_options", "return")
+    required = {name: hints.pop(name) for name in ("model", "messages")}
+    fields = {name: hint for name, hint in hints.items() if name not in unsent} | {"stream": bool}
+    return typing_extensions.TypedDict(
+        "ChatStream",
+        {
+            **{name: typing_extensions.Required[hint] for name, hint in required.items()},
+            **fields,
+        },
+        total=False,
+    )
+
+
 _JUDGES: dict[str, Check] = {
     "chat": _chat,
     "anthropic": _anthropic,
@@ -206,6 +228,7 @@ _JUDGES: dict[str, Check] = {
     "ollama": _ollama,
     "xai": _xai,
     "bedrock": _bedrock,
+    "cohere": _cohere,
 }
 
 # --- any type ---------------------------------------------------------------------

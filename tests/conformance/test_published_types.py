@@ -49,6 +49,7 @@ APIS = {
     "gemini": "gemini",
     "ollama": "ollama",
     "bedrock-converse": "bedrock",
+    "cohere-v2": "cohere",
 }
 # A provider and a model of each dialect: the provider for rows whose own is not in the
 # catalog, both for replies that go elsewhere.
@@ -60,6 +61,7 @@ ELSEWHERE = {
     "ollama": ("ollama", "qwen3"),
     "xai": ("xai-grpc", "grok-4"),
     "bedrock": ("bedrock", "us.anthropic.claude-opus-4-6-v1"),
+    "cohere": ("cohere", "command-a-reasoning-08-2025"),
 }
 REPLAYED = {"reasoning", "tool_calls", "server_tools", "redacted", "signature"}
 _WEAVE = "streams/openai/weave__openai-openai_test-"
@@ -191,7 +193,9 @@ def written(call: CallPart, dialect: str) -> bytes:
     """The arguments as they must stand in the body: byte for byte, as a text or as JSON."""
     raw = call.raw if call.raw.strip() else "{}"
     kind = (call.provider_data or {}).get("type", "function_call")
-    is_text = dialect in ("chat", "xai") or (dialect == "responses" and kind == "function_call")
+    is_text = dialect in ("chat", "xai", "cohere") or (
+        dialect == "responses" and kind == "function_call"
+    )
     if call.input == "text" or is_text:
         return msgspec.json.encode(raw)
     return raw.encode()
@@ -422,6 +426,7 @@ MODELS = [
     ("ollama", "qwen3"),
     ("xai-grpc", "grok-4"),
     ("bedrock", "us.anthropic.claude-opus-4-6-v1"),
+    ("cohere", "command-a-reasoning-08-2025"),
     ("bedrock", "us.anthropic.claude-haiku-4-5-20251001-v1:0"),
     *((row.name, "m") for row in CATALOG.values() if row.dialect == "chat"),
 ]
@@ -448,7 +453,7 @@ def _calls(*content: Content) -> Message:
 @each_model
 def test_all_kinds_of_content_are_taken(name: str, model: str) -> None:
     provider = CATALOG[name]
-    media: tuple[Content, ...] = (PNG, NOTES) if name == "ollama" else (PNG, PDF, NOTES)
+    media: tuple[Content, ...] = (PNG, NOTES) if name in ("ollama", "cohere") else (PNG, PDF, NOTES)
     said = (TextContent("see"), JSONContent({"a": [1]}))
     request = Request(
         model=model,

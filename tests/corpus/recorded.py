@@ -26,6 +26,8 @@ SUPPORTED = (
     "anthropic-text",
     "hf-tgi",
     "watsonx",
+    "cohere-v1",
+    "cohere-v2",
     "ollama-generate",
 )
 FRAMINGS = {

@@ -12,6 +12,7 @@ from headrace.wire.dialects.anthropic import event as anthropic_wire
 from headrace.wire.dialects.bedrock import event as bedrock_wire
 from headrace.wire.dialects.chat import chunk as chat_wire
 from headrace.wire.dialects.chat.quirks import ERROR_WORDS, FINISH_WORDS
+from headrace.wire.dialects.cohere import event as cohere_wire
 from headrace.wire.dialects.gemini import response as gemini_wire
 from headrace.wire.dialects.ollama import dialect as ollama_wire
 from headrace.wire.dialects.responses import event as responses_wire
@@ -761,6 +762,79 @@ TEXT: list[dict[str, Any]] = [
     },
 ]
 
+COHERE: list[dict[str, Any]] = [
+    {
+        "type": "message-start",
+        "id": "r1",
+        "delta": {"message": {"role": "assistant", "content": [], "tool_calls": []}},
+    },
+    {
+        "type": "content-start",
+        "index": 0,
+        "delta": {"message": {"content": {"type": "thinking", "thinking": "w1 "}}},
+    },
+    {"type": "content-delta", "index": 0, "delta": {"message": {"content": {"thinking": "w2 "}}}},
+    {"type": "content-end", "index": 0},
+    {"type": "content-delta", "index": 1, "delta": {"message": {"content": {"text": "w3 "}}}},
+    {
+        "type": "citation-start",
+        "index": 0,
+        "delta": {
+            "message": {
+                "citations": {
+                    "start": 0,
+                    "end": 2,
+                    "text": "t1",
+                    "sources": [
+                        {"type": "document", "id": "d1", "document": {"url": "u1", "title": "t2"}}
+                    ],
+                    "document_ids": ["d2"],
+                }
+            }
+        },
+    },
+    {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": "w4 "}}},
+    {
+        "type": "tool-call-start",
+        "index": 0,
+        "delta": {
+            "message": {
+                "tool_calls": {"id": "c1", "function": {"name": "f1", "arguments": '{"a": "'}}
+            }
+        },
+    },
+    {
+        "type": "tool-call-delta",
+        "index": 0,
+        "delta": {"message": {"tool_calls": {"function": {"arguments": 'w5 "}'}}}},
+    },
+    {"type": "tool-call-end", "index": 0},
+    {"event_type": "stream-start", "generation_id": "r2"},
+    {"event_type": "search-results", "documents": [{"id": "w6 "}]},
+    {"event_type": "text-generation", "text": "w7 "},
+    {
+        "event_type": "citation-generation",
+        "citations": [{"start": 0, "end": 1, "text": "x", "document_ids": ["d1"]}],
+    },
+    {"event_type": "tool-calls-chunk", "text": "w8 ", "tool_call_delta": {"index": 0}},
+    {
+        "event_type": "tool-calls-generation",
+        "tool_calls": [{"name": "f2", "parameters": {"a": "w9 "}}],
+    },
+    {
+        "type": "message-end",
+        "delta": {
+            "finish_reason": "TOOL_CALL",
+            "usage": {
+                "billed_units": {"input_tokens": 1, "output_tokens": 2},
+                "tokens": {"input_tokens": 3, "output_tokens": 4},
+                "cached_tokens": 1,
+            },
+        },
+    },
+    {"event_type": "stream-end", "finish_reason": "COMPLETE", "response": {"meta": {}}},
+]
+
 STREAMS = {
     "chat": CHAT,
     "anthropic": ANTHROPIC,
@@ -770,6 +844,7 @@ STREAMS = {
     "xai": XAI,
     "bedrock": BEDROCK,
     "text": TEXT,
+    "cohere": COHERE,
 }
 WIRE_MODULES = {
     "chat": chat_wire,
@@ -780,6 +855,7 @@ WIRE_MODULES = {
     "xai": xai_wire,
     "bedrock": bedrock_wire,
     "text": text_wire,
+    "cohere": cohere_wire,
 }
 """Where each dialect has its wire structs."""
 

@@ -49,6 +49,7 @@ WORD = re.compile(r"w\d+")
 # makes it another object, whose words need not be ours.
 NAMING = {
     "type",
+    "event_type",
     "index",
     "id",
     "name",

@@ -7,6 +7,7 @@ from headrace.encoders.anthropic.request import encode_anthropic
 from headrace.encoders.bedrock.request import encode_bedrock
 from headrace.encoders.chat.quirks import ChatRequestQuirks
 from headrace.encoders.chat.request import encode_chat
+from headrace.encoders.cohere import encode_cohere
 from headrace.encoders.gemini import encode_gemini
 from headrace.encoders.ollama import encode_ollama
 from headrace.encoders.request import (
@@ -36,6 +37,7 @@ __all__ = [
     "encode_anthropic",
     "encode_bedrock",
     "encode_chat",
+    "encode_cohere",
     "encode_gemini",
     "encode_ollama",
     "encode_responses",
@@ -52,6 +54,7 @@ REQUEST_ENCODERS: Final[dict[str, Callable[[Request, ChatRequestQuirks], JSONObj
     "ollama": lambda request, _: encode_ollama(request),
     "xai": lambda request, _: encode_xai(request),
     "bedrock": lambda request, _: encode_bedrock(request),
+    "cohere": lambda request, _: encode_cohere(request),
 }
 """The request encoder of each dialect. Only chat requests have quirks."""
 

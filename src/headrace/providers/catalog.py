@@ -327,6 +327,18 @@ _ROWS: tuple[Provider, ...] = (
         source="https://github.com/xai-org/xai-proto",
     ),
     Provider(
+        name="cohere",
+        title="Cohere",
+        dialect="cohere",
+        base_url="https://api.cohere.com",
+        path="/v2/chat",
+        key_variables=("CO_API_KEY", "COHERE_API_KEY"),
+        base_url_variable="CO_API_URL",
+        output_mode_with_tools="tool",
+        verified="recorded",
+        source="https://docs.cohere.com/reference/chat-stream",
+    ),
+    Provider(
         name="ollama",
         title="Ollama",
         dialect="ollama",

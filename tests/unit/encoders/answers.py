@@ -23,7 +23,7 @@ def assert_every_call_is_answered(dialect: str, body: dict[str, Any]) -> None:
 def _calls_and_answers(dialect: str, body: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Calls and answers in order; something the user says is an `end`."""
     match dialect:
-        case "chat" | "ollama" | "xai":
+        case "chat" | "ollama" | "cohere" | "xai":
             read = _of_xai if dialect == "xai" else _of_message
             for message in body["messages"]:
                 yield from read(message)

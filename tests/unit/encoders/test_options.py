@@ -22,14 +22,17 @@ PLACES: dict[str, tuple[Any, dict[str, str]]] = {
     "top_k": (40, {
         "chat": "top_k", "anthropic": "top_k", "gemini": "generationConfig.topK",
         "ollama": "options.top_k", "bedrock": "additionalModelRequestFields.top_k",
+        "cohere": "k",
     }),
     "frequency_penalty": (0.5, {
         "chat": "frequency_penalty", "gemini": "generationConfig.frequencyPenalty",
         "ollama": "options.frequency_penalty", "xai": "frequency_penalty",
+        "cohere": "frequency_penalty",
     }),
     "presence_penalty": (0.5, {
         "chat": "presence_penalty", "gemini": "generationConfig.presencePenalty",
         "ollama": "options.presence_penalty", "xai": "presence_penalty",
+        "cohere": "presence_penalty",
     }),
     "logit_bias": ({"50256": -100}, {"chat": "logit_bias"}),
     "verbosity": ("low", {"chat": "verbosity", "responses": "text.verbosity"}),
@@ -47,9 +50,10 @@ PLACES: dict[str, tuple[Any, dict[str, str]]] = {
     "stop": (("x",), {
         "chat": "stop", "anthropic": "stop_sequences", "gemini": "generationConfig.stopSequences",
         "ollama": "options.stop", "xai": "stop", "bedrock": "inferenceConfig.stopSequences",
+        "cohere": "stop_sequences",
     }),
 }  # fmt: skip
-DIALECTS = ("chat", "responses", "anthropic", "gemini", "ollama", "xai", "bedrock")
+DIALECTS = ("chat", "responses", "anthropic", "gemini", "ollama", "xai", "bedrock", "cohere")
 MODELS = {
     "anthropic": "claude-sonnet-4-5",
     "gemini": "gemini-3-pro",

@@ -24,6 +24,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "gemini": {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
     "ollama": {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True},
     "xai": {"model": "m", "messages": [{"role": "ROLE_USER", "content": [{"text": "hi"}]}]},
+    "cohere": {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True},
     "bedrock": {"messages": [{"role": "user", "content": [{"text": "hi"}]}]},
 }
 MESSAGES = {"responses": "input", "gemini": "contents"}
@@ -57,6 +58,7 @@ def test_the_judge_looks_into_every_message(dialect: str) -> None:
         ("gemini", {"contents": [{"role": "user", "parts": [{"text": 5}]}]}),
         ("ollama", {"options": {"seed": "one"}}),
         ("xai", {"messages": [{"role": "ROLE_NOBODY"}]}),
+        ("cohere", {"k": "one"}),
         ("bedrock", {"inferenceConfig": {"maxTokens": "1"}}),
     ],
 )
@@ -72,6 +74,7 @@ def test_the_judge_refuses_a_wrong_type(dialect: str, wrong: dict[str, Any]) -> 
         ("anthropic", "max_tokens"),
         ("gemini", "contents"),
         ("ollama", "model"),
+        ("cohere", "messages"),
         ("xai", "messages"),
     ],
 )

@@ -14,6 +14,7 @@ APIS = {
     "gemini": "gemini",
     "ollama": "ollama",
     "bedrock": "bedrock-converse",
+    "cohere": "cohere-v2",
 }
 # Rows whose streams were recorded under another name.
 RECORDED_AS = {

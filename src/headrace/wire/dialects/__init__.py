@@ -24,6 +24,7 @@ _CLASSES: Final = {
     "xai": "XAIDialect",
     "bedrock": "BedrockDialect",
     "text": "TextDialect",
+    "cohere": "CohereDialect",
 }
 DIALECT_NAMES: Final = tuple(_CLASSES)
 """The names of all dialects. Each name is also the name of the dialect's folder."""
