@@ -210,14 +210,9 @@ def _cohere_params() -> Any:
     unsent = ("request_options", "return")
     required = {name: hints.pop(name) for name in ("model", "messages")}
     fields = {name: hint for name, hint in hints.items() if name not in unsent} | {"stream": bool}
-    return typing_extensions.TypedDict(
-        "ChatStream",
-        {
-            **{name: typing_extensions.Required[hint] for name, hint in required.items()},
-            **fields,
-        },
-        total=False,
-    )
+    make: Any = typing_extensions.TypedDict
+    needed = {name: typing_extensions.Required[hint] for name, hint in required.items()}
+    return make("ChatStream", {**needed, **fields}, total=False)
 
 
 _JUDGES: dict[str, Check] = {

@@ -46,7 +46,7 @@ THINK = sse(
     "[DONE]",
 )
 FAILED = sse({"error": {"message": "too many", "type": "rate_limit_error"}})
-FOREIGN_STREAM = sse({"event_type": "text-generation", "text": "hi"})
+FOREIGN_STREAM = sse({"object": "thread.message.delta", "delta": {"text": "hi"}})
 ANTHROPIC = sse(
     {"type": "ping"},
     {"type": "message_start", "message": {"id": "m", "model": "claude", "content": []}},

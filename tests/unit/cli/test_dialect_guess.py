@@ -10,7 +10,7 @@ from headrace.errors import InputError
 from tests.unit.cli.stream import ANTHROPIC, FAILED, FOREIGN_STREAM, HELLO, chunk, sse
 
 DONE = "[DONE]"
-FOREIGN = {"event_type": "text-generation", "text": "hi"}
+FOREIGN = {"object": "thread.message.delta", "delta": {"text": "hi"}}
 
 
 def _recognised(data: bytes, framing: str = "sse") -> str | None:
@@ -28,6 +28,10 @@ def _recognised(data: bytes, framing: str = "sse") -> str | None:
         (sse({"type": "response.created", "response": {}}), "responses"),
         (sse({"candidates": [{"content": {"parts": [{"text": "hi"}]}}]}), "gemini"),
         (sse({"model": "m", "message": {"content": "hi"}, "done": False}), "ollama"),
+        (sse({"messageStart": {"role": "assistant"}}), "bedrock"),
+        (sse({"type": "message-start", "delta": {}}), "cohere"),
+        (sse({"event_type": "text-generation", "text": "hi"}), "cohere"),
+        (sse({"completion": "hi", "stop_reason": None}), "text"),
         (sse({"type": "ping"}, "garbage", chunk(content="a")), "chat"),
         (sse({"sources": []}, chunk(content="a")), "chat"),
         (sse(DONE), "chat"),

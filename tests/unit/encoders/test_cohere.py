@@ -56,9 +56,7 @@ def test_a_reply_with_a_plan_a_call_and_its_result() -> None:
     plan = thought(1, "I look.", provider_data=PLAN)
     made = body(
         asked("hi"),
-        reply(
-            thought(0, "Hm."), thought(1, "I look.", provider_data=PLAN), call(2), results=results
-        ),
+        reply(thought(0, "Hm."), plan, call(2), results=results),
         tools=(LOOK,),
     )
     assert made["messages"][1:] == [
