@@ -25,6 +25,8 @@ NO_SECRETS = {
     "headrace.wire.dialects.xai.chunk.WireTopLogProb",
     # Whether a token is needed, not the token.
     "headrace.server.settings.Settings",
+    # The size of headers, not the headers.
+    "headrace.wire.limits.WireLimits",
 }
 
 

@@ -93,7 +93,7 @@ class MCPServer(msgspec.Struct, frozen=True):
     """Whether the provider asks before every call."""
 
     def __repr__(self) -> str:
-        return f"MCPServer({self.url.partition('?')[0]!r}, {self.name!r})"
+        return f"MCPServer(name={self.name!r})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         """Hide the token in tracebacks that rich prints with local variables."""
