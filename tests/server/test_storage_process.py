@@ -161,6 +161,7 @@ def test_a_full_disk_is_not_ready_and_shows_no_internals(tmp_path: Path) -> None
     script = f"mount -t tmpfs -o size=3m none {data}"
     with serve_quickly(data, before=unshare(script)) as server:
         assert server.get("/readyz")["status"] == 200
+        assert "\nheadrace_ready 1\n" in server.http.get("/metrics").text
         answer = server.ask("Hello?")
         # Until not even the shortest message fits.
         for words in (20_000, 2_000, 200, 0):
@@ -171,4 +172,5 @@ def test_a_full_disk_is_not_ready_and_shows_no_internals(tmp_path: Path) -> None
         assert answer.json()["error"]["code"] == "storage"
         assert "full" not in answer.text
         assert "cannot be written" in server.wait_for("/readyz", 503)["problem"]
+        assert "\nheadrace_ready 0\n" in server.http.get("/metrics").text
         assert server.http.get("/healthz").status_code == 200

@@ -105,7 +105,8 @@ def _metrics(service: Service) -> _Endpoint:
     async def metrics(request: Request) -> Response:
         await service.user(request, "metrics")
         connections = getattr(request.app.state, "connections", None)
-        return PlainTextResponse(format_metrics(service, connections))
+        is_ready = not await service.find_problem()
+        return PlainTextResponse(format_metrics(service, connections, is_ready=is_ready))
 
     return metrics
 

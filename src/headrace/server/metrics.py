@@ -23,11 +23,13 @@ class _Metric(NamedTuple):
     value: int
 
 
-def format_metrics(service: Service, connections: ConnectionRegistry | None = None) -> str:
+def format_metrics(
+    service: Service, connections: ConnectionRegistry | None = None, *, is_ready: bool
+) -> str:
     """Return the current values of all metrics. Without a registry, those of connections are
-    left out."""
+    left out. `is_ready` is what `/readyz` says."""
     lines: list[str] = []
-    for metric in [*_activity(service), *_storage(service), *_connections(connections)]:
+    for metric in [*_activity(service, is_ready), *_storage(service), *_connections(connections)]:
         name = f"headrace_{metric.name}"
         lines += [
             f"# HELP {name} {metric.description}",
@@ -38,11 +40,11 @@ def format_metrics(service: Service, connections: ConnectionRegistry | None = No
     return "\n".join(lines) + "\n"
 
 
-def _activity(service: Service) -> list[_Metric]:
+def _activity(service: Service, is_ready: bool) -> list[_Metric]:
     unread = service.response_budget.used_bytes
     left_behind = len(PROCESS_CALLS)
     return [
-        _Metric("ready", "gauge", "Whether requests are accepted.", int(service.is_ready)),
+        _Metric("ready", "gauge", "Whether requests can be served, as /readyz.", int(is_ready)),
         _Metric("live_runs", "gauge", "Runs that are going on.", service.runs.count),
         _Metric("runs_total", "counter", "Runs started.", service.runs.total),
         _Metric("messages_total", "counter", "Answers committed.", service.store.message_writes),
