@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import resource
 import signal
 import socket
 from collections.abc import AsyncIterator
@@ -18,7 +19,12 @@ import pytest
 from headrace.errors import UsageError
 from headrace.rehearsal.script import Line, say, stall, turn
 from headrace.server import create_app
-from headrace.server.connections import BoundedConnection, ConnectionRegistry, Parser
+from headrace.server.connections import (
+    BoundedConnection,
+    ConnectionRegistry,
+    Parser,
+    raise_descriptor_limit,
+)
 from headrace.server.log_limit import LogLimit
 from headrace.server.process import open_listener, serve
 from headrace.server.settings import Settings
@@ -277,6 +283,16 @@ def test_without_a_waiting_connection_a_new_one_is_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize(("descriptors", "most"), [(256, 96), (1_024, 480), (1_000_000, 5_000)])
 def test_descriptors_are_left_for_the_database(descriptors: int, most: int, tmp_path: Path) -> None:
     assert ConnectionRegistry(Settings(data=tmp_path), descriptors).max_connections == most
+
+
+def test_the_limit_on_open_files_is_raised_as_far_as_the_system_allows() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+        assert raise_descriptor_limit() == before[1]
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_a_flood_of_log_lines_is_cut_and_counted(caplog: pytest.LogCaptureFixture) -> None:
