@@ -112,8 +112,10 @@ TOOL = ToolSpec(name="look", description="Looks.", parameters={"type": "object",
 def provider_of(row: dict[str, Any]) -> Provider:
     dialect = APIS[row["api"]]
     for name in (row["provider"], f"{row['provider']}-chat"):
-        if name in CATALOG and CATALOG[name].dialect == dialect:
-            return CATALOG[name]
+        found = CATALOG.get(name)
+        # The types are those of a provider's own API, and not of its clouds.
+        if found is not None and found.dialect == dialect and not found.unsent_fields:
+            return found
     return CATALOG[ELSEWHERE[dialect][0]]
 
 

@@ -46,6 +46,8 @@ _LACKS = (
     "service_tier",
     "betas",
     "prompt_cache_key",
+    "compact_at",
+    "clear_tool_results_at",
 )
 # Without a budget the model thinks as long as it likes.
 _BUDGETS: dict[Effort, int] = {"minimal": 512, "low": 1_024, "medium": 4_096, "high": 16_384}

@@ -92,6 +92,18 @@ _ROWS: tuple[Provider, ...] = (
         source="https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference",
     ),
     Provider(
+        name="vertex-anthropic",
+        title="Google Vertex AI (Anthropic Messages)",
+        dialect="anthropic",
+        path="/publishers/anthropic/models/{model}:streamRawPredict",
+        key_variables=("VERTEX_ACCESS_TOKEN",),
+        base_url_variable="VERTEX_BASE_URL",
+        body_fields={"anthropic_version": "vertex-2023-10-16"},
+        unsent_fields=("model",),
+        verified="recorded",
+        source="https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude",
+    ),
+    Provider(
         name="bedrock",
         title="Amazon Bedrock (Converse)",
         dialect="bedrock",
@@ -296,6 +308,80 @@ _ROWS: tuple[Provider, ...] = (
         source="https://huggingface.co/docs/inference-providers/tasks/chat-completion",
     ),
     Provider(
+        name="nvidia",
+        title="NVIDIA NIM",
+        base_url="https://integrate.api.nvidia.com/v1",
+        key_variables=("NVIDIA_API_KEY",),
+        request_quirks=ChatRequestQuirks(
+            lacks=(), replays="reasoning_content", effort="chat_template_kwargs"
+        ),
+        verified="recorded",
+        source="https://docs.api.nvidia.com/nim/reference/llm-apis",
+    ),
+    Provider(
+        name="vercel",
+        title="Vercel AI Gateway",
+        base_url="https://ai-gateway.vercel.sh/v1",
+        key_variables=("AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"),
+        request_quirks=ChatRequestQuirks(lacks=(), replays="reasoning_details", effort="reasoning"),
+        verified="recorded",
+        source="https://vercel.com/docs/ai-gateway/openai-compat",
+    ),
+    Provider(
+        name="copilot",
+        title="GitHub Copilot",
+        base_url="https://api.githubcopilot.com",
+        key_variables=("GITHUB_COPILOT_API_KEY",),
+        headers={"copilot-integration-id": "vscode-chat", "editor-version": "vscode/1.104.1"},
+        request_quirks=ChatRequestQuirks(replays="reasoning_text", effort="reasoning_effort"),
+        verified="recorded",
+        source="https://docs.github.com/en/copilot",
+    ),
+    Provider(
+        name="baseten",
+        title="Baseten",
+        base_url="https://inference.baseten.co/v1",
+        key_variables=("BASETEN_API_KEY",),
+        request_quirks=ChatRequestQuirks(
+            lacks=(), replays="reasoning_content", effort="reasoning_effort"
+        ),
+        verified="recorded",
+        source="https://docs.baseten.co/development/model-apis/overview",
+    ),
+    Provider(
+        name="doubleword",
+        title="Doubleword",
+        base_url="https://api.doubleword.ai/v1",
+        key_variables=("DOUBLEWORD_API_KEY",),
+        request_quirks=ChatRequestQuirks(
+            lacks=(), replays="reasoning_content", effort="reasoning_effort"
+        ),
+        verified="recorded",
+        source="https://docs.doubleword.ai",
+    ),
+    Provider(
+        name="writer",
+        title="Writer",
+        base_url="https://api.writer.com/v1",
+        path="/chat",
+        key_variables=("WRITER_API_KEY",),
+        request_quirks=ChatRequestQuirks(
+            lacks=(
+                "top_k",
+                "frequency_penalty",
+                "presence_penalty",
+                "logit_bias",
+                "top_logprobs",
+                "verbosity",
+                "modalities",
+                "user",
+                "service_tier",
+            ),
+        ),
+        verified="recorded",
+        source="https://dev.writer.com/api-reference/completion-api/chat-completion",
+    ),
+    Provider(
         name="xai",
         title="xAI (Responses)",
         dialect="responses",
@@ -387,6 +473,27 @@ _ROWS: tuple[Provider, ...] = (
         output_mode_with_tools="tool",
         verified="recorded",
         source="https://github.com/ggml-org/llama.cpp/tree/master/tools/server",
+    ),
+    Provider(
+        name="mistralrs",
+        title="mistral.rs",
+        base_url="http://127.0.0.1:1234/v1",
+        base_url_variable="MISTRALRS_BASE_URL",
+        auth="none",
+        request_quirks=ChatRequestQuirks(lacks=(), replays="reasoning_content"),
+        verified="recorded",
+        source="https://github.com/EricLBuehler/mistral.rs/blob/master/docs/HTTP.md",
+    ),
+    Provider(
+        name="gpustack",
+        title="GPUStack",
+        key_variables=("GPUSTACK_API_KEY",),
+        base_url_variable="GPUSTACK_BASE_URL",
+        request_quirks=ChatRequestQuirks(
+            lacks=(), replays="reasoning_content", effort="chat_template_kwargs"
+        ),
+        verified="recorded",
+        source="https://docs.gpustack.ai/latest/user-guide/openai-compatible-apis/",
     ),
     Provider(
         name="compatible",

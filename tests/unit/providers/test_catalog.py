@@ -21,6 +21,7 @@ RECORDED_AS = {
     "gemini": "google",
     "compatible": "openai-compatible",
     "bedrock-anthropic": "bedrock",
+    "vercel": "vercel-gateway",
 }
 
 

@@ -43,6 +43,8 @@ _LACKS = (
     "modalities",
     "user",
     "prompt_cache_key",
+    "compact_at",
+    "clear_tool_results_at",
 )
 # Nova thinks since its second generation; its effort, and that of GPT, has three levels.
 _NOVA_THINKS_SINCE = (2, 0)
