@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import msgspec
 import pytest
 
 from headrace import Agent, Fallback, FallbackEntry, RequestFailed, Switch, UsageError, stream
 from headrace import events as ev
 from headrace.testing import (
     ScriptedTransport,
+    call,
     cut,
     error,
     refuse,
@@ -190,6 +192,37 @@ def test_every_entry_has_its_own_options() -> None:
     assert second.requests[0]["temperature"] == 0.5
     assert first.requests[0]["model"] == "claude-sonnet-4-5"
     assert second.requests[0]["model"] == "gpt-5-mini"
+
+
+class City(msgspec.Struct):
+    name: str
+
+
+def test_a_typed_answer_is_read_in_the_way_of_the_model_that_gave_it() -> None:
+    """The first takes a schema; the second is asked by a tool, and is corrected itself."""
+    failing, _ = entry(GPT, turn(BUSY), turn(BUSY))
+
+    def answers() -> ScriptedTransport:
+        return ScriptedTransport(
+            [turn(call("final_answer", name=7)), turn(call("final_answer", name="Oslo"))]
+        )
+
+    asked = answers()
+    models = Fallback(
+        failing, FallbackEntry("deepseek:deepseek-chat", api_key=KEY, transport=asked)
+    )
+    result = complete(models, "Which?", output_type=City)
+    assert result.output == City("Oslo")
+    assert len(result.switches) == 1
+    assert asked.opened == 2
+    right = ScriptedTransport([turn(call("final_answer", name="Oslo"))])
+    models = Fallback(
+        failing, FallbackEntry("deepseek:deepseek-chat", api_key=KEY, transport=right)
+    )
+    with stream(models, "Which?", output_type=City) as answer:
+        values = [dict(value) for value in answer.partial()]
+    assert values[-1] == {"name": "Oslo"}
+    assert answer.output == City("Oslo")
 
 
 # --- checks before anything is sent ---------------------------------------------------------
