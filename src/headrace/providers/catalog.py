@@ -42,6 +42,7 @@ _ROWS: tuple[Provider, ...] = (
         key_variables=("AZURE_OPENAI_API_KEY",),
         base_url_variable="AZURE_OPENAI_BASE_URL",
         auth="api-key",
+        identity="azure",
         verified="recorded",
         source="https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle",
     ),
@@ -54,6 +55,7 @@ _ROWS: tuple[Provider, ...] = (
         request_quirks=ChatRequestQuirks(
             max_tokens_field="max_completion_tokens", effort="reasoning_effort"
         ),
+        identity="azure",
         verified="recorded",
         source="https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle",
     ),
@@ -88,6 +90,7 @@ _ROWS: tuple[Provider, ...] = (
         path="/publishers/google/models/{model}:streamGenerateContent?alt=sse",
         key_variables=("VERTEX_ACCESS_TOKEN",),
         base_url_variable="VERTEX_BASE_URL",
+        identity="google",
         verified="recorded",
         source="https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference",
     ),

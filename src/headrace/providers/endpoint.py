@@ -25,6 +25,13 @@ from headrace.transport.transport import Signer
 _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d{1,2}")
 _AWS_REGION = re.compile(rf"[.-]({_REGION.pattern})\.(?:amazonaws\.com|api\.aws)")
 # Other credentials need another signer.
+_IDENTITY_VARIABLES = (
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "AZURE_CLIENT_ID",
+    "AZURE_TENANT_ID",
+    "AZURE_CLIENT_SECRET",
+    "IDENTITY_ENDPOINT",
+)
 _CREDENTIAL_VARIABLES = (
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -79,8 +86,8 @@ def resolve(
     region = _find_region(provider, base, environ, is_signed=key is None)
     base = base.replace("{region}", region or "")
     url = _join_url(_add_scheme(base, provider).rstrip("/"), path)
-    headers = _build_headers(provider, key)
-    sign = _create_signer(region or "") if provider.auth == "aws" and key is None else None
+    sign = None if key is not None else _find_signer(provider, region or "")
+    headers = _build_headers(provider, key, is_signed=sign is not None)
     return Endpoint(provider, name, url, headers, sign)
 
 
@@ -102,6 +109,27 @@ def _find_region(
     if found is not None and not _REGION.fullmatch(found):
         raise UsageError(f"expected a region such as us-east-1, not {found!r}")
     return found
+
+
+def _find_signer(provider: Provider, region: str) -> Signer | None:
+    """Return what adds credentials to each call of a provider without a key, or None."""
+    if provider.auth == "aws":
+        return _create_signer(region)
+    if provider.identity is None:
+        return None
+    return _keep_token_signer(
+        provider.identity, tuple(os.environ.get(name) for name in _IDENTITY_VARIABLES)
+    )
+
+
+@lru_cache(maxsize=32)
+def _keep_token_signer(identity: str, kept: tuple[str | None, ...]) -> Signer:
+    """Return the signer of a cloud, for credentials that the environment names. It is kept, because
+    it keeps its token."""
+    signer: Signer = getattr(
+        import_module("headrace.transport.token_signer"), f"{identity}_signer"
+    )()
+    return signer
 
 
 def _import_signer() -> Any:
@@ -165,9 +193,9 @@ def _add_scheme(base: str, provider: Provider) -> str:
     return f"{scheme}://{host}{port}{base[len(host) :]}"
 
 
-def _build_headers(provider: Provider, key: str | None) -> dict[str, str]:
+def _build_headers(provider: Provider, key: str | None, *, is_signed: bool) -> dict[str, str]:
     headers = {"content-type": "application/json", **provider.headers}
-    if provider.auth not in ("none", "aws") and key is None:
+    if provider.auth != "none" and key is None and not is_signed:
         names = " or ".join(provider.key_variables)
         raise UsageError(f"no key for {provider.title}: set {names}, or pass api_key=")
     if key is None:

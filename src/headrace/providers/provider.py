@@ -47,6 +47,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """Port of a server whose address is often given as a host alone."""
     auth: Auth = "bearer"
     """Where the key goes: a bearer token, a header of that name, or nowhere."""
+    identity: Literal["google", "azure"] | None = None
+    """The cloud whose own login is used if there is no key. Needs the extra of that name."""
     headers: dict[str, str] = {}
     """Headers that it needs besides the key."""
     body_fields: dict[str, Any] = {}
