@@ -66,6 +66,8 @@ def _measure(scale: int, fewer: int) -> Figures:
         contest.responses(EVENTS // scale, fewer, _tell),
         contest.gemini(EVENTS // scale, fewer, _tell),
         contest.ollama(EVENTS // scale, fewer, _tell),
+        contest.bedrock(EVENTS // scale, fewer, _tell),
+        contest.cohere(EVENTS // scale, fewer, _tell),
     ]
     small_reads = contest.small_reads(2_000 // scale, fewer, _tell)
     path = whole_path(5_000 // scale, fewer, _tell)

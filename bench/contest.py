@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import peers, streams
-from bench.floor import floor, floor_of_lines
+from bench import cloud_streams, peers, streams
+from bench.floor import floor, floor_of_lines, floor_of_messages
 from bench.measure import Contestant, race
 from bench.ours import headrace
 from bench.streams import Stream
@@ -93,11 +93,20 @@ def ollama(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
     return _against_the_floor("Ollama", streams.ollama(events), scale, tell)
 
 
+def bedrock(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
+    return _against_the_floor("Bedrock", cloud_streams.bedrock(events), scale, tell)
+
+
+def cohere(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
+    return _against_the_floor("Cohere", cloud_streams.cohere(events), scale, tell)
+
+
 def _against_the_floor(
     title: str, stream: Stream, scale: int, tell: Callable[[str], None], *peers: Contestant
 ) -> Contest:
     reads, least = stream.reads, stream.events * 9 // 10
-    least_read = floor_of_lines(reads) if stream.framing == "ndjson" else floor(reads)
+    floors = {"ndjson": floor_of_lines, "aws-event-stream": floor_of_messages}
+    least_read = floors.get(stream.framing, floor)(reads)
     ours = headrace(reads, stream.dialect, framing=stream.framing)
     bare = headrace(reads, stream.dialect, framing=stream.framing, keeps_message=False)
     contestants = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 
 import orjson
@@ -18,6 +19,21 @@ def floor(reads: list[bytes]) -> Callable[[], int]:
                 if line.startswith(b"data: ") and line != b"data: [DONE]":
                     orjson.loads(line[6:])
                     seen += 1
+        return seen
+
+    return run
+
+
+def floor_of_messages(reads: list[bytes]) -> Callable[[], int]:
+    """The same where every read is a message of an AWS event stream: check its checksum, skip its
+    headers, and call `orjson.loads` on the payload."""
+
+    def run() -> int:
+        seen = 0
+        for read in reads:
+            if zlib.crc32(memoryview(read)[:-4]) == int.from_bytes(read[-4:], "big"):
+                orjson.loads(read[12 + int.from_bytes(read[4:8], "big") : -4])
+                seen += 1
         return seen
 
     return run

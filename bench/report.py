@@ -253,7 +253,7 @@ A missed goal is marked in its line and does not fail the run.
 """
 
 
-_UNITS = {"responses": "event", "gemini": "chunk", "ollama": "line"}
+_UNITS = {"responses": "event", "gemini": "chunk", "ollama": "line", "bedrock": "message"}
 
 
 def _versions() -> str:

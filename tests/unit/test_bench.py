@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench import streams
+from bench import cloud_streams, streams
 from headrace import Decoder
 from headrace.messages import CallPart, Message, ReasoningPart, TextPart
 
@@ -17,6 +17,8 @@ STREAMS = {
     "responses": lambda: streams.responses(200),
     "gemini": lambda: streams.gemini(200),
     "ollama": lambda: streams.ollama(200),
+    "bedrock": lambda: cloud_streams.bedrock(200),
+    "cohere": lambda: cloud_streams.cohere(200),
 }
 
 
@@ -43,10 +45,18 @@ def test_a_stream_decodes_to_what_it_says(name, size):
 @pytest.mark.parametrize("events", [100, 200])
 @pytest.mark.parametrize(
     "make",
-    [streams.chat, streams.anthropic, streams.responses, streams.gemini, streams.ollama],
+    [
+        streams.chat,
+        streams.anthropic,
+        streams.responses,
+        streams.gemini,
+        streams.ollama,
+        cloud_streams.bedrock,
+        cloud_streams.cohere,
+    ],
 )
 def test_a_stream_has_the_promised_number_of_events(make, events):
     stream = make(events)
     assert stream.events == events
-    start = b"{" if stream.framing == "ndjson" else b"data: {"
+    start = b"data: {" if stream.framing == "sse" else b"{"
     assert sum(start in read for read in stream.reads) == events
