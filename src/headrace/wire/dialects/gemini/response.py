@@ -50,6 +50,9 @@ class WireCandidate(msgspec.Struct, rename="camel", gc=False):
     url_context_metadata: JSONObject | None = None
 
 
+NO_DETAILS = msgspec.Raw()
+
+
 class WireUsage(msgspec.Struct, rename="camel", gc=False):
     prompt_token_count: Any = None
     candidates_token_count: Any = None
@@ -60,10 +63,10 @@ class WireUsage(msgspec.Struct, rename="camel", gc=False):
     service_tier: Any = None
     traffic_type: Any = None
     # Lists of counts by modality, which are read once, at the end of the stream.
-    prompt_tokens_details: msgspec.Raw | None = None
-    cache_tokens_details: msgspec.Raw | None = None
-    candidates_tokens_details: msgspec.Raw | None = None
-    tool_use_prompt_tokens_details: msgspec.Raw | None = None
+    prompt_tokens_details: msgspec.Raw = NO_DETAILS
+    cache_tokens_details: msgspec.Raw = NO_DETAILS
+    candidates_tokens_details: msgspec.Raw = NO_DETAILS
+    tool_use_prompt_tokens_details: msgspec.Raw = NO_DETAILS
 
 
 class WireResponse(msgspec.Struct, rename="camel", gc=False):

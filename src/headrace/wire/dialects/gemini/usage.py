@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from headrace.usage import Usage
-from headrace.wire.dialects.gemini.response import WireUsage
+from headrace.wire.dialects.gemini.response import NO_DETAILS, WireUsage
 from headrace.wire.json.number import parse_count
 from headrace.wire.json.value import as_objects, as_text
 
@@ -32,9 +32,9 @@ class GeminiUsage:
             merged.thoughts_token_count = report.thoughts_token_count
         if report.prompt_token_count:
             merged.prompt_token_count = report.prompt_token_count
-        if report.prompt_tokens_details is not None:
+        if report.prompt_tokens_details is not NO_DETAILS:
             merged.prompt_tokens_details = report.prompt_tokens_details
-        if report.candidates_tokens_details is not None:
+        if report.candidates_tokens_details is not NO_DETAILS:
             merged.candidates_tokens_details = report.candidates_tokens_details
         if (
             report.cached_content_token_count
@@ -46,7 +46,9 @@ class GeminiUsage:
 
     def _feed_rare(self, report: WireUsage) -> None:
         for name in report.__struct_fields__[4:]:
-            setattr(self._merged, name, getattr(report, name) or getattr(self._merged, name))
+            value = getattr(report, name)
+            if value and value is not NO_DETAILS:
+                setattr(self._merged, name, value)
 
     def total(self) -> Usage:
         """Return the running total."""
@@ -91,8 +93,8 @@ def _parse_units(told: WireUsage) -> dict[str, int] | None:
     return units or None
 
 
-def _count_modalities(units: dict[str, int], details: msgspec.Raw | None, name: str) -> None:
-    if details is None:
+def _count_modalities(units: dict[str, int], details: msgspec.Raw, name: str) -> None:
+    if details is NO_DETAILS:
         return
     try:
         entries = as_objects(msgspec.json.decode(details))
