@@ -27,6 +27,7 @@ SUPPORTED = (
     "hf-tgi",
     "watsonx",
     "cohere-v1",
+    "gemini-interactions",
     "cohere-v2",
     "ollama-generate",
 )

@@ -14,6 +14,7 @@ from headrace.wire.dialects.chat import chunk as chat_wire
 from headrace.wire.dialects.chat.quirks import ERROR_WORDS, FINISH_WORDS
 from headrace.wire.dialects.cohere import event as cohere_wire
 from headrace.wire.dialects.gemini import response as gemini_wire
+from headrace.wire.dialects.interactions import event as interactions_wire
 from headrace.wire.dialects.ollama import dialect as ollama_wire
 from headrace.wire.dialects.responses import event as responses_wire
 from headrace.wire.dialects.text import dialect as text_wire
@@ -417,7 +418,13 @@ GEMINI: list[dict[str, Any]] = [
         **_chunk({"text": "w1 ", "thought": True}),
         "modelVersion": "m1",
         "responseId": "r1",
-        "usageMetadata": {"promptTokenCount": 9},
+        "usageMetadata": {
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 3}],
+            "cacheTokensDetails": [{"modality": "TEXT", "tokenCount": 1}],
+            "candidatesTokensDetails": [{"modality": "TEXT", "tokenCount": 2}],
+            "toolUsePromptTokensDetails": [{"modality": "TEXT", "tokenCount": 1}],
+            "promptTokenCount": 9,
+        },
     },
     _chunk({"text": "w2 ", "thought": True, "thoughtSignature": "s1"}),
     _chunk({"text": "w3 "}, {"text": "w4 ", "thoughtSignature": "s2"}),
@@ -835,6 +842,52 @@ COHERE: list[dict[str, Any]] = [
     {"event_type": "stream-end", "finish_reason": "COMPLETE", "response": {"meta": {}}},
 ]
 
+INTERACTIONS: list[dict[str, Any]] = [
+    {"event_type": "interaction.created", "interaction": {"id": "r1", "model": "m1"}},
+    {
+        "event_type": "step.start",
+        "index": 0,
+        "step": {"type": "thought", "summary": [{"type": "text", "text": "w1 "}]},
+    },
+    {
+        "event_type": "step.delta",
+        "index": 0,
+        "delta": {"type": "thought_summary", "content": {"type": "text", "text": "w2 "}},
+    },
+    {
+        "event_type": "step.delta",
+        "index": 0,
+        "delta": {"type": "thought_signature", "signature": "s1"},
+    },
+    {"event_type": "step.stop", "index": 0},
+    {
+        "event_type": "step.start",
+        "index": 1,
+        "step": {"type": "model_output", "content": [{"type": "text", "text": "w3 "}]},
+    },
+    {"event_type": "step.delta", "index": 1, "delta": {"type": "text", "text": "w4 "}},
+    {"event_type": "step.stop", "index": 1},
+    {
+        "event_type": "step.start",
+        "index": 2,
+        "step": {"type": "function_call", "id": "c1", "name": "f1", "arguments": {}},
+    },
+    {
+        "event_type": "step.delta",
+        "index": 2,
+        "delta": {"type": "arguments_delta", "arguments": '{"a": "w5 "}'},
+    },
+    {"event_type": "step.stop", "index": 2},
+    {"event_type": "step.start", "index": 3, "step": {"type": "odd", "value": "w6 "}},
+    {
+        "event_type": "interaction.completed",
+        "interaction": {
+            "status": "requires_action",
+            "usage": {"total_input_tokens": 1, "total_output_tokens": 2, "total_thought_tokens": 3},
+        },
+    },
+]
+
 STREAMS = {
     "chat": CHAT,
     "anthropic": ANTHROPIC,
@@ -845,6 +898,7 @@ STREAMS = {
     "bedrock": BEDROCK,
     "text": TEXT,
     "cohere": COHERE,
+    "interactions": INTERACTIONS,
 }
 WIRE_MODULES = {
     "chat": chat_wire,
@@ -856,6 +910,7 @@ WIRE_MODULES = {
     "bedrock": bedrock_wire,
     "text": text_wire,
     "cohere": cohere_wire,
+    "interactions": interactions_wire,
 }
 """Where each dialect has its wire structs."""
 

@@ -185,7 +185,7 @@ def test_bad_files_are_named_and_the_others_decoded(folder: Path, capsys: Captur
     assert [row["file"] for row in _json_lines(shown.out)] == ["1.sse", "5.sse"]
     assert shown.err.splitlines() == [
         "headrace: 2.sse: this stream is in no known dialect; choose one with --dialect:"
-        " chat, anthropic, responses, gemini, ollama, xai, bedrock, text, cohere",
+        " chat, anthropic, responses, gemini, ollama, xai, bedrock, text, cohere, interactions",
         "headrace: 3.nul: NUL-separated payloads (.nul) are not supported yet",
         "headrace: 4.sse: the stream is empty",
         "headrace: gone.sse: No such file or directory",

@@ -25,6 +25,7 @@ _CLASSES: Final = {
     "bedrock": "BedrockDialect",
     "text": "TextDialect",
     "cohere": "CohereDialect",
+    "interactions": "InteractionsDialect",
 }
 DIALECT_NAMES: Final = tuple(_CLASSES)
 """The names of all dialects. Each name is also the name of the dialect's folder."""
