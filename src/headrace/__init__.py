@@ -77,11 +77,17 @@ if TYPE_CHECKING:
     from headrace.turn import (
         Fallback,
         FallbackEntry,
+        ListedModel,
         Result,
         Switch,
+        TokenCount,
         TurnStream,
         complete,
         complete_async,
+        count_tokens,
+        count_tokens_async,
+        list_models,
+        list_models_async,
         stream,
     )
     from headrace.typed import PartialJSON
@@ -120,7 +126,8 @@ _NAMES = {
     "headrace.transport": "NEVER RetryPolicy Timeouts",
     "headrace.transport.http": "HTTPTransport",
     "headrace.turn": (
-        "Fallback FallbackEntry Result Switch TurnStream complete complete_async stream"
+        "Fallback FallbackEntry ListedModel Result Switch TokenCount TurnStream complete"
+        " complete_async count_tokens count_tokens_async list_models list_models_async stream"
     ),
     "headrace.typed": "PartialJSON",
     "headrace.usage": "Usage",
@@ -162,6 +169,7 @@ __all__ = [
     "JSONContent",
     "JSONLinesTrace",
     "LimitExceeded",
+    "ListedModel",
     "Location",
     "MCPServer",
     "Message",
@@ -188,6 +196,7 @@ __all__ = [
     "Terminate",
     "TextContent",
     "Timeouts",
+    "TokenCount",
     "Tool",
     "ToolCall",
     "ToolContext",
@@ -209,6 +218,8 @@ __all__ = [
     "complete",
     "complete_async",
     "content",
+    "count_tokens",
+    "count_tokens_async",
     "decode",
     "decode_async",
     "decode_record",
@@ -221,6 +232,8 @@ __all__ = [
     "fold",
     "fold_candidates",
     "history",
+    "list_models",
+    "list_models_async",
     "messages",
     "parse_status_marker",
     "price",

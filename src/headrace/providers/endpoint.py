@@ -66,9 +66,11 @@ def resolve(
     base_url: str | None = None,
     api_key: str | None = None,
     environ: Mapping[str, str] | None = None,
+    path: str | None = None,
 ) -> Endpoint:
-    """Resolve a model string. Raises `UsageError`, which says what to do, for an unknown provider,
-    a missing key or a missing address."""
+    """Resolve a model string. With `path`, the address is another one of the same provider. Raises
+    `UsageError`, which says what to do, for an unknown provider, a missing key or a missing
+    address."""
     environ = os.environ if environ is None else environ
     provider, name = _parse_model_string(model)
     base = base_url or environ.get(provider.base_url_variable or "") or provider.base_url
@@ -81,7 +83,7 @@ def resolve(
     in_path = name.removeprefix("models/") if "/models/{model}" in provider.path else name
     # The name of a model on AWS may be an address with slashes of its own.
     safe = "@:.-" if provider.auth == "aws" else "/@:.-"
-    path = provider.path.replace("{model}", quote(in_path, safe=safe))
+    path = (path or provider.path).replace("{model}", quote(in_path, safe=safe))
     key = api_key or find_key(provider, environ)
     region = _find_region(provider, base, environ, is_signed=key is None)
     base = base.replace("{region}", region or "")

@@ -29,7 +29,7 @@ from headrace.transport.limits import (
 )
 from headrace.transport.process_pause import PauseAwareTimeout, find_pause_s
 from headrace.transport.stream_error import StreamBroken, reason_of, stream_broken
-from headrace.transport.transport import HTTPCall
+from headrace.transport.transport import HTTPCall, sign_call
 from headrace.wire.error import describe_body
 
 T = TypeVar("T")
@@ -70,6 +70,42 @@ class HTTPTransport:
         if isinstance(opened, HeadraceError):
             raise opened
         return opened
+
+    async def fetch(self, call: HTTPCall, *, method: str = "GET") -> bytes:
+        """Send a call whose response is one body, and return it.
+
+        Raises `RequestFailed` if the provider refuses it, cannot be reached or sends too much.
+        """
+        _check(call)
+        fetched = await self._fetch(await sign_call(call), method)
+        if isinstance(fetched, HeadraceError):
+            raise fetched
+        return fetched
+
+    async def _fetch(self, call: HTTPCall, method: str) -> bytes | HeadraceError:
+        limit = self._limits.max_body_bytes
+        try:
+            async with (
+                asyncio.timeout(self._timeouts.first_event_s),
+                self._client().request(
+                    method,
+                    call.url,
+                    data=call.body or None,
+                    headers=call.headers,
+                    allow_redirects=False,
+                    proxy=find_proxy(call.url) if self._trust_env else None,
+                ) as response,
+            ):
+                body = bytearray()
+                async for read in response.content.iter_any():
+                    body += read
+                    if len(body) > limit:
+                        return _make_error(call, "protocol", f"it sent more than {limit} bytes")
+        except (aiohttp.ClientError, OSError) as error:
+            return self._convert_error(call, error)
+        if not 200 <= response.status < 300:
+            return refusal(call, response.status, response.headers, bytes(body))
+        return bytes(body)
 
     async def aclose(self) -> None:
         """Close all connections, including those of open streams."""

@@ -21,6 +21,8 @@ class HTTPLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     max_error_bytes: int = 64 * 1024
     """How much of an error body is read."""
+    max_body_bytes: int = 16 * 1024 * 1024
+    """Size of a whole response that is no stream, such as a list of models."""
     max_inflated_bytes: int = 64 * 1024 * 1024
     """Size of a compressed stream after decompression."""
 

@@ -202,6 +202,11 @@ class _PreparedTurn:
         return TurnStream(self.targets, fallback, wire_limits=self.wire_limits, strict=self.strict)
 
 
+def prepare_turn(model: AnyModel, input: Input, arguments: TurnArguments) -> list[TurnTarget]:
+    """Return the requests that `stream()` would send, one for each model that may be asked."""
+    return _prepare(model, input, None, DEFAULT_RETRIES, arguments).targets
+
+
 def _prepare(
     model: AnyModel,
     input: Input,

@@ -1,0 +1,155 @@
+"""Lists of models and counts of tokens, asked from a server on loopback that answers as the
+providers do."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+import headrace
+from headrace.cli.main import main
+from headrace.errors import RequestFailed, UsageError
+
+KEY = "sk-secret-1234567890"
+
+
+class Provider:
+    """Records what it was asked, and answers from a table by path."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[tuple[str, str, dict[str, str], Any]] = []
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> tuple[int, Any]:
+        match path:
+            case "/v1/models" if "after_id" in query:
+                return 200, {"data": [{"id": "b", "display_name": "B"}], "has_more": False}
+            case "/v1/models" if "limit" in query:
+                first = {"id": "c", "display_name": "C", "max_input_tokens": 200_000}
+                return 200, {"data": [first], "has_more": True, "last_id": "c"}
+            case "/v1/models":
+                return 200, {"data": [{"id": "m-2"}, {"id": "m-1", "context_window": 8_192}]}
+            case "/models" if "pageToken" in query:
+                return 200, {"models": [{"name": "models/g-1"}]}
+            case "/models":
+                entry = {"name": "models/g-2", "displayName": "G", "inputTokenLimit": 1_048_576}
+                return 200, {"models": [entry], "nextPageToken": "x y"}
+            case "/api/tags":
+                return 200, {"models": [{"name": "llama:8b", "model": "llama:8b"}]}
+            case "/v1/messages/count_tokens" | "/v1/responses/input_tokens":
+                return 200, {"input_tokens": 42}
+            case "/models/g-2:countTokens":
+                return 200, {"totalTokens": 43}
+            case _:
+                return 401, {"error": {"message": f"bad key {KEY}"}}
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    told = Provider()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _reply(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            parts = urlsplit(self.path)
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            told.asked.append((self.command, self.path, headers, json.loads(body or b"null")))
+            status, answer = told.answer(parts.path, parse_qs(parts.query))
+            data = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = _reply  # noqa: N815 (names of the base class)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    told.url = f"http://127.0.0.1:{server.server_address[1]}"
+    yield told
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "ids"),
+    [
+        ("openai", "/v1", ["m-1", "m-2"]),
+        ("compatible", "/v1", ["m-1", "m-2"]),
+        ("anthropic", "", ["b", "c"]),
+        ("gemini", "", ["g-1", "g-2"]),
+        ("ollama", "", ["llama:8b"]),
+    ],
+)
+def test_all_pages_of_a_list_are_read(
+    provider: Provider, name: str, path: str, ids: list[str]
+) -> None:
+    models = headrace.list_models(name, base_url=provider.url + path, api_key=KEY)
+    assert [model.id for model in models] == ids
+    method, _, headers, _ = provider.asked[-1]
+    assert method == "GET"
+    assert KEY in "".join(headers.values())
+
+
+def test_what_is_known_of_a_model_is_told(provider: Provider) -> None:
+    models = headrace.list_models("gemini", base_url=provider.url, api_key=KEY)
+    assert models[1] == headrace.ListedModel(id="g-2", title="G", context_tokens=1_048_576)
+    assert headrace.list_models("rehearsal")[0].id == "any"
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "tokens", "fields"),
+    [
+        ("anthropic:c", "", 42, {"model", "messages", "system"}),
+        ("openai:m", "/v1", 42, {"model", "input", "instructions"}),
+        ("gemini:g-2", "", 43, {"generateContentRequest"}),
+    ],
+)
+def test_the_provider_counts(
+    provider: Provider, model: str, path: str, tokens: int, fields: set[str]
+) -> None:
+    options: dict[str, Any] = {"base_url": provider.url + path, "api_key": KEY}
+    count = headrace.count_tokens(model, "Why?", instructions="Be brief.", **options)
+    assert count == headrace.TokenCount(tokens=tokens)
+    assert provider.asked[-1][0] == "POST"
+    assert set(provider.asked[-1][3]) == fields
+
+
+def test_elsewhere_the_count_is_an_estimate() -> None:
+    short = headrace.count_tokens("vllm:m", "Why?")
+    long = headrace.count_tokens("vllm:m", "Why do rivers bend? " * 500)
+    assert short.is_estimated
+    assert long.is_estimated
+    assert 1_500 < long.tokens - short.tokens < 5_000
+
+
+def test_errors_say_what_is_wrong_without_the_key(provider: Provider) -> None:
+    with pytest.raises(RequestFailed) as raised:
+        headrace.list_models("openai", base_url=provider.url + "/none", api_key=KEY)
+    assert raised.value.category == "auth"
+    assert KEY not in str(raised.value)
+    with pytest.raises(UsageError, match="no list of models"):
+        headrace.list_models("vertex", base_url=provider.url, api_key=KEY)
+    with pytest.raises(UsageError, match="no provider 'opena'"):
+        headrace.list_models("opena")
+
+
+def test_the_command_prints_model_strings(
+    provider: Provider, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["models", "ollama", "--base-url", provider.url]) == 0
+    assert capsys.readouterr().out == "ollama:llama:8b\n"
+    assert main(["models", "ollama", "--base-url", provider.url, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"id": "llama:8b"}
+    assert main(["models", "nonsense"]) == 2
+    assert main(["models", "ollama", "--base-url", "http://127.0.0.1:9"]) == 1
