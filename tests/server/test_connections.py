@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -283,6 +284,21 @@ def test_without_a_waiting_connection_a_new_one_is_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize(("descriptors", "most"), [(256, 96), (1_024, 480), (1_000_000, 5_000)])
 def test_descriptors_are_left_for_the_database(descriptors: int, most: int, tmp_path: Path) -> None:
     assert ConnectionRegistry(Settings(data=tmp_path), descriptors).max_connections == most
+
+
+def test_time_in_which_the_process_was_stopped_is_not_that_of_a_client(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with process("httptools", tmp_path, head_timeout_s=3.0) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+            await asyncio.sleep(0.1)
+            time.sleep(5)  # The server runs in this thread too.
+            await asyncio.sleep(0.1)
+            writer.write(b"Connection: close\r\n\r\n")
+            assert (await read_all(reader)).startswith(b"HTTP/1.1 200 OK")
+            writer.close()
+
+    run(main)
 
 
 def test_the_limit_on_open_files_is_raised_as_far_as_the_system_allows() -> None:
