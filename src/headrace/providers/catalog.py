@@ -103,6 +103,7 @@ _ROWS: tuple[Provider, ...] = (
         base_url_variable="VERTEX_BASE_URL",
         body_fields={"anthropic_version": "vertex-2023-10-16"},
         unsent_fields=("model",),
+        identity="google",
         verified="recorded",
         source="https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude",
     ),
