@@ -73,7 +73,8 @@ def test_a_turn_of_a_long_history_is_encoded_in_a_thread() -> None:
     async def main() -> None:
         async with agent.run("Go.", history) as run:
             config: Any = run._config  # pyright: ignore[reportPrivateUsage]
-            object.__setattr__(config, "encode", note_threads(config.encode, names))
+            (target,) = config.targets
+            object.__setattr__(target, "encode", note_threads(target.encode, names))
             result = await run.wait()
             assert result.text == "Yes."
 

@@ -49,7 +49,9 @@ def test_without_memory_nothing_that_was_stored_is_damaged(tmp_path: Path) -> No
         asked = 1
         for spare_bytes in (16_000_000, 8_000_000, 4_000_000, 2_000_000, 1_000_000):
             limit = _virtual_bytes(server.process.pid) + spare_bytes
-            resource.prlimit(server.process.pid, resource.RLIMIT_AS, (limit, limit))
+            # The hard limit stays: it cannot be raised again, and the next limit may be higher.
+            _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_AS)
+            resource.prlimit(server.process.pid, resource.RLIMIT_AS, (limit, hard))
             texts = (*[LARGE] * 6, *["What is 12 * 34?"] * 6, "long")
             asked += len(texts)
             threads = [threading.Thread(target=_ask, args=(server, text, seen)) for text in texts]
