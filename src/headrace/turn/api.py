@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeAlias, Unpack, cast, overload
+from typing import Any, TypeAlias, Unpack, cast
 
 from headrace.content import Content, PromptContent
 from headrace.encoders import OptionArguments, parse_options
@@ -54,32 +54,14 @@ class TurnArguments(OptionArguments, total=False):
     timeout: float | Timeouts | None
 
 
-@overload
 def stream(
     model: AnyModel,
     input: Input,
     *,
-    output_type: type[OutputT],
-    output_retries: int = ...,
-    **arguments: Unpack[TurnArguments],
-) -> TurnStream[OutputT]: ...
-@overload
-def stream(
-    model: AnyModel,
-    input: Input,
-    *,
-    output_type: OutputKind | None = None,
-    output_retries: int = ...,
-    **arguments: Unpack[TurnArguments],
-) -> TurnStream[Any]: ...
-def stream(
-    model: AnyModel,
-    input: Input,
-    *,
-    output_type: Any = None,
+    output_type: type[OutputT] | OutputKind | None = None,
     output_retries: int = DEFAULT_RETRIES,
     **arguments: Unpack[TurnArguments],
-) -> TurnStream[Any]:
+) -> TurnStream[OutputT]:
     """Ask a model for one turn. Returns a stream to enter and iterate over.
 
     `model` is `provider:model`, or a `Fallback` of several. The model may call `tools`, but nothing
@@ -102,32 +84,14 @@ def stream(
     return _prepare(model, input, output_type, output_retries, arguments).open()
 
 
-@overload
 def complete(
     model: AnyModel,
     input: Input,
     *,
-    output_type: type[OutputT],
-    output_retries: int = ...,
-    **arguments: Unpack[TurnArguments],
-) -> Result[OutputT]: ...
-@overload
-def complete(
-    model: AnyModel,
-    input: Input,
-    *,
-    output_type: OutputKind | None = None,
-    output_retries: int = ...,
-    **arguments: Unpack[TurnArguments],
-) -> Result[Any]: ...
-def complete(
-    model: AnyModel,
-    input: Input,
-    *,
-    output_type: Any = None,
+    output_type: type[OutputT] | OutputKind | None = None,
     output_retries: int = DEFAULT_RETRIES,
     **arguments: Unpack[TurnArguments],
-) -> Result[Any]:
+) -> Result[OutputT]:
     """Ask a model for one turn and wait for the whole answer. Takes the arguments of
     `stream()`.
 
@@ -148,32 +112,14 @@ def complete(
             return cast("Result[Any]", end.value)
 
 
-@overload
 async def complete_async(
     model: AnyModel,
     input: Input,
     *,
-    output_type: type[OutputT],
-    output_retries: int = ...,
-    **arguments: Unpack[TurnArguments],
-) -> Result[OutputT]: ...
-@overload
-async def complete_async(
-    model: AnyModel,
-    input: Input,
-    *,
-    output_type: OutputKind | None = None,
-    output_retries: int = ...,
-    **arguments: Unpack[TurnArguments],
-) -> Result[Any]: ...
-async def complete_async(
-    model: AnyModel,
-    input: Input,
-    *,
-    output_type: Any = None,
+    output_type: type[OutputT] | OutputKind | None = None,
     output_retries: int = DEFAULT_RETRIES,
     **arguments: Unpack[TurnArguments],
-) -> Result[Any]:
+) -> Result[OutputT]:
     """Asynchronous version of `complete()`."""
     attempts = _attempts(_prepare(model, input, output_type, output_retries, arguments))
     turn = next(attempts)

@@ -106,7 +106,7 @@ def test_a_single_text_may_stand_for_a_list() -> None:
 
 def test_several_candidates_are_refused_with_advice() -> None:
     with pytest.raises(UsageError, match="'n': ask several times at once"):
-        headrace.stream("vllm:m", "?", n=2)  # type: ignore[call-overload]
+        headrace.stream("vllm:m", "?", n=2)  # type: ignore[call-arg]
 
 
 # --- the escape hatch ------------------------------------------------------------------

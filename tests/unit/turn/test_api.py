@@ -195,9 +195,9 @@ def test_what_cannot_be_asked_is_refused(question: Any) -> None:
 
 def test_an_unknown_option_is_an_error_that_lists_what_there_is() -> None:
     with pytest.raises(UsageError, match="no option 'temprature': did you mean 'temperature'"):
-        headrace.stream("vllm:m", "Why?", temprature=1, transport=Recorder())  # type: ignore[call-overload]
+        headrace.stream("vllm:m", "Why?", temprature=1, transport=Recorder())  # type: ignore[call-arg]
     with pytest.raises(UsageError, match="a wrong value"):
-        headrace.stream("vllm:m", "Why?", max_tokens="many", transport=Recorder())  # type: ignore[call-overload]
+        headrace.stream("vllm:m", "Why?", max_tokens="many", transport=Recorder())  # type: ignore[arg-type]
 
 
 def test_a_stream_must_be_entered_first() -> None:
