@@ -327,6 +327,29 @@ def test_middleware_can_send_a_good_answer_back() -> None:
     assert agent.complete("?").output == City("Bergen", 1)
 
 
+def test_an_answer_that_was_sent_back_is_not_the_output_of_an_aborted_run() -> None:
+    class Again(headrace.Middleware):
+        def on_turn_end(self, run: Any, turn: Any) -> str:
+            return "Check it."
+
+    def stop() -> headrace.ToolReturn:
+        """Stop."""
+        return headrace.ToolReturn("so", ends_run=True)
+
+    agent, _ = agent_with(
+        turn(say(json.dumps(OSLO))),
+        turn(call("stop", {})),
+        model="vllm:m",
+        tools=[stop],
+        middleware=[Again()],
+    )
+    with agent.run("?") as run:
+        events = list(run)
+    assert not any(isinstance(event, ev.OutputProduced) for event in events)
+    with pytest.raises(OutputInvalid):
+        _ = run.output
+
+
 def test_a_secret_in_the_answer_is_hidden_there_too() -> None:
     secret = "hunter2-hunter2"
     agent, _ = agent_with(

@@ -148,7 +148,11 @@ class Loop:
     async def _end_turn(self, turn: Turn, finish: FinishReason) -> FinishReason | None:
         """Ask middleware whether the run ends here."""
         self._nudge = await self._chain.turn_end(self._view, turn)
-        return finish if self._nudge is None else None
+        if self._nudge is None:
+            return finish
+        if self._output is not None:
+            self._output.forget()
+        return None
 
     async def _take_answer(self, turn: Turn, calls: list[CallPart]) -> FinishReason | None:
         """Take the typed answer that came as a call. Beside a good answer other calls are not run;

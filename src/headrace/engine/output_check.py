@@ -33,6 +33,10 @@ class OutputCheck:
         """Whether there is a good answer."""
         return self.value is not msgspec.UNSET
 
+    def forget(self) -> None:
+        """Forget the answer: the run goes on after it."""
+        self.value = msgspec.UNSET
+
     def find_call(self, turn: Turn) -> CallPart | None:
         """Return the call that gives the answer of the turn, or None."""
         return self.plan.find_call(turn)
