@@ -8,13 +8,12 @@ from headrace import messages as msg
 from headrace.content import Content, FileContent, ImageContent, data_url
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.history_encoder import HistoryEncoder
+from headrace.encoders.option_table import OptionTable
 from headrace.encoders.request import (
     Effort,
     Options,
     Request,
     ToolSpec,
-    collect_options,
-    reject_options,
 )
 from headrace.encoders.text_content import (
     decode_text_file,
@@ -25,29 +24,20 @@ from headrace.encoders.text_content import (
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 
-_OPTION_FIELDS = {
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "p",
-    "top_k": "k",
-    "seed": "seed",
-    "stop": "stop_sequences",
-    "frequency_penalty": "frequency_penalty",
-    "presence_penalty": "presence_penalty",
-    "logprobs": "logprobs",
-}
-_LACKS = (
-    "parallel_calls",
-    "top_logprobs",
-    "logit_bias",
-    "verbosity",
-    "modalities",
-    "user",
-    "service_tier",
-    "betas",
-    "prompt_cache_key",
-    "compact_at",
-    "clear_tool_results_at",
+_OPTIONS = OptionTable(
+    provider="Cohere",
+    fields={
+        "max_tokens": "max_tokens",
+        "temperature": "temperature",
+        "top_p": "p",
+        "top_k": "k",
+        "seed": "seed",
+        "stop": "stop_sequences",
+        "frequency_penalty": "frequency_penalty",
+        "presence_penalty": "presence_penalty",
+        "logprobs": "logprobs",
+    },
+    encoded=("effort", "output"),
 )
 # Without a budget the model thinks as long as it likes.
 _BUDGETS: dict[Effort, int] = {"minimal": 512, "low": 1_024, "medium": 4_096, "high": 16_384}
@@ -85,8 +75,7 @@ def _encode_tool_choice(choice: str | None) -> str:
 
 
 def _encode_options(options: Options) -> JSONObject:
-    reject_options(options, "Cohere", *_LACKS)
-    body = collect_options(options, _OPTION_FIELDS)
+    body = _OPTIONS.collect(options)
     if options.effort is not None:
         body["thinking"] = _encode_thinking(options.effort)
     if options.output is not None:

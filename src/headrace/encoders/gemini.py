@@ -9,6 +9,7 @@ from headrace.content import Content, FileContent, ImageContent, JSONContent
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.history_encoder import HistoryEncoder, collect_instructions, merge_roles
 from headrace.encoders.model_family import is_generation_at_least, parse_family
+from headrace.encoders.option_table import OptionTable
 from headrace.encoders.provider_tool import (
     CodeInterpreter,
     Encoders,
@@ -25,8 +26,6 @@ from headrace.encoders.request import (
     Options,
     Request,
     ToolSpec,
-    collect_options,
-    reject_options,
 )
 from headrace.encoders.text_content import drop_empty_texts, find_media, to_text
 from headrace.errors import UsageError
@@ -53,28 +52,19 @@ _BUDGETS: dict[Effort, int] = {
     "xhigh": 24_576,
     "max": 24_576,
 }
-_OPTION_FIELDS = {
-    "max_tokens": "maxOutputTokens",
-    "temperature": "temperature",
-    "top_p": "topP",
-    "top_k": "topK",
-    "seed": "seed",
-    "stop": "stopSequences",
-    "frequency_penalty": "frequencyPenalty",
-    "presence_penalty": "presencePenalty",
-}
-_LACKS = (
-    "parallel_calls",
-    "logprobs",
-    "top_logprobs",
-    "logit_bias",
-    "verbosity",
-    "user",
-    "service_tier",
-    "betas",
-    "prompt_cache_key",
-    "compact_at",
-    "clear_tool_results_at",
+_OPTIONS = OptionTable(
+    provider="Gemini",
+    fields={
+        "max_tokens": "maxOutputTokens",
+        "temperature": "temperature",
+        "top_p": "topP",
+        "top_k": "topK",
+        "seed": "seed",
+        "stop": "stopSequences",
+        "frequency_penalty": "frequencyPenalty",
+        "presence_penalty": "presencePenalty",
+    },
+    encoded=("effort", "modalities", "output"),
 )
 _LEVELS_SINCE = (3, 0)
 # Since Gemini 3 a first call without its signature is refused; for calls that another
@@ -153,8 +143,7 @@ _PROVIDER_TOOLS: Encoders = {
 
 
 def _encode_generation_config(options: Options, model: str) -> JSONObject:
-    reject_options(options, "Gemini", *_LACKS)
-    config = collect_options(options, _OPTION_FIELDS)
+    config = _OPTIONS.collect(options)
     if options.modalities:
         config["responseModalities"] = [name.upper() for name in options.modalities]
     if options.effort is not None:

@@ -9,7 +9,8 @@ from headrace import messages as msg
 from headrace.content import Content, ImageContent
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.history_encoder import HistoryEncoder
-from headrace.encoders.request import Effort, Request, ToolSpec, collect_options, reject_options
+from headrace.encoders.option_table import OptionTable
+from headrace.encoders.request import Effort, Request, ToolSpec
 from headrace.encoders.text_content import drop_empty_texts, find_images, find_media, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
@@ -25,37 +26,26 @@ _THINK: dict[Effort, Any] = {
     "max": "high",
 }
 
-
-_OPTION_FIELDS = {
-    "max_tokens": "num_predict",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "seed": "seed",
-    "stop": "stop",
-    "frequency_penalty": "frequency_penalty",
-    "presence_penalty": "presence_penalty",
-}
-_LACKS = (
-    "parallel_calls",
-    "logprobs",
-    "top_logprobs",
-    "logit_bias",
-    "verbosity",
-    "modalities",
-    "user",
-    "service_tier",
-    "betas",
-    "prompt_cache_key",
-    "compact_at",
-    "clear_tool_results_at",
+_OPTIONS = OptionTable(
+    provider="Ollama",
+    fields={
+        "max_tokens": "num_predict",
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "top_k": "top_k",
+        "seed": "seed",
+        "stop": "stop",
+        "frequency_penalty": "frequency_penalty",
+        "presence_penalty": "presence_penalty",
+    },
+    encoded=("effort", "output"),
 )
 
 
 def encode_ollama(request: Request) -> JSONObject:
     """Encode the body of `POST /api/chat`."""
     options, choice = request.options, request.tool_choice
-    reject_options(options, "Ollama", *_LACKS)
+    named = _OPTIONS.collect(options)
     if choice not in (None, "auto", "none"):
         raise UsageError("Ollama does not support tool_choice: leave it out")
     body: JSONObject = {
@@ -69,7 +59,6 @@ def encode_ollama(request: Request) -> JSONObject:
         body["think"] = _THINK[options.effort]
     if options.output is not None:
         body["format"] = options.output.schema
-    named = collect_options(options, _OPTION_FIELDS)
     return body | ({"options": named} if named else {})
 
 

@@ -223,23 +223,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return self.options.parallel_calls if self.tools else None
 
 
-def reject_options(options: Options, who: str, *names: str) -> None:
-    """Raise `UsageError` if one of these options is set, because the dialect does not have it."""
-    given = [name for name in names if getattr(options, name) not in (None, (), {})]
-    if given:
-        raise UsageError(f"{who} has no option {', '.join(map(repr, given))}: leave it out")
-
-
-def collect_options(options: Options, names: Mapping[str, str]) -> JSONObject:
-    """Return the options that are set, each under the provider's own name for it."""
-    values: dict[str, Any] = {field: getattr(options, name) for name, field in names.items()}
-    return {
-        field: [*value] if type(value) is tuple else value
-        for field, value in values.items()
-        if value not in (None, (), {})
-    }
-
-
 def merge_body(body: JSONObject, extra: JSONObject) -> JSONObject:
     """Return the body with more fields: objects are merged, anything else is replaced."""
     merged = dict(body)

@@ -11,6 +11,7 @@ from headrace import messages as msg
 from headrace.content import Content, FileContent, ImageContent, data_url
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.history_encoder import HistoryEncoder
+from headrace.encoders.option_table import OptionTable
 from headrace.encoders.provider_tool import (
     CodeInterpreter,
     Encoders,
@@ -27,10 +28,8 @@ from headrace.encoders.request import (
     Options,
     Request,
     ToolSpec,
-    collect_options,
     encode_logprobs,
     encode_tool_fields,
-    reject_options,
 )
 from headrace.encoders.text_content import (
     decode_text_file,
@@ -52,29 +51,22 @@ _EFFORTS: dict[Effort, str] = {
     "xhigh": "EFFORT_XHIGH",
     "max": "EFFORT_XHIGH",
 }
-_OPTION_FIELDS = {
-    name: name
-    for name in (
-        "max_tokens",
-        "temperature",
-        "top_p",
-        "stop",
-        "seed",
-        "frequency_penalty",
-        "presence_penalty",
-        "user",
-    )
-}
-_LACKS = (
-    "top_k",
-    "logit_bias",
-    "verbosity",
-    "modalities",
-    "service_tier",
-    "betas",
-    "prompt_cache_key",
-    "compact_at",
-    "clear_tool_results_at",
+_OPTIONS = OptionTable(
+    provider="xAI",
+    fields={
+        name: name
+        for name in (
+            "max_tokens",
+            "temperature",
+            "top_p",
+            "stop",
+            "seed",
+            "frequency_penalty",
+            "presence_penalty",
+            "user",
+        )
+    },
+    encoded=("effort", "logprobs", "output", "parallel_calls", "top_logprobs"),
 )
 _MODES = {"auto": "TOOL_MODE_AUTO", "none": "TOOL_MODE_NONE", "required": "TOOL_MODE_REQUIRED"}
 _STATUSES = {
@@ -100,8 +92,7 @@ def encode_xai(request: Request) -> JSONObject:
 
 
 def _encode_options(options: Options) -> JSONObject:
-    reject_options(options, "xAI", *_LACKS)
-    body = collect_options(options, _OPTION_FIELDS)
+    body = _OPTIONS.collect(options)
     body |= encode_logprobs(options)
     if options.effort is not None:
         body["reasoning_effort"] = _EFFORTS[options.effort]

@@ -5,14 +5,23 @@ from __future__ import annotations
 
 import json
 import traceback
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 import headrace
-from headrace.encoders import REQUEST_ENCODERS, ChatRequestQuirks, Options, Request, parse_options
+from headrace.encoders import (
+    REQUEST_ENCODERS,
+    ChatRequestQuirks,
+    Options,
+    Request,
+    ToolSpec,
+    parse_options,
+)
 from headrace.errors import UsageError
 from headrace.messages import Message
+from headrace.providers.catalog import CATALOG
 from headrace.testing import ScriptedTransport
 from headrace.turn.model import encode_call, model_for
 from tests.published import accepts
@@ -93,6 +102,65 @@ def test_an_option_is_sent_or_refused(dialect: str, option: str) -> None:
         accepts(dialect, body)
 
 
+def test_a_new_option_is_refused_until_an_encoder_lists_it() -> None:
+    class NewerOptions(Options, frozen=True, kw_only=True):
+        brand_new: int | None = None
+
+    for dialect, encode in REQUEST_ENCODERS.items():
+        for value in (1, None):
+            request = Request(
+                model=MODELS.get(dialect, "m"),
+                messages=(Message.user("Why?"),),
+                options=NewerOptions(brand_new=value),
+            )
+            refused = pytest.raises(UsageError, match="has no option 'brand_new'")
+            with nullcontext() if value is None else refused:
+                encode(request, ChatRequestQuirks())
+
+
+# A value for every option. The values are such that no dialect refuses them if it has the option.
+SAMPLES: dict[str, Any] = {
+    "max_tokens": 4_000,
+    "temperature": 0.5,
+    "top_p": 0.96,
+    "seed": 7,
+    "effort": "low",
+    "tool_choice": "none",
+    "parallel_calls": True,
+    "output": {"schema": {"type": "object"}},
+    "logprobs": True,
+    "top_logprobs": 2,
+    "cache": "1h",
+    "prompt_cache_key": "group",
+    "compact_at": 50_000,
+    "clear_tool_results_at": 50_000,
+    "betas": ["b"],
+    "extra_body": {"extra": 1},
+    "extra_headers": {"x-extra": "1"},
+    **{name: value for name, (value, _) in PLACES.items()},
+}
+# The others cache by themselves, for a time that cannot be chosen.
+CACHES_ON_REQUEST = {"anthropic", "bedrock"}
+
+
+@pytest.mark.parametrize("dialect", REQUEST_ENCODERS)
+def test_every_option_changes_the_call_or_is_refused_by_name(dialect: str) -> None:
+    assert SAMPLES.keys() == set(Options.__struct_fields__)
+    provider = next(name for name, row in CATALOG.items() if row.dialect == dialect)
+    model = f"{provider}:{MODELS.get(dialect, 'm')}"
+    tools = (ToolSpec(name="look"),)
+    plain = call_with(model, tools=tools)
+    for name, value in SAMPLES.items():
+        refused: UsageError | None = None
+        try:
+            is_changed = call_with(model, tools=tools, **{name: value}) != plain
+        except UsageError as error:
+            refused = error
+        else:
+            assert is_changed or (name == "cache" and dialect not in CACHES_ON_REQUEST), name
+        assert refused is None or f"has no option '{name}'" in str(refused)
+
+
 def test_what_a_provider_lacks_is_refused() -> None:
     with pytest.raises(UsageError, match="no option 'top_k'"):
         model_for("openai-chat:gpt-5", api_key="k").call(
@@ -112,11 +180,16 @@ def test_several_candidates_are_refused_with_advice() -> None:
 # --- the escape hatch ------------------------------------------------------------------
 
 
-def call_with(model: str, **options: Any) -> tuple[dict[str, Any], dict[str, str]]:
+def call_with(
+    model: str, tools: tuple[ToolSpec, ...] = (), **options: Any
+) -> tuple[dict[str, Any], dict[str, str]]:
     address = "https://a.example" if model.startswith("bedrock") else None
     endpoint = model_for(model, api_key="sk-secret-1234567890", base_url=address).endpoint
     request = Request(
-        model=endpoint.model, messages=(Message.user("?"),), options=parse_options(options)
+        model=endpoint.model,
+        messages=(Message.user("?"),),
+        tools=tools,
+        options=parse_options(options),
     )
     call = encode_call(endpoint, request)
     return json.loads(call.body), call.headers

@@ -250,8 +250,8 @@ def test_a_missing_key_of_a_later_entry_is_named_at_once(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("name", ["api_key", "base_url"])
 def test_keys_and_addresses_belong_to_entries(name: str) -> None:
+    given: dict[str, Any] = {name: "x"}
     with pytest.raises(UsageError, match=f"{name} is different for each model"):
-        given: dict[str, Any] = {name: "x"}
         complete(Fallback(CLAUDE, GPT), "Hi", **given)
 
 

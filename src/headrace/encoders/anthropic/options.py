@@ -13,29 +13,39 @@ from headrace.encoders.claude.thinking import (
     reject_beside_thinking,
 )
 from headrace.encoders.model_family import parse_family
-from headrace.encoders.request import Request, reject_options
+from headrace.encoders.option_table import OptionTable, reject_options
+from headrace.encoders.request import Request
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 
 ROOMY_MAX_TOKENS = 32_000
 """Since 4.6 reasoning counts toward this number, and all of these models accept it."""
-_LACKS = (
-    "seed",
-    "logprobs",
-    "top_logprobs",
-    "frequency_penalty",
-    "presence_penalty",
-    "logit_bias",
-    "verbosity",
-    "modalities",
-    "prompt_cache_key",
+_OPTIONS = OptionTable(
+    provider="Anthropic",
+    fields={
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "top_k": "top_k",
+        "stop": "stop_sequences",
+        "service_tier": "service_tier",
+    },
+    encoded=(
+        "max_tokens",
+        "effort",
+        "output",
+        "parallel_calls",
+        "user",
+        "compact_at",
+        "clear_tool_results_at",
+        "betas",
+    ),
 )
 
 
 def encode_options(request: Request) -> JSONObject:
     """Return every field of the body that is no message, tool or instruction."""
     options = request.options
-    reject_options(options, "Anthropic", *_LACKS)
+    fields = _OPTIONS.collect(options)
     if is_claude_since(request.model, NO_SAMPLING_SINCE):
         reject_options(options, f"the model {request.model}", "temperature", "top_p", "top_k")
     if options.cache == "24h":
@@ -43,16 +53,11 @@ def encode_options(request: Request) -> JSONObject:
     if options.effort not in (None, "none") and parse_family(request.model) == "claude":
         reject_beside_thinking(request)
     named = {
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "top_k": options.top_k,
-        "service_tier": options.service_tier,
         "metadata": None if options.user is None else {"user_id": options.user},
-        "stop_sequences": list(options.stop) or None,
         "tool_choice": _encode_tool_choice(request),
         "output_config": _encode_output_config(request) or None,
     }
-    body: JSONObject = {"max_tokens": _choose_max_tokens(request)}
+    body: JSONObject = {"max_tokens": _choose_max_tokens(request), **fields}
     body |= {name: value for name, value in named.items() if value is not None}
     return body | encode_thinking(request)
 

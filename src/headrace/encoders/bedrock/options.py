@@ -13,38 +13,26 @@ from headrace.encoders.claude.thinking import (
     reject_beside_thinking,
 )
 from headrace.encoders.model_family import is_generation_at_least, parse_family
+from headrace.encoders.option_table import OptionTable, reject_options
 from headrace.encoders.request import (
     Effort,
     Options,
     OutputSchema,
     Request,
-    collect_options,
-    reject_options,
 )
 from headrace.encoders.text_content import encode_json
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 
-_OPTION_FIELDS = {
-    "max_tokens": "maxTokens",
-    "temperature": "temperature",
-    "top_p": "topP",
-    "stop": "stopSequences",
-}
-_LACKS = (
-    "seed",
-    "parallel_calls",
-    "logprobs",
-    "top_logprobs",
-    "frequency_penalty",
-    "presence_penalty",
-    "logit_bias",
-    "verbosity",
-    "modalities",
-    "user",
-    "prompt_cache_key",
-    "compact_at",
-    "clear_tool_results_at",
+_OPTIONS = OptionTable(
+    provider="Bedrock",
+    fields={
+        "max_tokens": "maxTokens",
+        "temperature": "temperature",
+        "top_p": "topP",
+        "stop": "stopSequences",
+    },
+    encoded=("betas", "effort", "output", "service_tier", "top_k"),
 )
 # Nova thinks since its second generation; its effort, and that of GPT, has three levels.
 _NOVA_THINKS_SINCE = (2, 0)
@@ -61,12 +49,11 @@ _THREE_LEVELS: dict[Effort, str] = {
 def encode_options(request: Request) -> JSONObject:
     """Return every field of the body that is no message, tool or instruction."""
     options = request.options
-    reject_options(options, "Bedrock", *_LACKS)
+    config = _OPTIONS.collect(options)
     if options.cache == "24h":
         raise UsageError("Bedrock caches for 5m or 1h: cache='24h' is not possible")
     if is_claude_since(request.model, NO_SAMPLING_SINCE):
         reject_options(options, f"the model {request.model}", "temperature", "top_p", "top_k")
-    config = collect_options(options, _OPTION_FIELDS)
     model_fields = _encode_effort(request)
     if "max_tokens" in model_fields:
         config["maxTokens"] = model_fields.pop("max_tokens")

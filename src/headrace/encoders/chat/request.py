@@ -11,6 +11,7 @@ from headrace.encoders.cache_point import encode_break, place_points
 from headrace.encoders.chat.quirks import DEFAULT_REQUEST_QUIRKS, EFFORTS, ChatRequestQuirks
 from headrace.encoders.chat.reasoning import encode_reasoning
 from headrace.encoders.history_encoder import HistoryEncoder
+from headrace.encoders.option_table import OptionTable
 from headrace.encoders.provider_tool import (
     ProviderTool,
     WebSearch,
@@ -23,33 +24,35 @@ from headrace.encoders.request import (
     Options,
     Request,
     ToolSpec,
-    collect_options,
     encode_logprobs,
     encode_tool_fields,
-    reject_options,
 )
 from headrace.encoders.text_content import decode_text_file, drop_empty_texts, find_images, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
 
-_OPTION_FIELDS = {
-    name: name
-    for name in (
-        "temperature",
-        "top_p",
-        "top_k",
-        "stop",
-        "seed",
-        "frequency_penalty",
-        "presence_penalty",
-        "logit_bias",
-        "verbosity",
-        "modalities",
-        "user",
-        "service_tier",
-        "prompt_cache_key",
-    )
-}
+_OPTIONS = OptionTable(
+    provider="this provider",
+    fields={
+        name: name
+        for name in (
+            "temperature",
+            "top_p",
+            "top_k",
+            "stop",
+            "seed",
+            "frequency_penalty",
+            "presence_penalty",
+            "logit_bias",
+            "verbosity",
+            "modalities",
+            "user",
+            "service_tier",
+            "prompt_cache_key",
+        )
+    },
+    encoded=("max_tokens", "effort", "logprobs", "output", "parallel_calls", "top_logprobs"),
+)
 # https://openrouter.ai/docs/features/prompt-caching
 _MARKED_VENDORS = ("anthropic/", "google/", "qwen/")
 _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
@@ -70,9 +73,9 @@ def encode_chat(request: Request, rules: ChatRequestQuirks = DEFAULT_REQUEST_QUI
 
 
 def _encode_options(options: Options, rules: ChatRequestQuirks) -> JSONObject:
-    lacks = (*rules.lacks, "betas", "compact_at", "clear_tool_results_at")
-    reject_options(options, "this provider", *lacks)
-    body = collect_options(options, {"max_tokens": rules.max_tokens_field, **_OPTION_FIELDS})
+    body = _OPTIONS.collect(options, rules.lacks)
+    if options.max_tokens is not None:
+        body[rules.max_tokens_field] = options.max_tokens
     body |= encode_logprobs(options)
     if options.effort is not None:
         body |= _encode_effort(options.effort, rules)

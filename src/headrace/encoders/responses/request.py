@@ -10,13 +10,12 @@ from typing import Any
 
 from headrace import messages as msg
 from headrace.encoders.history_encoder import HistoryEncoder
+from headrace.encoders.option_table import OptionTable
 from headrace.encoders.request import (
     Options,
     Request,
     ToolSpec,
-    collect_options,
     encode_tool_fields,
-    reject_options,
 )
 from headrace.encoders.resend_rules import CallIds, group_by_item, to_raw_json
 from headrace.encoders.responses.calls import ResultEncoder, encode_call, encode_content
@@ -28,26 +27,17 @@ from headrace.wire.json.value import as_object
 _CALL_ID = r"[A-Za-z0-9_-]{1,64}"
 _ANSWERED_BY = {"tool_search_call": "tool_search_output", "shell_call": "shell_call_output"}
 _PHASES = ("commentary", "final_answer")
-_OPTION_FIELDS = {
-    "max_tokens": "max_output_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "user": "safety_identifier",
-    "service_tier": "service_tier",
-    "prompt_cache_key": "prompt_cache_key",
-}
-_LACKS = (
-    "stop",
-    "seed",
-    "logprobs",
-    "top_logprobs",
-    "top_k",
-    "frequency_penalty",
-    "presence_penalty",
-    "logit_bias",
-    "modalities",
-    "betas",
-    "clear_tool_results_at",
+_OPTIONS = OptionTable(
+    provider="Responses",
+    fields={
+        "max_tokens": "max_output_tokens",
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "user": "safety_identifier",
+        "service_tier": "service_tier",
+        "prompt_cache_key": "prompt_cache_key",
+    },
+    encoded=("compact_at", "effort", "output", "parallel_calls", "verbosity"),
 )
 # Models that do not reason reject requests for reasoning.
 _DO_NOT_REASON = ("gpt-3", "gpt-4", "chatgpt-4")
@@ -71,8 +61,7 @@ def encode_responses(request: Request) -> JSONObject:
 
 
 def _encode_options(options: Options) -> JSONObject:
-    reject_options(options, "Responses", *_LACKS)
-    body = collect_options(options, _OPTION_FIELDS)
+    body = _OPTIONS.collect(options)
     if options.cache == "24h":
         body["prompt_cache_retention"] = "24h"
     if options.compact_at is not None:
