@@ -18,7 +18,7 @@ from headrace.address import get_host, is_loopback
 from headrace.errors import UsageError
 from headrace.recording.exchange_recorder import ExchangeRecorder, RecordingFolder
 from headrace.transport.call_secrets import address_of, secrets_of
-from headrace.transport.http import take_unread
+from headrace.transport.http_stream import take_unread
 from headrace.transport.stream_error import reason_of
 from headrace.transport.transport import HTTPCall
 

@@ -8,31 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Self, TypeVar
+from typing import Self
 
 import aiohttp
 
 from headrace.errors import HeadraceError, RequestFailed, UsageError
 from headrace.outcome import ErrorCategory
-from headrace.secrets.known import KnownSecrets
 from headrace.transport.call_secrets import address_of, secrets_of
-from headrace.transport.decompression import ENCODINGS, Inflation
+from headrace.transport.decompression import ENCODINGS
 from headrace.transport.env_proxy import find_proxy
-from headrace.transport.error_response import holds_error, refusal, request_id_of
+from headrace.transport.error_response import holds_error, refusal
+from headrace.transport.http_stream import HTTPStream, encoding_of
 from headrace.transport.limits import (
     DEFAULT_HTTP_LIMITS,
     DEFAULT_TIMEOUTS,
     HTTPLimits,
     Timeouts,
 )
-from headrace.transport.process_pause import PauseAwareTimeout, find_pause_s
-from headrace.transport.stream_error import StreamBroken, reason_of, stream_broken
+from headrace.transport.process_pause import PauseAwareTimeout
+from headrace.transport.stream_error import StreamBroken, reason_of
 from headrace.transport.transport import HTTPCall, sign_call
 from headrace.wire.error import describe_body
-
-T = TypeVar("T")
 
 
 class HTTPTransport:
@@ -180,7 +177,7 @@ class HTTPTransport:
         self, call: HTTPCall, response: aiohttp.ClientResponse, stream: HTTPStream
     ) -> RequestFailed | None:
         """Return what is wrong with the response, or None if a stream begins."""
-        if _encoding(response) not in {"", "identity", *ENCODINGS}:
+        if encoding_of(response) not in {"", "identity", *ENCODINGS}:
             return _make_error(call, "protocol", _UNREADABLE)
         if not 200 <= response.status < 300:
             limit = self._limits.max_error_bytes
@@ -222,144 +219,6 @@ class HTTPTransport:
                 return _make_error(call, "network", f"{told}. Is the server running?")
             case _:
                 return _make_error(call, "network", reason_of(error, secrets_of(call).clean))
-
-
-class HTTPStream:
-    """A response that is being read. It can be iterated once."""
-
-    def __init__(
-        self,
-        response: aiohttp.ClientResponse,
-        secrets: KnownSecrets,
-        timeouts: Timeouts,
-        limits: HTTPLimits,
-        first_event_by_s: float,
-    ) -> None:
-        request_id = request_id_of(response.headers)
-        self.request_id = request_id and secrets.clean(request_id)
-        self.first_event_by_s: float | None = first_event_by_s
-        self._response = response
-        self._content = response.content
-        self._secrets = secrets
-        self._idle_s = timeouts.idle_s
-        self._loop = asyncio.get_running_loop()
-        self._waiting_since_s: float | None = None
-        self._watch: asyncio.TimerHandle | None = None
-        self._watch_due_s = 0.0
-        self._is_closed = False
-        self._break: StreamBroken | None = None
-        encoding, limit = _encoding(response), limits.max_inflated_bytes
-        self._inflation = Inflation(encoding, limit) if encoding in ENCODINGS else None
-        self._pieces: Iterator[bytes] = iter(())
-
-    async def start(self, wanted_bytes: int) -> bytes:
-        """Read the first bytes, as many as wanted or available; they are returned again later."""
-        reads: list[bytes] = []
-        size = 0
-        while size < wanted_bytes and (read := await self._next()):
-            reads.append(read)
-            size += len(read)
-        self._pieces = _before(reads, self._pieces)
-        return b"".join(reads)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        self._waiting_since_s = self._loop.time()
-        if self._watch is None:
-            self._watch_in(self._idle_s)
-        try:
-            read = await self._next()
-        finally:
-            self._waiting_since_s = None
-        if not read:
-            await self.aclose()
-            raise StopAsyncIteration
-        return read
-
-    async def aclose(self) -> None:
-        """Close the connection, or return it to the pool if the response has ended."""
-        self._is_closed = True
-        if self._watch is not None:
-            self._watch.cancel()
-        self._response.close()
-
-    async def _next(self) -> bytes:
-        """Return the next bytes, decompressed; empty at the end."""
-        for piece in self._pieces:
-            return piece
-        if self._inflation is None:
-            return await self._read()
-        while read := await self._read():
-            self._pieces = self._inflation.feed(read)
-            for piece in self._pieces:
-                return piece
-        if not self._is_closed:
-            self._inflation.close()
-        return b""
-
-    async def _read(self) -> bytes:
-        if self._break is None:
-            try:
-                return await self._content.readany()
-            except (aiohttp.ClientError, OSError, RuntimeError) as error:
-                self._break = self._describe(error)
-            rest = take_unread(self._content)
-            if rest and not self._is_closed:
-                return rest
-        if self._is_closed:
-            return b""
-        await self.aclose()
-        raise self._break
-
-    def _describe(self, error: Exception) -> StreamBroken:
-        if isinstance(error, TimeoutError):
-            return stream_broken("timeout", f"the stream was silent for idle_s={self._idle_s:g}")
-        told = reason_of(error, self._secrets.clean)
-        return stream_broken("network", f"the connection broke before the stream had ended: {told}")
-
-    def _look(self) -> None:
-        """Check whether a read has waited too long.
-
-        One timer looks now and then, because a timer per read would cost as much as the read. A
-        stream whose reader is busy is not idle, and time in which the process was stopped does not
-        count.
-        """
-        self._watch = None
-        if self._waiting_since_s is None:
-            return
-        now_s = self._loop.time()
-        if find_pause_s(now_s, self._watch_due_s):
-            self._waiting_since_s = now_s
-        left_s = self._waiting_since_s + self._idle_s - now_s
-        if left_s <= 0:
-            # A reader whose data came in this round of the event loop runs in the next one.
-            self._loop.call_soon(self._end_idle, self._waiting_since_s)
-        else:
-            self._watch_in(left_s)
-
-    def _watch_in(self, seconds: float) -> None:
-        self._watch_due_s = self._loop.time() + seconds
-        self._watch = self._loop.call_at(self._watch_due_s, self._look)
-
-    def _end_idle(self, since_s: float) -> None:
-        """End the stream if its read still waits."""
-        if self._is_closed:
-            return
-        if self._waiting_since_s == since_s:
-            self._content.set_exception(aiohttp.SocketTimeoutError())
-        elif self._waiting_since_s is not None and self._watch is None:
-            self._watch_in(self._idle_s)
-
-
-def take_unread(content: aiohttp.StreamReader) -> bytes:
-    """Return the data that arrived before a connection broke.
-
-    The client offers no public access: once an error is set, every read raises it and drops the
-    data (aiohttp 3.14).
-    """
-    return content._read_nowait(-1)  # pyright: ignore[reportPrivateUsage]
 
 
 _ACCEPTED = "accept-encoding"
@@ -421,12 +280,3 @@ def _describe_page(call: HTTPCall, start: bytes) -> RequestFailed:
     if page is None or page.category == "protocol":
         return _make_error(call, "protocol", _WEB_PAGE)
     return _make_error(call, page.category, page.message, retryable=page.retryable)
-
-
-def _encoding(response: aiohttp.ClientResponse) -> str:
-    return response.headers.get("Content-Encoding", "").strip().lower()
-
-
-def _before(first: list[T], rest: Iterator[T]) -> Iterator[T]:
-    yield from first
-    yield from rest

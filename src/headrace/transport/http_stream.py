@@ -1,0 +1,166 @@
+"""`HTTPStream`: the response of one HTTP call, read piece by piece."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Self, TypeVar
+
+import aiohttp
+
+from headrace.secrets.known import KnownSecrets
+from headrace.transport.decompression import ENCODINGS, Inflation
+from headrace.transport.error_response import request_id_of
+from headrace.transport.limits import HTTPLimits, Timeouts
+from headrace.transport.process_pause import find_pause_s
+from headrace.transport.stream_error import StreamBroken, reason_of, stream_broken
+
+T = TypeVar("T")
+
+
+class HTTPStream:
+    """A response that is being read. It can be iterated once."""
+
+    def __init__(
+        self,
+        response: aiohttp.ClientResponse,
+        secrets: KnownSecrets,
+        timeouts: Timeouts,
+        limits: HTTPLimits,
+        first_event_by_s: float,
+    ) -> None:
+        request_id = request_id_of(response.headers)
+        self.request_id = request_id and secrets.clean(request_id)
+        self.first_event_by_s: float | None = first_event_by_s
+        self._response = response
+        self._content = response.content
+        self._secrets = secrets
+        self._idle_s = timeouts.idle_s
+        self._loop = asyncio.get_running_loop()
+        self._waiting_since_s: float | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._watch_due_s = 0.0
+        self._is_closed = False
+        self._break: StreamBroken | None = None
+        encoding, limit = encoding_of(response), limits.max_inflated_bytes
+        self._inflation = Inflation(encoding, limit) if encoding in ENCODINGS else None
+        self._pieces: Iterator[bytes] = iter(())
+
+    async def start(self, wanted_bytes: int) -> bytes:
+        """Read the first bytes, as many as wanted or available; they are returned again later."""
+        reads: list[bytes] = []
+        size = 0
+        while size < wanted_bytes and (read := await self._next()):
+            reads.append(read)
+            size += len(read)
+        self._pieces = _before(reads, self._pieces)
+        return b"".join(reads)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        self._waiting_since_s = self._loop.time()
+        if self._watch is None:
+            self._watch_in(self._idle_s)
+        try:
+            read = await self._next()
+        finally:
+            self._waiting_since_s = None
+        if not read:
+            await self.aclose()
+            raise StopAsyncIteration
+        return read
+
+    async def aclose(self) -> None:
+        """Close the connection, or return it to the pool if the response has ended."""
+        self._is_closed = True
+        if self._watch is not None:
+            self._watch.cancel()
+        self._response.close()
+
+    async def _next(self) -> bytes:
+        """Return the next bytes, decompressed; empty at the end."""
+        for piece in self._pieces:
+            return piece
+        if self._inflation is None:
+            return await self._read()
+        while read := await self._read():
+            self._pieces = self._inflation.feed(read)
+            for piece in self._pieces:
+                return piece
+        if not self._is_closed:
+            self._inflation.close()
+        return b""
+
+    async def _read(self) -> bytes:
+        if self._break is None:
+            try:
+                return await self._content.readany()
+            except (aiohttp.ClientError, OSError, RuntimeError) as error:
+                self._break = self._describe(error)
+            rest = take_unread(self._content)
+            if rest and not self._is_closed:
+                return rest
+        if self._is_closed:
+            return b""
+        await self.aclose()
+        raise self._break
+
+    def _describe(self, error: Exception) -> StreamBroken:
+        if isinstance(error, TimeoutError):
+            return stream_broken("timeout", f"the stream was silent for idle_s={self._idle_s:g}")
+        told = reason_of(error, self._secrets.clean)
+        return stream_broken("network", f"the connection broke before the stream had ended: {told}")
+
+    def _look(self) -> None:
+        """Check whether a read has waited too long.
+
+        One timer looks now and then, because a timer per read would cost as much as the read. A
+        stream whose reader is busy is not idle, and time in which the process was stopped does not
+        count.
+        """
+        self._watch = None
+        if self._waiting_since_s is None:
+            return
+        now_s = self._loop.time()
+        if find_pause_s(now_s, self._watch_due_s):
+            self._waiting_since_s = now_s
+        left_s = self._waiting_since_s + self._idle_s - now_s
+        if left_s <= 0:
+            # A reader whose data came in this round of the event loop runs in the next one.
+            self._loop.call_soon(self._end_idle, self._waiting_since_s)
+        else:
+            self._watch_in(left_s)
+
+    def _watch_in(self, seconds: float) -> None:
+        self._watch_due_s = self._loop.time() + seconds
+        self._watch = self._loop.call_at(self._watch_due_s, self._look)
+
+    def _end_idle(self, since_s: float) -> None:
+        """End the stream if its read still waits."""
+        if self._is_closed:
+            return
+        if self._waiting_since_s == since_s:
+            self._content.set_exception(aiohttp.SocketTimeoutError())
+        elif self._waiting_since_s is not None and self._watch is None:
+            self._watch_in(self._idle_s)
+
+
+def take_unread(content: aiohttp.StreamReader) -> bytes:
+    """Return the data that arrived before a connection broke.
+
+    The client offers no public access: once an error is set, every read raises it and drops the
+    data (aiohttp 3.14).
+    """
+    return content._read_nowait(-1)  # pyright: ignore[reportPrivateUsage]
+
+
+def encoding_of(response: aiohttp.ClientResponse) -> str:
+    """Return the content encoding of a response, or an empty text."""
+    return response.headers.get("Content-Encoding", "").strip().lower()
+
+
+def _before(first: list[T], rest: Iterator[T]) -> Iterator[T]:
+    yield from first
+    yield from rest
