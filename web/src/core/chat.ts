@@ -1,17 +1,16 @@
 /** The state of a chat and the actions of the user. Components only draw it. */
 
+import { announceCalls, announceEnd } from "./announcement.js";
 import { API, Refused, type Ask, type LiveEvent, type Page, type ServedModel, type ShownMessage, type WholeConversation } from "./api.js";
 import { BlockCache } from "./block-cache.js";
 import { StreamingBus } from "./bus.js";
 import { ReasoningDraft, TextDraft } from "./draft.js";
-import type { EndFrame, Frame, ToolStarted } from "./frame.js";
+import type { EndFrame } from "./frame.js";
 import { randomKey, type Failed, type Pending, type Returned } from "./question.js";
 import { StreamingSessionManager } from "./session.js";
 import { Store } from "./store.js";
 import { Tabs } from "./tabs.js";
 import { leafUnder, ROOT } from "./tree.js";
-
-const NEWS_MS = 5_000;
 
 export class Chat {
   readonly store = new Store();
@@ -49,7 +48,7 @@ export class Chat {
     readonly opened: (id: string | null) => void,
   ) {
     this.sessions = new StreamingSessionManager(api, this.bus, {
-      took: (frames) => this.#tell(frames),
+      took: (frames) => announceCalls(frames).forEach((text) => announce(text)),
       ended: (eventId, frame) => this.#ended(eventId, frame),
       lost: () => void this.refresh(),
       connection: (_eventId, isUp) => this.#connection(isUp),
@@ -363,20 +362,11 @@ export class Chat {
     }
     this.store.commit(frame.event);
     if (frame.type === "message_error" && !frame.event.error) this.unsaved.add(eventId);
-    this.announce(ending(frame));
+    this.announce(announceEnd(frame));
     this.changed();
     void this.#guarded(() => this.list());
     const id = this.store.open?.conversation.id;
     if (id) this.tabs.tell(id);
-  }
-
-  /** Announce tool calls to screen readers, except old ones of a replay. */
-  #tell(frames: readonly Frame[]): void {
-    for (const frame of frames) {
-      if (!frame.type.endsWith("_call_started")) continue;
-      const { name, created_at } = frame as unknown as ToolStarted;
-      if (Date.now() - created_at < NEWS_MS) this.announce(`Using ${name}.`);
-    }
   }
 
   #connection(isUp: boolean): void {
@@ -394,10 +384,4 @@ export class Chat {
     }
     this.changed();
   }
-}
-
-function ending(frame: EndFrame): string {
-  if (frame.type === "message_cancelled") return "Stopped. The partial answer is kept.";
-  if (frame.type === "message_error") return `The answer ended early: ${frame.message}`;
-  return "Answer complete.";
 }

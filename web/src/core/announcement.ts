@@ -1,0 +1,23 @@
+/** What screen readers are told while an answer streams. */
+
+import type { EndFrame, Frame, ToolStarted } from "./frame.js";
+
+const NEWS_MS = 5_000;
+
+/** Return the announcements of tool calls in these frames, without the old ones of a replay. */
+export function announceCalls(frames: readonly Frame[]): string[] {
+  const texts: string[] = [];
+  for (const frame of frames) {
+    if (!frame.type.endsWith("_call_started")) continue;
+    const { name, created_at } = frame as unknown as ToolStarted;
+    if (Date.now() - created_at < NEWS_MS) texts.push(`Using ${name}.`);
+  }
+  return texts;
+}
+
+/** Return the announcement of how an answer ended. */
+export function announceEnd(frame: EndFrame): string {
+  if (frame.type === "message_cancelled") return "Stopped. The partial answer is kept.";
+  if (frame.type === "message_error") return `The answer ended early: ${frame.message}`;
+  return "Answer complete.";
+}
