@@ -4,9 +4,7 @@ providers do."""
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +13,7 @@ import pytest
 import headrace
 from headrace.cli.main import main
 from headrace.errors import RequestFailed, UsageError
+from tests.transport.json_server import Asked, serving_json
 
 KEY = "sk-secret-1234567890"
 
@@ -54,31 +53,15 @@ class Provider:
 def provider() -> Iterator[Provider]:
     told = Provider()
 
-    class Handler(BaseHTTPRequestHandler):
-        def _reply(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            parts = urlsplit(self.path)
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            told.asked.append((self.command, self.path, headers, json.loads(body or b"null")))
-            status, answer = told.answer(parts.path, parse_qs(parts.query))
-            data = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def answer(asked: Asked) -> tuple[int, Any]:
+        told.asked.append(
+            (asked.method, asked.path, asked.headers, json.loads(asked.body or b"null"))
+        )
+        parts = urlsplit(asked.path)
+        return told.answer(parts.path, parse_qs(parts.query))
 
-        do_GET = do_POST = _reply  # noqa: N815 (names of the base class)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    told.url = f"http://127.0.0.1:{server.server_address[1]}"
-    yield told
-    server.shutdown()
-    server.server_close()
+    with serving_json(answer) as told.url:
+        yield told
 
 
 @pytest.mark.parametrize(

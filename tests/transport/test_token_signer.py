@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from headrace.providers import resolve
 from headrace.providers.endpoint import _keep_token_signer
 from headrace.transport.token_signer import AccessToken, TokenSigner, azure_signer, google_signer
 from headrace.transport.transport import HTTPCall
+from tests.transport.json_server import serving_json
 
 CALL = HTTPCall(url="https://example.com", headers={"x": "y"}, body=b"{}")
 
@@ -50,32 +49,9 @@ class TokenServer:
 @contextmanager
 def serving() -> Iterator[TokenServer]:
     tokens = TokenServer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def _reply(self) -> None:
-            self.rfile.read(int(self.headers.get("content-length") or 0))
-            status, body = tokens.answer()
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        do_GET = do_POST = _reply  # noqa: N815 (names of the base class)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    tokens.url = f"http://127.0.0.1:{server.server_address[1]}/token"
-    try:
+    with serving_json(lambda _: tokens.answer()) as url:
+        tokens.url = f"{url}/token"
         yield tokens
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.fixture

@@ -104,21 +104,21 @@ def google_signer() -> TokenSigner:
 
     def fetch() -> AccessToken:
         nonlocal credentials
-        try:
-            if credentials is None:
-                credentials, _ = library.default(scopes=[_GOOGLE_SCOPE])
-            credentials.refresh(new_request())
-        except errors.DefaultCredentialsError:
-            credentials = None
-            raise UsageError(
-                "no Google credentials: set GOOGLE_APPLICATION_CREDENTIALS to the file of a service"
-                " account, log in with `gcloud auth application-default login`, or pass api_key="
-            ) from None
-        except errors.GoogleAuthError as error:
-            raise _refused("Google", error) from None
+        if credentials is None:
+            credentials, _ = library.default(scopes=[_GOOGLE_SCOPE])
+        credentials.refresh(new_request())
         return AccessToken(credentials.token, credentials.expiry.replace(tzinfo=UTC).timestamp())
 
-    return TokenSigner(fetch)
+    return TokenSigner(
+        _explain_errors(
+            fetch,
+            "Google",
+            missing=errors.DefaultCredentialsError,
+            refused=errors.GoogleAuthError,
+            advice="set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, log in"
+            " with `gcloud auth application-default login`, or pass api_key=",
+        )
+    )
 
 
 def azure_signer() -> TokenSigner:
@@ -130,24 +130,42 @@ def azure_signer() -> TokenSigner:
 
     def fetch() -> AccessToken:
         nonlocal credential
-        try:
-            credential = credential or library.DefaultAzureCredential()
-            token = credential.get_token(_AZURE_SCOPE)
-        except library.CredentialUnavailableError:
-            raise UsageError(
-                "no Azure credentials: set AZURE_OPENAI_API_KEY, or AZURE_CLIENT_ID,"
-                " AZURE_TENANT_ID and AZURE_CLIENT_SECRET, log in with `az login`, or pass api_key="
-            ) from None
-        except errors.ClientAuthenticationError as error:
-            raise _refused("Azure", error) from None
+        credential = credential or library.DefaultAzureCredential()
+        token = credential.get_token(_AZURE_SCOPE)
         return AccessToken(token.token, float(token.expires_on))
 
-    return TokenSigner(fetch)
+    return TokenSigner(
+        _explain_errors(
+            fetch,
+            "Azure",
+            missing=library.CredentialUnavailableError,
+            refused=errors.ClientAuthenticationError,
+            advice="set AZURE_OPENAI_API_KEY, or AZURE_CLIENT_ID, AZURE_TENANT_ID and"
+            " AZURE_CLIENT_SECRET, log in with `az login`, or pass api_key=",
+        )
+    )
 
 
-def _refused(who: str, error: Exception) -> RequestFailed:
-    text = scrub(str(error).partition("\n")[0])
-    return RequestFailed(f"{who} gave no access token: {text}", category="auth")
+def _explain_errors(
+    fetch: Callable[[], AccessToken],
+    who: str,
+    *,
+    missing: type[Exception],
+    refused: type[Exception],
+    advice: str,
+) -> Callable[[], AccessToken]:
+    """Return `fetch` with errors of ours instead of the library's, which may hold credentials."""
+
+    def fetch_or_explain() -> AccessToken:
+        try:
+            return fetch()
+        except missing:
+            raise UsageError(f"no {who} credentials: {advice}") from None
+        except refused as error:
+            text = scrub(str(error).partition("\n")[0])
+            raise RequestFailed(f"{who} gave no access token: {text}", category="auth") from None
+
+    return fetch_or_explain
 
 
 def _import(module: str, extra: str, who: str) -> Any:
