@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace.content import JSONContent
 from headrace.events import CitationAdded
+from headrace.wire.citation_buffer import CitationBuffer
 from headrace.wire.dialects.anthropic.event import WireDelta
 from headrace.wire.json.payload import encode_json, extract_field
 from headrace.wire.json.value import as_list, as_object, as_objects, as_text
@@ -29,7 +30,7 @@ class Block:
         self._is_changed = False
         self._pieces: dict[str, list[str]] = {}
         self._merged_chars = 0
-        self._early_citations: list[dict[str, Any]] = []
+        self._citations = CitationBuffer(output, self, _create_citation)
         self._start()
 
     # -- start
@@ -39,7 +40,7 @@ class Block:
             case "text":
                 self._output.add_text(as_text(self._block.get("text")) or "", self, self)
                 for citation in as_objects(self._block.get("citations")):
-                    self._cite(citation)
+                    self._citations.add(citation)
             case "thinking":
                 # The text may come late or never: the block's start is when the model began.
                 self._output.open_reasoning(self, self)
@@ -92,8 +93,8 @@ class Block:
         match delta.type:
             case "text_delta":
                 self._output.add_text(delta.text or "", self, self)
-                if self._early_citations:
-                    self._cite_early_citations()
+                if self._citations.pending:
+                    self._citations.flush()
             case "thinking_delta":
                 self._output.add_reasoning(delta.thinking or "", self, self)
             case "input_json_delta":
@@ -101,7 +102,7 @@ class Block:
             case "signature_delta":
                 self._sign(delta.signature)
             case "citations_delta" if delta.citation is not None:
-                self._cite(delta.citation)
+                self._citations.add(delta.citation)
             case None if not self._is_opaque and (delta.text or delta.thinking):
                 self._output.add_text(delta.text or "", self, self)
                 self._output.add_reasoning(delta.thinking or "", self, self)
@@ -120,21 +121,6 @@ class Block:
     def _sign(self, signature: str | None) -> None:
         if signature:
             self._output.sign(signature, self, self)
-
-    def _cite(self, citation: dict[str, Any]) -> None:
-        """Add a source of the text of this block; it may come before the text does."""
-        part = self._output.find_part(self)
-        if part is None:
-            self._output.count_citation()
-            self._early_citations.append(citation)
-            return
-        # Its character indexes are places in the source, so they stay in `raw`.
-        self._output.cite(_create_citation(part, citation))
-
-    def _cite_early_citations(self) -> None:
-        early, self._early_citations = self._early_citations, []
-        for citation in early:
-            self._cite(citation)
 
     def merge(self, delta: dict[str, Any], size: int) -> None:
         """Merge an unknown delta. An unknown block grows like the known ones: strings and lists are
@@ -173,8 +159,7 @@ class Block:
             self._output.add_opaque(self._kind, data, item_id=as_text(self._block.get("id")))
         else:
             self._output.end_prose(self)
-            for citation in self._early_citations:
-                self._output.cite(_create_citation(None, citation))
+            self._citations.close()
 
     def _stop_call(self, call: Call) -> None:
         if not self._has_args and self._block.get("input"):
@@ -191,6 +176,7 @@ class Block:
 
 
 def _create_citation(part: int | None, citation: dict[str, Any]) -> CitationAdded:
+    """Create a citation. Its character indexes are places in the source, so they stay in `raw`."""
     return CitationAdded(
         part=part,
         source=as_text(citation.get("type")),

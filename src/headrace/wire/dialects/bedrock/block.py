@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.content import Content, JSONContent, TextContent
 from headrace.events import CitationAdded
+from headrace.wire.citation_buffer import CitationBuffer
 from headrace.wire.dialects.bedrock.event import WireDelta, WireReasoning
 from headrace.wire.json.payload import encode_json, repair_surrogates
 from headrace.wire.json.value import as_object, as_objects, as_text
@@ -38,7 +39,7 @@ class Block:
         self._image_url: str | None = None
         self._redacted: list[str] = []
         self._held_chars = 0
-        self._early_citations: list[dict[str, Any]] = []
+        self._citations = CitationBuffer(output, self, _create_citation)
         self._start(start)
 
     def _start(self, start: dict[str, Any]) -> None:
@@ -68,14 +69,14 @@ class Block:
         """Take one delta. Returns False for an unknown delta. `size` is that of the frame."""
         if delta.text is not None:
             self._output.add_text(delta.text, self._key, self)
-            if self._early_citations:
-                self._cite_early_citations()
+            if self._citations.pending:
+                self._citations.flush()
         elif delta.tool_use is not None:
             self._add_args(delta.tool_use.input or "")
         elif delta.reasoning_content is not None:
             self._add_reasoning(delta.reasoning_content, size)
         elif delta.citation is not None:
-            self._cite(repair_surrogates(delta.citation))
+            self._citations.add(repair_surrogates(delta.citation))
         elif delta.tool_result is not None:
             self._hold(size)
             self._entries += repair_surrogates(delta.tool_result)
@@ -114,20 +115,6 @@ class Block:
         self._image_url = url or self._image_url
         return bool(data or url)
 
-    def _cite(self, citation: dict[str, Any]) -> None:
-        """Add a source of the text of this block; it may come before the text does."""
-        part = self._output.find_part(self)
-        if part is None:
-            self._output.count_citation()
-            self._early_citations.append(citation)
-            return
-        self._output.cite(_create_citation(part, citation))
-
-    def _cite_early_citations(self) -> None:
-        early, self._early_citations = self._early_citations, []
-        for citation in early:
-            self._cite(citation)
-
     # -- stop
 
     def stop(self) -> None:
@@ -151,8 +138,7 @@ class Block:
             )
         if self._result or self._entries:
             self._add_result()
-        for citation in self._early_citations:
-            self._output.cite(_create_citation(None, citation))
+        self._citations.close()
 
     def _add_result(self) -> None:
         extra = {key: value for key, value in self._result.items() if key not in _NAMED_OF_RESULT}
