@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
-from headrace.events import Record, TurnEvent
+from headrace.events import Record, TurnEvent, TurnFailed, TurnFinished
 from headrace.messages import Message, fold
+from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
 
@@ -49,6 +50,14 @@ def events_of(
     for read in [data] if isinstance(data, bytes) else data:
         events += decoder.feed(read)
     return events + decoder.close()
+
+
+def usage_of(events: Sequence[TurnEvent]) -> Usage:
+    """The usage in the last event, which must be the end of the turn."""
+    end = events[-1]
+    assert isinstance(end, TurnFinished | TurnFailed)
+    assert end.usage is not None
+    return end.usage
 
 
 def message_of(events: Iterable[TurnEvent]) -> Message:

@@ -16,7 +16,7 @@ from headrace.providers import Provider
 from headrace.usage import Usage
 from headrace.wire.framing import FRAMINGS
 from tests.corpus import recorded
-from tests.wire import events_of
+from tests.wire import events_of, usage_of
 
 pytestmark = pytest.mark.shared(recorded.MANIFEST)
 
@@ -130,7 +130,7 @@ def count_searches(usage: Any, final: PAYLOAD) -> None:
 def ours(row: PAYLOAD) -> tuple[Usage, float | None]:
     events = events_of(recorded.read(row), framing=recorded.FRAMINGS[row["framing"]])
     start = next(event for event in events if isinstance(event, ev.TurnStarted))
-    usage: Usage = events[-1].usage  # type: ignore[union-attr]
+    usage = usage_of(events)
     name = PRICE_LISTS.get(row["provider"], str(row["provider"]))
     cost = find_cost(usage, Provider(name=name, title=name), [start.model or ""], at=AT)
     return usage, cost

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.content import Content, TextContent
+from headrace.content import Content, PromptContent, TextContent
 from headrace.encoders import Options, Request
 from headrace.messages import (
     CallPart,
@@ -97,7 +97,7 @@ def result(call_id: str, *content: Content, is_error: bool = False) -> CallResul
     return CallResult(call_id=call_id, content=content, is_error=is_error)
 
 
-def asked(*content: Content | str, role: Any = "user") -> Message:
+def asked(*content: PromptContent | str, role: Any = "user") -> Message:
     said = tuple(TextContent(entry) if isinstance(entry, str) else entry for entry in content)
     return Message(role=role, content=said)
 

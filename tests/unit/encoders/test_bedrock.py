@@ -326,7 +326,7 @@ def test_the_cache_is_filled_up_to_the_end_of_every_part() -> None:
 
 
 def test_a_cache_break_is_a_point() -> None:
-    made = body(asked("long", CacheBreak(), "short"))  # type: ignore[arg-type]
+    made = body(asked("long", CacheBreak(), "short"))
     assert made["messages"][0]["content"] == [
         {"text": "long"},
         {"cachePoint": {"type": "default"}},
@@ -335,13 +335,13 @@ def test_a_cache_break_is_a_point() -> None:
 
 
 def test_there_are_never_more_than_four_points() -> None:
-    many = asked(*(entry for n in range(6) for entry in (f"{n}", CacheBreak())), "end")  # type: ignore[arg-type]
+    many = asked(*(entry for n in range(6) for entry in (f"{n}", CacheBreak())), "end")
     assert len(points(body(many))) == 4
     assert len(points(body(many, tools=(LOOK,), instructions="i", cache=True))) == 4
 
 
 def test_models_without_a_cache_get_no_points() -> None:
-    break_ = asked("a", CacheBreak(), "b")  # type: ignore[arg-type]
+    break_ = asked("a", CacheBreak(), "b")
     assert points(body(break_, model="meta.llama3-8b-instruct-v1:0", cache=True)) == []
 
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.usage import Usage
-from tests.wire import chunk, events_of, sse
-
-
-def usage_of(data: bytes, dialect: str) -> Usage:
-    usage: Usage = events_of(data, dialect)[-1].usage  # type: ignore[union-attr]
-    return usage
+from tests.wire import chunk, events_of, sse, usage_of
 
 
 def test_searches_of_the_responses_api_are_counted_and_opened_pages_are_not() -> None:
@@ -28,7 +23,7 @@ def test_searches_of_the_responses_api_are_counted_and_opened_pages_are_not() ->
         done=False,
         names=True,
     )
-    usage = usage_of(data, "responses")
+    usage = usage_of(events_of(data, "responses"))
     assert usage.units == {"web_searches": 2, "storage_searches": 1}
     assert usage.input_tokens == 10
 
@@ -43,7 +38,7 @@ def test_searches_of_claude_are_counted() -> None:
         done=False,
         names=True,
     )
-    assert usage_of(data, "anthropic").units == {"web_searches": 3}
+    assert usage_of(events_of(data, "anthropic")).units == {"web_searches": 3}
 
 
 def test_sound_in_chat_is_counted() -> None:
@@ -55,7 +50,7 @@ def test_sound_in_chat_is_counted() -> None:
     }
     data = sse(chunk({"content": "Hm"}), chunk({}, finish="stop", usage=counts))
     units = {"input_audio_tokens": 6, "output_audio_tokens": 5}
-    assert usage_of(data, "chat").units == units
+    assert usage_of(events_of(data, "chat")).units == units
 
 
 def test_modalities_of_gemini_are_counted_once_over_all_chunks() -> None:
@@ -80,7 +75,7 @@ def test_modalities_of_gemini_are_counted_once_over_all_chunks() -> None:
         ),
         done=False,
     )
-    usage = usage_of(data, "gemini")
+    usage = usage_of(events_of(data, "gemini"))
     assert usage.input_tokens == 10
     assert usage.units == {
         "input_audio_tokens": 7,
