@@ -30,6 +30,8 @@ SUPPORTED = (
     "gemini-interactions",
     "cohere-v2",
     "ollama-generate",
+    "bedrock-agent",
+    "vllm-generate",
 )
 FRAMINGS = {
     "sse": "sse",
@@ -38,6 +40,7 @@ FRAMINGS = {
     "ndjson": "ndjson",
     "json-array": "json-array",
     "eventstream": "aws-event-stream",
+    "nul-json": "nul-json",
 }
 MANIFEST = "corpus/manifest.jsonl"
 

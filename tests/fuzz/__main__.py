@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _fuzz_for_ever(options.child)
     with tempfile.TemporaryDirectory() as folder:
         corpus = options.corpus or Path(folder) / "corpus"
-        return fuzz(options.seconds, corpus, options.artifacts, Path(folder))
+        return fuzz(options, corpus, Path(folder))
 
 
 def replay(path: Path) -> int:
@@ -48,8 +48,8 @@ def replay(path: Path) -> int:
     return 0
 
 
-def fuzz(seconds: int, corpus: Path, artifacts: Path, folder: Path) -> int:
-    """Run the fuzzer until the time is over or something is found."""
+def fuzz(options: argparse.Namespace, corpus: Path, folder: Path) -> int:
+    """Run the fuzzer until the time or the inputs are over, or something is found."""
     from tests.fuzz.seeds import words  # noqa: PLC0415
 
     seeds = folder / "seeds"
@@ -60,10 +60,11 @@ def fuzz(seconds: int, corpus: Path, artifacts: Path, folder: Path) -> int:
     dictionary = folder / "words"
     dictionary.write_text("".join(f'"{_escaped(word)}"\n' for word in words()))
     flags = [
-        f"-max_total_time={seconds}",
+        f"-max_total_time={options.seconds}",
+        f"-runs={number + 1 + options.runs if options.runs else -1}",
         f"-max_len={MAX_INPUT_BYTES}",
         f"-dict={dictionary}",
-        f"-artifact_prefix={artifacts}/",
+        f"-artifact_prefix={options.artifacts}/",
         "-timeout=10",
         "-rss_limit_mb=2048",
         "-print_final_stats=1",
@@ -142,6 +143,7 @@ def _escaped(word: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--runs", type=int, default=0, help="stop after this many mutations")
     parser.add_argument("--corpus", type=Path, help="keep what was learnt in this folder")
     parser.add_argument("--artifacts", type=Path, default=Path(), help="where crash-* files go")
     parser.add_argument("--replay", type=Path, help="run one input and stop")

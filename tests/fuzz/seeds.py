@@ -10,6 +10,7 @@ import msgspec
 
 from headrace.wire.dialects.anthropic import event as anthropic_wire
 from headrace.wire.dialects.bedrock import event as bedrock_wire
+from headrace.wire.dialects.bedrock_agent import dialect as bedrock_agent_wire
 from headrace.wire.dialects.chat import chunk as chat_wire
 from headrace.wire.dialects.chat.quirks import ERROR_WORDS, FINISH_WORDS
 from headrace.wire.dialects.cohere import event as cohere_wire
@@ -761,6 +762,8 @@ TEXT: list[dict[str, Any]] = [
         ],
     },
     {"index": 1, "token": {"id": 1, "text": "w8 ", "special": False}, "generated_text": None},
+    {"text": ["w10 "]},
+    {"text": ["w10 w11 "]},
     {
         "completion": "w9 ",
         "stop_reason": "stop_sequence",
@@ -888,6 +891,89 @@ INTERACTIONS: list[dict[str, Any]] = [
     },
 ]
 
+BEDROCK_AGENT: list[dict[str, Any]] = [
+    {
+        "trace": {
+            "sessionId": "s1",
+            "trace": {
+                "orchestrationTrace": {
+                    "modelInvocationInput": {"foundationModel": "m1", "text": "w1 "},
+                }
+            },
+        }
+    },
+    {
+        "trace": {
+            "sessionId": "s1",
+            "trace": {
+                "orchestrationTrace": {
+                    "modelInvocationOutput": {
+                        "metadata": {"usage": {"inputTokens": 1, "outputTokens": 2}},
+                        "rawResponse": {"content": "w2 "},
+                    }
+                }
+            },
+        }
+    },
+    {"chunk": {"bytes": "SGVsbG8="}},
+    {
+        "chunk": {
+            "bytes": "IQ==",
+            "attribution": {
+                "citations": [
+                    {
+                        "generatedResponsePart": {
+                            "textResponsePart": {"text": "Hello", "span": {"start": 0, "end": 4}}
+                        },
+                        "retrievedReferences": [
+                            {
+                                "content": {"text": "w3 "},
+                                "location": {"type": "S3", "s3Location": {"uri": "w4"}},
+                            }
+                        ],
+                    }
+                ]
+            },
+        }
+    },
+    {
+        "files": {
+            "files": [
+                {"name": "a.png", "type": "image/png", "bytes": "QUJD"},
+                {"name": "w6", "type": "text/csv", "bytes": "QUJD"},
+            ]
+        }
+    },
+    {
+        "returnControl": {
+            "invocationId": "c1",
+            "invocationInputs": [
+                {
+                    "functionInvocationInput": {
+                        "actionGroup": "g1",
+                        "function": "f1",
+                        "parameters": [{"name": "a", "type": "string", "value": "w7 "}],
+                    }
+                },
+                {
+                    "apiInvocationInput": {
+                        "httpMethod": "GET",
+                        "apiPath": "/w8",
+                        "parameters": [{"name": "b", "type": "integer", "value": "1"}],
+                        "requestBody": {
+                            "content": {
+                                "application/json": {
+                                    "properties": [{"name": "c", "type": "array", "value": "[1]"}]
+                                }
+                            }
+                        },
+                    }
+                },
+            ],
+        }
+    },
+]
+
 STREAMS = {
     "chat": CHAT,
     "anthropic": ANTHROPIC,
@@ -899,6 +985,7 @@ STREAMS = {
     "text": TEXT,
     "cohere": COHERE,
     "interactions": INTERACTIONS,
+    "bedrock-agent": BEDROCK_AGENT,
 }
 WIRE_MODULES = {
     "chat": chat_wire,
@@ -911,6 +998,7 @@ WIRE_MODULES = {
     "text": text_wire,
     "cohere": cohere_wire,
     "interactions": interactions_wire,
+    "bedrock-agent": bedrock_agent_wire,
 }
 """Where each dialect has its wire structs."""
 
@@ -946,9 +1034,11 @@ def streams() -> Iterator[bytes]:
         yield msgspec.json.encode(payloads)
         yield b"".join(add_prefix(msgspec.json.encode(payload)) for payload in payloads)
         yield aws_chunks(*payloads)
+        yield b"".join(msgspec.json.encode(payload) + b"\0" for payload in payloads)
         for payload in payloads:
             yield sse(payload)
     yield aws_events(*BEDROCK)
+    yield aws_events(*BEDROCK_AGENT)
     yield from _STRANGE
 
 

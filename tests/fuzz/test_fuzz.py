@@ -17,7 +17,9 @@ from tests.fuzz.targets import check, check_events
 from tests.wire import events_of, single_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 8
+# The time is for a busy machine: usually the inputs end it.
+SECONDS = 60
+RUNS = 600
 
 LIMITED = {"wire_limits": WireLimits(max_line_bytes=8, max_total_bytes=24)}
 CITED = b'"citations": ["u"]'
@@ -65,7 +67,7 @@ def test_coverage_guided_fuzzing_finds_nothing(
 ) -> None:
     pytest.importorskip("atheris", reason="atheris has no wheel for this platform")
     corpus = tmp_path / "corpus"
-    command = [sys.executable, "-m", "tests.fuzz", "--seconds", str(SECONDS)]
+    command = [sys.executable, "-m", "tests.fuzz", "--seconds", str(SECONDS), "--runs", str(RUNS)]
     done = subprocess.run(
         [*command, "--corpus", str(corpus), "--artifacts", str(tmp_path)],
         cwd=ROOT,

@@ -182,7 +182,9 @@ def may_fail(path: Path, end: ev.TurnFailed) -> bool:
     if "error" in path:
         return True
     if end.category == "incomplete" or "no finish reason" in end.message:
-        return not path or path[-1] in {"finish_reason", "stop_reason", "choices", "delta", 0, 1}
+        ends = {"finish_reason", "stop_reason", "choices", "delta", 0, 1}
+        # Bytes of an agent that are no base64 are a frame that could not be read.
+        return not path or path[-1] in ends or path == ("chunk", "bytes")
     if "continued after its end" in end.message:
         return path[-1] in {"index", "finish_reason"}
     return "which had ended" in end.message and bool({"tool_calls", "index"} & set(path))

@@ -105,7 +105,13 @@ aws_soup = soup(
     *(aws_message(b"", b"\xff"), aws_message(b"", aws_header("abcdef", b"", 0)), b"\0", b"x"),
     *(aws_chunks({}), aws_exception("e", b"{}")),
 )
-SOUPS = {"json-array": json_soup, "grpc": message_soup, "aws-event-stream": aws_soup}
+nul_soup = soup(b"\0", b"\0\0", b"x", b" ", b"\n", b"{}", b"x" * 20, b"x" * 21, b"\xff")
+SOUPS = {
+    "json-array": json_soup,
+    "grpc": message_soup,
+    "aws-event-stream": aws_soup,
+    "nul-json": nul_soup,
+}
 
 MAKERS: dict[str, Callable[[WireLimits], Framing]] = {
     **FRAMINGS,

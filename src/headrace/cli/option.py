@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from headrace.encoders import Effort
 
 # Written out, because importing them would slow down the help; a test compares them.
-FRAMING_NAMES = ("sse", "ndjson", "json-array", "lines", "squeezed-sse", "grpc", "aws-event-stream")
+FRAMING_NAMES = (
+    *("sse", "ndjson", "json-array", "lines", "squeezed-sse", "grpc", "aws-event-stream"),
+    "nul-json",
+)
 EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 DEFAULT_RATE = 50.0
 

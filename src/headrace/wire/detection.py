@@ -27,6 +27,8 @@ def detect(frame: Frame, max_depth: int) -> str | None:
     try:
         payload = as_object(parse_payload(frame.data, max_depth))
     except NotJSON:
-        return None
+        payload = {}
+    if not payload:
+        return next((n for n in DIALECT_NAMES if load_dialect(n).recognizes_text(frame)), None)
     names = [name for name in DIALECT_NAMES if load_dialect(name).recognizes(payload)]
     return names[0] if len(names) == 1 else None

@@ -224,6 +224,14 @@ def _format_validation(problems: Any) -> str:
     return "; ".join(lines) or "the request is not valid"
 
 
+def find_exception(payload: dict[str, Any]) -> ErrorInfo | None:
+    """Return the error of a payload with a field that is named like an exception of AWS."""
+    for name, value in payload.items():
+        if name.endswith("Exception"):
+            return parse_error({**as_object(value), "code": name})
+    return None
+
+
 def parse_error(error: Any, *, status: int | None = None) -> ErrorInfo:
     """Parse a provider's error: an object, an object in an `error` field, or a text.
 

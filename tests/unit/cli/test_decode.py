@@ -173,7 +173,6 @@ def test_bad_files_are_named_and_the_others_decoded(folder: Path, capsys: Captur
     files = {
         "1.sse": HELLO,
         "2.sse": FOREIGN_STREAM,
-        "3.nul": b"\0",
         "4.sse": b"",
         "5.sse": HELLO,
     }
@@ -185,11 +184,11 @@ def test_bad_files_are_named_and_the_others_decoded(folder: Path, capsys: Captur
     assert [row["file"] for row in _json_lines(shown.out)] == ["1.sse", "5.sse"]
     assert shown.err.splitlines() == [
         "headrace: 2.sse: this stream is in no known dialect; choose one with --dialect:"
-        " chat, anthropic, responses, gemini, ollama, xai, bedrock, text, cohere, interactions",
-        "headrace: 3.nul: NUL-separated payloads (.nul) are not supported yet",
+        " chat, anthropic, responses, gemini, ollama, xai, bedrock, text, cohere, interactions,"
+        " bedrock-agent",
         "headrace: 4.sse: the stream is empty",
         "headrace: gone.sse: No such file or directory",
-        "headrace: 4 of 6 files could not be decoded",
+        "headrace: 3 of 5 files could not be decoded",
     ]
 
 

@@ -24,6 +24,7 @@ from tests.aws import aws_message
         ("a.json", "json-array"),
         ("a.grpc", "grpc"),
         ("a.eventstream", "aws-event-stream"),
+        ("a.nul", "nul-json"),
         ("A.SSE", "sse"),
         ("a.txt", None),
         ("sse", None),
@@ -31,12 +32,6 @@ from tests.aws import aws_message
 )
 def test_the_ending_tells(name: str, framing: str | None) -> None:
     assert framing_by_name(name) == framing
-
-
-@pytest.mark.parametrize("name", ["a.nul"])
-def test_what_we_do_not_read_yet_is_said(name: str) -> None:
-    with pytest.raises(InputError, match="not supported yet"):
-        framing_by_name(name)
 
 
 def test_a_list_of_reads_is_no_stream() -> None:
@@ -55,6 +50,8 @@ def test_a_list_of_reads_is_no_stream() -> None:
         (b"\xef\xbb\xbfdata: {}\n\n", "sse"),
         (b"\r\n\r\ndata: {}\n\n", "sse"),
         (b'{"a": 1}\n', "lines"),
+        (b'{"a": 1}\n{"a": "\0"}', "lines"),
+        (b'{"text": ["long enough"]}\0{"text":', "nul-json"),
         (b"\0\0\0\0\x02\n\0", "grpc"),
         (b"\0\0\0\0\x02\n\0\0\0\0\0\x02\n\0", "grpc"),
         (aws_message(b"{}"), "aws-event-stream"),

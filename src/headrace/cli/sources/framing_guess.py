@@ -20,11 +20,9 @@ _BY_ENDING = {
     ".json": "json-array",
     ".grpc": "grpc",
     ".eventstream": "aws-event-stream",
+    ".nul": "nul-json",
 }
-_UNSUPPORTED = {
-    ".nul": "NUL-separated payloads",
-}
-STREAM_ENDINGS = (*_BY_ENDING, *_UNSUPPORTED)
+STREAM_ENDINGS = tuple(_BY_ENDING)
 """Endings of files that are treated as streams when a folder is searched."""
 
 # Files that `--record` writes beside a stream.
@@ -36,21 +34,22 @@ _GRPC_START = b"\0\0"
 _BOM = b"\xef\xbb\xbf"
 # A brace alone on its line: a pretty-printed error body.
 _PRETTY_OBJECT = re.compile(rb"\{[ \t\r]*\n")
-# Enough for the longest start.
+# An object that ends in a NUL byte.
+_NUL_OBJECT = re.compile(rb"\{[^\n\0]*\0")
+# An object is read up to its end, or up to this many bytes.
+_MAX_OBJECT_BYTES = 64 * 1024
+# Enough for the longest other start.
 _ENOUGH_BYTES = PRELUDE_BYTES
 
 
 def framing_by_name(name: str) -> str | None:
     """Return the framing for a file ending, or None.
 
-    Raises `InputError` for endings of files that are not supported streams.
+    Raises `InputError` for the list of a stream's reads.
     """
     lower = name.lower()
     if lower.endswith(READS_ENDING):
         raise InputError("this file lists the reads of a stream; name the stream itself")
-    for ending, what in _UNSUPPORTED.items():
-        if lower.endswith(ending):
-            raise InputError(f"{what} ({ending}) are not supported yet")
     return next((name for end, name in _BY_ENDING.items() if lower.endswith(end)), None)
 
 
@@ -72,7 +71,8 @@ def framing_by_start(chunks: Iterator[bytes]) -> tuple[str, Iterator[bytes]]:
         held.append(chunk)
         start = (start + chunk).removeprefix(_BOM).lstrip()
         is_line = b"\n" in start and not start.startswith(b"\0")
-        if len(start) >= _ENOUGH_BYTES or is_line:
+        enough_bytes = _MAX_OBJECT_BYTES if start.startswith(b"{") else _ENOUGH_BYTES
+        if len(start) >= enough_bytes or is_line or _NUL_OBJECT.match(start):
             break
     return _guess(start), chain(held, chunks)
 
@@ -85,7 +85,7 @@ def _guess(start: bytes) -> str:
     if start.startswith(b"[") or _PRETTY_OBJECT.match(start):
         return "json-array"
     if start.startswith(b"{"):
-        return "lines"
+        return "nul-json" if _NUL_OBJECT.match(start) else "lines"
     if is_prelude(start):
         return "aws-event-stream"
     if start.startswith(_GRPC_START):

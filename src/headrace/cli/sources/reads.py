@@ -15,7 +15,7 @@ from headrace.wire.framing.grpc import PREFIX_BYTES
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS
 
 _CHUNK_BYTES = 64 * 1024
-_EVENT_END = re.compile(rb"\r?\n\r?\n")
+_ENDS = {"sse": re.compile(rb"\r?\n\r?\n"), "nul-json": re.compile(rb"\0")}
 _LINE_END = re.compile(rb"\n")
 
 
@@ -44,13 +44,13 @@ def arriving(chunks: Iterable[bytes]) -> Iterator[Read]:
 def pace_reads(chunks: Iterable[bytes], framing: str, rate: float) -> Iterator[Read]:
     """Yield reads at `rate` per second, one per event.
 
-    An event ends at the blank line in SSE, at the end of the message in binary framings, elsewhere
-    at the end of the line.
+    An event ends at the blank line in SSE, at the end of the message in binary framings, at the NUL
+    byte in `nul-json`, elsewhere at the end of the line.
     """
     if framing in _MESSAGE_SIZES:
         yield from _paced_messages(chunks, rate, _MESSAGE_SIZES[framing])
         return
-    end = _EVENT_END if framing == "sse" else _LINE_END
+    end = _ENDS.get(framing, _LINE_END)
     ended = 0
     for chunk in chunks:
         start = 0

@@ -26,9 +26,11 @@ _CLASSES: Final = {
     "text": "TextDialect",
     "cohere": "CohereDialect",
     "interactions": "InteractionsDialect",
+    "bedrock-agent": "BedrockAgentDialect",
 }
 DIALECT_NAMES: Final = tuple(_CLASSES)
-"""The names of all dialects. Each name is also the name of the dialect's folder."""
+"""The names of all dialects. Each is also the name of the dialect's folder, where a hyphen is an
+underscore."""
 
 
 @cache
@@ -37,6 +39,6 @@ def load_dialect(name: str) -> type[JSONDialect[Any]]:
     if name not in _CLASSES:
         raise UsageError(f"no dialect {name!r}: there are {', '.join(DIALECT_NAMES)}")
     dialect: type[JSONDialect[Any]] = getattr(
-        import_module(f"headrace.wire.dialects.{name}.dialect"), _CLASSES[name]
+        import_module(f"headrace.wire.dialects.{name.replace('-', '_')}.dialect"), _CLASSES[name]
     )
     return dialect

@@ -28,7 +28,7 @@ class JSONDialect(Generic[T]):
     """
 
     name: ClassVar[str]
-    """The name of the dialect: that of its folder."""
+    """The name of the dialect: that of its folder, with hyphens."""
     only_framing: ClassVar[str | None] = None
     """The framing that no other dialect uses, if there is one: then there is nothing to detect."""
     decoder_options: ClassVar[tuple[str, ...]] = ()
@@ -53,6 +53,12 @@ class JSONDialect(Generic[T]):
     @abstractmethod
     def recognizes(payload: dict[str, Any]) -> bool:
         """Return whether a payload can only belong to this dialect."""
+
+    @staticmethod
+    def recognizes_text(frame: Frame) -> bool:
+        """Return whether a frame that is no JSON object can only belong to this dialect."""
+        del frame
+        return False
 
     @abstractmethod
     def feed(self, frame: Frame) -> None:

@@ -15,6 +15,7 @@ from headrace.wire.framing.grpc import GRPCFraming
 from headrace.wire.framing.json_array import JSONArrayFraming
 from headrace.wire.framing.line import LineFraming, SqueezedSSEFraming
 from headrace.wire.framing.ndjson import NDJSONFraming
+from headrace.wire.framing.nul import NULFraming
 from headrace.wire.framing.sse import SSEFraming
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
@@ -28,6 +29,7 @@ __all__ = [
     "JSONArrayFraming",
     "LineFraming",
     "NDJSONFraming",
+    "NULFraming",
     "SSEFraming",
     "SqueezedSSEFraming",
     "create_framing",
@@ -41,6 +43,7 @@ FRAMINGS: dict[str, Callable[..., Framing]] = {
     "squeezed-sse": SqueezedSSEFraming,
     "grpc": GRPCFraming,
     "aws-event-stream": AWSEventStreamFraming,
+    "nul-json": NULFraming,
 }
 """The framings by the names that the catalog and the command line use."""
 

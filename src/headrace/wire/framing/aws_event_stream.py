@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from headrace.errors import LimitExceeded, WireError
-from headrace.wire.framing.frame import Frame
+from headrace.wire.framing.frame import BYTES, Frame
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 PRELUDE_BYTES: Final = 12
@@ -23,6 +23,7 @@ _BYTE_ARRAY, _STRING = 6, 7
 # Messages of one kind repeat their headers byte for byte.
 _MAX_KNOWN_HEADERS = 32
 _MAX_KNOWN_HEADER_BYTES = 512
+_CHUNK = "chunk"
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -49,8 +50,8 @@ class AWSEventStreamFraming:
 
     The frame's `event` is the `:event-type`. Payloads that InvokeModel wraps in base64 are
     unwrapped. Exceptions and errors become frames of the event `error`, whose payload is a JSON
-    object with `code` and `message`. A message that the end of the bytes cuts off is dropped,
-    because nothing vouches for its bytes.
+    object with `code` and `message`. A message that the end of the bytes cuts off leaves an empty
+    frame in `unfinished`, because nothing vouches for its bytes.
     """
 
     def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
@@ -83,6 +84,8 @@ class AWSEventStreamFraming:
         """Take the end of the bytes."""
         if self._error is not None:
             raise self._error
+        if self._tail:
+            self.unfinished = Frame(b"")
         return []
 
     def _take(self, data: bytes) -> list[Frame]:
@@ -138,7 +141,7 @@ class AWSEventStreamFraming:
             case _:
                 pass
         event = headers.get(":event-type", "")
-        return Frame(_unwrap(payload) if event == "chunk" else payload, event)
+        return _create_chunk(payload) if event == _CHUNK else Frame(payload, event)
 
     def _read_headers(self, data: bytes) -> dict[str, str]:
         headers = self._known_headers.get(data)
@@ -191,12 +194,12 @@ def _decode_text(data: bytes) -> str:
         raise WireError("expected UTF-8 in the header of a message") from None
 
 
-def _unwrap(payload: bytes) -> bytes:
+def _create_chunk(payload: bytes) -> Frame:
     """Return what a `chunk` wraps, or the payload if it holds more than that."""
     try:
-        return _decode_chunk(payload).data
+        return Frame(_decode_chunk(payload).data, _CHUNK, BYTES)
     except _UNREADABLE:
-        return payload
+        return Frame(payload, _CHUNK)
 
 
 def _create_exception(kind: str, payload: bytes) -> Frame:

@@ -8,6 +8,8 @@ import msgspec
 
 STRAY = ""
 """The `field` of a payload that came without one."""
+BYTES = "bytes"
+"""The `field` of a payload that came as base64 inside another one."""
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
@@ -17,7 +19,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     event: str = ""
     """The SSE event name; empty where the stream gave none."""
     field: str = "data"
-    """The field the payload came in: `data`, an extra field of the framing, or `STRAY`."""
+    """The field the payload came in: `data`, an extra field of the framing, `BYTES` or `STRAY`."""
     last_event_id: str = ""
     retry_ms: int | None = None
 

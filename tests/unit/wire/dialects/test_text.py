@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from headrace import events as ev
 from headrace.wire.dialects.text.shape import SHAPES
 from tests.aws import aws_chunks
 from tests.grammar import check_grammar
-from tests.wire import events_of, message_of, sse
+from tests.wire import events_of, message_of, single_bytes, sse
 
 METRICS = {"amazon-bedrock-invocationMetrics": {"inputTokenCount": 3, "outputTokenCount": 4}}
 # The field of the shape, a stream that says "Hello", and its finish reason.
@@ -71,7 +72,7 @@ STREAMS: dict[str, tuple[list[dict[str, Any]], str]] = {
 
 
 def test_every_shape_has_a_stream_here() -> None:
-    assert set(STREAMS) == {shape.field for shape in SHAPES}
+    assert set(STREAMS) == {shape.field for shape in SHAPES if not shape.is_cumulative}
 
 
 @pytest.mark.parametrize("field", STREAMS)
@@ -94,6 +95,47 @@ def test_a_stream_that_is_cut_is_incomplete(field: str) -> None:
     end = events_of(sse(*payloads[:-1], done=False), "text")[-1]
     assert isinstance(end, ev.TurnFailed)
     assert end.category == "incomplete"
+
+
+# -- whole texts, as vLLM sends them
+
+
+def whole_texts(*texts: Any, end: bytes = b"\0") -> bytes:
+    return b"".join(msgspec.json.encode({"text": text}) + end for text in texts)
+
+
+@pytest.mark.parametrize(("framing", "end"), [("nul-json", b"\0"), ("ndjson", b"\n")])
+def test_a_whole_text_adds_what_is_new_and_ends_with_the_bytes(framing: str, end: bytes) -> None:
+    data = whole_texts(["Hi"], ["Hi, "], ["Hi, "], ["Hi, you"], end=end)
+    events = events_of(data, framing=framing)
+    check_grammar(events)
+    assert [e.text for e in events if isinstance(e, ev.TextDelta)] == ["Hi", ", ", "you"]
+    last = events[-1]
+    assert isinstance(last, ev.TurnFinished)
+    assert (last.reason.word, last.raw_reason, last.is_complete) == ("other", None, True)
+    assert events_of(single_bytes(data), framing=framing) == events
+
+
+def test_whole_texts_are_candidates() -> None:
+    events = events_of(whole_texts(["a", "x"], ["ab", "xy"]), framing="nul-json")
+    texts = {0: "", 1: ""}
+    parts = {e.part: e.output for e in events if isinstance(e, ev.TextStarted)}
+    for event in events:
+        if isinstance(event, ev.TextDelta):
+            texts[parts[event.part]] += event.text
+    assert texts == {0: "ab", 1: "xy"}
+
+
+def test_a_whole_text_that_changes_adds_what_differs() -> None:
+    events = events_of(whole_texts(["abc"], [], [""], ["abd"], ["abde"]), framing="nul-json")
+    assert [e.text for e in events if isinstance(e, ev.TextDelta)] == ["abc", "d", "e"]
+
+
+@pytest.mark.parametrize("data", [whole_texts(["a"], ["ab"])[:-3], b"", whole_texts([""])])
+def test_whole_texts_that_are_cut_or_empty_are_incomplete(data: bytes) -> None:
+    last = events_of(data, "text", framing="nul-json")[-1]
+    assert isinstance(last, ev.TurnFailed)
+    assert last.category == "incomplete"
 
 
 def test_several_generations_are_candidates() -> None:

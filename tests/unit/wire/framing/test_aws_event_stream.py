@@ -215,7 +215,7 @@ def test_a_message_that_is_cut_off_is_dropped() -> None:
     framing = AWSEventStreamFraming()
     assert framing.feed(aws_message(b"a") + aws_message(b"secret")[:-1]) == [Frame(b"a")]
     assert framing.close() == []
-    assert framing.unfinished is None
+    assert framing.unfinished == Frame(b"")
 
 
 # -- headers
@@ -256,7 +256,7 @@ def test_any_bytes_are_headers_or_refused(data: bytes) -> None:
 
 
 def test_a_chunk_is_unwrapped() -> None:
-    assert frames_of(aws_chunks({"type": "ping"})) == [Frame(b'{"type":"ping"}', "chunk")]
+    assert frames_of(aws_chunks({"type": "ping"})) == [Frame(b'{"type":"ping"}', "chunk", "bytes")]
 
 
 @pytest.mark.parametrize(

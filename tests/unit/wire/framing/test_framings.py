@@ -16,6 +16,7 @@ DOCUMENTS = {
     "squeezed-sse": b"data: {}\ndata: []\n",
     "grpc": b"\0\0\0\0\x02{}\0\0\0\0\x02[]",
     "aws-event-stream": aws_message(b"{}") + aws_message(b"[]"),
+    "nul-json": b"{}\0[]\0",
 }
 
 

@@ -26,8 +26,8 @@ examples:
 
 framing, if --framing is not given:
   by the file ending: .sse, .squeezed.sse, .ndjson, .jsonl (lines), .json (json-array), .grpc,
-  .eventstream (aws-event-stream);
-  otherwise by the first bytes (sse, lines, json-array, grpc or aws-event-stream)
+  .eventstream (aws-event-stream), .nul (nul-json);
+  otherwise by the first bytes (sse, lines, json-array, grpc, aws-event-stream or nul-json)
 
 Times count from 0 at the first read. Recorded times are used if FILE.chunks.json exists beside
 FILE ({"lens": [bytes of each read], "ms": [pause before each read]}).

@@ -11,7 +11,7 @@ from headrace.wire.dialects.bedrock.block import Block
 from headrace.wire.dialects.bedrock.event import WireEvent, WrappedEvent
 from headrace.wire.dialects.bedrock.usage import parse_usage
 from headrace.wire.dialects.dialect import JSONDialect
-from headrace.wire.error import parse_error
+from headrace.wire.error import find_exception
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.payload import REFUSED, encode_json
 from headrace.wire.json.value import as_object, as_text
@@ -111,10 +111,10 @@ class BedrockDialect(JSONDialect[WrappedEvent]):
     def _handle_other(self, frame: Frame) -> None:
         """Handle a payload that is no event: an exception by name, or another error."""
         if "error" not in (frame.event, frame.field):
-            for name, value in self._decode_all_fields(frame).items():
-                if name.endswith("Exception"):
-                    self.fail(parse_error({**as_object(value), "code": name}))
-                    return
+            error = find_exception(self._decode_all_fields(frame))
+            if error is not None:
+                self.fail(error)
+                return
         self._fail_if_error(frame)
 
     # -- blocks

@@ -21,7 +21,7 @@ from headrace.wire.dialects.text.shape import (
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.number import parse_count
 from headrace.wire.json.payload import NotJSON
-from headrace.wire.json.value import as_object, as_objects, as_text
+from headrace.wire.json.value import as_list, as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
@@ -41,6 +41,7 @@ class TextDialect(JSONDialect[WirePayload]):
 
     def __init__(self, ledger: Ledger, *, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         super().__init__(ledger, WirePayload, limits)
+        self._whole_texts: dict[int, str] = {}
 
     @staticmethod
     def recognizes(payload: dict[str, Any]) -> bool:
@@ -65,6 +66,9 @@ class TextDialect(JSONDialect[WirePayload]):
             model=as_text(payload.get("model")) or as_text(payload.get("model_id")),
             response_id=as_text(payload.get("id")),
         )
+        if shape.is_cumulative:
+            self._feed_whole_texts(as_list(payload[shape.field]))
+            return
         is_last = self._feed_outputs(payload, shape)
         if is_last and not self.ledger.is_finished:
             self._note(payload, shape)
@@ -90,6 +94,26 @@ class TextDialect(JSONDialect[WirePayload]):
             output.finish(FINISH_WORDS.get(word.lower()) or other_reason(word), word)
         return is_last
 
+    def _feed_whole_texts(self, texts: list[Any]) -> None:
+        """Add what each text has more than the one before it."""
+        for number, text in enumerate(texts):
+            if not isinstance(text, str):
+                continue
+            known = self._whole_texts.get(number, "")
+            if known.startswith(text):
+                self.ledger.output(number)
+                continue
+            start = len(known) if text.startswith(known) else _find_difference(known, text)
+            self.ledger.output(number).add_text(text[start:])
+            self._whole_texts[number] = text
+
+    def close(self) -> None:
+        """Take the end of the bytes, which is the only end that whole texts have."""
+        if not self.ledger.skipped_frames:
+            for number in self._whole_texts:
+                self.ledger.output(number).finish(other_reason(""), None)
+        super().close()
+
     def _report(self, entry: dict[str, Any], shape: Shape) -> None:
         usage = Usage(
             input_tokens=parse_count(read_path(entry, shape.input_tokens)),
@@ -105,6 +129,11 @@ class TextDialect(JSONDialect[WirePayload]):
         paths = (shape.text, shape.reason, shape.input_tokens, shape.output_tokens)
         read = {path[0] for path in paths if path}
         self.ledger.note_fields(payload, _NOT_KEPT | read | {shape.field})
+
+
+def _find_difference(known: str, text: str) -> int:
+    pairs = enumerate(zip(known, text, strict=False))
+    return next((place for place, (old, new) in pairs if old != new), len(known))
 
 
 def _parse_metrics(metrics: dict[str, Any]) -> Usage:

@@ -20,8 +20,10 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """The field of the payload that only this API has."""
     is_list: bool = False
     """Whether that field is the list of outputs. Otherwise the payload is the only output."""
-    text: Path
-    reason: Path
+    is_cumulative: bool = False
+    """Whether the outputs are texts, each with everything that its earlier ones had."""
+    text: Path = ()
+    reason: Path = ()
     input_tokens: Path = ()
     output_tokens: Path = ()
 
@@ -65,6 +67,8 @@ SHAPES = (
         reason=("details", "finish_reason"),
         output_tokens=("details", "generated_tokens"),
     ),
+    # The demonstration server of vLLM. It repeats the prompt, and never says why a text ends.
+    Shape(field="text", is_list=True, is_cumulative=True),
 )
 
 FINISH_WORDS: dict[str, FinishReason] = {
@@ -99,6 +103,8 @@ def _fits(shape: Shape, payload: dict[str, Any]) -> bool:
     if not shape.is_list:
         return shape.field in payload and isinstance(read_path(payload, shape.text), str)
     entries = as_list(payload.get(shape.field))
+    if shape.is_cumulative:
+        return bool(entries) and all(isinstance(entry, str) for entry in entries)
     return bool(entries) and all(
         isinstance(read_path(as_object(entry), shape.text), str) for entry in entries
     )

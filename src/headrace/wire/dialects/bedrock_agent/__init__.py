@@ -1,0 +1,1 @@
+"""The dialect of agents of Amazon Bedrock."""
