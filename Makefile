@@ -29,6 +29,8 @@ CODE := src tests examples scripts $(if $(wildcard bench/*.py),bench)
 export HEADRACE_VENV := $(VENV)
 # Silences the update notice of pyright.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Images with Python often set it. Then every process that a test starts would compile all modules.
+export PYTHONDONTWRITEBYTECODE :=
 # litellm would fetch prices from the network when it is imported.
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
+from tests.browser.chromium import find_chromium, launch_chromium
 from tests.browser.stage import Stage
 from tests.browser.talk import PATIENCE_MS
-
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-
-
-def chromium() -> str | None:
-    """Where the machine's own Chromium is."""
-    return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Not for longer than the tests of a folder: while it is there, an event loop runs in this
     thread, and no other test of the worker could run one."""
-    path = chromium()
-    if path is None:
+    if find_chromium() is None:
         pytest.skip("no Chromium: make setup installs one where it can")
     with sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path=path, args=options)
+        browser = launch_chromium(playwright)
         yield browser
         browser.close()
 

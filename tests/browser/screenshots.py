@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from headrace.rehearsal.script import call, error, say, think, turn, wait
-from tests.browser.conftest import chromium
+from tests.browser.chromium import launch_chromium
 from tests.browser.stage import Stage, gate
 from tests.browser.talk import PATIENCE_MS, Talk
 
@@ -156,7 +156,7 @@ def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as data, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        browser = launch_chromium(playwright)
         for look in ({}, {"scheme": "dark"}, {"size": "phone"}):
             for state in STATES:
                 stage = Stage(Path(data) / f"{state.__name__}-{len(look)}-{''.join(look)}").open()

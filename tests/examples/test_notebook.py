@@ -18,7 +18,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.conftest import chromium
+from tests.browser.chromium import find_chromium, launch_chromium
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "notebook"
 WITHIN_S = 60
@@ -104,12 +104,10 @@ def test_what_is_asked_is_written_and_is_there_after_a_restart(folder: Path) -> 
 
 
 def test_the_page_shows_the_note_beside_the_chat(folder: Path) -> None:
-    path = chromium()
-    if path is None:
+    if find_chromium() is None:
         pytest.skip("no Chromium: make setup installs one where it can")
     with served(folder) as url, sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path=path, args=options)
+        browser = launch_chromium(playwright)
         page = browser.new_page(viewport={"width": 1200, "height": 800})
         page.set_default_timeout(WITHIN_S * 1000 / 2)
         broken: list[str] = []
