@@ -42,6 +42,15 @@ def _metric(server: ServerProcess, name: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(f"headrace_{name} "))
 
 
+def _queued_bytes(server: ServerProcess) -> int:
+    """Return the most that the kernel holds for a connection of this server."""
+    port = int(server.url.rpartition(":")[2])
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    own = [row for row in rows if row[1].endswith(f":{port:04X}")]
+    # Its fifth field: bytes to be sent and bytes to be read, in hexadecimal digits.
+    return max(int(row[4].partition(":")[0], 16) for row in own)
+
+
 @pytest.mark.parametrize("options", [(), ("--send-timeout", "3")])
 def test_t19_watchers_that_never_read_take_little_and_are_disconnected(
     options: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -61,10 +70,12 @@ def test_t19_watchers_that_never_read_take_little_and_are_disconnected(
                 time.sleep(0.05)
             assert _metric(server, "watchers") == 0
         else:
-            most_kb = 0
+            most_kb, most_queued = 0, 0
             for _ in range(40):
                 most_kb = max(most_kb, resident_kb(server.process.pid))
+                most_queued = max(most_queued, _queued_bytes(server))
                 time.sleep(0.1)
+            assert 0 < most_queued < 256 * 1_024
             # The run itself takes some memory as well: its text, and the records to be logged.
             assert most_kb - before_kb < 256 * WATCHERS + 40_000
         for peer in (asked, *peers):

@@ -1,19 +1,23 @@
-"""A server that was stopped for a while (SIGSTOP) reads what came meanwhile."""
+"""A server that was stopped for a while (SIGSTOP) reads what came meanwhile, and gives its clients
+the time that they had no use of."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from headrace.server.http.event_stream import EventStream
 from tests.server.server_process import serve
 from tests.server.serving import frames
 
@@ -106,3 +110,54 @@ def test_bytes_that_came_while_the_process_was_stopped_are_read(
         last = json.loads(frames(answers[0])[-1][1])
         assert last["type"] == "message_final", last
         assert "One, two." in json.dumps(last)
+
+
+class _StoppedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock can skip a time, as if the process had been stopped."""
+
+    skipped_s = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.skipped_s
+
+
+@pytest.mark.parametrize("does_read", [True, False])
+def test_a_client_has_its_time_to_read_after_the_process_was_stopped(does_read: bool) -> None:
+    loop = _StoppedLoop()
+    sent: list[bytes] = []
+    timeout_s = 30.0
+
+    async def main() -> None:
+        is_full, has_read = asyncio.Event(), asyncio.Event()
+
+        async def two() -> AsyncGenerator[list[bytes], None]:
+            yield [b"first"]
+            yield [b"second"]
+
+        async def send(message: Any) -> None:
+            if message.get("body") == b"second":
+                is_full.set()
+                await has_read.wait()
+            sent.append(message.get("body", b""))
+
+        async def receive() -> Any:
+            await asyncio.sleep(3_600)
+
+        stream = EventStream(two(), heartbeat_s=15, send_timeout_s=timeout_s)
+        sending = asyncio.ensure_future(stream({}, receive, send))
+        await is_full.wait()
+        # The next timer that the stream sets is the one of the client that does not read.
+        for skipped_s in (timeout_s / 2, 10 * timeout_s):
+            loop.skipped_s += skipped_s
+            await asyncio.sleep(0.01)
+        assert not sending.done()
+        if does_read:
+            has_read.set()
+        else:
+            loop.skipped_s += timeout_s
+        await sending
+
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(main())
+    assert sent[:2] == [b"", b"first"]
+    assert (b"second" in sent) == does_read

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import stat
@@ -84,15 +83,18 @@ def test_a_damaged_file_is_refused_after_a_kill(tmp_path: Path) -> None:
         for number in range(5):
             server.ask(f"What about {number}? " + "word " * 2_000)
         server.kill()
-    with closing(sqlite3.connect(tmp_path / "headrace.db")) as database:
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     path = tmp_path / "headrace.db"
-    content = bytearray(path.read_bytes())
-    for page in range(4, len(content) // 4096, 3):
-        content[page * 4096 : page * 4096 + 200] = os.urandom(200)
-    path.write_bytes(content)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page_bytes,) = database.execute("PRAGMA page_size").fetchone()
+        # Nothing but the check reads the messages before the first client asks for them.
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'messages'"
+        (page,) = database.execute(query).fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * page_bytes)
+        file.write(b"\xff" * 200)
     said = refuse(tmp_path)
-    assert "headrace.db" in said
+    assert "headrace.db is damaged" in said
     assert len(said.strip().splitlines()) == 1, said
 
 

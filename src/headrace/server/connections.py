@@ -23,7 +23,6 @@ Parser: TypeAlias = Literal["h11", "httptools"]
 _MAX_HEAD_BYTES = 64 * 1024
 _SWEEP_S = 1.0
 _CLOSED_AT_ONCE = 32
-_WRITE_BUFFER_BYTES = 32 * 1024
 # Descriptors that connections may not take: the database, its log, and the process itself.
 _RESERVED_DESCRIPTORS = 64
 _TOO_LARGE = (
@@ -146,7 +145,6 @@ class BoundedConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if peer else ""
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=_WRITE_BUFFER_BYTES)
         if not self.registry.add(self):
             transport.abort()
         self._head_since_s = self._now()
