@@ -18,8 +18,8 @@ from botocore.credentials import Credentials, RefreshableCredentials
 
 from headrace.errors import UsageError
 from headrace.providers import resolve
-from headrace.transport.aws_signer import AWSSigner
 from headrace.transport.http import HTTPTransport
+from headrace.transport.signers.aws_signer import AWSSigner
 from headrace.transport.transport import HTTPCall, sign_call
 from headrace.turn.model import Model, encode_call
 from headrace.turn.open_turn import open_turn

@@ -19,7 +19,12 @@ import headrace
 from headrace.errors import RequestFailed, UsageError
 from headrace.providers import resolve
 from headrace.providers.endpoint import _keep_token_signer
-from headrace.transport.token_signer import AccessToken, TokenSigner, azure_signer, google_signer
+from headrace.transport.signers.token_signer import (
+    AccessToken,
+    TokenSigner,
+    azure_signer,
+    google_signer,
+)
 from headrace.transport.transport import HTTPCall
 from tests.transport.json_server import serving_json
 

@@ -129,13 +129,13 @@ def _keep_token_signer(identity: str, kept: tuple[str | None, ...]) -> Signer:
     """Return the signer of a cloud, for credentials that the environment names. It is kept, because
     it keeps its token."""
     signer: Signer = getattr(
-        import_module("headrace.transport.token_signer"), f"{identity}_signer"
+        import_module("headrace.transport.signers.token_signer"), f"{identity}_signer"
     )()
     return signer
 
 
 def _import_signer() -> Any:
-    return import_module("headrace.transport.aws_signer")
+    return import_module("headrace.transport.signers.aws_signer")
 
 
 def _create_signer(region: str) -> Signer:

@@ -1,0 +1,1 @@
+"""Signers: add credentials to calls just before they are sent."""
