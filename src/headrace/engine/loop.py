@@ -15,6 +15,7 @@ from headrace.engine.middleware.middleware import RunView
 from headrace.engine.output_check import OutputCheck
 from headrace.engine.run_broken import RunBroken
 from headrace.engine.run_config import RunConfig
+from headrace.engine.run_logger import log_discarded_step
 from headrace.engine.tool_runner import ToolRunner, result_of_skipped
 from headrace.errors import HeadraceError, RequestFailed, Terminate
 from headrace.events import Event, TurnEvent
@@ -204,6 +205,7 @@ class Loop:
                 pause_s = 0.0 if has_compacted else None
             if pause_s is None:
                 raise RunBroken(failed.category, failed.message)
+            log_discarded_step(self._view.run_id, step, failed.category, pause_s)
             await self._journal.write([ev.StepDiscarded(step, failed.message)])
             if has_compacted:
                 await self._write_compaction()

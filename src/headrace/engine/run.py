@@ -14,6 +14,7 @@ from headrace.engine.loop import End, Loop
 from headrace.engine.middleware.middleware import RunView
 from headrace.engine.run_broken import RunBroken
 from headrace.engine.run_config import RunConfig
+from headrace.engine.run_logger import RunLogger
 from headrace.errors import HeadraceError, Terminate, UsageError
 from headrace.events import Event, Record, RunFailed, RunFinished
 from headrace.messages import Message
@@ -165,6 +166,8 @@ class Run(RecordStream[Event], Generic[OutputT]):
         loop = Loop(self._config, self._journal, self._view, self._stop)
         loop.hides_address = self.hides_address
         end: End = _UNKNOWN_END
+        logger = RunLogger(self.run_id, self._config.name)
+        logger.log_start()
         forget = self._token.add(self.cancel) if self._token is not None else None
         try:
             with loop.timer(self._config.limits.run_timeout_s, "run_timeout_s"):
@@ -177,6 +180,7 @@ class Run(RecordStream[Event], Generic[OutputT]):
             if not self._journal.is_over:
                 self._journal.write_last(end)
             self._journal.queue.close()
+            logger.log_end(end)
             self._late_error = loop.late_error
             self.private_error = loop.private_error
             for target in self._config.targets:

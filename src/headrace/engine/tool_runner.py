@@ -11,6 +11,7 @@ from headrace.encoders import ToolSpec
 from headrace.engine.limits import RunLimits
 from headrace.engine.middleware.chain import Chain, MiddlewareFailed
 from headrace.engine.middleware.middleware import Deny, RunView, ToolCall
+from headrace.engine.run_logger import ToolLogger
 from headrace.errors import HeadraceError, Terminate
 from headrace.events import ToolProgress, ToolResult, ToolStarted
 from headrace.messages import CallPart
@@ -129,9 +130,11 @@ class ToolRunner:
         job.task = asyncio.create_task(self._execute(job), name=f"tool {call.name}")
 
     async def _execute(self, job: _Job) -> None:
+        logger: ToolLogger | None = None
         try:
             # The slot of the tool first: a call that waits for it must not block other tools.
             async with job.tool.slots(), self._slots:
+                logger = ToolLogger(self._view.run_id, job.call.name, job.call.call_id)
                 self._reports.put_nowait(ToolStarted(job.call.call_id, job.call.args))
                 result = await self._execute_in_time(job)
                 result = await self._chain.after_tool(self._view, job.call, result)
@@ -146,6 +149,8 @@ class ToolRunner:
             why = scrub(f"{type(error).__name__}: {error}")
             job.result = tool_error(f"{job.call.name} failed: {why}")
         finally:
+            if logger is not None:
+                logger.log_end(None if job.result is None else job.result.is_error)
             self._reports.put_nowait(job)
 
     async def _execute_in_time(self, job: _Job) -> ToolReturn:

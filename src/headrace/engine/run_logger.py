@@ -1,0 +1,79 @@
+"""Log lines about runs and tools. They name ids, times and categories, and never content."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from headrace.events import RunFailed, RunFinished
+from headrace.log import get_logger
+
+_logger = get_logger("engine")
+
+
+class RunLogger:
+    """Logs the start and the end of a run, and the steps that are tried again."""
+
+    def __init__(self, run_id: str, model: str) -> None:
+        self._run_id = run_id
+        self._model = model
+        self._started_s = time.monotonic()
+
+    def log_start(self) -> None:
+        """Log that the run starts."""
+        fields = {"event": "run_started", "run_id": self._run_id, "model": self._model}
+        _logger.info("run %s started with %s", self._run_id, self._model, extra=fields)
+
+    def log_end(self, end: RunFinished | RunFailed) -> None:
+        """Log how the run ended: a failed run as a warning."""
+        ms = _elapsed_ms(self._started_s)
+        fields = {
+            "run_id": self._run_id,
+            "ms": ms,
+            "input_tokens": end.usage.input_tokens,
+            "output_tokens": end.usage.output_tokens,
+        }
+        if isinstance(end, RunFailed):
+            fields |= {"event": "run_failed", "category": end.category}
+            text = "run %s failed (%s) after %d ms"
+            _logger.warning(text, self._run_id, end.category, ms, extra=fields)
+            return
+        finish = end.reason.kind or end.reason.word
+        fields |= {"event": "run_finished", "finish": finish}
+        _logger.info("run %s finished (%s) after %d ms", self._run_id, finish, ms, extra=fields)
+
+
+def log_discarded_step(run_id: str, step: int, category: str, pause_s: float) -> None:
+    """Log that what arrived of a step is taken back, and that the model is asked again."""
+    fields = {
+        "event": "step_discarded",
+        "run_id": run_id,
+        "step": step,
+        "category": category,
+        "pause_s": pause_s,
+    }
+    text = "run %s: step %d broke off (%s) and is tried again in %.1f s"
+    _logger.warning(text, run_id, step, category, pause_s, extra=fields)
+
+
+class ToolLogger:
+    """Logs one call of a tool, from its start to its end."""
+
+    def __init__(self, run_id: str, tool: str, call_id: str) -> None:
+        self._fields = {"run_id": run_id, "tool": tool, "call_id": call_id}
+        self._tool = tool
+        self._started_s = time.monotonic()
+        fields = {"event": "tool_started", **self._fields}
+        _logger.debug("tool %s started", tool, extra=fields)
+
+    def log_end(self, is_error: bool | None) -> None:
+        """Log the end: a tool that failed as a warning. None is a call that was stopped."""
+        ms = _elapsed_ms(self._started_s)
+        word = {None: "stopped", False: "finished", True: "failed"}[is_error]
+        level = logging.WARNING if is_error else logging.DEBUG
+        fields = {"event": f"tool_{word}", "ms": ms, **self._fields}
+        _logger.log(level, "tool %s %s after %d ms", self._tool, word, ms, extra=fields)
+
+
+def _elapsed_ms(started_s: float) -> int:
+    return round(1_000 * (time.monotonic() - started_s))
