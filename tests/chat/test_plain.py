@@ -157,3 +157,12 @@ def test_an_interrupted_pipe_stops_the_answer(tmp_path: Path) -> None:
         process.stdin.close()
         assert b"You stopped this answer." in process.stderr.read()
         assert process.wait() == 0
+
+
+def test_verbose_prints_the_log_of_the_run(tmp_path: Path) -> None:
+    done = _piped(tmp_path, "echo one\n", *STAGE, "--verbose")
+    assert done.stdout == b"You said: echo one\n"
+    log = done.stderr.decode()
+    assert re.search(r"headrace\.engine: run \S+ started", log)
+    assert re.search(r"headrace\.engine: run \S+ finished \(end_turn\)", log)
+    assert "echo one" not in log

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -99,7 +101,20 @@ def test_the_frames_on_the_page_are_what_the_command_prints(
 # --- examples ---------------------------------------------------------------------
 
 
+@pytest.fixture
+def kept_loggers() -> Iterator[None]:
+    """Undo what an example does to the loggers of Headrace."""
+    names = ("headrace", "headrace.engine")
+    loggers = [logging.getLogger(one) for one in names]
+    before = [(logger.level, [*logger.handlers]) for logger in loggers]
+    yield
+    for logger, (level, handlers) in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+        logger.handlers[:] = handlers
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.usefixtures("kept_loggers")
 def test_the_examples_of_a_page_run_and_print_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

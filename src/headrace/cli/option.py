@@ -31,6 +31,16 @@ def add_color(command: argparse.ArgumentParser, where: str) -> None:
     )
 
 
+def add_verbose(command: argparse.ArgumentParser) -> None:
+    """Add the option `--verbose`."""
+    command.add_argument(
+        "--verbose",
+        action="store_true",
+        help="print the log on standard error: requests, answers, retries and tools, without their"
+        " content",
+    )
+
+
 def add_data(command: argparse.ArgumentParser) -> None:
     """Add the option `--data`."""
     command.add_argument(

@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-_logger = logging.getLogger("headrace.server")
+from headrace.log import get_logger
+
+_logger = get_logger("server")
 _CLEAN_UP_S = 3.0
 
 

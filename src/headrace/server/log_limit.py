@@ -8,7 +8,11 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 _PER_MINUTE = 60
-_NAMES = ("uvicorn.error", "headrace.server", "asyncio")
+_NAMES = (
+    "uvicorn.error",
+    "asyncio",
+    *(f"headrace.{layer}" for layer in ("wire", "transport", "turn", "engine", "server")),
+)
 
 
 class LogLimit(logging.Filter):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
@@ -14,6 +13,7 @@ from starlette.requests import Request
 from headrace.encoders import Effort
 from headrace.engine import Agent
 from headrace.errors import UsageError
+from headrace.log import get_logger
 from headrace.server.http_error import HTTPError
 from headrace.server.response_budget import ResponseBudget
 from headrace.server.runs.clock_check import ClockCheck
@@ -39,7 +39,7 @@ _HOUSEKEEPING_INTERVAL_S = 1.0
 _REVOKED_INTERVAL_S = 0.5
 # Live runs wait for the transaction that deletes records, so it is kept short.
 _EXPIRED_PER_TRANSACTION = 16
-_logger = logging.getLogger("headrace.server")
+_logger = get_logger("server")
 
 
 def now_ms() -> int:

@@ -15,6 +15,7 @@ import aiohttp
 
 from headrace.errors import HeadraceError, RequestFailed, UsageError
 from headrace.outcome import ErrorCategory
+from headrace.transport.call_log import CallLog
 from headrace.transport.call_secrets import address_of, secrets_of
 from headrace.transport.decompression import ENCODINGS
 from headrace.transport.env_proxy import find_proxy
@@ -62,10 +63,13 @@ class HTTPTransport:
         Raises `RequestFailed` if none arrive, and `UsageError` if the call cannot be sent at all.
         """
         _check(call)
+        log = CallLog(call)
         opened = await self._open(call)
         # Raised outside of the except block, so that the client's error is not chained.
         if isinstance(opened, HeadraceError):
+            log.log_error(opened)
             raise opened
+        opened.start_log(log)
         return opened
 
     async def fetch(self, call: HTTPCall, *, method: str = "GET") -> bytes:
@@ -74,9 +78,12 @@ class HTTPTransport:
         Raises `RequestFailed` if the provider refuses it, cannot be reached or sends too much.
         """
         _check(call)
+        log = CallLog(call, method)
         fetched = await self._fetch(await sign_call(call), method)
         if isinstance(fetched, HeadraceError):
+            log.log_error(fetched)
             raise fetched
+        log.log_end(len(fetched))
         return fetched
 
     async def _fetch(self, call: HTTPCall, method: str) -> bytes | HeadraceError:

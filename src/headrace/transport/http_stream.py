@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 import aiohttp
 
 from headrace.secrets.known import KnownSecrets
+from headrace.transport.call_log import CallLog
 from headrace.transport.decompression import ENCODINGS, Inflation
 from headrace.transport.error_response import request_id_of
 from headrace.transport.limits import HTTPLimits, Timeouts
@@ -45,6 +46,12 @@ class HTTPStream:
         encoding, limit = encoding_of(response), limits.max_inflated_bytes
         self._inflation = Inflation(encoding, limit) if encoding in ENCODINGS else None
         self._pieces: Iterator[bytes] = iter(())
+        self._log: CallLog | None = None
+
+    def start_log(self, log: CallLog) -> None:
+        """Log that the response has begun, and later that it was closed."""
+        self._log = log
+        log.log_answer(self._response.status, self.request_id)
 
     async def start(self, wanted_bytes: int) -> bytes:
         """Read the first bytes, as many as wanted or available; they are returned again later."""
@@ -78,6 +85,9 @@ class HTTPStream:
         if self._watch is not None:
             self._watch.cancel()
         self._response.close()
+        if self._log is not None:
+            self._log.log_end(self._content.total_bytes)
+            self._log = None
 
     async def _next(self) -> bytes:
         """Return the next bytes, decompressed; empty at the end."""

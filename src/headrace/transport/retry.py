@@ -10,6 +10,9 @@ from typing import TypeVar
 import msgspec
 
 from headrace.errors import RequestFailed
+from headrace.log import get_logger
+
+_logger = get_logger("transport")
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[object]]
@@ -67,5 +70,19 @@ async def retry(
             wait_s = policy.wait_s(failed, number, chance())
             if wait_s is None:
                 raise
+            _log_retry(failed, number, wait_s)
         await sleep(wait_s)
         number += 1
+
+
+def _log_retry(failed: RequestFailed, attempt: int, pause_s: float) -> None:
+    fields = {
+        "event": "request_retried",
+        "category": failed.category,
+        "status": failed.status,
+        "attempt": attempt,
+        "pause_s": pause_s,
+        "request_id": failed.request_id,
+    }
+    text = "attempt %d failed (%s): the next one begins in %.1f s"
+    _logger.warning(text, attempt, failed.category, pause_s, extra=fields)

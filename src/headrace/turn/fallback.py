@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -13,6 +12,7 @@ import msgspec
 
 from headrace.encoders import OptionArguments, Options, parse_options
 from headrace.errors import UsageError
+from headrace.log import get_logger
 from headrace.outcome import ERROR_CATEGORIES, ErrorCategory
 from headrace.transport.limits import Timeouts
 from headrace.transport.retry import NEVER, RetryPolicy
@@ -21,7 +21,7 @@ from headrace.turn.circuit_breaker import CircuitBreaker
 from headrace.turn.model import Model, is_rehearsal, model_for, name_of
 from headrace.wire.dialects.chat import ChatQuirks
 
-_log = logging.getLogger("headrace.fallback")
+_logger = get_logger("turn")
 
 DEFAULT_CATEGORIES: tuple[ErrorCategory, ...] = (
     "overloaded",
@@ -173,7 +173,9 @@ class Fallback:
         self.switches[switch] += 1
         late = ", and part of its answer is taken back" if switch.is_late else ""
         why = f"{switch.category}{late}"
-        _log.warning("%s failed (%s): asking %s", switch.failed, why, switch.next)
+        fields = {"event": "model_switched", **msgspec.structs.asdict(switch)}
+        text = "%s failed (%s): asking %s"
+        _logger.warning(text, switch.failed, why, switch.next, extra=fields)
 
 
 AnyModel: TypeAlias = str | Model | Fallback

@@ -11,6 +11,7 @@ import msgspec
 from headrace.errors import RequestFailed
 from headrace.events import TurnEvent
 from headrace.events.turn import FrameSkipped, TurnFailed, TurnFinished, TurnStarted
+from headrace.log import get_logger
 from headrace.outcome import ErrorInfo
 from headrace.prices import TurnUsage
 from headrace.secrets.scrub import scrub
@@ -23,6 +24,7 @@ from headrace.turn.key_mask import KeyMask
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
+_logger = get_logger("turn")
 # A turn that has only these events has not begun to answer.
 _WITHOUT_CONTENT = frozenset({TurnStarted, FrameSkipped, TurnFailed})
 
@@ -203,6 +205,7 @@ class OpenTurn:
             return events
         end = self._turn_usage.complete(last, self.decoder.output_chars)
         self._end_usage = end.usage
+        _log_end(end, self.request_id)
         return [*events[:-1], end]
 
     @property
@@ -248,6 +251,20 @@ class OpenTurn:
             if events := feed(read):
                 return events
         return self._close_decoder()
+
+
+def _log_end(end: TurnFinished | TurnFailed, request_id: str | None) -> None:
+    fields: dict[str, object] = {
+        "input_tokens": end.usage.input_tokens,
+        "output_tokens": end.usage.output_tokens,
+        "request_id": request_id,
+    }
+    if isinstance(end, TurnFailed):
+        fields |= {"event": "turn_failed", "category": end.category}
+        _logger.debug("turn failed (%s)", end.category, extra=fields)
+    else:
+        fields |= {"event": "turn_finished", "finish": end.reason.word}
+        _logger.debug("turn finished (%s)", end.reason.word, extra=fields)
 
 
 async def _wait_for_first(turn: OpenTurn) -> OpenTurn:

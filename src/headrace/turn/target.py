@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from headrace.encoders import Options, Request
+from headrace.log import get_logger
 from headrace.messages import Message
 from headrace.prices import TurnUsage
 from headrace.providers import OutputMode
@@ -19,6 +20,8 @@ from headrace.turn.model import Model, SharedTransport
 from headrace.turn.open_turn import OpenTurn, open_turn
 from headrace.typed.plan import OutputPlan, plan_output
 from headrace.wire.limits import WireLimits
+
+_logger = get_logger("turn")
 
 
 class TurnTarget:
@@ -66,6 +69,13 @@ class TurnTarget:
         """Send a call, and wait for the first events; see `open_turn()`. `numbers` are those of
         the first item and the first part."""
         model = self.model
+        fields = {
+            "event": "turn_requested",
+            "model": model.name,
+            "messages": len(request.messages),
+            "tools": len(request.tools),
+        }
+        _logger.debug("asking %s with %d messages", model.name, len(request.messages), extra=fields)
         return await open_turn(
             self.transport,
             call,

@@ -405,3 +405,27 @@ def test_a_restored_text_is_printed_again_as_a_whole(
     shown = capsys.readouterr()
     assert shown.out == "one three\none two three\n"
     assert "a piece was missing; the whole text again:" in shown.err
+
+
+# --- the log -----------------------------------------------------------------------------
+
+
+def test_verbose_prints_the_log_beside_the_answer() -> None:
+    with provider(ANSWER) as (address, _):
+        command = [sys.executable, "-m", "headrace", *MODEL, "--base-url", address, "PROMPT-heron"]
+        quiet = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        loud = subprocess.run(
+            [*command, "--verbose"], stdin=subprocess.DEVNULL, capture_output=True, check=True
+        )
+    assert quiet.stdout == loud.stdout == b"The answer is 42.\n"
+    assert quiet.stderr == b"hm\n\n"
+    log = [line for line in loud.stderr.decode().splitlines() if " headrace." in line]
+    assert [line.split()[2] for line in log] == [
+        "headrace.turn:",
+        "headrace.transport:",
+        "headrace.transport:",
+        "headrace.transport:",
+        "headrace.turn:",
+    ]
+    assert f"POST {address}/chat/completions" in log[1]
+    assert b"PROMPT-heron" not in loud.stderr

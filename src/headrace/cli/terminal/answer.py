@@ -22,9 +22,10 @@ _PAUSE_S = 0.1
 class AnswerPrinter:
     """Prints the events of one turn, for a person or for the next program in a pipe."""
 
-    def __init__(self, color: str, *, shows_reasoning: bool) -> None:
+    def __init__(self, color: str, *, shows_reasoning: bool, shows_status: bool = True) -> None:
         self._paint = Paint(wants_color(color, sys.stderr))
         self._shows_reasoning = shows_reasoning
+        self._shows_status = shows_status
         self._is_watched = is_terminal(sys.stderr)
         self._shares_screen = self._is_watched and is_terminal(sys.stdout)
         self._is_safe = not sys.stdout.isatty()
@@ -151,7 +152,7 @@ class AnswerPrinter:
     def _wants_status(self) -> bool:
         """Return whether nothing else is written to the same screen."""
         is_busy = self._is_thinking or (self._shares_screen and self._has_text)
-        return self._is_watched and not is_busy
+        return self._shows_status and self._is_watched and not is_busy
 
     def _clear(self) -> None:
         if self._is_drawn:

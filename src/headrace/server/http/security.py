@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import uuid
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.errors import HeadraceError
+from headrace.log import get_logger
 from headrace.server.http.event_stream import MAX_CHUNK_BYTES, STREAM, abort_connection
 from headrace.server.http_error import HTTPError, error_response, media_type
 from headrace.server.service import Service
@@ -26,7 +26,7 @@ _CSP = (
     b" frame-ancestors 'none'"
 )
 _NO_STORE = (b"cache-control", b"no-store")
-_logger = logging.getLogger("headrace.server")
+_logger = get_logger("server")
 
 
 class SecurityMiddleware:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from typing import Final
 
+from headrace.log import get_logger
 from headrace.server.storage.database import Database
 
 MAX_GAP_MS: Final = 24 * 3_600_000
@@ -15,7 +15,7 @@ HOLD_MS: Final = 24 * 3_600_000
 # Rows of the table `health`.
 _SEEN_ROW = 2
 _HOLD_ROW = 3
-_logger = logging.getLogger("headrace.server")
+_logger = get_logger("server")
 
 
 class ClockCheck:

@@ -4,7 +4,6 @@ and the answer is committed once, at the end."""
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -14,6 +13,7 @@ from weakref import WeakValueDictionary
 from headrace.engine import Agent, Run
 from headrace.errors import HeadraceError, UsageError
 from headrace.events import Record, RunClosed, RunFailed
+from headrace.log import get_logger
 from headrace.messages import Message, fold
 from headrace.server.runs.broadcast import Broadcast, Subscription
 from headrace.server.runs.log_replay import Replay, read_pages
@@ -31,7 +31,7 @@ from headrace.tools.left_behind import (
     LeftBehindCalls,
 )
 
-_logger = logging.getLogger("headrace.server")
+_logger = get_logger("server")
 # The request of a longer history is encoded in a thread, so that other runs do not wait for it.
 _MAX_HISTORY = 1_000
 # When the server stops: for each wait of a run that is interrupted, for its end, and for the

@@ -11,9 +11,10 @@ from typing import Literal, TypeAlias
 
 from headrace import events as ev
 from headrace.events import Record
+from headrace.log import get_logger
 from headrace.projections.ending import ending
 
-_logger = logging.getLogger("headrace.server")
+_logger = get_logger("server")
 
 MAX_LINES = 200
 """Most lines of one run; a run with more phases is logged up to here, and its end."""

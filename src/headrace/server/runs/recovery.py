@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, Literal, TypeAlias
 
 from headrace.events import Record, RunClosed, RunFailed, RunFinished
+from headrace.log import get_logger
 from headrace.messages import fold
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.log import Log
@@ -17,7 +17,7 @@ INTERRUPTED: Final = RunFailed(
 )
 UNSAVED: Final = RunFailed(category="storage", message="the answer could not be saved")
 Outcome: TypeAlias = Literal["committed", "save_failed", "interrupted"]
-_logger = logging.getLogger("headrace.server")
+_logger = get_logger("server")
 
 
 class Recovery:

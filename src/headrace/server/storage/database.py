@@ -8,7 +8,6 @@ what has been committed.
 from __future__ import annotations
 
 import asyncio
-import logging
 import queue
 import sqlite3
 import threading
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from headrace.errors import HeadraceError, UsageError
+from headrace.log import get_logger
 from headrace.server.storage.checkpointer import Checkpointer
 from headrace.server.storage.connection import READER_CACHE_KB, WRITER_CACHE_KB, connect
 from headrace.server.storage.database_file import prepare_file
@@ -36,7 +36,7 @@ _PROGRESS_STEPS = 1_000
 # Time between two attempts to open the file again after the writer has lost its connection.
 _RECONNECT_S = 0.5
 _CLOSED = "the database is closed"
-_logger = logging.getLogger("headrace.server")
+_logger = get_logger("server")
 
 
 class StorageFailed(HeadraceError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import sqlite3
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from headrace.errors import UsageError
+from headrace.log import get_logger
 
 APPLICATION_ID: Final = 0x48524143
 """Marks a SQLite file as one of Headrace."""
@@ -21,7 +21,7 @@ SQLite's default of 4,096 bytes it would write three times as much."""
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
 _ADVICE = "restore it from a copy, or move it away and start again"
-_logger = logging.getLogger("headrace.server")
+_logger = get_logger("server")
 
 
 def prepare_file(path: Path) -> None:

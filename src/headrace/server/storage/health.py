@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sqlite3
 import time
 from collections.abc import Callable
 from typing import Final
 
 from headrace.errors import UsageError
+from headrace.log import get_logger
 from headrace.server.storage.data_folder import DataFolder
 from headrace.server.storage.database import Database, StorageFailed
 from headrace.server.storage.inspection import check_integrity
@@ -18,7 +18,7 @@ CHECK_INTERVAL_S: Final = 1.0
 """Time for which the result of a check is used again."""
 _WRITE_S: Final = 5.0
 _INTEGRITY_S: Final = 10.0
-_logger = logging.getLogger("headrace.server")
+_logger = get_logger("server")
 
 
 class Health:

@@ -8,7 +8,6 @@ The store uses the same writer to close a run in the transaction that commits it
 from __future__ import annotations
 
 import asyncio
-import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -17,6 +16,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 from headrace.events import Record, RunClosed, encode_record
+from headrace.log import get_logger
 from headrace.server.storage.database import Database, StorageFailed
 from headrace.server.storage.record_table import (
     CHUNK_BYTES,
@@ -34,7 +34,7 @@ Done: TypeAlias = Callable[[Exception | None], None]
 MAX_BATCHES: Final = 4_096
 """Most rows of `record_batches`: runs whose records are in older ones get a chunk."""
 _TRIM_EVERY: Final = 256
-_logger = logging.getLogger("headrace.server")
+_logger = get_logger("server")
 
 
 class Rows(NamedTuple):

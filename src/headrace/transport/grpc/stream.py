@@ -16,6 +16,7 @@ import msgspec
 from headrace.errors import RequestFailed
 from headrace.outcome import ErrorInfo
 from headrace.secrets.known import KnownSecrets
+from headrace.transport.call_log import CallLog
 from headrace.transport.call_secrets import address_of, secrets_of
 from headrace.transport.error_response import HINTS, request_id_of, retry_after_of
 from headrace.transport.limits import Timeouts
@@ -50,6 +51,13 @@ class GRPCStream:
         # stopped waiting may come back.
         self._reading: asyncio.Task[Any] | None = None
         self._is_closed = False
+        self._received_bytes = 0
+        self._log: CallLog | None = None
+
+    def start_log(self, log: CallLog) -> None:
+        """Log that the response has begun, and later that it was closed."""
+        self._log = log
+        log.log_answer("OK", self.request_id)
 
     async def start(self) -> ErrorInfo | None:
         """Wait for the first message. Return the error if none arrived."""
@@ -73,12 +81,16 @@ class GRPCStream:
         if message is None:
             await self.aclose()
             raise StopAsyncIteration
+        self._received_bytes += len(message)
         return add_prefix(message)
 
     async def aclose(self) -> None:
         """Cancel the call; the peer learns of it at once."""
         self._is_closed = True
         self._call.cancel()
+        if self._log is not None:
+            self._log.log_end(self._received_bytes)
+            self._log = None
 
     async def _read(self) -> bytes | None:
         if self._is_closed:

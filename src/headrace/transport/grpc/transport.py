@@ -20,6 +20,7 @@ import grpc.aio
 
 from headrace.errors import HeadraceError, UsageError
 from headrace.outcome import ErrorInfo
+from headrace.transport.call_log import CallLog
 from headrace.transport.call_secrets import secrets_of
 from headrace.transport.grpc.call import address_from, message_from, metadata_from, target_of
 from headrace.transport.grpc.stream import GRPCStream, as_network_error, refusal
@@ -70,10 +71,13 @@ class GRPCTransport:
         """
         address = address_from(call)
         metadata, message = metadata_from(call), message_from(call)
+        log = CallLog(call)
         opened = await self._open(call, address, metadata, message)
         # Raised outside of the except block, so that the client's error is not chained.
         if isinstance(opened, HeadraceError):
+            log.log_error(opened)
             raise opened
+        opened.start_log(log)
         return opened
 
     async def aclose(self) -> None:

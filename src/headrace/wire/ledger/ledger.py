@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from headrace import events as ev
 from headrace.errors import LimitExceeded, WireError
 from headrace.events import OutputsKind, TurnEvent
+from headrace.log import get_logger
 from headrace.outcome import ErrorInfo, FinishReason, other_reason
 from headrace.secrets.scrub import scrub
 from headrace.usage import UNKNOWN_USAGE, Usage
@@ -16,6 +18,7 @@ from headrace.wire.ledger.output import Output
 from headrace.wire.ledger.surrogate import SurrogateJoiner
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
+_logger = get_logger("wire")
 # Odds and ends of a response that are kept by name; a peer cannot make it more.
 _MAX_PROVIDER_DATA = 64
 # How much of an unreadable frame is kept.
@@ -181,6 +184,7 @@ class Ledger:
         if self._is_strict:
             raise WireError(f"a frame could not be read: {reason}")
         self.is_complete = False
+        _log_skip(reason, len(data), self.skipped_frames)
         for output in self._outputs.values():
             output.mark_gap()
         # Cleaned before it is cut, since half a secret would not be recognized.
@@ -282,3 +286,10 @@ class Ledger:
                 provider_data=self._provider_data,
             )
         )
+
+
+def _log_skip(reason: str, size: int, number: int) -> None:
+    """Log a frame that could not be read: the first of a turn as a warning."""
+    level = logging.WARNING if number == 1 else logging.DEBUG
+    fields = {"event": "frame_skipped", "reason": reason, "frame_bytes": size, "number": number}
+    _logger.log(level, "a frame of %d bytes could not be read: %s", size, reason, extra=fields)

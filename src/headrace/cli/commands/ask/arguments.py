@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from headrace.cli.option import EFFORTS, add_color
+from headrace.cli.option import EFFORTS, add_color, add_verbose
 
 DESCRIPTION = """\
 Ask a model one question. The answer goes to standard output as it streams. The model's reasoning
@@ -61,4 +61,5 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--record", metavar="FILE", help="keep the raw bytes, with their times in FILE.chunks.json"
     )
+    add_verbose(command)
     add_color(command, "in the reasoning")

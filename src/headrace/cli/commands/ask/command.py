@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from argparse import Namespace
 
 from headrace.attachment import attach
 from headrace.cli.terminal.answer import AnswerPrinter
+from headrace.cli.terminal.log_output import print_log
 from headrace.content import Content, TextContent
 from headrace.errors import InputError, RequestFailed, UsageError
 from headrace.events import encode_record
@@ -19,12 +21,18 @@ _EXIT_INTERRUPTED = 130
 
 def run(options: Namespace) -> int:
     """Ask; the exit code says whether a complete answer arrived."""
+    if options.verbose:
+        print_log(logging.DEBUG)
     try:
         turn = _turn(options)
     except (UsageError, InputError) as error:
         print(f"headrace ask: {error}", file=sys.stderr)
         return 2
-    printer = AnswerPrinter(options.color, shows_reasoning=not options.hide_reasoning)
+    printer = AnswerPrinter(
+        options.color,
+        shows_reasoning=not options.hide_reasoning,
+        shows_status=not options.verbose,
+    )
     try:
         exit_code = _answer(turn, printer, is_json=options.json)
         return _EXIT_INCOMPLETE if options.strict and _has_lost(turn) else exit_code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, BooleanOptionalAction
 
-from headrace.cli.option import EFFORTS, add_data
+from headrace.cli.option import EFFORTS, add_data, add_verbose
 
 DESCRIPTION = """\
 Chat with a model in the terminal. Its reasoning shows in a small window while it thinks, and
@@ -70,3 +70,4 @@ def add_arguments(command: ArgumentParser) -> None:
         help="a file with the access token for a server that requires one (default: the variable"
         " HEADRACE_TOKEN)",
     )
+    add_verbose(command)

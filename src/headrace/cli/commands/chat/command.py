@@ -39,15 +39,30 @@ def run(options: Namespace) -> int:
         return 1
 
 
-class _Complaint(logging.Handler):
-    """Prints log messages of the server code where they do not disturb the screen."""
+class _DisplayHandler(logging.Handler):
+    """Prints log messages where they do not disturb the screen."""
 
-    def __init__(self, display: Display) -> None:
-        super().__init__(logging.WARNING)
+    def __init__(self, display: Display, level: int = logging.WARNING) -> None:
+        super().__init__(level)
         self._display = display
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._display.complain(record.getMessage())
+        if record.levelno >= logging.WARNING:
+            self._display.complain(record.getMessage())
+        else:
+            self._display.note(f"{record.name}: {record.getMessage()}")
+
+
+def _show_log(display: Display, *, is_verbose: bool) -> None:
+    """Show all records, or only warnings about the data folder and about models that failed: the
+    chat itself reports all other problems."""
+    if is_verbose:
+        logger = logging.getLogger("headrace")
+        logger.addHandler(_DisplayHandler(display, logging.DEBUG))
+        logger.setLevel(logging.DEBUG)
+        return
+    for name in ("headrace.server", "headrace.turn"):
+        logging.getLogger(name).addHandler(_DisplayHandler(display))
 
 
 class Choice:
@@ -102,7 +117,7 @@ async def _talk(options: Namespace) -> int:
     )
     chat = Chat(client, display, choice, interrupts, watcher)
     _listen(watcher, interrupt)
-    logging.getLogger("headrace").addHandler(_Complaint(display))
+    _show_log(display, is_verbose=options.verbose)
     try:
         code = await _begin(chat, client, display, options, is_quiet=is_piped)
         # At a terminal the user has seen the error; a script needs the exit code.

@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 
 from headrace.cli.option import data_folder
+from headrace.cli.terminal.log_output import print_log
 from headrace.errors import UsageError
 
 
@@ -25,8 +26,9 @@ def run(options: Namespace) -> int:
     # The agent may be in a module of the current folder.
     sys.path.insert(0, os.getcwd())
     agent = load_agent(options.agent, options.model)
+    print_log(logging.WARNING)
     if options.verbose:
-        _print_log()
+        logging.getLogger("headrace.server").setLevel(logging.INFO)
     listener = open_listener(options.host, options.port)
     host, port = listener.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -62,15 +64,6 @@ def run(options: Namespace) -> int:
 
     serve_process(app, listener, ready=ready)
     return 0
-
-
-def _print_log() -> None:
-    """Print what the server logs on stderr."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    logger = logging.getLogger("headrace.server")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
 
 
 def _prefix(given: str) -> str:
