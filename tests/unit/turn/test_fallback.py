@@ -129,7 +129,9 @@ def test_a_fault_before_the_first_event_asks_the_next_model(
     (switch,) = answer.result.switches
     assert (switch.failed, switch.next, switch.is_late) == (first, second, False)
     assert models.switches == {switch: 1}
-    (logged,) = [record for record in caplog.records if record.name == "headrace.turn"]
+    (logged,) = [
+        record for record in caplog.records if vars(record).get("event") == "model_switched"
+    ]
     assert first in logged.getMessage()
     assert second in logged.getMessage()
     assert KEY not in caplog.text
