@@ -54,6 +54,15 @@ class Process:
     def wait(self) -> int:
         return self._process.wait(_WAIT_S)
 
+    def read_rest(self) -> list[str]:
+        """Read the lines up to the end of the output, after the first."""
+        assert self._process.stdout is not None
+        return self._process.stdout.read().splitlines()
+
+    def close_output(self) -> None:
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[Process]:
@@ -77,6 +86,25 @@ def test_a_server_that_is_told_to_stop_ends_its_runs_and_says_so(process: Proces
                 process.signal(signal.SIGTERM)
             data += chunk
     assert '"category":"interrupted"' in frames(data)[-2][1]
+    assert frames(data)[-1][1] == "[DONE]"
+    assert process.wait() == 0
+    assert process.read_rest()[1:] == ["Stopping: waiting at most 0.5 s for 1 running answer"]
+
+
+def test_a_server_without_runs_says_that_it_waits_for_nothing(process: Process) -> None:
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
+    assert process.read_rest()[1:] == ["Stopping: no answer is running"]
+
+
+def test_a_server_whose_output_nobody_reads_drains_all_the_same(process: Process) -> None:
+    process.close_output()
+    data = b""
+    with asked(process.url) as answer:
+        for chunk in answer.iter_bytes():
+            if not data:
+                process.signal(signal.SIGTERM)
+            data += chunk
     assert frames(data)[-1][1] == "[DONE]"
     assert process.wait() == 0
 

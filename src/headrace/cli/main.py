@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 
 from headrace.cli.parser import build_parser
+from headrace.cli.terminal.output import silence_stdout
 
 # The exit code that shells report for a program ended by this signal.
 _EXIT_INTERRUPTED = 130
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _run(argv)
         sys.stdout.flush()
     except BrokenPipeError:
-        _silence_stdout()
+        silence_stdout()
         return _EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
@@ -80,8 +80,3 @@ def _describe_missing(command: str, error: ModuleNotFoundError) -> str | None:
     extra = "chat" if command == "chat" else _EXTRAS[name]
     other = ", or use --plain" if _EXTRAS[name] == "chat" else ""
     return f"{name} is missing: install headrace[{extra}]{other}"
-
-
-def _silence_stdout() -> None:
-    """Replace stdout, since the interpreter's last flush would fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

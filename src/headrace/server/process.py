@@ -70,7 +70,11 @@ def open_listener(host: str, port: int) -> socket.socket:
 
 
 def serve_process(
-    app: Starlette, listener: socket.socket, *, ready: Callable[[], None] | None = None
+    app: Starlette,
+    listener: socket.socket,
+    *,
+    ready: Callable[[], None] | None = None,
+    on_drain: Callable[[int, float], None] | None = None,
 ) -> None:
     """Serve as the only purpose of this process: like `serve()`, but whatever tools do that ignore
     their cancellation, the process ends at most `drain_s` and a few seconds after the signal.
@@ -85,7 +89,13 @@ def serve_process(
     async def main() -> None:
         loop = asyncio.get_running_loop()
         loop.set_default_executor(ThreadPoolExecutor(_LOOP_THREADS, "headrace-loop"))
-        await serve(app, listener, ready=ready, on_signal=lambda: timer.set(limit_s, 1))
+        await serve(
+            app,
+            listener,
+            ready=ready,
+            on_signal=lambda: timer.set(limit_s, 1),
+            on_drain=on_drain,
+        )
         timer.set(_LEFT_BEHIND_S, 0)
 
     asyncio.run(main())
@@ -98,11 +108,13 @@ async def serve(
     ready: Callable[[], None] | None = None,
     parser: Parser | None = None,
     on_signal: Callable[[], None] | None = None,
+    on_drain: Callable[[int, float], None] | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or SIGHUP, then drain. Calls `ready` when requests are accepted.
 
     `parser` is the HTTP parser: httptools if it is installed, otherwise h11. `on_signal` is called
-    inside the signal handler, at once even if the event loop is blocked.
+    inside the signal handler, at once even if the event loop is blocked. `on_drain` is called when
+    draining begins, with the number of live runs and the seconds that they have to finish.
     """
     service: Service = app.state.service
     _tune_garbage_collector()
@@ -129,6 +141,8 @@ async def serve(
         watching.cancel()
         waiting.cancel()
         if not serving.done():
+            if on_drain is not None:
+                on_drain(service.runs.count, service.settings.drain_s)
             await service.runs.drain(service.settings.drain_s)
             server.should_exit = True
         try:

@@ -104,3 +104,8 @@ def forgive(*outs: TextIO) -> None:
 def _encodable(text: str, out: TextIO) -> str:
     encoding = out.encoding or "ascii"
     return plain_signs(text).encode(encoding, "replace").decode(encoding)
+
+
+def silence_stdout() -> None:
+    """Replace stdout after its reader has gone, since the interpreter's last flush would fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,6 +9,7 @@ from argparse import Namespace
 
 from headrace.cli.option import data_folder
 from headrace.cli.terminal.log_output import print_log
+from headrace.cli.terminal.output import silence_stdout
 from headrace.errors import UsageError
 
 
@@ -62,8 +63,19 @@ def run(options: Namespace) -> int:
         print(f"Headrace serves {agent.model} at {address}", flush=True)
         print(f"data: {data_folder(options.data)} · stop with Ctrl-C", flush=True)
 
-    serve_process(app, listener, ready=ready)
+    serve_process(app, listener, ready=ready, on_drain=_print_drain)
     return 0
+
+
+def _print_drain(runs: int, seconds: float) -> None:
+    """Print what a server that was told to stop waits for."""
+    answers = f"{runs} running answer{'' if runs == 1 else 's'}"
+    text = f"waiting at most {seconds:g} s for {answers}" if runs else "no answer is running"
+    try:
+        print(f"Stopping: {text}", flush=True)
+    except OSError:
+        # Nobody reads the output any more. The runs are drained all the same.
+        silence_stdout()
 
 
 def _prefix(given: str) -> str:
