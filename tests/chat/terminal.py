@@ -26,7 +26,7 @@ from tests.chat.zygote import ROOT, Forked
 _WAIT_S = 60.0
 ENTER, CTRL_C, CTRL_D, ALT_ENTER, UP = "\r", "\x03", "\x04", "\x1b\r", "\x1b[A"
 # pyte takes these two for something else; a terminal that does not know them passes over them.
-_DRAWN = b"\x1b[?2026l"
+_BEGUN, _DRAWN = b"\x1b[?2026h", b"\x1b[?2026l"
 _UNKNOWN = re.compile(rb"\x1b\[[>=?][0-9;]*[a-zA-Z]")
 _MODES = re.compile(rb"\x1b\[\?(?:25|7|1|1049)[hl]")
 
@@ -101,9 +101,27 @@ class Terminal:
         self.wait_for(lambda shown: shown.all.count(echo) > before and not shown.is_typing(text))
 
     def resize(self, columns: int, lines: int) -> None:
-        self._read(0)
+        """Change the size between two drawings: one that begins at one width and ends at another
+        may leave something behind."""
+        self._stop()
+        while self.raw.count(_BEGUN) > self.raw.count(_DRAWN):
+            self.process.send_signal(signal.SIGCONT)
+            self._read(0.02)
+            self._stop()
         self._screen.resize(lines, columns)
         _set_size(self._leader, columns, lines)
+        self.process.send_signal(signal.SIGCONT)
+
+    def _stop(self) -> None:
+        """Stop the command, and read everything that it has written."""
+        self.process.send_signal(signal.SIGSTOP)
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        until = time.monotonic() + _WAIT_S
+        while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "TtZ":
+            assert time.monotonic() < until, "it does not stop"
+            time.sleep(0.001)
+        while self._read(0):
+            pass
 
     # -- what is shown
 

@@ -62,10 +62,13 @@ def test_a_window_of_reasoning_leaves_nothing_behind(theatre: Theatre, does_refl
         chat.resize(columns, 24)
         chat.wait_for_drawing()
         assert len(_headers(chat)) == 1, chat.all
+    # A drawing that begins at one width and ends at another may leave something behind.
     chat.resize(40, 24)
+    chat.wait_for_drawing()
     theatre.gate(1)
     chat.wait_for("Thought for").wait_for("p1w25")
     chat.resize(100, 24)
+    chat.wait_for_drawing()
     theatre.gate(2, 3, 4, 5)
     chat.wait_for("p2w59.").wait_for_prompt()
     assert _headers(chat) == [], chat.all
