@@ -29,6 +29,7 @@ from headrace.encoders.chat.quirks import EFFORTS
 from headrace.phases.tracker import CompletionMode, NoticeName
 from headrace.projections import thinking
 from headrace.providers import CATALOG, Provider
+from headrace.rehearsal import model
 from headrace.status.reader import StatusSource
 from headrace.transport import HTTPCall, HTTPLimits, RetryPolicy, Timeouts
 from headrace.wire.dialects import DIALECT_NAMES
@@ -120,6 +121,8 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(
 ) -> None:
     shutil.copy(generate.ANSWER, tmp_path)
     monkeypatch.chdir(tmp_path)
+    # The rehearsal model pauses between words, as a real one does.
+    monkeypatch.setattr(model, "_pace_s", lambda *_: 0.0)
     names: dict[str, Any] = {"__name__": "example"}
     printed = ""
     for language, body in FENCE.findall(page.read_text("utf-8")):

@@ -90,6 +90,7 @@ def _vacuum_some(connection: sqlite3.Connection) -> bool:
     (mode,) = connection.execute("PRAGMA auto_vacuum").fetchone()
     if mode != 2 or free < _MIN_FREE_PAGES:
         return False
-    # Each row that is fetched frees a page.
-    connection.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
+    # Once for each page: SQLite frees one with each step, and `sqlite3` takes only the first.
+    for _ in range(_VACUUM_PAGES):
+        connection.execute("PRAGMA incremental_vacuum(1)")
     return int(free) - _VACUUM_PAGES >= _MIN_FREE_PAGES
