@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from headrace import events as ev
-from tests.fuzz.seeds import STREAMS, wire_structs
+from headrace.wire.dialects import DIALECT_NAMES
+from tests.fuzz.seeds import STREAMS, WIRE_MODULES, wire_structs
 from tests.fuzz.targets import check_events
 from tests.grammar import check_grammar
 from tests.wire import events_of, message_of, sse
@@ -203,6 +204,10 @@ def test_the_undamaged_stream_says_every_word_and_uses_every_field(dialect: str)
     check_events(events)
     assert isinstance(events[-1], ev.TurnFinished)
     assert words(events) == words(STREAMS[dialect])
+
+
+def test_every_dialect_has_a_stream_here() -> None:
+    assert set(STREAMS) == set(WIRE_MODULES) == set(DIALECT_NAMES)
 
 
 def test_every_field_of_the_wire_structs_is_damaged() -> None:

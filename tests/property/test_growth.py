@@ -10,8 +10,12 @@ from typing import Any
 
 import pytest
 
+from headrace.rehearsal.script import Call, Line, say, think, turn
+from headrace.rehearsal.script import call as script_call
 from headrace.wire.decoder import Decoder
+from headrace.wire.dialects import DIALECT_NAMES
 from headrace.wire.json.payload import parse
+from tests.rehearsal.scripts import FRAMINGS, bytes_of, traits_of
 from tests.wire import chunk, single_bytes, sse
 
 SHORT = 300
@@ -35,10 +39,12 @@ class Work:
         return parse(data, max_depth)
 
 
-def work(reads: list[bytes], dialect: str, monkeypatch: pytest.MonkeyPatch) -> Work:
+def work(
+    reads: list[bytes], dialect: str, monkeypatch: pytest.MonkeyPatch, framing: str = "sse"
+) -> Work:
     done = Work()
     monkeypatch.setattr("headrace.wire.call_arguments.parse", done.parse)
-    decoder = Decoder(dialect)
+    decoder = Decoder(dialect, framing=framing)
     before = sys.gettrace()
     sys.settrace(done.trace)
     try:
@@ -210,3 +216,51 @@ def test_twice_the_stream_is_twice_the_work(
     long = work(stream(2 * SHORT), dialect, monkeypatch)
     assert long.lines <= MAX_RATIO * short.lines
     assert long.parsed_bytes <= MAX_RATIO * max(short.parsed_bytes, 1_000)
+
+
+# --- scripts, in every dialect
+
+
+def pieces(n: int) -> list[Line]:
+    return [say(pieces=["a few words "] * n)]
+
+
+def lines(n: int) -> list[Line]:
+    return [say("word") for _ in range(n)]
+
+
+def thoughts(n: int) -> list[Line]:
+    return [think(pieces=["a few words "] * n)]
+
+
+def scripted_calls(n: int) -> list[Line]:
+    return [script_call("f", a=at) for at in range(n)]
+
+
+def pieces_of_arguments(n: int) -> list[Line]:
+    return [script_call("f", a="x" * 4 * n, deltas=n)]
+
+
+SCRIPTS = [pieces, lines, thoughts, scripted_calls, pieces_of_arguments]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
+def test_twice_the_script_is_twice_the_work(
+    dialect: str, script: Callable[[int], list[Line]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if any(isinstance(line, Call) for line in script(1)) and not traits_of(dialect).has_calls:
+        return
+    framing = FRAMINGS.get(dialect, "sse")
+    short, long = (
+        work(bytes_of(turn(*script(n)), dialect), dialect, monkeypatch, framing)
+        for n in (SHORT, 2 * SHORT)
+    )
+    assert long.lines <= MAX_RATIO * short.lines
+    assert long.parsed_bytes <= MAX_RATIO * max(short.parsed_bytes, 1_000)
+
+
+def test_twice_the_whole_texts_are_twice_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = [b'{"text": ["' + b"word " * at + b'"]}\0' for at in range(1, 2 * SHORT)]
+    short = work(reads[:SHORT], "text", monkeypatch, "nul-json")
+    assert work(reads, "text", monkeypatch, "nul-json").lines <= MAX_RATIO * short.lines

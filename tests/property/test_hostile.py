@@ -14,12 +14,18 @@ import msgspec
 import pytest
 
 from headrace import events as ev
+from headrace.rehearsal.script import Line, say, think, turn
+from headrace.rehearsal.script import call as script_call
+from headrace.rehearsal.wire import steps_of
 from headrace.wire.decoder import Decoder
+from headrace.wire.dialects import DIALECT_NAMES
 from headrace.wire.framing import FRAMINGS
 from headrace.wire.framing.grpc import add_prefix
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 from tests.fuzz.targets import check_events
 from tests.grammar import check_grammar
+from tests.rehearsal.scripts import FRAMINGS as FRAMING_OF
+from tests.rehearsal.scripts import bytes_of, traits_of
 from tests.wire import chunk, events_of, only, sse
 
 KIB = 1024
@@ -421,7 +427,7 @@ def assert_bounded(found: Flood, expected: str | None) -> None:
 
 
 @rows(LINES)
-@pytest.mark.parametrize("dialect", ["chat", "anthropic", None])
+@pytest.mark.parametrize("dialect", [*DIALECT_NAMES, None])
 def test_endless_bytes_end_at_a_named_limit(name: str, dialect: str | None) -> None:
     reads, limit = LINES[name]
     found = flood(reads(), dialect)
@@ -488,6 +494,36 @@ def test_small_pieces_cost_their_objects_and_no_more() -> None:
     assert found.peak_bytes <= 6 * found.fed_bytes + OVERHEAD_BYTES
 
 
+LINE_KINDS: dict[str, Callable[[int], Line]] = {
+    "text": lambda n: say(pieces=(X,)),
+    "short texts": lambda n: say(pieces=("x",)),
+    "reasoning": lambda n: think(pieces=(X,)),
+    "calls": lambda n: script_call("f", a=n),
+}
+
+
+def scripted_lines(dialect: str, line: Callable[[int], Line]) -> Reads:
+    """The bytes of a script that never ends."""
+    script = turn(*(line(n) for n in range(20_000)))
+    return (step for step in steps_of(script, dialect) if isinstance(step, bytes))
+
+
+@rows(LINE_KINDS)
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
+def test_endless_lines_of_any_dialect_end_at_a_named_limit(name: str, dialect: str) -> None:
+    traits = traits_of(dialect)
+    is_written = {"reasoning": traits.has_reasoning, "calls": traits.has_calls}
+    if is_written.get(name, True):
+        reads = scripted_lines(dialect, LINE_KINDS[name])
+        found = flood(reads, dialect, framing=FRAMING_OF.get(dialect, "sse"))
+        assert_bounded(found, None)
+
+
+def test_endless_whole_texts_end_at_a_named_limit() -> None:
+    texts = (b'{"text": ["' + b"x" * KIB * n + b'"]}\0' for n in itertools.count(1))
+    assert_bounded(flood(texts, "text", framing="nul-json"), None)
+
+
 def test_a_frame_of_many_values_costs_their_objects_and_no_more() -> None:
     """Three bytes of JSON are a list of 64; twice, where a frame is read twice."""
     limit = SMALL.max_frame_bytes // 2
@@ -508,15 +544,18 @@ BROKEN = {
 
 
 @rows(BROKEN)
-@pytest.mark.parametrize("dialect", ["chat", "anthropic"])
+@pytest.mark.parametrize("dialect", DIALECT_NAMES)
 def test_broken_bytes_anywhere_end_the_turn_in_one_legal_way(name: str, dialect: str) -> None:
     """Put into a stream at every place in turn: it goes on or ends, and raises nothing."""
-    chat = sse(chunk({"content": "he\u20acllo"}), chunk(call(0, "{}", name="f"), finish="stop"))
-    anthropic = TEXT_BLOCK + TOOL_USE + sse({"type": "message_stop"}, done=False)
-    stream = chat if dialect == "chat" else anthropic
+    lines: list[Line] = [
+        say("h\u20aci"),
+        *([script_call("f")] if traits_of(dialect).has_calls else []),
+    ]
+    stream = b"".join(bytes_of(turn(*lines), dialect))
+    framing = FRAMING_OF.get(dialect, "sse")
     for place in range(len(stream) + 1):
         damaged = stream[:place] + BROKEN[name] + stream[place:]
-        events = events_of(damaged, dialect)
+        events = events_of(damaged, dialect, framing=framing)
         if place % 8:
             check_grammar(events)
         else:

@@ -16,11 +16,11 @@ from headrace.outcome import abort_reason
 from headrace.phases import Notice, PhaseTracker
 from headrace.projections.thinking import ThinkingFrame, ThinkingProjection, frame_type
 from headrace.wire.decode import decode
-from tests.authored import Stream, anthropic_streams, chat_streams
+from tests.authored import Stream
 from tests.corpus.recorded import FRAMINGS, read, rows
+from tests.dialect_streams import ANY_STREAM
 from tests.phases.order import check_frames, check_notices
 
-STREAMS = st.one_of(chat_streams(), anthropic_streams())
 MODES = ("transition", "phase")
 ENDINGS: dict[str, list[ev.Event]] = {
     "end of bytes": [],
@@ -64,9 +64,9 @@ def has_reasoning(records: list[Record]) -> bool:
     return any(isinstance(r.event, kinds) and r.event.output in outputs[:1] for r in records)
 
 
-@given(STREAMS, st.data())
+@given(ANY_STREAM, st.data())
 def test_any_prefix_that_ends_any_way_is_in_order(stream: Stream, data: st.DataObject) -> None:
-    records = records_of(stream.data)
+    records = records_of(stream.data, framing=stream.framing)
     cut = data.draw(st.integers(0, len(records)))
     prefix = ended(records[:cut], data.draw(st.sampled_from(list(ENDINGS))))
     frames = frames_of(prefix)
@@ -76,9 +76,9 @@ def test_any_prefix_that_ends_any_way_is_in_order(stream: Stream, data: st.DataO
         check_notices(notices_of(prefix, mode))
 
 
-@given(STREAMS)
+@given(ANY_STREAM)
 def test_the_modes_tell_the_same_and_only_the_moment_differs(stream: Stream) -> None:
-    records = records_of(stream.data)
+    records = records_of(stream.data, framing=stream.framing)
     told = [
         sorted((n.name, n.context.output, str(n.value)) for n in notices_of(records, mode))
         for mode in MODES
@@ -86,9 +86,9 @@ def test_the_modes_tell_the_same_and_only_the_moment_differs(stream: Stream) -> 
     assert told[0] == told[1]
 
 
-@given(STREAMS)
+@given(ANY_STREAM)
 def test_frames_say_what_the_records_say(stream: Stream) -> None:
-    records = records_of(stream.data)
+    records = records_of(stream.data, framing=stream.framing)
     started = [r.event for r in records if isinstance(r.event, ev.TextStarted)]
     first = next((r.event.output for r in records if isinstance(r.event, ev.OutputStarted)), 0)
     ours = {event.part for event in started if event.output == first}

@@ -24,15 +24,17 @@ from headrace.messages import (
     fold_candidates,
     history,
 )
-from tests.authored import Meant, Stream, anthropic_streams, bedrock_streams, chat_streams
+from headrace.wire.dialects import DIALECT_NAMES
+from tests.authored import Meant, Stream
+from tests.dialect_streams import STRATEGIES
 from tests.grammar import check_grammar
 from tests.wire import events_of, message_of, single_bytes, sliced
 
-streams = pytest.mark.parametrize(
-    "strategy",
-    [chat_streams(), anthropic_streams(), bedrock_streams()],
-    ids=["chat", "anthropic", "bedrock"],
-)
+streams = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+
+
+def test_every_dialect_has_streams_here() -> None:
+    assert set(STRATEGIES) >= set(DIALECT_NAMES)
 
 
 def draw_stream(strategy: Any, data: st.DataObject) -> Stream:

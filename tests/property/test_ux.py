@@ -26,13 +26,13 @@ from headrace.projections.ux import (
 )
 from headrace.testing import ScriptedTransport, run_virtual
 from headrace.wire.decode import decode
-from tests.authored import Stream, anthropic_streams, chat_streams
+from tests.authored import Stream
 from tests.corpus.recorded import FRAMINGS, read, rows
+from tests.dialect_streams import ANY_STREAM
 from tests.engine.play import RUNS, Bench, agent_for, clock
 from tests.phases.ux_order import check_ux
 from tests.phases.ux_runs import CLOSES, runs
 
-STREAMS = st.one_of(chat_streams(), anthropic_streams())
 ENDINGS: list[list[ev.Event]] = [
     [],
     [ev.TurnFailed(category="network", message="gone")],
@@ -71,11 +71,11 @@ def ended(records: list[Record], ending: list[ev.Event]) -> list[Record]:
     return records + more
 
 
-@given(STREAMS, st.data())
+@given(ANY_STREAM, st.data())
 def test_any_prefix_that_ends_any_way_folds_to_its_event(
     stream: Stream, data: st.DataObject
 ) -> None:
-    records = records_of(stream.data)
+    records = records_of(stream.data, framing=stream.framing)
     cut = data.draw(st.integers(0, len(records)))
     check(ended(records[:cut], data.draw(st.sampled_from(ENDINGS))))
 
@@ -85,9 +85,9 @@ def test_any_run_folds_to_its_event(records: list[Record]) -> None:
     check(records)
 
 
-@given(STREAMS)
+@given(ANY_STREAM)
 def test_frames_say_what_the_records_say(stream: Stream) -> None:
-    records = records_of(stream.data)
+    records = records_of(stream.data, framing=stream.framing)
     said = [r.event.text for r in records if isinstance(r.event, ev.TextDelta)]
     frames = frames_of(records)
     shown = [getattr(f, "text_delta", "") for f in frames if type(f).__name__ == "TextPiece"]

@@ -31,7 +31,7 @@ from headrace.rehearsal.script import (
 )
 from headrace.testing import run_virtual
 from headrace.transport import NEVER
-from tests.rehearsal.scripts import DIALECTS, MODELS, text_of
+from tests.rehearsal.scripts import MODELS, REHEARSED, text_of
 
 TOOLS = (
     HeardTool("calculator", schema={"properties": {"expression": {}}, "required": ["expression"]}),
@@ -290,7 +290,7 @@ def test_the_catalogue_has_it_without_key_and_network() -> None:
         ask("rehearsal:demo", "refuse")
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", REHEARSED)
 def test_a_whole_conversation_in_every_dialect(dialect: str) -> None:
     transport = rehearsal_transport(dialect=dialect)
     question = Message(role="user", content=(TextContent("What is 12*34?"),))

@@ -25,7 +25,7 @@ from headrace.rehearsal.script import (
 )
 from headrace.wire.framing import create_framing
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS
-from tests.rehearsal.scripts import DIALECTS, bytes_of
+from tests.rehearsal.scripts import REHEARSED, bytes_of
 
 TYPES = {
     "chat": "openai.types.chat:ChatCompletionChunk",
@@ -63,7 +63,7 @@ def payloads(data: bytes) -> list[dict[str, Any]]:
     return [msgspec.json.decode(frame) for frame in frames if frame != b"[DONE]"]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", REHEARSED)
 @pytest.mark.parametrize("script", SCRIPTS, ids=range(len(SCRIPTS)))
 def test_every_event_is_of_the_published_type(script: Any, dialect: str) -> None:
     for payload in payloads(b"".join(bytes_of(script, dialect))):

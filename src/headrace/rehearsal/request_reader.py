@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from headrace.rehearsal.request_shape import convert_to_chat
 from headrace.wire.json.value import as_list, as_object, as_objects, as_text
 
 JSONObject: TypeAlias = dict[str, Any]
@@ -123,6 +124,7 @@ def _count_words(text: str) -> int:
 
 def heard_from(body: JSONObject, dialect: str = "chat") -> Heard:
     """Parse the body of a request."""
+    body = convert_to_chat(body, dialect)
     match dialect:
         case "anthropic":
             system, messages = _text(body.get("system")), _anthropic(body)
@@ -191,7 +193,7 @@ def _chat_message(message: JSONObject, names: dict[str, str]) -> HeardMessage:
     text = _text(message.get("content"))
     if message.get("role") == "tool":
         id = as_text(message.get("tool_call_id")) or ""
-        name = names.get(id) or as_text(message.get("tool_name")) or ""
+        name = as_text(message.get("tool_name")) or names.get(id) or ""
         return HeardMessage("tool", result=HeardResult(id, name, text))
     called: list[str] = []
     for call in as_objects(message.get("tool_calls")):

@@ -36,8 +36,8 @@ from headrace.outcome import END_TURN
 from headrace.timeline.span import Span
 from headrace.timeline.timeline import Timeline, timeline
 from headrace.usage import Usage
-from tests.authored import anthropic_streams, chat_streams
 from tests.corpus import recorded
+from tests.dialect_streams import ANY_STREAM
 from tests.unit.cli.stream import HELLO, THINK
 from tests.wire import events_of
 
@@ -444,14 +444,12 @@ def test_the_size_is_bounded_whatever_the_stream() -> None:
 # --- authored and recorded streams -------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "strategy", [chat_streams(), anthropic_streams()], ids=["chat", "anthropic"]
-)
 @given(data=st.data())
 @settings(max_examples=40)
-def test_every_authored_stream_is_drawn(strategy: Any, data: st.DataObject) -> None:
+def test_every_authored_stream_is_drawn(data: st.DataObject) -> None:
     pace = data.draw(st.sampled_from([0, 1, 40, 3000, 10**7]))
-    events = events_of(data.draw(strategy).data)
+    stream = data.draw(ANY_STREAM)
+    events = events_of(stream.data, framing=stream.framing)
     drawn = timeline(stamped(*((pace * at, event) for at, event in enumerate(events))))
     picture(drawn)
     columns = data.draw(st.integers(12, 200))

@@ -15,12 +15,12 @@ from headrace import events as ev
 from headrace.content import ImageContent, JSONContent, TextContent
 from headrace.outcome import END_TURN, TOOL_USE, abort_reason
 from headrace.projections.thinking import ThinkingFrame, ThinkingProjection, frame_type
-from tests.authored import Stream, anthropic_streams, chat_streams
+from tests.authored import Stream
 from tests.corpus.recorded import FRAMINGS, read, rows
+from tests.dialect_streams import ANY_STREAM
 from tests.phases.records import Turn, records
 from tests.property.test_thinking import ENDINGS, ended, records_of
 
-STREAMS = st.one_of(chat_streams(), anthropic_streams())
 ENDS = ("done", "error", "cancelled")
 MADE = ("web_search", "artifact_complete")
 Moves = set[tuple[str, str]]
@@ -141,11 +141,11 @@ def test_a_move_that_is_not_drawn_is_found() -> None:
 # --- streams -----------------------------------------------------------------------
 
 
-@given(STREAMS, st.data())
+@given(ANY_STREAM, st.data())
 def test_any_prefix_that_ends_any_way_makes_only_moves_that_are_drawn(
     stream: Stream, data: st.DataObject
 ) -> None:
-    every = records_of(stream.data)
+    every = records_of(stream.data, framing=stream.framing)
     cut = data.draw(st.integers(0, len(every)))
     walk(frames_of(ended(every[:cut], data.draw(st.sampled_from(list(ENDINGS))))))
 

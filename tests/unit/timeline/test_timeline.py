@@ -20,7 +20,7 @@ from headrace.timeline.span import Span
 from headrace.timeline.timeline import Gap, Timeline, TimelineReader, timeline
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
-from tests.authored import anthropic_streams, chat_streams
+from tests.dialect_streams import ANY_STREAM
 from tests.wire import events_of
 from tests.xai import as_grpc, seed_trace
 
@@ -359,14 +359,12 @@ def test_a_nested_run_has_lanes_of_its_own() -> None:
 # --- properties ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "strategy", [chat_streams(), anthropic_streams()], ids=["chat", "anthropic"]
-)
 @given(data=st.data())
 def test_lanes_never_overlap_durations_add_up_and_every_prefix_closes(
-    strategy: Any, data: st.DataObject
+    data: st.DataObject,
 ) -> None:
-    events = events_of(data.draw(strategy).data)
+    stream = data.draw(ANY_STREAM)
+    events = events_of(stream.data, framing=stream.framing)
     pauses = data.draw(st.lists(st.integers(0, 900), min_size=len(events), max_size=len(events)))
     end = data.draw(st.integers(0, len(events)))
     times = [sum(pauses[: at + 1]) for at in range(len(events))]

@@ -44,6 +44,17 @@ _ANTHROPIC: dict[ErrorCategory, str] = {
     "server": "api_error",
     "timeout": "timeout_error",
 }
+_AWS: dict[ErrorCategory, str] = {
+    "auth": "unrecognizedClientException",
+    "permission": "accessDeniedException",
+    "rate_limit": "throttlingException",
+    "invalid_request": "validationException",
+    "context_overflow": "validationException",
+    "not_found": "resourceNotFoundException",
+    "overloaded": "serviceUnavailableException",
+    "server": "internalServerException",
+    "timeout": "modelTimeoutException",
+}
 
 
 def openai_error(category: ErrorCategory, message: str) -> dict[str, Any]:
@@ -57,3 +68,11 @@ def anthropic_error(category: ErrorCategory, message: str) -> dict[str, Any]:
     if category == "context_overflow" and "prompt is too long" not in message:
         message = f"prompt is too long: {message}"
     return {"type": _ANTHROPIC.get(category, category), "message": message}
+
+
+def aws_error(category: ErrorCategory, message: str) -> tuple[str, str]:
+    """Return name and message of an exception of AWS. Only its message tells that a prompt is too
+    long."""
+    if category == "context_overflow":
+        message = f"Input is too long for requested model: {message}"
+    return _AWS.get(category, category), message

@@ -39,7 +39,7 @@ def create_arguments(request: dict[str, Any], max_depth: int) -> dict[str, Any]:
     return {
         name: _convert(parameter, max_depth)
         for parameter in parameters
-        if (name := as_text(parameter.get("name")))
+        if isinstance(name := parameter.get("name"), str)
     }
 
 

@@ -119,8 +119,8 @@ class BedrockAgentDialect(JSONDialect[WirePayload]):
         self._output().add_text(self._decode_text(data), _TEXT, _TEXT)
 
     def _feed_chunk(self, chunk: dict[str, Any], frame: Frame) -> None:
-        encoded = as_text(chunk.get("bytes"))
-        if encoded:
+        encoded = chunk.get("bytes")
+        if isinstance(encoded, str):
             try:
                 self._add_text(b64decode(encoded, validate=True))
             except (binascii.Error, ValueError):

@@ -1,0 +1,1 @@
+"""Writes the streams of Amazon Bedrock, which are AWS event streams."""
