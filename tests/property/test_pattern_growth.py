@@ -11,7 +11,6 @@ import pytest
 
 from tests.property.patterns import MAX_RATIO
 
-_SHARES = 4
 # Compiled where it cannot be evaluated without running the code around it: from a constructor's
 # argument, or inside of a comprehension. Those that are constants are found in their modules.
 _UNKNOWN = {
@@ -24,17 +23,16 @@ _UNKNOWN = {
 }
 
 
-def measure(share: int) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "tests.property.patterns", str(share), str(_SHARES)]
+def measure() -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "tests.property.patterns"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout[-2_000:]}\n{done.stderr}"
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("share", range(_SHARES))
-def test_twice_the_text_takes_about_twice_the_time(share: int) -> None:
-    first, *rows = measure(share)
+def test_twice_the_text_takes_about_twice_the_time() -> None:
+    first, *rows = measure()
     assert first["total"] > 100
     assert {place.partition(":")[0] for place in first["unknown"]} <= _UNKNOWN
     assert [row for row in rows if row["ratio"] > MAX_RATIO] == []
