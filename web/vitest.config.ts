@@ -5,6 +5,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     // A file that needs a document says so: // @vitest-environment jsdom
     environment: "node",
+    // No file changes what another one imports.
+    isolate: false,
     // A busy machine may stall for seconds; speed is measured by `make bench`.
     testTimeout: 120_000,
     hookTimeout: 120_000,
