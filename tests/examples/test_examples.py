@@ -14,9 +14,13 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 WITHIN_S = 60
-# Runs a file as a script; whoever asks for an address or a connection is refused.
+# Runs a file as a script, with a rehearsal model that does not pause between words; whoever asks
+# for an address or a connection is refused.
 OFFLINE = """
 import runpy, sys
+from headrace.rehearsal import model
+
+model._pace_s = lambda *_: 0.0
 
 def refuse(event, args):
     if event in ("socket.connect", "socket.getaddrinfo"):
