@@ -26,6 +26,7 @@ from bench.storage import measure_storage
 from bench.storage import section as storage_section
 from bench.streams import EVENTS
 from bench.thinking import thinking
+from bench.typed import typed, typed_goals, typed_sections
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 PEER_IMPORTS = ("import openai", "import anthropic", "import pydantic_ai", "import litellm")
@@ -37,6 +38,8 @@ def main() -> None:
     parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md alone")
     parser.add_argument("--load", action="store_true", help="the server under load alone")
     parser.add_argument("--storage", action="store_true", help="disk, searches and restart alone")
+    parser.add_argument("--clouds", action="store_true", help="Bedrock and Cohere alone")
+    parser.add_argument("--typed", action="store_true", help="typed results alone")
     parser.add_argument("--page", action="store_true", help="the page in a browser alone")
     options = parser.parse_args()
     if options.load:
@@ -46,6 +49,14 @@ def main() -> None:
         storage = measure_storage(_tell, is_quick=options.quick)
         print(storage_section(storage))
         print("\n".join(map(str, storage_goals(storage))))
+        return
+    if options.clouds:
+        _print_clouds(is_quick=options.quick)
+        return
+    if options.typed:
+        measured = typed(*((5, 3) if options.quick else (1, 1)), _tell)
+        print("\n\n".join(map(str.strip, typed_sections(measured))))
+        print("", *typed_goals(measured), sep="\n")
         return
     if options.page:
         print(page_section(pages(1 if options.quick else 3, _tell)))
@@ -57,6 +68,12 @@ def main() -> None:
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(page(figures, verdicts))
         _tell(f"wrote {PAGE.name}")
+
+
+def _print_clouds(*, is_quick: bool) -> None:
+    events, fewer = (EVENTS // 10, 3) if is_quick else (EVENTS, 1)
+    for measure, unit in ((contest.bedrock, "message"), (contest.cohere, "event")):
+        print(contest.contest_section(measure(events, fewer, _tell), unit) + "\n")
 
 
 def _measure(scale: int, fewer: int) -> Figures:
@@ -75,6 +92,7 @@ def _measure(scale: int, fewer: int) -> Figures:
     thoughts = thinking(scale, 9 // fewer, _tell)
     turns = contest_of_agents(EVENTS // scale, fewer, _tell)
     together = crowd(scale, _tell)
+    values = typed(scale, fewer, _tell)
     load = under_load(_tell, is_quick=scale > 1)
     storage = measure_storage(_tell, is_quick=scale > 1)
     shown = pages(3 // fewer, _tell)
@@ -90,6 +108,7 @@ def _measure(scale: int, fewer: int) -> Figures:
         thinking=thoughts,
         agents=turns,
         crowd=together,
+        typed=values,
         load=load,
         storage=storage,
         pages=shown,

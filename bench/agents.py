@@ -39,7 +39,7 @@ def agents(events: int, fewer: int, tell: Callable[[str], None]) -> Contest:
     return Contest("An agent's turn", stream, len(reads), contestants)
 
 
-class _Reads:
+class Reads:
     """A transport out of memory."""
 
     def __init__(self, reads: list[bytes]) -> None:
@@ -78,7 +78,7 @@ class _Observer(Middleware):
 def _engine(reads: list[bytes]) -> Callable[[], int]:
     async def main() -> int:
         agent = Agent(
-            "openai-chat:gpt-5", transport=_Reads(reads), api_key="none", middleware=[_Observer()]
+            "openai-chat:gpt-5", transport=Reads(reads), api_key="none", middleware=[_Observer()]
         )
         seen = 0
         async with agent.run("How much water reaches the wheel?") as run:

@@ -131,3 +131,25 @@ def small_reads(events: int, scale: int, tell: Callable[[str], None]) -> Contest
     ]
     race(contestants, tell)
     return Contest(f"Chat, {_READ_BYTES}-byte reads", stream, len(reads), contestants)
+
+
+def contest_section(contest: Contest, unit: str, ours: str = HEADRACE) -> str:
+    """A contest as a section of the page."""
+    stream = contest.stream
+    size = sum(map(len, stream.reads)) / stream.events
+    has_floor = any(c.name == FLOOR for c in contest.contestants)
+    lines = [
+        f"## {contest.title}",
+        "",
+        f"{stream.events:,} {unit}s of {size:.0f} bytes on average, in {contest.reads:,} reads.",
+        "",
+        f"| | µs per {unit} |" + (" × floor |" if has_floor else "") + " × Headrace | rounds |",
+        "|---|---:|" + ("---:|" if has_floor else "") + "---:|---:|",
+    ]
+    for contestant in contest.contestants:
+        name = contestant.name
+        cells = [name, f"{contest.cost_us(name):,.2f}"]
+        cells += [f"{contest.ratio(name, FLOOR):,.2f}"] if has_floor else []
+        cells += [f"{contest.ratio(name, ours):,.2f}", str(len(contestant.seconds))]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)

@@ -138,6 +138,73 @@ def _openai_client(reads: list[bytes]) -> Any:
     return openai.AsyncOpenAI(api_key="none", base_url=_URL, http_client=http, max_retries=0)
 
 
+# -- typed results
+
+
+def survey_model() -> Any:
+    """The pydantic model of `bench.typed.Survey`."""
+    from pydantic import BaseModel
+
+    class Place(BaseModel):
+        name: str
+        level_m: float
+        is_rising: bool
+        note: str
+
+    class Survey(BaseModel):
+        title: str
+        places: list[Place]
+
+    return Survey
+
+
+def pydantic_ai_result(reads: list[bytes]) -> Run:
+    agent = _typed_agent(reads)
+
+    async def read() -> int:
+        async with agent.run_stream(_MESSAGES[0]["content"]) as result:
+            return len((await result.get_output()).places)
+
+    return _run(read)
+
+
+def pydantic_ai_partials(reads: list[bytes]) -> Run:
+    agent = _typed_agent(reads)
+
+    async def read() -> int:
+        async with agent.run_stream(_MESSAGES[0]["content"]) as result:
+            return await _count(result.stream_output(debounce_by=None))
+
+    return _run(read)
+
+
+def _typed_agent(reads: list[bytes]) -> Any:
+    from pydantic_ai import Agent, NativeOutput
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    provider = OpenAIProvider(openai_client=_openai_client(reads))
+    output = NativeOutput(survey_model())
+    return Agent(OpenAIChatModel(_CHAT_MODEL, provider=provider), output_type=output)
+
+
+def instructor_partials(reads: list[bytes]) -> Run:
+    import instructor
+
+    mode = instructor.Mode.JSON_SCHEMA
+    client: Any = instructor.from_openai(_openai_client(reads), mode=mode)
+    model = survey_model()
+
+    async def read() -> int:
+        return await _count(
+            client.chat.completions.create_partial(
+                model=_CHAT_MODEL, messages=_MESSAGES, response_model=model
+            )
+        )
+
+    return _run(read)
+
+
 # -- Anthropic
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from bench.agents import DECODING, ENGINE, OPENAI_AGENTS, PYDANTIC_AI_RUN, Crowd
-from bench.contest import ANTHROPIC, FLOOR, HEADRACE, OPENAI, Contest
+from bench.contest import ANTHROPIC, FLOOR, HEADRACE, OPENAI, Contest, contest_section
 from bench.contest import HTTPX as BARE_HTTPX
+from bench.goal import MAX_PER_DOUBLING, Goal
 from bench.growth import Growth
 from bench.load.load import LEAST_STREAMS, Load
 from bench.load.report import section as load_section
@@ -18,6 +19,7 @@ from bench.sockets import AIOHTTP, STREAM, Path
 from bench.storage import Storage
 from bench.storage import section as storage_section
 from bench.thinking import Thinking
+from bench.typed import Typed, typed_goals, typed_sections
 
 PACKAGES = (
     "headrace",
@@ -28,6 +30,7 @@ PACKAGES = (
     "openai",
     "anthropic",
     "pydantic-ai-slim",
+    "instructor",
     "openai-agents",
     "starlette",
     "uvicorn",
@@ -37,7 +40,6 @@ OURS = "import headrace"
 OURS_USED = "from headrace import Decoder"
 MSGSPEC = "import msgspec"
 
-_MAX_PER_DOUBLING = 2.2
 _MAX_PEAK_KB = 64.0
 
 
@@ -55,30 +57,11 @@ class Figures:
     thinking: Thinking
     agents: Contest
     crowd: Crowd
+    typed: Typed
     load: Load
     storage: Storage
     pages: Pages | None
     imports: dict[str, float]
-
-
-@dataclass
-class Goal:
-    """One promise and what came of it."""
-
-    name: str
-    value: float
-    bound: float
-    is_ceiling: bool = True
-    unit: str = "x"
-
-    @property
-    def is_met(self) -> bool:
-        return self.value <= self.bound if self.is_ceiling else self.value >= self.bound
-
-    def __str__(self) -> str:
-        sign, verdict = "≤" if self.is_ceiling else "≥", "ok" if self.is_met else "MISSED"
-        value = f"{self.value:.2f}" if self.value < 10 else f"{self.value:.1f}"
-        return f"{self.name}: {value}{self.unit} (goal {sign} {self.bound:g}{self.unit}) {verdict}"
 
 
 def goals(figures: Figures) -> list[Goal]:
@@ -101,6 +84,7 @@ def goals(figures: Figures) -> list[Goal]:
         Goal("an agent's turn vs decoding", figures.agents.ratio(ENGINE, DECODING), 2),
         Goal("pydantic-ai run vs ours", figures.agents.ratio(PYDANTIC_AI_RUN, ENGINE), 40, False),
         Goal("openai-agents run vs ours", figures.agents.ratio(OPENAI_AGENTS, ENGINE), 25, False),
+        *typed_goals(figures.typed),
         *_load_goals(figures.load),
         *storage_goals(figures.storage),
         *_page_goals(figures.pages),
@@ -170,9 +154,7 @@ def _path_goals(path: Path) -> list[Goal]:
 
 
 def _growth_goals(growths: list[Growth]) -> list[Goal]:
-    time = [
-        Goal(f"time per doubling, {g.name}", g.per_doubling, _MAX_PER_DOUBLING) for g in growths
-    ]
+    time = [Goal(f"time per doubling, {g.name}", g.per_doubling, MAX_PER_DOUBLING) for g in growths]
     # Arguments are kept until their call ends, where they are joined and parsed: not flat.
     flat = [g for g in growths if not g.keeps_arguments]
     memory = [
@@ -195,15 +177,16 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
     """`docs/performance.md`."""
     sections = [
         _HEAD.format(python=platform.python_version(), versions=_versions()),
-        _contest(figures.chat, "chunk"),
-        _contest(figures.anthropic, "event"),
-        *(_contest(contest, _UNITS[contest.stream.dialect]) for contest in figures.others),
-        _contest(figures.small_reads, "chunk"),
+        contest_section(figures.chat, "chunk"),
+        contest_section(figures.anthropic, "event"),
+        *(contest_section(contest, _UNITS[contest.stream.dialect]) for contest in figures.others),
+        contest_section(figures.small_reads, "chunk"),
         _path(figures.path),
         _growth(figures.growths),
         _thinking(figures.thinking),
-        _contest(figures.agents, "chunk", ENGINE),
+        contest_section(figures.agents, "chunk", ENGINE),
         _crowd(figures.crowd),
+        *typed_sections(figures.typed),
         load_section(figures.load),
         storage_section(figures.storage),
         page_section(figures.pages),
@@ -244,6 +227,8 @@ make bench                      # about ten minutes; writes this page
 make bench ARGS=--no-write      # the goals only
 make bench ARGS=--load          # only the server under load: prints its section
 make bench ARGS=--storage       # only what is written, searches, and a start after a kill
+make bench ARGS=--clouds        # only decoding of Bedrock and Cohere: prints their sections
+make bench ARGS=--typed         # only typed results, beside other libraries: prints their sections
 make bench ARGS=--page          # only the web UI, compared with React: prints its section
 make bench ARGS=--quick         # a tenth of the sizes, as a smoke test; writes nothing
 ```
@@ -253,32 +238,17 @@ A missed goal is marked in its line and does not fail the run.
 """
 
 
-_UNITS = {"responses": "event", "gemini": "chunk", "ollama": "line", "bedrock": "message"}
+_UNITS = {
+    "responses": "event",
+    "gemini": "chunk",
+    "ollama": "line",
+    "bedrock": "message",
+    "cohere": "event",
+}
 
 
 def _versions() -> str:
     return ", ".join(f"{name} {version(name)}" for name in (*PACKAGES, "litellm"))
-
-
-def _contest(contest: Contest, unit: str, ours: str = HEADRACE) -> str:
-    stream = contest.stream
-    size = sum(map(len, stream.reads)) / stream.events
-    has_floor = any(c.name == FLOOR for c in contest.contestants)
-    lines = [
-        f"## {contest.title}",
-        "",
-        f"{stream.events:,} {unit}s of {size:.0f} bytes on average, in {contest.reads:,} reads.",
-        "",
-        f"| | µs per {unit} |" + (" × floor |" if has_floor else "") + " × Headrace | rounds |",
-        "|---|---:|" + ("---:|" if has_floor else "") + "---:|---:|",
-    ]
-    for contestant in contest.contestants:
-        name = contestant.name
-        cells = [name, f"{contest.cost_us(name):,.2f}"]
-        cells += [f"{contest.ratio(name, FLOOR):,.2f}"] if has_floor else []
-        cells += [f"{contest.ratio(name, ours):,.2f}", str(len(contestant.seconds))]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
 
 
 def _path(path: Path) -> str:
@@ -293,7 +263,7 @@ def _path(path: Path) -> str:
         " each read.\nHeadrace is the whole path: request, HTTP client, decoder, records."
     )
     return "\n\n".join(
-        [_contest(path.contest, "chunk", STREAM), text, f"Reads per event: {reads}."]
+        [contest_section(path.contest, "chunk", STREAM), text, f"Reads per event: {reads}."]
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from bench import cloud_streams, streams
+from bench import cloud_streams, streams, typed_stream
 from headrace import Decoder
 from headrace.messages import CallPart, Message, ReasoningPart, TextPart
 
@@ -60,3 +61,13 @@ def test_a_stream_has_the_promised_number_of_events(make, events):
     assert stream.events == events
     start = b"data: {" if stream.framing == "sse" else b"{"
     assert sum(start in read for read in stream.reads) == events
+
+
+@pytest.mark.parametrize("chunks", [50, 400])
+def test_the_typed_answer_has_the_promised_size_and_type(chunks):
+    stream = typed_stream.survey(chunks)
+    assert 4 * chunks <= len(stream.text) < 4 * chunks + 200
+    assert msgspec.json.decode(stream.text, type=typed_stream.Survey).places
+    (part,) = decoded(stream, stream.reads).turns[0].parts
+    assert isinstance(part, TextPart)
+    assert part.text == stream.text
