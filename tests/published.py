@@ -156,6 +156,32 @@ def _ollama(body: Any, path: str) -> None:
         _check(tool | {"function": function}, _published("ollama._types:Tool"), where)
 
 
+def _ollama_generate(body: Any, path: str) -> None:
+    plain = _without(body, ("images", "options"))
+    _check(plain, _published("ollama._types:GenerateRequest"), path)
+    _check(body.get("images", []), list[str], f"{path}.images")
+    _check(body.get("options", {}), _published("ollama._types:Options"), f"{path}.options")
+
+
+def _interactions(body: Any, path: str) -> None:
+    """The published types; they do not have the signature of a call, which streams have."""
+    steps = [
+        _without(step, ("signature",)) if step.get("type") == "function_call" else step
+        for step in body.get("input", ())
+    ]
+    types_module = "google.genai.interactions"
+    _expect(bool(steps), f"{path}.input", "is missing")
+    step_type = _published("google.genai._gaos.types.interactions.step:StepParam")
+    _check(steps, _list_of(step_type), f"{path}.input")
+    plain = _without(body, ("response_format", "input"))
+    _check(plain, _published(f"{types_module}:CreateModelInteractionParam"), path)
+    if "response_format" in body:
+        wanted = dict(body["response_format"])
+        # The name of the field in Python.
+        wanted["schema_"] = wanted.pop("schema")
+        _check(wanted, _published(f"{types_module}:TextResponseFormatParam"), path)
+
+
 _NO_FIELD = re.compile(r'no field named "(\w+)" at "GetCompletionsRequest([^"]*)"')
 _NO_VALUE = re.compile(r'(.*) at "?GetCompletionsRequest([^" ]*)"?', re.DOTALL)
 
@@ -224,6 +250,8 @@ _JUDGES: dict[str, Check] = {
     "xai": _xai,
     "bedrock": _bedrock,
     "cohere": _cohere,
+    "interactions": _interactions,
+    "ollama-generate": _ollama_generate,
 }
 
 # --- any type ---------------------------------------------------------------------
@@ -267,6 +295,8 @@ def _judge(hint: Any) -> Check:
         return _list(get_args(hint)[0])
     if origin in (dict, Mapping):
         return _mapping(get_args(hint)[1])
+    if isinstance(hint, typing_extensions.TypeAliasType):
+        return _judge(hint.__value__)
     return _plain(hint)
 
 
@@ -285,7 +315,9 @@ def _plain(hint: Any) -> Check:
 
 
 def _scalar(hint: Any) -> Check:
-    wanted = _NUMBERS.get(hint)
+    # Google's types are open: any other text stands beside the known ones.
+    is_open = getattr(hint, "__name__", "") == "UnrecognizedStr"
+    wanted = _NUMBERS.get(str if is_open else hint)
     if wanted is None:
         return lambda value, path: _expect(False, path, f"is no {hint}")
 

@@ -50,6 +50,7 @@ APIS = {
     "ollama": "ollama",
     "bedrock-converse": "bedrock",
     "cohere-v2": "cohere",
+    "gemini-interactions": "interactions",
 }
 # A provider and a model of each dialect: the provider for rows whose own is not in the
 # catalog, both for replies that go elsewhere.
@@ -62,6 +63,7 @@ ELSEWHERE = {
     "xai": ("xai-grpc", "grok-4"),
     "bedrock": ("bedrock", "us.anthropic.claude-opus-4-6-v1"),
     "cohere": ("cohere", "command-a-reasoning-08-2025"),
+    "interactions": ("gemini-interactions", "gemini-3-flash-preview"),
 }
 REPLAYED = {"reasoning", "tool_calls", "server_tools", "redacted", "signature"}
 _WEAVE = "streams/openai/weave__openai-openai_test-"

@@ -9,7 +9,9 @@ from headrace.encoders.chat.quirks import ChatRequestQuirks
 from headrace.encoders.chat.request import encode_chat
 from headrace.encoders.cohere import encode_cohere
 from headrace.encoders.gemini import encode_gemini
-from headrace.encoders.ollama import encode_ollama
+from headrace.encoders.interactions import encode_interactions
+from headrace.encoders.ollama.generate import encode_ollama_generate
+from headrace.encoders.ollama.request import encode_ollama
 from headrace.encoders.request import (
     Effort,
     OptionArguments,
@@ -26,6 +28,7 @@ from headrace.events import JSONObject
 
 __all__ = [
     "DIALECTS_WITH_TOOLS",
+    "ENDPOINT_ENCODERS",
     "REQUEST_ENCODERS",
     "ChatRequestQuirks",
     "Effort",
@@ -39,7 +42,9 @@ __all__ = [
     "encode_chat",
     "encode_cohere",
     "encode_gemini",
+    "encode_interactions",
     "encode_ollama",
+    "encode_ollama_generate",
     "encode_responses",
     "encode_xai",
     "merge_body",
@@ -55,8 +60,14 @@ REQUEST_ENCODERS: Final[dict[str, Callable[[Request, ChatRequestQuirks], JSONObj
     "xai": lambda request, _: encode_xai(request),
     "bedrock": lambda request, _: encode_bedrock(request),
     "cohere": lambda request, _: encode_cohere(request),
+    "interactions": lambda request, _: encode_interactions(request),
 }
 """The request encoder of each dialect. Only chat requests have quirks."""
+
+ENDPOINT_ENCODERS: Final[dict[str, Callable[[Request], JSONObject]]] = {
+    "ollama-generate": encode_ollama_generate,
+}
+"""The request encoders of endpoints whose streams are in the dialect of another endpoint."""
 
 DIALECTS_WITH_TOOLS: Final = frozenset({"chat", "anthropic", "responses", "gemini", "xai"})
 """The dialects in which tools of the provider can be asked for."""

@@ -28,6 +28,9 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """Display name."""
     dialect: str = "chat"
     """Dialect of its requests and streams."""
+    request_encoder: str | None = None
+    """Name of the encoder of its requests in `ENDPOINT_ENCODERS`, if it is not that of the
+    dialect."""
     base_url: str | None = None
     """Base address, or None if the user must give it (`base_url=`, or `base_url_variable`)."""
     path: str = "/chat/completions"

@@ -137,8 +137,41 @@ def _parse_schema(text: object) -> JSONObject:
         return {}
 
 
+# --- Interactions
+
+
+def _convert_interactions(body: JSONObject) -> JSONObject:
+    messages: list[JSONObject] = [{"role": "system", "content": body.get("system_instruction")}]
+    for step in as_objects(body.get("input")):
+        _convert_step(step, messages)
+    tools = [_create_tool(tool, tool.get("parameters")) for tool in as_objects(body.get("tools"))]
+    return {"messages": messages, "tools": tools}
+
+
+def _convert_step(step: JSONObject, messages: list[JSONObject]) -> None:
+    """Add a step. The outputs and calls of one reply are one message."""
+    match step.get("type"):
+        case "user_input":
+            messages.append({"role": "user", "content": step.get("content")})
+        case "function_result":
+            result = step.get("result")
+            text = result if isinstance(result, str) else _join_contents(result)
+            messages.append(_create_result(step.get("call_id"), step.get("name"), text))
+        case "model_output" | "function_call" as kind:
+            if messages[-1].get("role") != "assistant":
+                messages.append({"role": "assistant", "content": [], "tool_calls": []})
+            if kind == "function_call":
+                call = _create_call(step.get("id"), step.get("name"))
+                messages[-1]["tool_calls"].append(call)
+            else:
+                messages[-1]["content"] += as_objects(step.get("content"))
+        case _:
+            pass
+
+
 _CONVERTERS: dict[str, Callable[[JSONObject], JSONObject]] = {
     "gemini": _convert_gemini,
     "bedrock": _convert_bedrock,
     "xai": _convert_xai,
+    "interactions": _convert_interactions,
 }

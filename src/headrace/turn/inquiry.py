@@ -25,6 +25,7 @@ _MODEL_LISTS = {
     "responses": "/models",
     "anthropic": "/v1/models?limit=1000",
     "gemini": "/models?pageSize=1000",
+    "interactions": "/models?pageSize=1000",
     "ollama": "/api/tags",
     "cohere": "/v1/models?page_size=1000",
 }

@@ -8,7 +8,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from headrace.encoders import DIALECTS_WITH_TOOLS, REQUEST_ENCODERS, Request, merge_body
+from headrace.encoders import (
+    DIALECTS_WITH_TOOLS,
+    ENDPOINT_ENCODERS,
+    REQUEST_ENCODERS,
+    Request,
+    merge_body,
+)
 from headrace.encoders.anthropic.provider_tool import find_betas
 from headrace.encoders.provider_tool import refuse
 from headrace.errors import UsageError
@@ -185,7 +191,10 @@ def encode_body(provider: Provider, request: Request) -> JSONObject:
     and tools that it does not have."""
     if request.provider_tools and provider.dialect not in DIALECTS_WITH_TOOLS:
         raise refuse(request.provider_tools[0], provider.title)
-    body = REQUEST_ENCODERS[provider.dialect](request, provider.request_quirks)
+    if provider.request_encoder is not None:
+        body = ENDPOINT_ENCODERS[provider.request_encoder](request)
+    else:
+        body = REQUEST_ENCODERS[provider.dialect](request, provider.request_quirks)
     body = {name: value for name, value in body.items() if name not in provider.unsent_fields}
     if provider.betas_field is not None and (names := _find_betas(provider, request)):
         betas: Any = names

@@ -136,7 +136,7 @@ def _choose_mode(kind: OutputType, provider: Provider, model: str, has_tools: bo
         )
         is_open = kind.strict_schema is None or is_recursive(kind.schema)
         return "tool" if is_old or is_open else "native"
-    if provider.dialect == "gemini" and has_tools:
+    if provider.dialect in ("gemini", "interactions") and has_tools:
         has_both = is_generation_at_least(model, _GEMINI_WITH_TOOLS_SINCE)
         return "native" if has_both else "tool"
     return mode

@@ -30,6 +30,9 @@ def _calls_and_answers(dialect: str, body: dict[str, Any]) -> Iterator[tuple[str
         case "responses":
             for item in body["input"]:
                 yield from _of_item(item)
+        case "interactions":
+            for step in body["input"]:
+                yield from _of_step(step)
         case "anthropic" | "bedrock":
             read_block = _of_block if dialect == "anthropic" else _of_converse
             for message in body["messages"]:
@@ -48,6 +51,16 @@ def _of_message(message: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "answer", message.get("tool_call_id", message.get("tool_name"))
     elif message["role"] == "user":
         yield "end", None
+
+
+def _of_step(step: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    match step["type"]:
+        case "function_call":
+            yield "call", step["id"]
+        case "function_result":
+            yield "answer", step["call_id"]
+        case "user_input":
+            yield "end", None
 
 
 def _of_converse(block: dict[str, Any], role: str) -> Iterator[tuple[str, Any]]:
@@ -132,5 +145,7 @@ def assert_no_reasoning_alone(dialect: str, body: dict[str, Any]) -> None:
         case "gemini":
             parts = [part for content in body["contents"] for part in content["parts"]]
             assert all(part.get("thoughtSignature") for part in parts if part.get("thought"))
+        case "interactions":
+            assert all(step["signature"] for step in body["input"] if step["type"] == "thought")
         case _:
             pass

@@ -12,6 +12,7 @@ import pytest
 
 import headrace
 from headrace.encoders import (
+    ENDPOINT_ENCODERS,
     REQUEST_ENCODERS,
     ChatRequestQuirks,
     Options,
@@ -47,6 +48,7 @@ PLACES: dict[str, tuple[Any, dict[str, str]]] = {
     "verbosity": ("low", {"chat": "verbosity", "responses": "text.verbosity"}),
     "modalities": (("text",), {
         "chat": "modalities", "gemini": "generationConfig.responseModalities",
+        "interactions": "response_modalities",
     }),
     "user": ("u-1", {
         "chat": "user", "responses": "safety_identifier", "anthropic": "metadata.user_id",
@@ -54,15 +56,19 @@ PLACES: dict[str, tuple[Any, dict[str, str]]] = {
     }),
     "service_tier": ("auto", {
         "chat": "service_tier", "responses": "service_tier", "anthropic": "service_tier",
-        "bedrock": "serviceTier.type",
+        "bedrock": "serviceTier.type", "interactions": "service_tier",
     }),
     "stop": (("x",), {
         "chat": "stop", "anthropic": "stop_sequences", "gemini": "generationConfig.stopSequences",
         "ollama": "options.stop", "xai": "stop", "bedrock": "inferenceConfig.stopSequences",
-        "cohere": "stop_sequences",
+        "cohere": "stop_sequences", "interactions": "generation_config.stop_sequences",
     }),
 }  # fmt: skip
-DIALECTS = ("chat", "responses", "anthropic", "gemini", "ollama", "xai", "bedrock", "cohere")
+# The generate endpoint has the options of the chat endpoint.
+for _, _places in PLACES.values():
+    if "ollama" in _places:
+        _places["ollama-generate"] = _places["ollama"]
+DIALECTS = (*REQUEST_ENCODERS, *ENDPOINT_ENCODERS)
 MODELS = {
     "anthropic": "claude-sonnet-4-5",
     "gemini": "gemini-3-pro",
@@ -77,6 +83,8 @@ def body_with(dialect: str, lacks: tuple[str, ...] = (), **options: Any) -> dict
         messages=(Message.user("Why?"),),
         options=parse_options(options),
     )
+    if dialect in ENDPOINT_ENCODERS:
+        return ENDPOINT_ENCODERS[dialect](request)
     return REQUEST_ENCODERS[dialect](request, ChatRequestQuirks(lacks=lacks))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from headrace.encoders import ENDPOINT_ENCODERS, REQUEST_ENCODERS
 from tests.published import Refused, accepts
 
 RIGHT: dict[str, dict[str, Any]] = {
@@ -26,8 +27,18 @@ RIGHT: dict[str, dict[str, Any]] = {
     "xai": {"model": "m", "messages": [{"role": "ROLE_USER", "content": [{"text": "hi"}]}]},
     "cohere": {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True},
     "bedrock": {"messages": [{"role": "user", "content": [{"text": "hi"}]}]},
+    "interactions": {
+        "model": "m",
+        "input": [{"type": "user_input", "content": [{"type": "text", "text": "hi"}]}],
+        "stream": True,
+    },
+    "ollama-generate": {"model": "m", "prompt": "hi", "stream": True},
 }
-MESSAGES = {"responses": "input", "gemini": "contents"}
+MESSAGES = {"responses": "input", "gemini": "contents", "interactions": "input"}
+
+
+def test_every_request_encoder_has_a_judge_here() -> None:
+    assert set(RIGHT) == {*REQUEST_ENCODERS, *ENDPOINT_ENCODERS}
 
 
 @pytest.mark.parametrize("dialect", RIGHT)
@@ -41,7 +52,7 @@ def test_the_judge_refuses_a_misspelled_key(dialect: str) -> None:
         accepts(dialect, RIGHT[dialect] | {"streem": True})
 
 
-@pytest.mark.parametrize("dialect", RIGHT)
+@pytest.mark.parametrize("dialect", REQUEST_ENCODERS)
 def test_the_judge_looks_into_every_message(dialect: str) -> None:
     name = MESSAGES.get(dialect, "messages")
     wrong = RIGHT[dialect][name][0] | {"odd": 1}
@@ -60,6 +71,8 @@ def test_the_judge_looks_into_every_message(dialect: str) -> None:
         ("xai", {"messages": [{"role": "ROLE_NOBODY"}]}),
         ("cohere", {"k": "one"}),
         ("bedrock", {"inferenceConfig": {"maxTokens": "1"}}),
+        ("interactions", {"generation_config": {"seed": "one"}}),
+        ("ollama-generate", {"prompt": 5}),
     ],
 )
 def test_the_judge_refuses_a_wrong_type(dialect: str, wrong: dict[str, Any]) -> None:
@@ -76,6 +89,8 @@ def test_the_judge_refuses_a_wrong_type(dialect: str, wrong: dict[str, Any]) -> 
         ("ollama", "model"),
         ("cohere", "messages"),
         ("xai", "messages"),
+        ("interactions", "input"),
+        ("ollama-generate", "model"),
     ],
 )
 def test_the_judge_refuses_what_lacks_something(dialect: str, missing: str) -> None:

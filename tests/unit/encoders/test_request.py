@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.encoders import REQUEST_ENCODERS, Options, OutputSchema, ToolSpec, parse_options
+from headrace.encoders import (
+    ENDPOINT_ENCODERS,
+    REQUEST_ENCODERS,
+    Options,
+    OutputSchema,
+    ToolSpec,
+    parse_options,
+)
 from headrace.encoders.model_family import is_generation_at_least, parse_family, parse_generation
 from headrace.errors import UsageError
+from headrace.providers import CATALOG
 from headrace.wire.dialects import DIALECT_NAMES
 from tests.unit.encoders.conversation import request
 
@@ -74,5 +82,10 @@ def test_a_name_tells_family_and_generation(
 
 def test_every_dialect_has_a_request_encoder() -> None:
     # These are only decoded.
-    assert set(DIALECT_NAMES) - set(REQUEST_ENCODERS) == {"text", "interactions"}
+    assert set(DIALECT_NAMES) - set(REQUEST_ENCODERS) == {"text", "bedrock-agent"}
     assert set(REQUEST_ENCODERS) <= set(DIALECT_NAMES)
+
+
+def test_every_endpoint_encoder_has_a_provider() -> None:
+    used = {row.request_encoder for row in CATALOG.values()} - {None}
+    assert used == set(ENDPOINT_ENCODERS)

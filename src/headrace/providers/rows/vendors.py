@@ -56,6 +56,19 @@ VENDORS: Final[tuple[Provider, ...]] = (
         source="https://ai.google.dev/api/generate-content",
     ),
     Provider(
+        name="gemini-interactions",
+        title="Google Gemini (Interactions)",
+        dialect="interactions",
+        base_url="https://generativelanguage.googleapis.com/v1beta",
+        path="/interactions?alt=sse",
+        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        auth="x-goog-api-key",
+        # The version with steps; older ones had outputs.
+        headers={"api-revision": "2026-05-20"},
+        verified="recorded",
+        source="https://ai.google.dev/api/interactions-api",
+    ),
+    Provider(
         name="xai",
         title="xAI (Responses)",
         dialect="responses",

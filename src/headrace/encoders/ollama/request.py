@@ -10,7 +10,7 @@ from headrace.content import Content, ImageContent
 from headrace.encoders import resend_rules as resend
 from headrace.encoders.history_encoder import HistoryEncoder
 from headrace.encoders.option_table import OptionTable
-from headrace.encoders.request import Effort, Request, ToolSpec
+from headrace.encoders.request import Effort, Options, Request, ToolSpec
 from headrace.encoders.text_content import drop_empty_texts, find_images, find_media, to_text
 from headrace.errors import UsageError
 from headrace.events import JSONObject
@@ -44,8 +44,7 @@ _OPTIONS = OptionTable(
 
 def encode_ollama(request: Request) -> JSONObject:
     """Encode the body of `POST /api/chat`."""
-    options, choice = request.options, request.tool_choice
-    named = _OPTIONS.collect(options)
+    settings, choice = encode_settings(request.options), request.tool_choice
     if choice not in (None, "auto", "none"):
         raise UsageError("Ollama does not support tool_choice: leave it out")
     body: JSONObject = {
@@ -55,11 +54,17 @@ def encode_ollama(request: Request) -> JSONObject:
     }
     if request.tools and choice != "none":
         body["tools"] = [_encode_tool(tool) for tool in request.tools]
+    return body | settings
+
+
+def encode_settings(options: Options) -> JSONObject:
+    """Encode the options. Raises `UsageError` for those that Ollama does not have."""
+    named, fields = _OPTIONS.collect(options), dict[str, Any]()
     if options.effort is not None:
-        body["think"] = _THINK[options.effort]
+        fields["think"] = _THINK[options.effort]
     if options.output is not None:
-        body["format"] = options.output.schema
-    return body | ({"options": named} if named else {})
+        fields["format"] = options.output.schema
+    return fields | ({"options": named} if named else {})
 
 
 def _encode_tool(tool: ToolSpec) -> JSONObject:
@@ -77,15 +82,12 @@ class _MessageEncoder(HistoryEncoder):
 
     def encode_prompt(self, prompt: msg.PromptEntry) -> list[JSONObject]:
         content = drop_empty_texts(prompt.content)
-        for entry in find_media(content):
-            if not isinstance(entry, ImageContent) or entry.data is None:
-                what = entry.url or entry.media_type
-                raise UsageError(f"Ollama takes text and images as data, and this is {what}")
+        refuse_other_media(content)
         if not content:
             return []
         role = "system" if prompt.role == "developer" else prompt.role
         texts = [entry for entry in content if not isinstance(entry, ImageContent)]
-        return [{"role": role, "content": to_text(texts), **_encode_images(content)}]
+        return [{"role": role, "content": to_text(texts), **encode_images(content)}]
 
     def encode_reply(self, reply: msg.AssistantEntry) -> list[JSONObject]:
         calls = list(resend.iterate_client_calls(reply))
@@ -108,7 +110,7 @@ class _MessageEncoder(HistoryEncoder):
                 "role": "tool",
                 "tool_name": self._names.get(result.call_id, "unknown"),
                 "content": to_text(result.content),
-                **_encode_images(result.content),
+                **encode_images(result.content),
             }
             for result in results
         ]
@@ -119,6 +121,15 @@ def _encode_call(call: msg.CallPart) -> JSONObject:
     return {"function": {"name": name, "arguments": arguments}}
 
 
-def _encode_images(content: Iterable[Content]) -> JSONObject:
+def refuse_other_media(content: Iterable[Content]) -> None:
+    """Raise `UsageError` for media that are no images in the request itself."""
+    for entry in find_media(content):
+        if not isinstance(entry, ImageContent) or entry.data is None:
+            what = entry.url or entry.media_type
+            raise UsageError(f"Ollama takes text and images as data, and this is {what}")
+
+
+def encode_images(content: Iterable[Content]) -> JSONObject:
+    """Return the field of the images, if there are any."""
     images = [image.data for image in find_images(content) if image.data]
     return {"images": images} if images else {}

@@ -1,0 +1,1 @@
+"""The request encoders of Ollama: chat, and the generate endpoint."""
