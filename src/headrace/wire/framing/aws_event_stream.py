@@ -5,8 +5,9 @@ https://smithy.io/2.0/aws/amazon-eventstream.html
 
 from __future__ import annotations
 
-import zlib
+import struct
 from typing import Final
+from zlib import crc32
 
 import msgspec
 
@@ -16,6 +17,8 @@ from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 PRELUDE_BYTES: Final = 12
 _CHECKSUM_BYTES: Final = 4
+# The length of the message, that of its headers, and the checksum of both.
+_unpack_prelude = struct.Struct(">III").unpack_from
 _MIN_BYTES: Final = PRELUDE_BYTES + _CHECKSUM_BYTES
 # Sizes of header values by type; strings and byte arrays bring their own length.
 _FIXED_SIZES: Final = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
@@ -42,7 +45,7 @@ def is_prelude(start: bytes) -> bool:
     """Return whether bytes begin with a valid prelude."""
     if len(start) < PRELUDE_BYTES:
         return False
-    return zlib.crc32(start[:8]) == int.from_bytes(start[8:PRELUDE_BYTES], "big")
+    return crc32(start[:8]) == int.from_bytes(start[8:PRELUDE_BYTES], "big")
 
 
 class AWSEventStreamFraming:
@@ -62,7 +65,8 @@ class AWSEventStreamFraming:
         # the prelude claims.
         self._tail = bytearray()
         self._wanted_bytes = PRELUDE_BYTES
-        self._known_headers: dict[bytes, dict[str, str]] = {}
+        # The event of each kind of message, by its headers.
+        self._known_events: dict[bytes, str] = {}
         self._error: WireError | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
@@ -90,48 +94,61 @@ class AWSEventStreamFraming:
 
     def _take(self, data: bytes) -> list[Frame]:
         frames: list[Frame] = []
-        start, self._wanted_bytes = 0, PRELUDE_BYTES
+        start, size, max_bytes = 0, len(data), self._max_frame_bytes
+        self._wanted_bytes = PRELUDE_BYTES
         try:
-            while len(data) - start >= PRELUDE_BYTES:
-                total_bytes, headers_bytes = self._read_prelude(data, start)
-                if len(data) - start < total_bytes:
+            while size - start >= PRELUDE_BYTES:
+                total_bytes, headers_bytes, checksum = _unpack_prelude(data, start)
+                if crc32(data[start : start + 8]) != checksum:
+                    raise WireError(
+                        "expected an AWS event stream, got a wrong checksum of a prelude"
+                    )
+                payload_bytes = total_bytes - headers_bytes - _MIN_BYTES
+                if not 0 <= payload_bytes <= max_bytes or headers_bytes > self._max_headers_bytes:
+                    raise self._describe_lengths(total_bytes, headers_bytes)
+                end = start + total_bytes
+                if size < end:
                     self._wanted_bytes = total_bytes
                     break
-                message = data[start : start + total_bytes]
-                frames.append(self._read_message(message, PRELUDE_BYTES + headers_bytes))
-                start += total_bytes
+                frames.append(self._read_message(data, start, headers_bytes, end))
+                start = end
         except WireError as error:
             # Complete messages before it are returned first, so that no cut changes the result.
             if not frames:
                 raise
             self._error = error
-        self._tail = bytearray(data[start:])
+        if self._tail or start < size:
+            self._tail = bytearray(data[start:])
         return frames
 
-    def _read_prelude(self, data: bytes, start: int) -> tuple[int, int]:
-        prelude = data[start : start + PRELUDE_BYTES]
-        if not is_prelude(prelude):
-            raise WireError("expected an AWS event stream, got a wrong checksum of a prelude")
-        total_bytes = int.from_bytes(prelude[:4], "big")
-        headers_bytes = int.from_bytes(prelude[4:8], "big")
-        payload_bytes = total_bytes - headers_bytes - _MIN_BYTES
-        if payload_bytes < 0:
-            raise WireError(
+    def _describe_lengths(self, total_bytes: int, headers_bytes: int) -> WireError:
+        """Return the error for lengths that cannot be or are not allowed."""
+        if total_bytes < headers_bytes + _MIN_BYTES:
+            return WireError(
                 f"expected at least {headers_bytes + _MIN_BYTES} bytes in an AWS event stream "
                 f"message, got a length of {total_bytes}"
             )
         if headers_bytes > self._max_headers_bytes:
-            raise LimitExceeded("max_headers_bytes", self._max_headers_bytes)
-        if payload_bytes > self._max_frame_bytes:
-            raise LimitExceeded("max_frame_bytes", self._max_frame_bytes)
-        return total_bytes, headers_bytes
+            return LimitExceeded("max_headers_bytes", self._max_headers_bytes)
+        return LimitExceeded("max_frame_bytes", self._max_frame_bytes)
 
-    def _read_message(self, message: bytes, headers_end: int) -> Frame:
-        checksum = int.from_bytes(message[-_CHECKSUM_BYTES:], "big")
-        if zlib.crc32(memoryview(message)[:-_CHECKSUM_BYTES]) != checksum:
+    def _read_message(self, data: bytes, start: int, headers_bytes: int, end: int) -> Frame:
+        payload_end = end - _CHECKSUM_BYTES
+        checksum = int.from_bytes(data[payload_end:end], "big")
+        if crc32(data[start:payload_end]) != checksum:
             raise WireError("expected an AWS event stream, got a wrong checksum of a message")
-        headers = self._read_headers(message[PRELUDE_BYTES:headers_end])
-        payload = message[headers_end:-_CHECKSUM_BYTES]
+        headers_start = start + PRELUDE_BYTES
+        headers_end = headers_start + headers_bytes
+        headers = data[headers_start:headers_end]
+        payload = data[headers_end:payload_end]
+        event = self._known_events.get(headers)
+        if event is None:
+            return self._read_unknown(headers, payload)
+        return _create_chunk(payload) if event == _CHUNK else Frame(payload, event)
+
+    def _read_unknown(self, data: bytes, payload: bytes) -> Frame:
+        """Read a message whose headers have not come before."""
+        headers = parse_headers(data)
         match headers.get(":message-type"):
             case "exception":
                 return _create_exception(headers.get(":exception-type", ""), payload)
@@ -141,16 +158,10 @@ class AWSEventStreamFraming:
             case _:
                 pass
         event = headers.get(":event-type", "")
+        is_small = len(data) <= _MAX_KNOWN_HEADER_BYTES
+        if is_small and len(self._known_events) < _MAX_KNOWN_HEADERS:
+            self._known_events[data] = event
         return _create_chunk(payload) if event == _CHUNK else Frame(payload, event)
-
-    def _read_headers(self, data: bytes) -> dict[str, str]:
-        headers = self._known_headers.get(data)
-        if headers is None:
-            headers = parse_headers(data)
-            is_small = len(data) <= _MAX_KNOWN_HEADER_BYTES
-            if is_small and len(self._known_headers) < _MAX_KNOWN_HEADERS:
-                self._known_headers[data] = headers
-        return headers
 
 
 def parse_headers(data: bytes) -> dict[str, str]:
