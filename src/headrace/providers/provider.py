@@ -54,6 +54,11 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     """The cloud whose own login is used if there is no key. Needs the extra of that name."""
     headers: dict[str, str] = {}
     """Headers that it needs besides the key."""
+    image_headers: dict[str, str] = {}
+    """Headers that it needs besides those for requests with images."""
+    initiator_header: str | None = None
+    """Header that says who caused a request: the `user`, or an `agent` that goes on after tools.
+    GitHub Copilot charges by it."""
     body_fields: dict[str, Any] = {}
     """Fields that it needs in the body of every request."""
     unsent_fields: tuple[str, ...] = ()

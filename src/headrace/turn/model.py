@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from headrace.content import ImageContent
 from headrace.encoders import (
     DIALECTS_WITH_TOOLS,
     ENDPOINT_ENCODERS,
@@ -19,6 +20,7 @@ from headrace.encoders.anthropic.provider_tool import find_betas
 from headrace.encoders.provider_tool import refuse
 from headrace.errors import UsageError
 from headrace.events import JSONObject
+from headrace.messages import PromptEntry, history
 from headrace.providers import CATALOG, Endpoint, Provider, resolve
 from headrace.transport.limits import DEFAULT_TIMEOUTS, Timeouts
 from headrace.transport.transport import HTTPCall, Transport
@@ -212,7 +214,7 @@ def encode_call(endpoint: Endpoint, request: Request) -> HTTPCall:
     """Encode a request as the HTTP call that is sent."""
     options = request.options
     fields = merge_body(encode_body(endpoint.provider, request), options.extra_body)
-    headers = endpoint.headers
+    headers = endpoint.headers | _create_request_headers(endpoint.provider, request)
     betas = _find_betas(endpoint.provider, request)
     if betas and endpoint.provider.betas_field is None:
         named = [headers.get("anthropic-beta"), *betas]
@@ -221,6 +223,24 @@ def encode_call(endpoint: Endpoint, request: Request) -> HTTPCall:
         headers = headers | {name.lower(): value for name, value in options.extra_headers.items()}
     body = msgspec.json.encode(fields)
     return HTTPCall(url=endpoint.url, headers=headers, body=body, sign=endpoint.sign)
+
+
+def _create_request_headers(provider: Provider, request: Request) -> dict[str, str]:
+    """Return the headers that depend on the conversation."""
+    if provider.initiator_header is None and not provider.image_headers:
+        return {}
+    headers = dict(provider.image_headers) if _has_images(request) else {}
+    if provider.initiator_header is not None:
+        entries = history(request.messages)
+        is_asked = bool(entries) and isinstance(entries[-1], PromptEntry)
+        headers[provider.initiator_header] = "user" if is_asked else "agent"
+    return headers
+
+
+def _has_images(request: Request) -> bool:
+    results = [result for m in request.messages for turn in m.turns for result in turn.results]
+    contents = [*(m.content for m in request.messages), *(result.content for result in results)]
+    return any(isinstance(entry, ImageContent) for content in contents for entry in content)
 
 
 def _new_transport(provider: Provider, timeouts: Timeouts | None) -> Transport:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.content import CacheBreak, FileContent, ImageContent, JSONContent, TextContent
 from headrace.encoders import OutputSchema, ToolSpec, encode_bedrock
@@ -338,6 +341,64 @@ def test_there_are_never_more_than_four_points() -> None:
     many = asked(*(entry for n in range(6) for entry in (f"{n}", CacheBreak())), "end")
     assert len(points(body(many))) == 4
     assert len(points(body(many, tools=(LOOK,), instructions="i", cache=True))) == 4
+
+
+@pytest.mark.parametrize("cache", [None, True, "5m", "1h"])
+@given(data=st.data())
+def test_points_are_within_the_limits_of_bedrock(cache: Any, data: st.DataObject) -> None:
+    """Four at most, each behind something that may be cached, and none kept longer than an earlier
+    one. `body` has botocore judge them."""
+    pdf = FileContent(media_type="application/pdf", data=DATA, name="a")
+    image = ImageContent(media_type="image/png", data=DATA)
+    breaks = [CacheBreak(), CacheBreak(ttl="5m"), CacheBreak(ttl="1h")]
+    choices: list[Any] = ["a", pdf, image, *breaks]
+    entries = st.lists(st.sampled_from(choices), max_size=8)
+    messages = [asked("first", *data.draw(entries), "end"), asked(*data.draw(entries), "x")]
+    made = body(*messages, tools=(LOOK,), instructions="i", cache=cache)
+    parts = [made["toolConfig"]["tools"], made["system"], *(m["content"] for m in made["messages"])]
+    found: list[Any] = []
+    for blocks in parts:
+        assert "cachePoint" not in blocks[0]
+        for before, block in pairwise(blocks):
+            if "cachePoint" in block:
+                assert not {"cachePoint", "document", "video"} & set(before)
+                found.append(block["cachePoint"].get("ttl"))
+    assert len(found) <= 4
+    assert "1h" not in found[len([ttl for ttl in found if ttl == "1h"]) :]
+    if cache:
+        assert "cachePoint" in parts[-1][-1]
+
+
+def test_a_point_is_before_the_documents_at_the_end() -> None:
+    pdf = FileContent(media_type="application/pdf", data=DATA, name="a")
+    kinds = [
+        next(iter(block)) for block in body(asked("hi", pdf), cache=True)["messages"][0]["content"]
+    ]
+    assert kinds == ["text", "cachePoint", "document"]
+
+
+def test_an_earlier_point_is_kept_as_long_as_a_later_one() -> None:
+    made = body(asked("a", CacheBreak(ttl="1h"), "b"), instructions="i", cache="5m")
+    times = [block["cachePoint"]["ttl"] for block in made["system"] if "cachePoint" in block]
+    assert times == ["1h"]
+    content = made["messages"][0]["content"]
+    assert [b["cachePoint"]["ttl"] for b in content if "cachePoint" in b] == ["1h", "5m"]
+
+
+def test_nova_takes_points_behind_texts_only() -> None:
+    made = body(asked("hi"), tools=(LOOK,), instructions="i", cache=True, model=NOVA)
+    assert points(made) == ["system", "message 0"]
+    image = ImageContent(media_type="image/png", data=DATA)
+    assert points(body(asked("hi", image, CacheBreak()), model=NOVA)) == []
+
+
+@pytest.mark.parametrize("model", [NOVA, "anthropic.claude-3-7-sonnet-20250219-v1:0"])
+def test_an_hour_is_refused_where_it_is_not_possible(model: str) -> None:
+    with pytest.raises(UsageError, match="keeps its cache for 5m"):
+        body(asked("hi"), model=model, cache="1h")
+    with pytest.raises(UsageError, match="keeps its cache for 5m"):
+        body(asked("hi", CacheBreak(ttl="1h"), "there"), model=model)
+    assert body(asked("hi"), model=model, cache="5m")
 
 
 def test_models_without_a_cache_get_no_points() -> None:

@@ -7,19 +7,16 @@ from typing import Any
 from headrace import messages as msg
 from headrace.content import CacheBreak, Content, FileContent, ImageContent, JSONContent
 from headrace.encoders import resend_rules as resend
+from headrace.encoders.bedrock.caching import encode_point, place_cache_points
 from headrace.encoders.bedrock.media import FileEncoder, encode_image
 from headrace.encoders.bedrock.options import encode_options
-from headrace.encoders.cache_point import MAX_POINTS, CacheSetting
 from headrace.encoders.history_encoder import HistoryEncoder, collect_instructions, merge_roles
-from headrace.encoders.model_family import parse_family
 from headrace.encoders.request import Request, ToolSpec
 from headrace.encoders.text_content import drop_empty_texts, to_text
 from headrace.events import JSONObject
 from headrace.wire.json.value import as_object, as_text
 
 _CALL_ID = r"[A-Za-z0-9_-]{1,64}"
-# Other families refuse cache points.
-_CACHED_FAMILIES = ("claude", "nova")
 
 
 def encode_bedrock(request: Request) -> JSONObject:
@@ -30,7 +27,7 @@ def encode_bedrock(request: Request) -> JSONObject:
         body["system"] = [{"text": text} for text in instructions]
     if config := _encode_tool_config(request, messages):
         body["toolConfig"] = config
-    _place_cache_points(body, request.options.cache, parse_family(request.model))
+    place_cache_points(body, request.options.cache, request.model)
     return body | encode_options(request)
 
 
@@ -74,38 +71,6 @@ def _find_called_tools(messages: list[JSONObject]) -> list[str]:
     return list(dict.fromkeys(use["name"] for use in uses if use and "type" not in use))
 
 
-# -- caching
-
-
-def _place_cache_points(body: JSONObject, cache: CacheSetting | None, family: str) -> None:
-    """Keep the latest cache breaks of the user and, with `cache`, add points after the tools, the
-    instructions and the conversation, as far as there is room."""
-    messages: list[JSONObject] = body["messages"]
-    keeps = family in _CACHED_FAMILIES
-    room = (MAX_POINTS - 1 if cache else MAX_POINTS) if keeps else 0
-    for message in reversed(messages):
-        content: list[JSONObject] = []
-        for block in reversed(message["content"]):
-            if "cachePoint" in block:
-                if not room:
-                    continue
-                room -= 1
-            content.insert(0, block)
-        message["content"] = content
-    messages[:] = [message for message in messages if message["content"]]
-    if not cache or not keeps:
-        return
-    tools = as_object(body.get("toolConfig")).get("tools")
-    for blocks in (messages[-1]["content"] if messages else None, body.get("system"), tools):
-        if blocks and room >= 0 and "cachePoint" not in blocks[-1]:
-            room -= 1
-            blocks.append(_encode_point(cache if isinstance(cache, str) else None))
-
-
-def _encode_point(ttl: str | None) -> JSONObject:
-    return {"cachePoint": {"type": "default"} | ({"ttl": ttl} if ttl else {})}
-
-
 # -- messages
 
 
@@ -123,7 +88,7 @@ class _MessageEncoder(HistoryEncoder):
         for entry in prompt.content:
             if isinstance(entry, CacheBreak):
                 # A point with nothing before it is refused.
-                content += [_encode_point(entry.ttl)] if content else []
+                content += [encode_point(entry.ttl)] if content else []
             else:
                 content += map(self._encode_content, drop_empty_texts((entry,)))
         return [{"role": "user", "content": content}]
