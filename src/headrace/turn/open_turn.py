@@ -25,6 +25,8 @@ from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
 
 _logger = get_logger("turn")
+# Logged here, because decoding itself is pure.
+_wire_logger = get_logger("wire")
 # A turn that has only these events has not begun to answer.
 _WITHOUT_CONTENT = frozenset({TurnStarted, FrameSkipped, TurnFailed})
 
@@ -223,6 +225,8 @@ class OpenTurn:
 
     async def aclose(self) -> None:
         """Close the connection. No events follow, not even an error for what was not read."""
+        if not self._is_closed and self.decoder.skipped_frames:
+            _log_skipped(self.decoder, self.request_id)
         self._is_closed = True
         await self._stream.aclose()
 
@@ -251,6 +255,17 @@ class OpenTurn:
             if events := feed(read):
                 return events
         return self._close_decoder()
+
+
+def _log_skipped(decoder: Decoder, request_id: str | None) -> None:
+    fields = {
+        "event": "frames_skipped",
+        "frames": decoder.skipped_frames,
+        "reason": decoder.skip_reason,
+        "request_id": request_id,
+    }
+    text = "frames that could not be read: %d; the first: %s"
+    _wire_logger.warning(text, decoder.skipped_frames, decoder.skip_reason, extra=fields)
 
 
 def _log_end(end: TurnFinished | TurnFailed, request_id: str | None) -> None:

@@ -355,6 +355,11 @@ class Decoder:
         return 0 if self._dialect is None else self._dialect.ledger.skipped_frames
 
     @property
+    def skip_reason(self) -> str | None:
+        """Why the first of these frames could not be read, or None if all could."""
+        return None if self._dialect is None else self._dialect.ledger.skip_reason
+
+    @property
     def message(self) -> Message:
         """The message so far. Times are 0, because a decoder has no clock."""
         if self._events is None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 from headrace import events as ev
 from headrace.errors import LimitExceeded, WireError
 from headrace.events import OutputsKind, TurnEvent
-from headrace.log import get_logger
 from headrace.outcome import ErrorInfo, FinishReason, other_reason
 from headrace.secrets.scrub import scrub
 from headrace.usage import UNKNOWN_USAGE, Usage
@@ -18,7 +16,6 @@ from headrace.wire.ledger.output import Output
 from headrace.wire.ledger.surrogate import SurrogateJoiner
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
-_logger = get_logger("wire")
 # Odds and ends of a response that are kept by name; a peer cannot make it more.
 _MAX_PROVIDER_DATA = 64
 # How much of an unreadable frame is kept.
@@ -60,6 +57,7 @@ class Ledger:
         self.error: ErrorInfo | None = None
         self.service_tier: str | None = None
         self.skipped_frames = 0
+        self.skip_reason: str | None = None
         self.is_complete = True
         self.clean: Callable[[str], str] = scrub
         """Removes secrets from text of frames that could not be read."""
@@ -179,12 +177,12 @@ class Ledger:
         Raises `LimitExceeded` if there are too many of them, and `WireError` in a strict turn.
         """
         self.skipped_frames += 1
+        self.skip_reason = self.skip_reason or reason
         if self.skipped_frames > self._limits.max_skipped_frames:
             raise LimitExceeded("max_skipped_frames", self._limits.max_skipped_frames)
         if self._is_strict:
             raise WireError(f"a frame could not be read: {reason}")
         self.is_complete = False
-        _log_skip(reason, len(data), self.skipped_frames)
         for output in self._outputs.values():
             output.mark_gap()
         # Cleaned before it is cut, since half a secret would not be recognized.
@@ -286,10 +284,3 @@ class Ledger:
                 provider_data=self._provider_data,
             )
         )
-
-
-def _log_skip(reason: str, size: int, number: int) -> None:
-    """Log a frame that could not be read: the first of a turn as a warning."""
-    level = logging.WARNING if number == 1 else logging.DEBUG
-    fields = {"event": "frame_skipped", "reason": reason, "frame_bytes": size, "number": number}
-    _logger.log(level, "a frame of %d bytes could not be read: %s", size, reason, extra=fields)
