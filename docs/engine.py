@@ -23,12 +23,20 @@ from docs.outline import (
 from headrace import engine, testing
 from headrace.engine import (
     Agent,
+    AgentTool,
     Allow,
+    AlreadyAnswered,
+    Approve,
+    Ask,
     Budget,
     CancelToken,
     Compactor,
     Conversation,
     Deny,
+    ExternalTool,
+    InputDenied,
+    InputRequest,
+    InputRequired,
     JSONLinesTrace,
     Middleware,
     Redaction,
@@ -91,7 +99,11 @@ def hooks() -> str:
 
 def hooks_of(kind: type) -> dict[str, Any]:
     """Return the hooks by name, in the order of the source."""
-    return {name: hook for name, hook in vars(kind).items() if not name.startswith("_")}
+    return {
+        name: hook
+        for name, hook in vars(kind).items()
+        if callable(hook) and not name.startswith("_")
+    }
 
 
 def _arguments(hook: Any) -> str:
@@ -125,11 +137,14 @@ def engine_parts() -> list[str]:
     """Return the parts of the page on the engine."""
     parts = [_ENGINE, "## Agents and runs", interface(Agent), interface(Run, is_made=False)]
     parts += [struct(Result), struct(RunLimits), _LIMITS, interface(Sink, is_made=False)]
+    parts += ["## Input and sub-agents", struct(InputRequest), struct(ExternalTool)]
+    parts += [interface(AlreadyAnswered, is_made=False), interface(InputRequired, is_made=False)]
+    parts += [interface(InputDenied, is_made=False), interface(AgentTool, is_made=False)]
     parts += ["## Middleware", middleware_section(), hooks(), _DECISIONS]
     parts += [interface(RunView, is_made=False), _VIEW]
-    parts += [struct(kind) for kind in (ToolCall, Allow, Deny)]
+    parts += [struct(kind) for kind in (ToolCall, Allow, Deny, Ask)]
     parts += [interface(Terminate), interface(CancelToken), "## Built-in middleware"]
-    parts += [interface(kind) for kind in (Budget, Redaction, SecretPattern)]
+    parts += [interface(kind) for kind in (Approve, Budget, Redaction, SecretPattern)]
     parts += [_PATTERNS, interface(JSONLinesTrace), struct(RunSummary)]
     parts += ["## Conversations", interface(Conversation), interface(Compactor, is_made=False)]
     return [*parts, interface(Truncate), interface(Summarize)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from docs.diagram import Box, Diagram, Loop, Way
-from headrace.events.grammar import MODEL_OUTPUT_TYPES, RUN_GRAMMAR
+from headrace.events.grammar import MODEL_OUTPUT_TYPES, UNINTERRUPTED_RUN_GRAMMAR
 
 FIRST, LAST = "before", "over"
 MODEL_OUTPUT = "turn events"
@@ -17,9 +17,10 @@ def name_move(event_type: type) -> str:
 
 ORDER: dict[str, dict[str, str]] = {
     state: {name_move(event): next for event, next in moves.items()}
-    for state, moves in RUN_GRAMMAR.items()
+    for state, moves in UNINTERRUPTED_RUN_GRAMMAR.items()
 }
-"""`RUN_GRAMMAR` with names instead of types; `MODEL_OUTPUT` stands for the output of the model."""
+"""The grammar of a run with names instead of types; `MODEL_OUTPUT` stands for the output of the
+model. Cancelling, suspending and resuming are possible anywhere, and not drawn."""
 
 _BOXES = {
     "before": Box(24, 104, 56),

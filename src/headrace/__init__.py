@@ -35,6 +35,9 @@ if TYPE_CHECKING:
         EMAIL,
         Agent,
         Allow,
+        AlreadyAnswered,
+        Approve,
+        Ask,
         Budget,
         CancelToken,
         Compactor,
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     )
     from headrace.errors import (
         HeadraceError,
+        InputRequired,
         LimitExceeded,
         OutputInvalid,
         RequestFailed,
@@ -63,12 +67,12 @@ if TYPE_CHECKING:
         WireError,
     )
     from headrace.events import Record, decode_record, encode_record
-    from headrace.messages import CallResult, Message, fold, fold_candidates, history
+    from headrace.messages import CallResult, InputRequest, Message, fold, fold_candidates, history
     from headrace.outcome import ErrorInfo, FinishReason
     from headrace.prices import price
     from headrace.recording import ReplayTransport
     from headrace.status import extract_status, parse_status_marker
-    from headrace.tools import Tool, ToolContext, ToolReturn, tool_error
+    from headrace.tools import ExternalTool, InputDenied, Tool, ToolContext, ToolReturn, tool_error
     from headrace.tools.builtin import NotePad, clock_tool, default_tools, fetch_tool
     from headrace.tools.builtin.calculator import calculator
     from headrace.tools.tool import tool
@@ -108,20 +112,21 @@ _NAMES = {
         "CodeInterpreter FileSearch ImageGeneration Location MCPServer WebFetch WebSearch XSearch"
     ),
     "headrace.engine": (
-        "API_KEYS EMAIL Agent Allow Budget CancelToken Compactor Conversation Decision Deny"
-        " JSONLinesTrace Middleware Redaction Run RunLimits RunSummary RunView SecretPattern"
-        " Summarize ToolCall Truncate"
+        "API_KEYS EMAIL Agent Allow AlreadyAnswered Approve Ask Budget CancelToken Compactor"
+        " Conversation Decision Deny JSONLinesTrace Middleware Redaction Run RunLimits RunSummary"
+        " RunView SecretPattern Summarize ToolCall Truncate"
     ),
     "headrace.errors": (
-        "HeadraceError LimitExceeded OutputInvalid RequestFailed Terminate UsageError WireError"
+        "HeadraceError InputRequired LimitExceeded OutputInvalid RequestFailed Terminate UsageError"
+        " WireError"
     ),
     "headrace.events": "Record decode_record encode_record",
-    "headrace.messages": "CallResult Message fold fold_candidates history",
+    "headrace.messages": "CallResult InputRequest Message fold fold_candidates history",
     "headrace.outcome": "ErrorInfo FinishReason",
     "headrace.prices": "price",
     "headrace.recording": "ReplayTransport",
     "headrace.status": "extract_status parse_status_marker",
-    "headrace.tools": "Tool ToolContext ToolReturn tool tool_error",
+    "headrace.tools": "ExternalTool InputDenied Tool ToolContext ToolReturn tool tool_error",
     "headrace.tools.builtin": "NotePad calculator clock_tool default_tools fetch_tool",
     "headrace.transport": "NEVER RetryPolicy Timeouts",
     "headrace.transport.http": "HTTPTransport",
@@ -143,6 +148,9 @@ __all__ = [
     "API_KEYS",
     "Agent",
     "Allow",
+    "AlreadyAnswered",
+    "Approve",
+    "Ask",
     "Budget",
     "CacheBreak",
     "CallResult",
@@ -157,6 +165,7 @@ __all__ = [
     "Deny",
     "EMAIL",
     "ErrorInfo",
+    "ExternalTool",
     "Fallback",
     "FallbackEntry",
     "FileContent",
@@ -166,6 +175,9 @@ __all__ = [
     "HeadraceError",
     "ImageContent",
     "ImageGeneration",
+    "InputDenied",
+    "InputRequest",
+    "InputRequired",
     "JSONContent",
     "JSONLinesTrace",
     "LimitExceeded",

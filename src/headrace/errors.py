@@ -6,6 +6,7 @@
     ├── WireError           the bytes break the format
     │   └── LimitExceeded   a named limit was exceeded
     ├── OutputInvalid       an answer is not of the type that was asked for
+    ├── InputRequired       a run waits for input, and was suspended
     ├── InputError          a file or a stored run that was named cannot be read
     ├── Terminate           raised by hooks and tools to end a run
     └── StreamBroken        a stream broke off (headrace.transport); becomes a terminal event
@@ -19,6 +20,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from headrace.events import Record
+    from headrace.messages import InputRequest
     from headrace.outcome import ErrorCategory
     from headrace.turn.result import Result
 
@@ -79,6 +82,17 @@ class OutputInvalid(HeadraceError):
         self.problem = problem
         self.text = text
         self.result = result
+
+
+class InputRequired(HeadraceError):
+    """The run was suspended because it needs input. `requests` says what it needs. Continue it with
+    `agent.resume(records, …)` and `run.answer()`."""
+
+    def __init__(self, requests: list[InputRequest], records: list[Record]) -> None:
+        names = ", ".join(sorted({request.name for request in requests}))
+        super().__init__(f"the run was suspended: it waits for input for {names or 'later'}")
+        self.requests = requests
+        self.records = records
 
 
 class InputError(HeadraceError):

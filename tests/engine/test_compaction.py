@@ -292,7 +292,7 @@ def played(turns: list[Any], dialect: str, compactor: Any) -> tuple[Run, Scripte
 def test_history_is_compacted_after_the_start_and_that_is_said(dialect: str) -> None:
     run, transport = played(["Yes."], dialect, Truncate(max_messages=3))
     assert isinstance(run.records_so_far[0].event, ev.RunStarted)
-    assert run.records_so_far[1].event == ev.HistoryCompacted(7, 3, "truncate")
+    assert run.records_so_far[1].event == ev.HistoryCompacted(7, 3, "truncate", (4, 5, 6))
     assert str(transport.requests[0]).count("older") == 50
 
 

@@ -280,7 +280,7 @@ def test_an_unknown_tool_is_an_error_result() -> None:
     assert "there are add, slow" in str(answer.content)
 
 
-def test_parallel_calls_run_side_by_side_and_answer_in_order() -> None:
+def test_parallel_calls_run_side_by_side_and_end_when_they_end() -> None:
     bench = Bench()
     lines = [call("slow", n=3), call("slow", n=1), ADD]
     transport = ScriptedTransport([turn(*lines), "Done."])
@@ -294,8 +294,12 @@ def test_parallel_calls_run_side_by_side_and_answer_in_order() -> None:
     run, took_s = run_virtual(main())
     assert bench.most == 2
     assert took_s == pytest.approx(3.0, abs=0.5)
-    asked = [e.call_id for e in events(run, ev.ToolCallStarted)]
-    assert [e.call_id for e in events(run, ev.ToolResult)] == asked
+    slow, quick, add = [e.call_id for e in events(run, ev.ToolCallStarted)]
+    assert [e.call_id for e in events(run, ev.ToolResult)] == [add, quick, slow]
+    results = run.message.turns[0].results
+    assert [result.call_id for result in results] == [slow, quick, add]
+    ends = [result.ended_ms or 0 for result in results]
+    assert ends == sorted(ends, reverse=True)
 
 
 def test_progress_streams_while_a_tool_runs() -> None:

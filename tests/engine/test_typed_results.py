@@ -334,7 +334,7 @@ def test_an_answer_that_was_sent_back_is_not_the_output_of_an_aborted_run() -> N
 
     def stop() -> headrace.ToolReturn:
         """Stop."""
-        return headrace.ToolReturn("so", ends_run=True)
+        return headrace.ToolReturn(content=(headrace.TextContent("so"),), ends_run=True)
 
     agent, _ = agent_with(
         turn(say(json.dumps(OSLO))),

@@ -5,10 +5,13 @@ from headrace.engine.cancellation import CancelToken
 from headrace.engine.conversation.conversation import Conversation
 from headrace.engine.conversation.summarizer import Summarize
 from headrace.engine.history.compaction import Compactor, Truncate
+from headrace.engine.input.requests import AlreadyAnswered
 from headrace.engine.limits import RunLimits
+from headrace.engine.middleware.approve import Approve
 from headrace.engine.middleware.budget import Budget
 from headrace.engine.middleware.middleware import (
     Allow,
+    Ask,
     Decision,
     Deny,
     Middleware,
@@ -17,16 +20,22 @@ from headrace.engine.middleware.middleware import (
 )
 from headrace.engine.middleware.redaction.redaction import Redaction
 from headrace.engine.middleware.tracing import JSONLinesTrace, RunSummary
+from headrace.engine.nested.agent_tool import AgentTool
 from headrace.engine.run import Run
-from headrace.errors import Terminate
+from headrace.errors import InputRequired, Terminate
+from headrace.messages import InputRequest
 from headrace.secrets import API_KEYS, EMAIL, SecretPattern
-from headrace.tools import Tool, ToolContext, ToolReturn, tool
+from headrace.tools import ExternalTool, InputDenied, Tool, ToolContext, ToolReturn, tool
 from headrace.turn.result import Result
 
 __all__ = [
     "API_KEYS",
     "Agent",
+    "AgentTool",
     "Allow",
+    "AlreadyAnswered",
+    "Approve",
+    "Ask",
     "Budget",
     "CancelToken",
     "Compactor",
@@ -34,6 +43,10 @@ __all__ = [
     "Decision",
     "Deny",
     "EMAIL",
+    "ExternalTool",
+    "InputDenied",
+    "InputRequest",
+    "InputRequired",
     "JSONLinesTrace",
     "Middleware",
     "Redaction",

@@ -15,12 +15,17 @@ from headrace.engine.journal.sink import Sink
 from headrace.engine.limits import DEFAULT_RUN_LIMITS, RunLimits
 from headrace.engine.middleware.chain import Chain
 from headrace.engine.middleware.middleware import Middleware, check_middleware
+from headrace.engine.nested.agent_tool import AgentTool
+from headrace.engine.nested.nesting import Nesting
+from headrace.engine.nested_run import play_nested
 from headrace.engine.run import Run
 from headrace.engine.run_config import RunConfig
-from headrace.events.stamp import create_wall_clock
+from headrace.engine.run_settings import RunSettings
+from headrace.errors import UsageError
+from headrace.events import Record, RunFailed, RunFinished, RunStarted
 from headrace.messages import Message, MessageLike, read_messages
 from headrace.providers import OutputMode
-from headrace.tools import AnyTool, Toolset
+from headrace.tools import AnyTool, NeedsApproval, ToolReturn, Toolset
 from headrace.transport.limits import Timeouts
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
@@ -116,7 +121,7 @@ class Agent(Generic[OutputT]):
             self._targets(tuple(to_messages("?")))
             self._checked.add(key)
 
-    def run(
+    def run(  # noqa: PLR0913 (see RunSettings)
         self,
         input: Input,
         history: Sequence[MessageLike] = (),
@@ -126,16 +131,113 @@ class Agent(Generic[OutputT]):
         sink: Sink | None = None,
         compactor: Compactor | None = None,
         token: CancelToken | None = None,
+        user: str | None = None,
+        suspends: bool = False,
+        node: str | None = None,
     ) -> Run[OutputT]:
         """Prepare a run; it starts when it is entered with `with` or `async with`.
 
         `history` are the messages before the input. `clock` returns milliseconds since the
         epoch. `sink` stores every record before anyone sees it. `token` can cancel the run.
+        `user` is the user for whom it runs, and `node` the server. With `suspends`, the run stops
+        with a `RunSuspended` when it only waits for input; otherwise it waits in memory.
         Raises `UsageError` for a request that cannot be made.
         """
+        self._check_suspends(is_needed=suspends)
         messages = tuple(to_messages(input))
-        config = RunConfig(
-            targets=self._targets((*read_messages(history), *messages)),
+        config = self._configure((*read_messages(history), *messages), compactor)
+        settings = RunSettings(
+            clock=clock, sink=sink, token=token, user=user, suspends=suspends, node=node
+        )
+        return Run(config, messages, run_id or uuid.uuid4().hex, settings)
+
+    def resume(  # noqa: PLR0913 (see RunSettings)
+        self,
+        records: Sequence[Record],
+        *,
+        input: Input,
+        history: Sequence[MessageLike] = (),
+        clock: Callable[[], float] | None = None,
+        sink: Sink | None = None,
+        compactor: Compactor | None = None,
+        token: CancelToken | None = None,
+        user: str | None = None,
+        suspends: bool = False,
+        node: str | None = None,
+    ) -> Run[OutputT]:
+        """Prepare to go on with a run from its records, in this process or another one.
+
+        `records` are all records of the run so far: it was suspended, or its process was killed.
+        `input` and `history` are what the run was started with. A turn that was cut off is asked
+        again. A call that was cut off is run again if its tool is idempotent; otherwise the model
+        is told that it may have taken effect. The other arguments are those of `run()`. Raises
+        `UsageError` if the run has ended, or if middleware cannot be resumed.
+        """
+        self._check_suspends(is_needed=True)
+        ended = [r for r in records if isinstance(r.event, RunFinished | RunFailed) and not r.path]
+        if ended:
+            raise UsageError("the run has ended: there is nothing to resume")
+        start = records[0].event if records else None
+        if not isinstance(start, RunStarted):
+            raise UsageError("the records do not begin with RunStarted: give all of them")
+        messages = tuple(to_messages(input))
+        config = self._configure((*read_messages(history), *messages), compactor)
+        settings = RunSettings(
+            clock=clock,
+            sink=sink,
+            token=token,
+            user=user,
+            suspends=suspends,
+            node=node,
+            records=tuple(records),
+        )
+        return Run(config, messages, start.run_id, settings)
+
+    def as_tool(
+        self,
+        name: str,
+        description: str,
+        *,
+        input_type: Any = str,
+        timeout_s: float | None = None,
+        needs_approval: NeedsApproval = False,
+        max_concurrent: int | None = None,
+        max_result_chars: int | None = None,
+    ) -> AgentTool:
+        """Return this agent as a tool for another one.
+
+        Each call is a nested run with this agent's model, tools, middleware and limits. The model
+        that calls it gives a text, or a value of `input_type`, and gets the last answer. The
+        records of the nested run are in the log of the outer one.
+        """
+        return AgentTool(
+            self,
+            name=name,
+            description=description,
+            input_type=input_type,
+            timeout_s=timeout_s,
+            needs_approval=needs_approval,
+            max_concurrent=max_concurrent,
+            max_result_chars=max_result_chars,
+        )
+
+    async def play_nested(self, question: str, nesting: Nesting) -> ToolReturn:
+        """Play a run of this agent inside another one. Called by the engine."""
+        return await play_nested(self._configure(tuple(to_messages(question))), nesting)
+
+    def _check_suspends(self, *, is_needed: bool) -> None:
+        name = Chain(self.middleware).unresumable if is_needed else None
+        if name is not None:
+            raise UsageError(
+                f"a run with {name} cannot be resumed: its is_resumable is False, because it"
+                " cannot rebuild its state from records"
+            )
+
+    def _configure(
+        self, messages: tuple[Message, ...], compactor: Compactor | None = None
+    ) -> RunConfig:
+        return RunConfig(
+            targets=self._targets(messages),
             fallback=self.model if isinstance(self.model, Fallback) else None,
             tools=self.tools,
             chain=Chain(self.middleware),
@@ -145,14 +247,12 @@ class Agent(Generic[OutputT]):
             policy=self._policy,
             compactor=compactor or self.compactor,
         )
-        return Run(
-            config, messages, run_id or uuid.uuid4().hex, clock or create_wall_clock(), sink, token
-        )
 
     def complete(self, input: Input, history: Sequence[MessageLike] = ()) -> Result[OutputT]:
         """Run the agent to the end and return the result. Raises `OutputInvalid` if the answer is
-        not of the agent's `output_type`, after `output_retries` corrections."""
-        with self.run(input, history) as run:
+        not of the agent's `output_type`, after `output_retries` corrections, and `InputRequired`
+        if the run needs an approval or other input."""
+        with self.run(input, history, suspends=self._may_suspend) as run:
             for _ in run:
                 pass
         return check_output(run.result)
@@ -161,8 +261,12 @@ class Agent(Generic[OutputT]):
         self, input: Input, history: Sequence[MessageLike] = ()
     ) -> Result[OutputT]:
         """Asynchronous version of `complete()`."""
-        async with self.run(input, history) as run:
+        async with self.run(input, history, suspends=self._may_suspend) as run:
             return check_output(await run.wait())
+
+    @property
+    def _may_suspend(self) -> bool:
+        return Chain(self.middleware).unresumable is None
 
     def _targets(self, messages: tuple[Message, ...]) -> list[TurnTarget]:
         """Return the model, or each entry of a fallback, with the first request of a run."""

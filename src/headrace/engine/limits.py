@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 import msgspec
 
 from headrace.errors import UsageError
@@ -28,6 +31,18 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
     Refused requests are handled by the retry policy."""
     retries_late: bool = False
     """Whether a turn is also discarded and retried after its first delta."""
+    max_calls: Mapping[str, int] = {}
+    """Most calls of a tool in one run, by the name of the tool. Later calls get an error result."""
+    input_timeout_s: float | None = None
+    """Time for an answer to a request for input, if the request has no time of its own; None means
+    that it never expires."""
+    on_expiry: Literal["end", "continue"] = "end"
+    """What happens when a request for input expires: the run ends as `aborted`, or the call gets an
+    error result and the model is asked again."""
+    max_depth: int = 3
+    """Most levels of sub-agents below the run."""
+    max_nested_runs: int = 32
+    """Most sub-agents that a run may start, those of its sub-agents included."""
     closing_s: float = 0.5
     """Seconds to wait for tools that do not end when they are cancelled. A tool that takes longer
     is left behind: it may go on, but its reports and its result are ignored."""

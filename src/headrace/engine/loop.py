@@ -2,106 +2,122 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from headrace import events as ev
-from headrace.engine.journal.journal import Journal
+from headrace.engine.calls.job import Report
+from headrace.engine.calls.tool_runner import ToolRunner
+from headrace.engine.history.run_history import RunHistory
+from headrace.engine.input.inbox import Inbox
+from headrace.engine.journal.any_journal import AnyJournal
 from headrace.engine.journal.sink import SinkFailed
 from headrace.engine.middleware.chain import MiddlewareFailed
 from headrace.engine.middleware.middleware import RunView
 from headrace.engine.output_check import OutputCheck
-from headrace.engine.run_broken import RunBroken
+from headrace.engine.resume.closing import skip_call, unanswered_calls
+from headrace.engine.resume.progress import RunProgress
+from headrace.engine.run_broken import RunBroken, RunEnded
 from headrace.engine.run_config import RunConfig
-from headrace.engine.run_logger import log_discarded_step
-from headrace.engine.tool_runner import ToolRunner, result_of_skipped
-from headrace.errors import HeadraceError, RequestFailed, Terminate
-from headrace.events import Event, TurnEvent
-from headrace.messages import CallPart, Message, Turn
-from headrace.outcome import END_TURN, ErrorCategory, ErrorInfo, FinishReason, abort_reason
-from headrace.transport.call_secrets import hide_address
-from headrace.turn.fallback import Route
-from headrace.turn.open_turn import OpenTurn
-from headrace.turn.target import TurnTarget
+from headrace.engine.run_scope import RunScope
+from headrace.engine.timer import Timers
+from headrace.engine.turn_taker import TurnTaker
+from headrace.errors import HeadraceError, Terminate
+from headrace.events import Event
+from headrace.messages import CallPart, Turn
+from headrace.outcome import END_TURN, ErrorInfo, FinishReason, abort_reason
 from headrace.typed.plan import ANSWER_TOOL
 from headrace.usage import Usage
 
 End = ev.RunFinished | ev.RunFailed
 # Errors that cannot change an end that is being written.
 _END_ERRORS = (MiddlewareFailed, Terminate, SinkFailed)
-# A longer history is encoded in a thread, so that other runs on this event loop do not wait.
-_MAX_MESSAGES_HERE = 1_000
 _ENDING_REASONS = frozenset({"content_filter", "context_full"})
+_MAX_KILLS = 3
+_CUT_OFF = "the process was stopped while the model answered"
 
 
 class Loop:
-    """The steps of one run. `begin()` writes `RunStarted`; `play()` writes all steps and returns
-    how the run ends; `abort()` closes what is open if `play()` was stopped; `finish()` writes the
-    terminal record."""
+    """The steps of one run. `begin()` writes the first record; `play()` writes all steps and
+    returns how the run ends; `abort()` closes what is open if `play()` was stopped; `finish()`
+    writes the terminal record. With `progress`, the loop goes on where an earlier process was."""
 
     def __init__(
         self,
         config: RunConfig,
-        journal: Journal,
+        journal: AnyJournal,
         view: RunView,
+        scope: RunScope,
         stop: Callable[[FinishReason], None],
+        *,
+        inbox: Inbox | None = None,
+        progress: RunProgress | None = None,
+        wake: Callable[[], None] | None = None,
     ) -> None:
         self._config = config
         self._chain = config.chain
         self._limits = config.limits
         self._journal = journal
         self._view = view
-        self._stop = stop
-        self._history: tuple[Message, ...] = config.target.request.messages
-        self._route = Route(None)
-        self._nudge: str | None = None
-        self._compaction: ev.HistoryCompacted | None = None
-        self._has_output = False
-        self._turn: OpenTurn | None = None
+        self._scope = scope
+        self._inbox = inbox
+        self._progress = progress
+        self._wake = wake
+        self.timers = Timers(stop)
+        messages = config.target.request.messages
+        self._history = RunHistory(messages, journal.assembler, config.compactor, view.run_id)
         self._tool_runner: ToolRunner | None = None
-        self._closing: asyncio.Task[None] | None = None
         self.max_closing_s: float | None = None
         """Most seconds for each wait of `abort()`, if that is less than the limits allow."""
         plan = config.target.plan
         self._output = None if plan is None else OutputCheck(plan)
+        self.turns = TurnTaker(config, journal, view, self._history, self.timers, self._output)
+        self._next_step = 0
+        self._nudge: str | None = None
         self._is_in_step = False
-        self._next_item = 0
-        self._next_part = 0
-        self.hides_address = False
-        """Whether errors are written without the address of the provider."""
-        self.private_error: str | None = None
-        """The error of the provider with its address, if that was hidden."""
+        # Calls of the current turn that an earlier process had started.
+        self._started_before: set[str] = set()
         self.late_error: HeadraceError | None = None
         """What middleware raised for the terminal record itself."""
+        if progress is not None:
+            self._restore(progress)
+
+    def _restore(self, progress: RunProgress) -> None:
+        self._history.restore(progress.compactions)
+        self._view.step = progress.step
+        self._view.message = progress.assembler.message()
+        self._started_before = progress.started_calls
+        self.turns.next_item, self.turns.next_part = progress.next_item, progress.next_part
+        if self._output is not None:
+            turns = progress.assembler.message().turns
+            # The last turn is checked when the run goes on, unless its step has been left.
+            is_left = progress.state in ("begun", "asking")
+            self._output.restore(turns if is_left else turns[:-1])
 
     # -- the run
 
-    async def begin(self) -> None:
-        """Write `RunStarted`."""
-        effort = self._config.target.request.options.effort
-        start = ev.RunStarted(self._view.run_id, self._config.name, effort)
-        await self._journal.write([start])
+    async def begin(self, node: str | None = None) -> None:
+        """Write `RunStarted`, or `RunResumed` for a run that goes on."""
+        if self._progress is None:
+            effort = self._config.target.request.options.effort
+            start = ev.RunStarted(self._view.run_id, self._config.name, effort)
+            await self._journal.write([start])
+        elif not self._view.path:
+            await self._journal.write([ev.RunResumed(self._progress.epoch + 1, node)])
 
     async def play(self) -> FinishReason:
         """Play steps until the model is done or something else ends the run."""
-        write = self._journal.write
-        await self._chain.start(self._view)
-        for step in range(self._limits.max_iterations):
-            await self._compact()
-            self._view.step = step
-            # Set first: `StepStarted` is written even if middleware raises for it.
-            self._is_in_step = True
-            await write([ev.StepStarted(step)])
-            finish = await self._step(step)
-            self._is_in_step = False
-            nudge, self._nudge = self._nudge, None
-            await write([ev.StepFinished(step, nudge)])
-            if finish is not None:
-                await self._write_output()
-                return finish
-        return abort_reason("max_iterations", f"max_iterations={self._limits.max_iterations}")
+        finish: FinishReason | None = None
+        if self._progress is None:
+            await self._chain.start(self._view)
+        else:
+            await self._chain.resume(self._view)
+            finish = await self._continue(self._progress)
+        while finish is None:
+            finish = await self._play_next_step()
+        await self._write_output()
+        return finish
 
     async def finish(self, end: End) -> None:
         """Call `on_run_end` of middleware and write the terminal record, exactly once."""
@@ -120,24 +136,103 @@ class Loop:
 
     @property
     def usage(self) -> Usage:
-        """The sum over all turns so far."""
-        return self._journal.assembler.usage
+        """The sum over all turns so far, and over all sub-agents that have ended."""
+        return self._journal.assembler.usage + self._journal.nested.usage
 
-    # -- a step
+    # -- steps
 
-    async def _step(self, step: int) -> FinishReason | None:
+    async def _continue(self, progress: RunProgress) -> FinishReason | None:
+        """Go on where the records of an earlier process end. Returns how the run ends, or None if
+        the next step follows."""
+        if progress.cancel is not None:
+            raise RunEnded(abort_reason("cancelled", progress.cancel.detail))
+        if progress.kills >= _MAX_KILLS:
+            count = f"{_MAX_KILLS} times in the same step"
+            raise RunBroken("interrupted", f"the process of the run was stopped {count}")
+        state, step = progress.state, progress.step
+        self._next_step = step if state == "begun" else step + 1
+        self._is_in_step = state in ("asking", "turn", "failed", "calls")
+        if state in ("turn", "failed"):
+            cut = ev.TurnFailed(category="interrupted", message=_CUT_OFF, retryable=True)
+            discarded = ev.StepDiscarded(step, _CUT_OFF)
+            await self._journal.write([*progress.close_turn(cut), discarded])
+        if state == "calls":
+            return await self._end_step(step, await self._after_turn(progress.last_turn))
+        if self._is_in_step:
+            return await self._play_step(step)
+        if state in ("step over", "answered"):
+            finish = self._conclude(progress)
+            if state == "answered" and self._output is not None:
+                # The answer is in the records already.
+                self._output.forget()
+            return finish
+        return None
+
+    def _conclude(self, progress: RunProgress) -> FinishReason | None:
+        """Return how a run ends whose last step is over, or None if it goes on."""
+        turn = progress.last_turn
+        finish = turn.finish
+        if finish is None:
+            error = turn.error or ErrorInfo("interrupted", "the run was stopped")
+            raise RunBroken(error.category, error.message)
+        if progress.nudge is not None or finish.word == "paused":
+            return None
+        if self._output is not None and self._output.find_call(turn) is not None:
+            return END_TURN if self._output.check(turn) else None
+        if finish.word in _ENDING_REASONS:
+            return finish
+        if any(call.executor == "client" for call in turn.calls):
+            return self._ended_by(self._name_ending_tool(turn, progress))
+        if self._output is not None:
+            self._output.check(turn)
+        return finish
+
+    @staticmethod
+    def _name_ending_tool(turn: Turn, progress: RunProgress) -> str | None:
+        names = [call.name for call in turn.calls if call.call_id in progress.ending_tools]
+        return names[0] if names else None
+
+    async def _play_next_step(self) -> FinishReason | None:
+        """Start the next step and play it."""
+        step = self._next_step
+        if step >= self._limits.max_iterations:
+            return abort_reason("max_iterations", f"max_iterations={self._limits.max_iterations}")
+        if self._inbox and step > 0:
+            await self._journal.write(self._inbox.take())
+        compaction = await self._history.compact(is_forced=False)
+        if compaction is not None:
+            await self._journal.write([compaction])
+        self._view.step = step
+        # Set first: `StepStarted` is written even if middleware raises for it.
+        self._is_in_step = True
+        await self._journal.write([ev.StepStarted(step)])
+        return await self._play_step(step)
+
+    async def _play_step(self, step: int) -> FinishReason | None:
         """Play one turn and its calls. Returns how the run ends, or None to continue."""
-        turn = await self._take_turn(step)
+        self._started_before = set()
+        turn = await self.turns.take(step)
+        return await self._end_step(step, await self._after_turn(turn))
+
+    async def _end_step(self, step: int, finish: FinishReason | None) -> FinishReason | None:
+        self._is_in_step = False
+        self._next_step = step + 1
+        nudge, self._nudge = self._nudge, None
+        await self._journal.write([ev.StepFinished(step, nudge)])
+        return finish
+
+    async def _after_turn(self, turn: Turn) -> FinishReason | None:
+        """Run the calls of a turn, and find out how the run ends, if it does."""
         self._view.message = self._journal.assembler.message()
-        calls = [call for call in turn.calls if call.executor == "client"]
+        calls = unanswered_calls(turn)
         finish = turn.finish
         assert finish is not None
         if finish.word in _ENDING_REASONS:
-            await self._journal.write([result_of_skipped(call) for call in calls])
+            await self._journal.write([skip_call(call) for call in calls])
             return finish
         if self._output is not None and self._output.find_call(turn) is not None:
             return await self._take_answer(turn, calls)
-        if calls:
+        if any(call.executor == "client" for call in turn.calls):
             return await self._run_calls(calls)
         if finish.word == "paused":
             return None
@@ -165,7 +260,7 @@ class Loop:
         others = [call for call in calls if call.name != ANSWER_TOOL]
         if not is_good:
             return await self._run_calls(others) if others else None
-        await self._journal.write([result_of_skipped(call) for call in others])
+        await self._journal.write([skip_call(call) for call in others])
         return await self._end_turn(turn, END_TURN)
 
     async def _write_output(self) -> None:
@@ -173,215 +268,88 @@ class Loop:
         if self._output is not None and self._output.is_known:
             await self._journal.write([ev.OutputProduced(self._output.value)])
 
+    # -- calls
+
     async def _run_calls(self, calls: list[CallPart]) -> FinishReason | None:
-        runner = ToolRunner(self._view, self._chain, self._config.tools, self._limits)
+        before = self._progress
+        runner = self._create_runner()
         self._tool_runner = runner
-        async for event in runner.events(calls):
-            await self._journal.write([event])
-        self._tool_runner = None
-        if runner.ends_run is not None:
-            return abort_reason("terminated", f"ended by the tool {runner.ends_run}")
-        return None
-
-    # -- a turn
-
-    async def _take_turn(self, step: int) -> Turn:
-        """Ask for a turn until one succeeds. Raises `RunBroken` if none does."""
-        attempt = 1
-        has_compacted = False
-        # The model that answered the last step is preferred: it has its own reasoning and cache.
-        self._route = Route(self._config.fallback, self._config.at)
-        while True:
-            failed = await self._try_turn()
-            if failed is None:
-                self._route.report(None)
-                return self._journal.assembler.turns[-1].turn()
-            pause_s = self._pause_s(failed, attempt)
-            if self._may_discard and self._switch(failed.category, is_late=True):
-                pause_s, attempt = 0.0, 0
-            elif failed.category == "context_overflow" and not has_compacted:
-                # Some providers report this in the stream instead of refusing the request.
-                has_compacted = not self._has_output and await self._can_compact()
-                pause_s = 0.0 if has_compacted else None
-            if pause_s is None:
-                raise RunBroken(failed.category, failed.message)
-            log_discarded_step(self._view.run_id, step, failed.category, pause_s)
-            await self._journal.write([ev.StepDiscarded(step, failed.message)])
-            if has_compacted:
-                await self._write_compaction()
-            await asyncio.sleep(pause_s)
-            attempt += 1
-
-    def _pause_s(self, failed: ev.TurnFailed, attempt: int) -> float | None:
-        """Return how long to wait before the turn is retried, or None if it is not."""
-        if not failed.retryable or attempt >= self._limits.turn_attempts:
-            return None
-        if not self._may_discard:
-            return None
-        return self._config.policy.pause_s(failed.retry_after_s, attempt, random.random())
-
-    @property
-    def _may_discard(self) -> bool:
-        """Whether what has arrived of the turn may be taken back."""
-        return not self._has_output or self._limits.retries_late
-
-    def _switch(self, category: ErrorCategory, *, is_late: bool = False) -> bool:
-        """Note that the model failed. Returns whether another one is asked from now on."""
-        if not self._route.switch(category, is_late=is_late):
-            return False
-        self._config.switches.append(self._route.switches[-1])
-        return True
-
-    async def _try_turn(self) -> ev.TurnFailed | None:
-        with self.timer(self._limits.turn_timeout_s, "turn_timeout_s"):
-            self._turn = turn = await self._open_turn()
-            self._has_output = False
-            try:
-                await self._read(turn)
-            finally:
-                await turn.aclose()
-        self._turn = None
-        self._next_item, self._next_part = turn.decoder.next_item, turn.decoder.next_part
-        last = self._journal.records[-1].event
-        return last if isinstance(last, ev.TurnFailed) else None
-
-    async def _read(self, turn: OpenTurn) -> None:
-        journal = self._journal
-        if not journal.is_immediate:
-            while events := await turn.next():
-                self._has_output = self._has_output or _has_output(events)
-                await journal.write(events)
-            return
-        # If the log fails, the turn is closed at once, even while the provider is silent.
-        with journal.on_log_error(lambda: self._close_later(turn)):
-            # After the first output, an event only has to be written.
-            while await turn.drain(journal.put if self._has_output else self._put_first):
-                await journal.wait_for_room()
-            await journal.flush()
-
-    def _close_later(self, turn: OpenTurn) -> None:
-        self._closing = asyncio.ensure_future(turn.aclose())
-
-    def _put_first(self, events: list[TurnEvent]) -> bool:
-        self._has_output = _has_output(events)
-        return self._journal.put(events) or self._has_output
-
-    async def _open_turn(self) -> OpenTurn:
-        is_second = False
-        while True:
-            target = self._choose_target()
-            asked = target.request_with(self._messages())
-            request = await self._chain.request(self._view, asked)
-            if len(request.messages) > _MAX_MESSAGES_HERE:
-                call = await asyncio.to_thread(target.encode, request)
-            else:
-                call = target.encode(request)
-            try:
-                return await target.open(
-                    call,
-                    request,
-                    self._config.wire_limits,
-                    strict=self._config.strict,
-                    numbers=(self._next_item, self._next_part),
-                )
-            except RequestFailed as refused:
-                before = self._route.describe()
-                if self._switch(refused.category):
-                    continue
-                message = self._describe_refusal(refused, call.url) + before
-                broken = RunBroken(refused.category, message)
-                if refused.category != "context_overflow" or is_second:
-                    raise broken from None
-                is_second = True
-                if not await self._can_compact():
-                    raise broken from None
-                await self._write_compaction()
-
-    def _choose_target(self) -> TurnTarget:
-        """Return the model to ask, and set how it gives a typed answer."""
-        self._config.at = self._route.at
-        target = self._config.target
-        if self._output is not None and target.plan is not None:
-            self._output.plan = target.plan
-        return target
-
-    def _describe_refusal(self, refused: RequestFailed, url: str) -> str:
-        if not self.hides_address:
-            return str(refused)
-        self.private_error = str(refused)
-        return hide_address(self.private_error, url)
-
-    def _messages(self) -> tuple[Message, ...]:
-        message = self._journal.assembler.message()
-        return (*self._history, message) if message.turns else self._history
-
-    async def _compact(self) -> None:
-        """Shorten the history if the compactor decides to."""
-        if await self._can_compact(is_forced=False):
-            await self._write_compaction()
-
-    async def _can_compact(self, *, is_forced: bool = True) -> bool:
-        """Call the compactor. Returns whether it shortened the history. The answer of this run
-        counts towards the limits, but is not shortened."""
-        compactor = self._config.compactor
-        if compactor is None:
-            return False
-        messages = self._messages()
-        compacted = await compactor.compact(messages, is_forced=is_forced)
-        if compacted is None:
-            return False
-        run_id = self._view.run_id
-        kept = tuple(m for m in compacted if m.run_id != run_id or m.role != "assistant")
-        before, after = len(self._history), len(kept)
-        self._history = kept
-        self._compaction = ev.HistoryCompacted(before, after, compactor.name)
-        return True
-
-    async def _write_compaction(self) -> None:
-        event, self._compaction = self._compaction, None
-        if event is not None:
-            await self._journal.write([event])
-
-    @contextmanager
-    def timer(self, seconds: float | None, name: str) -> Generator[None, None, None]:
-        """Stop the run if the block takes longer than this; None means no limit."""
-        if seconds is None:
-            yield
-            return
-        reason = abort_reason("timeout", f"{name}={seconds:g}")
-        handle = asyncio.get_running_loop().call_later(seconds, self._stop, reason)
         try:
-            yield
-        finally:
-            handle.cancel()
+            async for report in runner.reports(calls):
+                await self._write_report(report)
+        except RunEnded as ended:
+            await self._abort_tools()
+            return ended.reason
+        self._tool_runner = None
+        if runner.ends_run is None and before is not None and before.state == "calls":
+            # A tool that ended before the run was resumed may have asked for it.
+            return self._ended_by(self._name_ending_tool(before.last_turn, before))
+        return self._ended_by(runner.ends_run)
+
+    def _create_runner(self) -> ToolRunner:
+        counts: Counter[str] = Counter()
+        if self._limits.max_calls:
+            turns = self._journal.assembler.turns
+            counts.update(c.name for t in turns[:-1] for c in t.turn().calls)
+        return ToolRunner(
+            self._view,
+            self._chain,
+            self._config.tools,
+            self._limits,
+            scope=self._scope,
+            nested=self._journal.nested,
+            started=self._started_before,
+            counts=counts,
+            wake=self._wake,
+        )
+
+    def is_waiting(self) -> bool:
+        """Return whether the run only waits for input."""
+        return self._tool_runner is not None and self._tool_runner.is_waiting()
+
+    @staticmethod
+    def _ended_by(name: str | None) -> FinishReason | None:
+        return None if name is None else abort_reason("terminated", f"ended by the tool {name}")
+
+    async def _write_report(self, report: Report) -> None:
+        await self._journal.write(report.events, path=report.path, step=report.step)
 
     # -- an end from outside
 
-    async def abort(self, why: str) -> None:
+    async def suspend(self, event: ev.RunSuspended) -> None:
+        """Stop without an end. A turn that is being read is closed; calls that run are stopped,
+        and have no result until the run is resumed."""
+        why = "the run was suspended"
+        await self._close_turn(why, None)
+        runner, self._tool_runner = self._tool_runner, None
+        if runner is not None:
+            await runner.leave(self._limit_wait(self._limits.closing_s))
+        await self._journal.write([event])
+
+    async def abort(self, why: str, request: ev.CancelRequested | None = None) -> None:
         """Close what is open: first the connection to the provider, then the turn, the tools and
         the step. Every call gets a result. An error in one of these does not stop the others."""
-        turn, self._turn = self._turn, None
+        await self._close_turn(why, request)
+        for stage in (self._abort_tools(), self._answer_calls(), self._close_step()):
+            with suppress(Exception):
+                await stage
+
+    async def _close_turn(self, why: str, request: ev.CancelRequested | None) -> None:
+        turn, self.turns.open_turn = self.turns.open_turn, None
         if turn is not None:
             with suppress(Exception):
                 await turn.aclose()
         await self._journal.settle(self._limit_wait(self._limits.settle_s))
-        for stage in (
-            self._abort_turn(turn, why),
-            self._abort_tools(),
-            self._answer_calls(),
-            self._end_step(),
-        ):
-            with suppress(Exception):
-                await stage
+        with suppress(Exception):
+            if request is not None:
+                await self._write_quietly([request])
+            if turn is not None:
+                await self._write_quietly(turn.fail(ErrorInfo("interrupted", why)))
 
     def _limit_wait(self, seconds: float) -> float:
         return seconds if self.max_closing_s is None else min(seconds, self.max_closing_s)
 
-    async def _abort_turn(self, turn: OpenTurn | None, why: str) -> None:
-        if turn is not None:
-            await self._write_quietly(turn.fail(ErrorInfo("interrupted", why)))
-
-    async def _end_step(self) -> None:
+    async def _close_step(self) -> None:
         if self._is_in_step:
             self._is_in_step = False
             await self._write_quietly([ev.StepFinished(self._view.step)])
@@ -390,31 +358,16 @@ class Loop:
         runner, self._tool_runner = self._tool_runner, None
         if runner is not None:
             closing_s = self._limit_wait(self._limits.closing_s)
-            await self._write_quietly(await runner.close(closing_s))
+            async for report in runner.close(closing_s):
+                with suppress(*_END_ERRORS):
+                    await self._write_report(report)
 
     async def _answer_calls(self) -> None:
         turns = self._journal.assembler.turns
-        turn = turns[-1].turn() if turns else Turn()
-        answered = {result.call_id for result in turn.results}
-        calls = [c for c in turn.calls if c.executor == "client" and c.call_id not in answered]
-        await self._write_quietly([result_of_skipped(call) for call in calls])
+        calls = unanswered_calls(turns[-1].turn() if turns else Turn())
+        await self._write_quietly([skip_call(call) for call in calls])
 
     async def _write_quietly(self, events: Sequence[Event]) -> None:
         """Write events of a run that is ending, and ignore errors of middleware and the log."""
         with suppress(*_END_ERRORS):
             await self._journal.write(events)
-
-
-def _has_output(events: list[TurnEvent]) -> bool:
-    """Return whether part of an answer is among the events: a delta, or a whole part."""
-    return any(isinstance(event, _OUTPUT_TYPES) for event in events)
-
-
-_OUTPUT_TYPES = (
-    *ev.DELTA_TYPES,
-    ev.ToolCallFinished,
-    ev.ReasoningRedacted,
-    ev.ToolOutput,
-    ev.MediaProduced,
-    ev.OpaqueItem,
-)

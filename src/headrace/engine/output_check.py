@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -32,6 +34,15 @@ class OutputCheck:
     def is_known(self) -> bool:
         """Whether there is a good answer."""
         return self.value is not msgspec.UNSET
+
+    def restore(self, turns: Iterable[Turn]) -> None:
+        """Count the corrections of an earlier process, whose turns these are."""
+        for turn in turns:
+            is_answer = self.find_call(turn) is not None
+            if is_answer or (turn.finish is not None and not turn.calls):
+                with suppress(RunBroken):
+                    self.check(turn)
+        self.forget()
 
     def forget(self) -> None:
         """Forget the answer: the run goes on after it."""

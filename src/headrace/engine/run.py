@@ -7,19 +7,32 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, Self
 
-from headrace.engine.cancellation import CancelToken
+from headrace.engine.input.inbox import Inbox
+from headrace.engine.input.requests import InputRequests
 from headrace.engine.journal.journal import Journal
-from headrace.engine.journal.sink import Sink, SinkFailed
+from headrace.engine.journal.sink import SinkFailed
 from headrace.engine.loop import End, Loop
 from headrace.engine.middleware.middleware import RunView
-from headrace.engine.run_broken import RunBroken
+from headrace.engine.resume.progress import RunProgress
+from headrace.engine.run_broken import RunBroken, RunEnded, RunWaits
 from headrace.engine.run_config import RunConfig
+from headrace.engine.run_end import describe_error, end_of
+from headrace.engine.run_input import RunInput
 from headrace.engine.run_logger import RunLogger
-from headrace.errors import HeadraceError, Terminate, UsageError
-from headrace.events import Event, Record, RunFailed, RunFinished
+from headrace.engine.run_scope import RunScope
+from headrace.engine.run_settings import RunSettings
+from headrace.errors import HeadraceError, InputRequired, UsageError
+from headrace.events import (
+    CancelRequested,
+    Event,
+    Record,
+    RunFailed,
+    RunFinished,
+    RunSuspended,
+)
+from headrace.events.stamp import create_wall_clock
 from headrace.messages import Message
 from headrace.outcome import FinishReason, abort_reason
-from headrace.secrets.scrub import scrub
 from headrace.shield import run_shielded
 from headrace.turn.fallback import Switch
 from headrace.turn.record_stream import RecordStream
@@ -27,7 +40,7 @@ from headrace.turn.result import OutputT, Result, result_of
 from headrace.typed.plan import OutputPlan
 
 
-class Run(RecordStream[Event], Generic[OutputT]):
+class Run(RunInput, RecordStream[Event], Generic[OutputT]):
     """A run that starts when it is entered: `with agent.run(…) as run`, or `async with`.
 
     Iterate over it for its events; the last one is `RunFinished` or `RunFailed`. A second loop
@@ -42,23 +55,37 @@ class Run(RecordStream[Event], Generic[OutputT]):
         config: RunConfig,
         input: tuple[Message, ...],
         run_id: str,
-        clock: Callable[[], float],
-        sink: Sink | None,
-        token: CancelToken | None = None,
+        settings: RunSettings,
     ) -> None:
         super().__init__(config.target.plan)
         self.run_id = run_id
         self._config = config
         self._input = input
-        self._view = RunView(run_id, config.name)
-        self._journal = Journal(self._view, config.chain, clock, sink)
+        self._view = RunView(run_id, config.name, user=settings.user)
+        clock = settings.clock or create_wall_clock()
+        self._journal = Journal(self._view, config.chain, clock, settings.sink)
+        self._earlier = settings.records
+        self._progress: RunProgress | None = None
+        if settings.records:
+            self._progress = RunProgress.read(settings.records)
+            self._journal.restore(settings.records, self._progress)
+        self._node = settings.node
+        self._inputs = InputRequests(self._journal.assembler)
+        self._scope = RunScope(
+            run_id, self._inputs, clock, config.limits, settings.user, settings.suspends
+        )
+        self._inbox = Inbox()
+        if self._progress is not None:
+            self._inbox.ignore(self._progress.entry_ids)
+        self._cancel_request: CancelRequested | None = None
+        self._is_draining = False
         self.hides_address = False
         """Whether errors are recorded without the address of the provider. Set it before
         entering."""
         self.private_error: str | None = None
         """The error of the provider with its address, if that was hidden."""
         self._late_error: HeadraceError | None = None
-        self._token = token
+        self._token = settings.token
         self._abort_reason: FinishReason | None = None
         self._interruption: str | None = None
         self._max_closing_s: float | None = None
@@ -109,10 +136,19 @@ class Run(RecordStream[Event], Generic[OutputT]):
 
     # -- ending the run
 
-    def cancel(self, detail: str = "cancelled by the caller") -> None:
+    def cancel(
+        self,
+        detail: str = "cancelled by the caller",
+        *,
+        by: str | None = None,
+        entry_id: str | None = None,
+    ) -> None:
         """End the run as soon as possible and keep what arrived. Can be called from any thread
-        and at any time: a run that has not started yet ends as soon as it starts."""
-        self._on_loop(self._stop, abort_reason("cancelled", detail))
+        and at any time: a run that has not started yet ends as soon as it starts. With `by` or
+        `entry_id`, the log gets a `CancelRequested` that names them."""
+        if by is not None or entry_id is not None:
+            self._cancel_request = CancelRequested(detail=detail, by=by, entry_id=entry_id)
+        self._on_loop(partial(self._stop, abort_reason("cancelled", detail)))
 
     def interrupt(self, why: str, *, max_closing_s: float | None = None) -> None:
         """End the run as failed, as soon as possible: the process that runs it is stopping.
@@ -121,18 +157,19 @@ class Run(RecordStream[Event], Generic[OutputT]):
         """
         self._interruption = self._interruption or why
         self._max_closing_s = max_closing_s
-        self._on_loop(self._stop, abort_reason("terminated", why))
+        self._on_loop(partial(self._stop, abort_reason("terminated", why)))
 
-    def _on_loop(self, work: Callable[[FinishReason], None], reason: FinishReason) -> None:
-        loop = self._event_loop
-        try:
-            is_here = loop is None or loop is asyncio.get_running_loop()
-        except RuntimeError:
-            is_here = loop is None
-        if is_here or loop is None:
-            work(reason)
-        elif not loop.is_closed():
-            loop.call_soon_threadsafe(work, reason)
+    def suspend(self) -> None:
+        """Stop the run as soon as possible without ending it, because its process is stopping:
+        `agent.resume()` continues it from its records. Calls that run are stopped; those that are
+        not idempotent get an error result when the run is resumed."""
+        self._is_draining = True
+        self.interrupt("the process is stopping")
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the run has stopped, and can be continued with `agent.resume()`."""
+        return isinstance(self._journal.last_event, RunSuspended)
 
     def _stop(self, reason: FinishReason) -> None:
         """Keep the first reason, except that a cancellation replaces a timeout."""
@@ -163,34 +200,45 @@ class Run(RecordStream[Event], Generic[OutputT]):
 
     async def _main(self) -> None:
         # A local variable: an attribute would make a reference cycle of the run and its loop.
-        loop = Loop(self._config, self._journal, self._view, self._stop)
-        loop.hides_address = self.hides_address
-        end: End = _UNKNOWN_END
+        loop = Loop(
+            self._config,
+            self._journal,
+            self._view,
+            self._scope,
+            self._stop,
+            inbox=self._inbox,
+            progress=self._progress,
+        )
+        loop.turns.hides_address = self.hides_address
+        end: End | None = _UNKNOWN_END
         logger = RunLogger(self.run_id, self._config.name)
-        logger.log_start()
+        logger.log_start(is_resumed=self._progress is not None)
         forget = self._token.add(self.cancel) if self._token is not None else None
         try:
-            with loop.timer(self._config.limits.run_timeout_s, "run_timeout_s"):
+            with loop.timers.limit(self._config.limits.run_timeout_s, "run_timeout_s"):
                 end = await self._play(loop)
-            await run_shielded(loop.finish(end))
+            if end is not None:
+                await run_shielded(loop.finish(end))
         finally:
             if forget is not None:
                 forget()
             # Whatever failed before, exactly one terminal record is written.
-            if not self._journal.is_over:
+            if end is not None and not self._journal.is_over:
                 self._journal.write_last(end)
+            self._inputs.is_closed = True
             self._journal.queue.close()
             logger.log_end(end)
             self._late_error = loop.late_error
-            self.private_error = loop.private_error
+            self.private_error = loop.turns.private_error
             for target in self._config.targets:
                 await target.model.aclose()
 
-    async def _play(self, loop: Loop) -> End:
-        """Play the run and return its terminal event, whatever ends it. After this returns,
-        nothing can stop the run any more."""
+    async def _play(self, loop: Loop) -> End | None:
+        """Play the run and return its terminal event, whatever ends it, or None if it was
+        suspended. After this returns, nothing can stop the run any more."""
         try:
-            await loop.begin()
+            await self._journal.replay(self._earlier)
+            await loop.begin(self._node)
             self._has_begun = True
             if self._abort_reason is not None:
                 raise asyncio.CancelledError
@@ -199,26 +247,21 @@ class Run(RecordStream[Event], Generic[OutputT]):
             return RunFinished(reason, loop.usage)
         except asyncio.CancelledError:
             return await self._end_cancelled(loop)
-        except Terminate as terminate:
-            await self._abort(loop, terminate.reason, was_terminated=True)
-            return RunFinished(abort_reason("terminated", terminate.reason), loop.usage)
-        except RunBroken as error:
-            await self._abort(loop, str(error))
-            return RunFailed(category=error.category, message=str(error), usage=loop.usage)
-        except SinkFailed as error:
-            await self._abort(loop, str(error))
-            return RunFailed(category="storage", message=str(error), usage=loop.usage)
-        except HeadraceError as error:
-            await self._abort(loop, str(error), was_terminated=True)
-            return RunFailed(category="unknown", message=str(error), usage=loop.usage)
+        except RunWaits as waits:
+            self._is_ending = True
+            return await self._suspend(loop, RunSuspended("input", waits.waiting))
         except Exception as error:  # noqa: BLE001 (the edge of a task: the run must get an end)
-            why = scrub(f"{type(error).__name__}: {error}")
-            await self._abort(loop, why)
-            return RunFailed(category="unknown", message=why, usage=loop.usage)
+            is_of_middleware = isinstance(error, HeadraceError) and not isinstance(error, _ENDS)
+            why = describe_error(error)
+            await self._abort(loop, why, was_terminated=is_of_middleware)
+            return end_of(error, loop.usage)
 
-    async def _end_cancelled(self, loop: Loop) -> End:
+    async def _end_cancelled(self, loop: Loop) -> End | None:
         _uncancel()
         reason = self._abort_reason or abort_reason("cancelled", "the run's task was cancelled")
+        if self._is_draining and reason.kind == "terminated":
+            self._is_ending = True
+            return await self._suspend(loop, RunSuspended("drain"))
         await self._abort(loop, str(reason))
         reason = self._abort_reason or reason
         if self._interruption is not None and reason.kind == "terminated":
@@ -226,11 +269,24 @@ class Run(RecordStream[Event], Generic[OutputT]):
             return RunFailed(category="interrupted", message=why, usage=loop.usage)
         return RunFinished(reason, loop.usage)
 
+    async def _suspend(self, loop: Loop, event: RunSuspended) -> End | None:
+        """Stop without an end. If the log cannot take it, the run fails instead."""
+        self._inputs.is_closed = True
+        loop.max_closing_s = self._max_closing_s
+        try:
+            await run_shielded(loop.suspend(event))
+        except Exception as error:  # noqa: BLE001 (the edge of a task: the run must get an end)
+            await self._abort(loop, describe_error(error))
+            return end_of(error, loop.usage)
+        return None
+
     async def _abort(self, loop: Loop, why: str, *, was_terminated: bool = False) -> None:
         self._is_ending = True
         self._was_terminated = was_terminated
         loop.max_closing_s = self._max_closing_s
-        await run_shielded(loop.abort(why))
+        is_cancelled = self._abort_reason is not None and self._abort_reason.kind == "cancelled"
+        request = self._cancel_request if is_cancelled else None
+        await run_shielded(loop.abort(why, request))
 
     # -- what is known at any time
 
@@ -253,6 +309,8 @@ class Run(RecordStream[Event], Generic[OutputT]):
     def result(self) -> Result[OutputT]:
         """The result of the run. Raises `UsageError` before the end."""
         last = self._journal.records[-1].event if self._journal.records else None
+        if isinstance(last, RunSuspended):
+            raise InputRequired(self.requests, self._journal.records)
         if not isinstance(last, RunFinished | RunFailed):
             raise UsageError("the run has not ended: read it to the end, or await run.wait()")
         return result_of(self.message, self._config.target.plan, self.switches)
@@ -277,6 +335,8 @@ class Run(RecordStream[Event], Generic[OutputT]):
         return self.result.output
 
 
+# Errors that are reported as the end of the run, and not raised for the caller.
+_ENDS = (RunBroken, RunEnded, SinkFailed)
 _UNKNOWN_END = RunFailed(category="unknown", message="the run failed without an error message")
 
 

@@ -19,14 +19,19 @@ class RunLogger:
         self._model = model
         self._started_s = time.monotonic()
 
-    def log_start(self) -> None:
-        """Log that the run starts."""
-        fields = {"event": "run_started", "run_id": self._run_id, "model": self._model}
-        _logger.info("run %s started with %s", self._run_id, self._model, extra=fields)
+    def log_start(self, *, is_resumed: bool = False) -> None:
+        """Log that the run starts, or goes on."""
+        word = "resumed" if is_resumed else "started"
+        fields = {"event": f"run_{word}", "run_id": self._run_id, "model": self._model}
+        _logger.info("run %s %s with %s", self._run_id, word, self._model, extra=fields)
 
-    def log_end(self, end: RunFinished | RunFailed) -> None:
-        """Log how the run ended: a failed run as a warning."""
+    def log_end(self, end: RunFinished | RunFailed | None) -> None:
+        """Log how the run ended: a failed run as a warning. None is a run that was suspended."""
         ms = _elapsed_ms(self._started_s)
+        if end is None:
+            fields = {"event": "run_suspended", "run_id": self._run_id, "ms": ms}
+            _logger.info("run %s suspended after %d ms", self._run_id, ms, extra=fields)
+            return
         fields = {
             "run_id": self._run_id,
             "ms": ms,

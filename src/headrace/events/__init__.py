@@ -14,8 +14,13 @@ from headrace.events.record import (
     encode_record,
 )
 from headrace.events.run import (
+    CancelRequested,
     DerivedEvent,
     HistoryCompacted,
+    InputAnswered,
+    InputDecision,
+    InputKind,
+    InputRequested,
     OutputProduced,
     PhaseChanged,
     PhaseStatus,
@@ -23,7 +28,9 @@ from headrace.events.run import (
     RunEvent,
     RunFailed,
     RunFinished,
+    RunResumed,
     RunStarted,
+    RunSuspended,
     StatusChanged,
     StepDiscarded,
     StepFinished,
@@ -31,6 +38,7 @@ from headrace.events.run import (
     ToolProgress,
     ToolResult,
     ToolStarted,
+    UserMessageAdded,
 )
 from headrace.events.stamp import Stamp
 from headrace.events.turn import (
@@ -71,6 +79,7 @@ from headrace.events.turn import (
 
 __all__ = [
     "CallInput",
+    "CancelRequested",
     "CitationAdded",
     "DELTA_TYPES",
     "DeltaEvent",
@@ -80,6 +89,10 @@ __all__ = [
     "Executor",
     "FrameSkipped",
     "HistoryCompacted",
+    "InputAnswered",
+    "InputDecision",
+    "InputKind",
+    "InputRequested",
     "JSONObject",
     "MediaProduced",
     "OpaqueItem",
@@ -101,7 +114,9 @@ __all__ = [
     "RunEvent",
     "RunFailed",
     "RunFinished",
+    "RunResumed",
     "RunStarted",
+    "RunSuspended",
     "SealKind",
     "Stamp",
     "StatusChanged",
@@ -125,6 +140,7 @@ __all__ = [
     "TurnFinished",
     "TurnStarted",
     "UnknownEvent",
+    "UserMessageAdded",
     "decode_event",
     "decode_record",
     "encode_event",

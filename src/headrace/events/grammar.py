@@ -84,7 +84,7 @@ MODEL_OUTPUT_TYPES: frozenset[type] = frozenset(get_args(ev.TurnEvent)) - {
 }
 """All turn events between the first and the last one. `TURN_GRAMMAR` has their order."""
 
-RUN_GRAMMAR: Moves = {
+UNINTERRUPTED_RUN_GRAMMAR: Moves = {
     "before": {ev.RunStarted: "begun"},
     "begun": {
         ev.HistoryCompacted: "begun",
@@ -99,6 +99,8 @@ RUN_GRAMMAR: Moves = {
         ev.TurnFailed: "failed",
     },
     "calls": {
+        ev.InputRequested: "calls",
+        ev.InputAnswered: "calls",
         ev.ToolStarted: "calls",
         ev.ToolProgress: "calls",
         ev.ToolResult: "calls",
@@ -107,6 +109,7 @@ RUN_GRAMMAR: Moves = {
     "failed": {ev.ToolResult: "failed", ev.StepDiscarded: "asking", ev.StepFinished: "step over"},
     "step over": {
         ev.HistoryCompacted: "step over",
+        ev.UserMessageAdded: "step over",
         ev.StepStarted: "asking",
         ev.OutputProduced: "answered",
         ev.RunFinished: "over",
@@ -114,8 +117,30 @@ RUN_GRAMMAR: Moves = {
     },
     "answered": {ev.RunFinished: "over", ev.RunFailed: "over"},
 }
-"""The moves of a run. If the log of a run fails, the run is cut off in whatever state it is in, and
-the only event that still comes is `RunFailed`."""
+"""The moves of a run that is neither cancelled, suspended nor resumed."""
+
+_RESUMABLE_STATES = [state for state in UNINTERRUPTED_RUN_GRAMMAR if state != "before"]
+
+RUN_GRAMMAR: Moves = {
+    **UNINTERRUPTED_RUN_GRAMMAR,
+    **{
+        state: {
+            **UNINTERRUPTED_RUN_GRAMMAR[state],
+            ev.CancelRequested: state,
+            ev.RunSuspended: f"{state}, suspended",
+            # A run whose process was killed is resumed without having been suspended.
+            ev.RunResumed: state,
+        }
+        for state in _RESUMABLE_STATES
+    },
+    **{
+        f"{state}, suspended": {ev.RunResumed: state, ev.RunFailed: "over"}
+        for state in _RESUMABLE_STATES
+    },
+}
+"""The moves of a run. Every state in which a run can be suspended has a second one, in which it is
+suspended. If the log of a run fails, the run is cut off in whatever state it is in, and the only
+event that still comes is `RunFailed`."""
 
 STARTED_BY: Mapping[type, str] = {
     event: name for name, moves in TURN_GRAMMAR.items() for event in moves["before"]
@@ -181,7 +206,7 @@ class GrammarChecker:
         _, turn_state = self._states.get("turn", ("turn", "before"))
         if turn_state != "open" and kind not in TURN_GRAMMAR["turn"].get(turn_state, ()):
             return [f"the turn is in the state {turn_state!r}: {event}"]
-        if kind is not ev.TurnStarted and kind not in RUN_GRAMMAR["turn"]:
+        if kind is not ev.TurnStarted and kind not in UNINTERRUPTED_RUN_GRAMMAR["turn"]:
             return []
         key = _find_key(event)
         table, state = self._states.get(key) or (STARTED_BY.get(kind), "before")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from headrace.content import Content
+from headrace.content import Content, PromptContent
 from headrace.events.base import BaseEvent
 from headrace.outcome import ErrorCategory, FinishReason
 from headrace.usage import Usage
 
 PhaseStatus: TypeAlias = Literal["init", "pending", "complete"]
+InputKind: TypeAlias = Literal["approval", "result", "form", "text"]
+InputDecision: TypeAlias = Literal["accepted", "denied", "expired"]
 
 # --- run events: what the engine adds --------------------------------------------
 
@@ -31,8 +33,92 @@ class StepStarted(BaseEvent, frozen=True, gc=False):
     """Number of the step, counted from 0."""
 
 
+class InputRequested(BaseEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """The run needs something from a person or from another program before it can go on."""
+
+    request_id: str
+    """Id of the request, unique in the run. It depends on the call and its arguments, so that the
+    answer holds for nothing else."""
+    kind: InputKind
+    """What is needed: an `approval` of a call, the `result` of a call that runs elsewhere, a `form`
+    that is described by a schema, or a `text`."""
+    call_id: str
+    """Id of the call that needs it."""
+    name: str
+    """Name of the tool."""
+    args: Any = None
+    """The arguments of the call."""
+    message: str = ""
+    """What the person is asked."""
+    schema: dict[str, Any] | None = None
+    """JSON schema of the value that is expected."""
+    expires_at_ms: int | None = None
+    """When the request expires, in milliseconds since the epoch, or None."""
+
+
+class InputAnswered(BaseEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A request for input was answered, or has expired. Comes once per request."""
+
+    request_id: str
+    """Id of the request."""
+    decision: InputDecision
+    value: Any = None
+    """The value that was given. For an approval: arguments that replace those of the call, or None
+    to keep them."""
+    is_always: bool = False
+    """Whether later calls of the same tool in this run need no approval."""
+    reason: str | None = None
+    """Why the request was denied, if a reason was given."""
+    by: str | None = None
+    """Who answered."""
+    entry_id: str | None = None
+    """Id of the inbox entry that the answer came from."""
+
+
+class CancelRequested(BaseEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """Somebody has asked to cancel the run."""
+
+    detail: str = ""
+    by: str | None = None
+    """Who asked."""
+    entry_id: str | None = None
+    """Id of the inbox entry that the request came from."""
+
+
+class UserMessageAdded(BaseEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """The user has said something while the run was going on. Comes between two steps; the model
+    gets it with the next turn."""
+
+    content: tuple[PromptContent, ...]
+    """What was said."""
+    said_at_ms: int | None = None
+    """When it was said, in milliseconds since the epoch."""
+    by: str | None = None
+    """Who said it."""
+    entry_id: str | None = None
+    """Id of the inbox entry that the message came from."""
+
+
+class RunSuspended(BaseEvent, frozen=True, omit_defaults=True, gc=False):
+    """The run has stopped and will go on later: the next event is `RunResumed`."""
+
+    reason: Literal["input", "drain"]
+    """Whether it waits for input, or its process was stopping."""
+    waiting: tuple[str, ...] = ()
+    """Ids of the requests that it waits for."""
+
+
+class RunResumed(BaseEvent, frozen=True, omit_defaults=True, gc=False):
+    """The run goes on from its records, after it was suspended or its process was killed."""
+
+    epoch: int = 1
+    """How often the run has been resumed, this time included."""
+    node: str | None = None
+    """The server that continues the run."""
+
+
 class ToolStarted(BaseEvent, frozen=True):
-    """A client tool has started to run."""
+    """A client tool is about to run. It runs only after this event has been logged."""
 
     call_id: str
     """Id of the call, unique in its turn."""
@@ -63,6 +149,8 @@ class ToolResult(BaseEvent, frozen=True, kw_only=True):
     """What kind of result it is, for the UI."""
     is_error: bool = False
     """Whether the tool failed."""
+    ends_run: bool = False
+    """Whether the tool asked to end the run."""
 
 
 class StepDiscarded(BaseEvent, frozen=True, gc=False):
@@ -81,7 +169,7 @@ class StepFinished(BaseEvent, frozen=True, gc=False, omit_defaults=True):
     model had ended its turn."""
 
 
-class HistoryCompacted(BaseEvent, frozen=True, gc=False):
+class HistoryCompacted(BaseEvent, frozen=True):
     """The history was shortened before a request."""
 
     before: int
@@ -89,6 +177,9 @@ class HistoryCompacted(BaseEvent, frozen=True, gc=False):
     after: int
     """Number of messages after."""
     strategy: str
+    messages: tuple[int | dict[str, Any], ...] = ()
+    """The history after it: each entry is the number of a message before that stays as it is,
+    counted from 0, or a message in full."""
 
 
 class OutputProduced(BaseEvent, frozen=True):
@@ -122,6 +213,12 @@ class RunFailed(BaseEvent, frozen=True, kw_only=True, gc=False):
 RunEvent: TypeAlias = (
     RunStarted
     | StepStarted
+    | InputRequested
+    | InputAnswered
+    | CancelRequested
+    | UserMessageAdded
+    | RunSuspended
+    | RunResumed
     | ToolStarted
     | ToolProgress
     | ToolResult

@@ -20,6 +20,10 @@ class Stamp:
         self._seq = 0
         self._at_ms = 0
 
+    def continue_after(self, last: Record) -> None:
+        """Number the next record after this one, and give it no earlier time."""
+        self._seq, self._at_ms = last.seq, last.at_ms
+
     def feed(
         self, events: Iterable[Event], *, path: tuple[str, ...] = (), step: int = 0
     ) -> list[Record]:

@@ -4,9 +4,11 @@ is sent next time (`history`)."""
 from headrace.messages.assembler import Assembler, fold, fold_candidates
 from headrace.messages.message import (
     Activity,
+    AddedMessage,
     CallPart,
     CallResult,
     Citation,
+    InputRequest,
     MediaPart,
     Message,
     OpaquePart,
@@ -30,11 +32,13 @@ from headrace.messages.provider_history import (
 
 __all__ = [
     "Activity",
+    "AddedMessage",
     "Assembler",
     "CallPart",
     "CallResult",
     "Citation",
     "HistoryEntry",
+    "InputRequest",
     "MediaPart",
     "Message",
     "MessageLike",

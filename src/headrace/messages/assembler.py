@@ -5,7 +5,7 @@ Folding is linear: a text is joined twice, in stretches and at the end. No other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -21,8 +21,9 @@ from headrace.usage import Usage
 def fold(records: Iterable[Record], *, path: tuple[str, ...] = ()) -> Message:
     """Fold records into the assistant message that they make, finished or not.
 
-    One run gives one message: its turns in order, with tool results inside. Records with another
-    `path` and unknown events are skipped.
+    One run gives one message: its turns in order, with tool results inside. `path` leads to a
+    nested run; the messages of runs that are nested in it are in the results of their calls.
+    Other records and unknown events are skipped.
     """
     return _assemble(records, path).message()
 
@@ -54,9 +55,9 @@ def _only_output(turn: msg.Turn, number: int) -> msg.Turn:
 
 
 def _assemble(records: Iterable[Record], path: tuple[str, ...]) -> Assembler:
-    builder = Assembler()
+    builder = Assembler(path)
     for record in records:
-        if record.path == path:
+        if record.path[: len(path)] == path:
             builder.feed(record)
     return builder
 
@@ -113,6 +114,8 @@ class _TurnBuilder:
         self.citations: list[msg.Citation] = []
         self.results: dict[str, msg.CallResult] = {}
         self.tool_starts: dict[str, int] = {}
+        self.requests: dict[str, msg.InputRequest] = {}
+        self.added: list[msg.AddedMessage] = []
         self.is_settled = False
         self._settled: msg.Turn | None = None
 
@@ -123,6 +126,10 @@ class _TurnBuilder:
             self._settled = self._build()
         return self._settled
 
+    def forget_settled(self) -> None:
+        """Build the turn again when it is asked for: something was added after its step."""
+        self._settled = None
+
     def _build(self) -> msg.Turn:
         parts = tuple(builder.part() for builder in self.parts)
         return msg.Turn(
@@ -131,7 +138,16 @@ class _TurnBuilder:
             outputs=tuple(self.outputs.values()),
             citations=tuple(self.citations),
             results=self._ordered_results(parts),
+            requests=tuple(self.requests.values()),
+            added=tuple(self.added),
         )
+
+    def edited_args(self, call_id: str) -> Any:
+        """Return the arguments that a person has given for a call, or None."""
+        for request in self.requests.values():
+            if request.call_id == call_id and request.kind == "approval":
+                return request.value
+        return None
 
     def _ordered_results(self, parts: tuple[Part, ...]) -> tuple[msg.CallResult, ...]:
         """In the order of the calls, whatever order the tools came back in."""
@@ -155,11 +171,14 @@ _ATOMIC = (events.ReasoningRedacted, events.ToolOutput, events.MediaProduced, ev
 
 
 class Assembler:
-    """A message that is being told: feed it the records of one path, ask for the message at
-    any moment. Steps that have finished are put together once. Part numbers are unique in a
-    run, so one table serves all turns."""
+    """A message that is growing: feed it the records of a run, ask for the message at any moment.
+    Steps that have finished are put together once. Part numbers are unique in a run, so one table
+    serves all turns. `path` leads to the run, if it is nested in another."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: tuple[str, ...] = ()) -> None:
+        self._path = path
+        self.children: dict[str, Assembler] = {}
+        """The messages of runs that are nested in this one, by the ids of their calls."""
         self.fields: dict[str, Any] = {"role": "assistant"}
         self.turns: list[_TurnBuilder] = []
         self.parts: dict[int, _PartBuilder] = {}
@@ -170,6 +189,9 @@ class Assembler:
         """Take the next record."""
         event = record.event
         kind = type(event)
+        if record.path is not self._path and record.path != self._path:
+            self._feed_child(record)
+            return
         if kind in events.DELTA_TYPES:
             # By far the most; a match statement takes three times as long.
             part = self.parts[event.part]  # type: ignore[union-attr,index]
@@ -181,6 +203,30 @@ class Assembler:
         handler = _HANDLERS.get(kind)
         if handler is not None:
             handler(self, event, record)
+
+    def requests(self) -> Iterator[tuple[tuple[str, ...], msg.InputRequest]]:
+        """Iterate over the requests for input of the last turn and of the runs that are nested in
+        it, each with the path of the run that asks."""
+        if self.turns:
+            for request in self.turns[-1].requests.values():
+                yield self._path, request
+        for child in self.children.values():
+            yield from child.requests()
+
+    def find(self, path: tuple[str, ...]) -> Assembler | None:
+        """Return the message of the run at a path, or None if it does not run."""
+        if path == self._path:
+            return self
+        child = self.children.get(path[len(self._path)])
+        return None if child is None else child.find(path)
+
+    def _feed_child(self, record: Record) -> None:
+        depth = len(self._path)
+        call_id = record.path[depth]
+        child = self.children.get(call_id)
+        if child is None:
+            child = self.children[call_id] = Assembler(record.path[: depth + 1])
+        child.feed(record)
 
     def message(self) -> Message:
         """Return the message so far."""
@@ -290,7 +336,42 @@ class Assembler:
             is_error=event.is_error,
             started_ms=turn.tool_starts.get(event.call_id),
             ended_ms=record.at_ms,
+            edited_args=turn.edited_args(event.call_id),
+            message=self._take_child(event.call_id),
         )
+
+    def _take_child(self, call_id: str) -> Message | None:
+        """Return what a sub-agent did for a call. A later turn may use the id of the call again."""
+        child = self.children.pop(call_id, None)
+        return None if child is None else child.message()
+
+    def _add_request(self, event: events.InputRequested, record: Record) -> None:
+        fields = msgspec.structs.asdict(event)
+        self.turns[-1].requests[event.request_id] = msg.InputRequest(
+            **fields, asked_ms=record.at_ms
+        )
+
+    def _add_answer(self, event: events.InputAnswered, record: Record) -> None:
+        requests = self.turns[-1].requests
+        asked = requests.get(event.request_id)
+        if asked is not None:
+            requests[event.request_id] = msgspec.structs.replace(
+                asked,
+                decision=event.decision,
+                value=event.value,
+                is_always=event.is_always,
+                reason=event.reason,
+                by=event.by,
+                answered_ms=record.at_ms,
+            )
+
+    def _add_message(self, event: events.UserMessageAdded, record: Record) -> None:
+        added = msg.AddedMessage(
+            content=event.content, at_ms=record.at_ms, said_at_ms=event.said_at_ms, by=event.by
+        )
+        turn = self.turns[-1]
+        turn.added.append(added)
+        turn.forget_settled()
 
     def _finish_step(self, event: events.StepFinished, record: Record) -> None:
         if event.nudge is not None and self.turns and not self.turns[-1].is_settled:
@@ -328,6 +409,9 @@ _HANDLERS: dict[type, Callable[[Assembler, Any, Record], None]] = {
     events.TurnFinished: Assembler._finish_turn,
     events.TurnFailed: Assembler._fail_turn,
     events.RunStarted: Assembler._start_run,
+    events.InputRequested: Assembler._add_request,
+    events.InputAnswered: Assembler._add_answer,
+    events.UserMessageAdded: Assembler._add_message,
     events.ToolStarted: Assembler._start_tool,
     events.ToolResult: Assembler._add_result,
     events.StepFinished: Assembler._finish_step,

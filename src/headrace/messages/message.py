@@ -7,7 +7,15 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from headrace.content import Content, PromptContent, TextContent
-from headrace.events import CallInput, Executor, JSONObject, ReasoningKind, SealKind
+from headrace.events import (
+    CallInput,
+    Executor,
+    InputDecision,
+    InputKind,
+    JSONObject,
+    ReasoningKind,
+    SealKind,
+)
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.usage import Usage
 
@@ -161,6 +169,56 @@ class CallResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When the tool started."""
     ended_ms: int | None = None
     """When the tool ended."""
+    edited_args: Any = None
+    """The arguments that a person has given instead of the model's, or None."""
+    message: Message | None = None
+    """What a sub-agent did for the call. It is shown, but not sent to the model again."""
+
+
+class InputRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that a run needed from a person or another program, and the answer."""
+
+    request_id: str
+    """Id of the request, unique in the run."""
+    kind: InputKind
+    call_id: str
+    """Id of the call that needed it."""
+    name: str
+    """Name of the tool."""
+    args: Any = None
+    """The arguments of the call."""
+    message: str = ""
+    """What was asked."""
+    schema: JSONObject | None = None
+    """JSON schema of the value that is expected."""
+    asked_ms: int
+    """When it was asked."""
+    expires_at_ms: int | None = None
+    """When it expires, or None."""
+    decision: InputDecision | None = None
+    """The answer, or None while there is none."""
+    value: Any = None
+    """The value that was given."""
+    is_always: bool = False
+    """Whether the approval holds for later calls of the tool in this run."""
+    reason: str | None = None
+    """Why it was denied."""
+    by: str | None = None
+    """Who answered."""
+    answered_ms: int | None = None
+    """When it was answered."""
+
+
+class AddedMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the user said while the run was going on."""
+
+    content: tuple[PromptContent, ...]
+    at_ms: int
+    """When it was passed on to the model."""
+    said_at_ms: int | None = None
+    """When it was said."""
+    by: str | None = None
+    """Who said it."""
 
 
 class OutputEnd(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -200,6 +258,10 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What else the provider reported about the response."""
     nudge: str | None = None
     """A text that was sent to the model after this turn as a user message."""
+    requests: tuple[InputRequest, ...] = ()
+    """What the calls of this turn needed from a person or another program."""
+    added: tuple[AddedMessage, ...] = ()
+    """What the user said after this turn, while the run was going on."""
 
     @property
     def text(self) -> str:

@@ -18,6 +18,7 @@ from headrace.messages.message import Part
 
 NOT_RUN = "The call was not run: the run ended before it."
 """The answer to a call that nobody has answered."""
+_EDITED = "The user changed the arguments of this call before it ran, to:"
 
 
 class PromptEntry(msgspec.Struct, frozen=True):
@@ -99,6 +100,8 @@ def _split_turn(turn: msg.Turn) -> Iterator[HistoryEntry]:
             yield ToolResultsEntry(results)
     if turn.nudge:
         yield PromptEntry("user", (TextContent(turn.nudge),))
+    for message in turn.added:
+        yield PromptEntry("user", message.content)
 
 
 def _select_parts(turn: msg.Turn) -> tuple[Part, ...]:
@@ -135,7 +138,20 @@ def _select_results(
     known = {result.call_id: result for result in results}
     for part in parts:
         if isinstance(part, msg.CallPart) and part.executor == "client":
-            yield known.get(part.call_id) or _create_missing_result(part)
+            result = known.get(part.call_id)
+            yield _create_missing_result(part) if result is None else _select_result(result)
+
+
+def _select_result(result: msg.CallResult) -> msg.CallResult:
+    """Return the result without the message of a sub-agent, and with a note about arguments that a
+    person has changed."""
+    if result.message is None and result.edited_args is None:
+        return result
+    content = result.content
+    if result.edited_args is not None:
+        arguments = msgspec.json.encode(result.edited_args).decode()
+        content = (TextContent(f"{_EDITED} {arguments}"), *content)
+    return msgspec.structs.replace(result, content=content, message=None, edited_args=None)
 
 
 def _create_missing_result(call: msg.CallPart) -> msg.CallResult:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-from headrace.events import ToolProgress
+from headrace.errors import HeadraceError
+from headrace.events import JSONObject, ToolProgress
 
 MAX_REPORTS = 10_000
 """Most reports of one call, so that a tool that reports in a tight loop cannot fill the log."""
 MAX_REPORT_CHARS = 4_000
 """Most characters of one status or log line."""
+
+
+class InputDenied(HeadraceError):
+    """The user refused to answer, or did not answer in time."""
 
 
 class ToolContext:
@@ -27,6 +33,8 @@ class ToolContext:
         name: str = "",
         report: Callable[[ToolProgress], None] | None = None,
         closing_s: float = 1.0,
+        idempotency_key: str = "",
+        ask: Callable[[str, JSONObject | None], Awaitable[Any]] | None = None,
     ) -> None:
         self.run_id = run_id
         self.step = step
@@ -34,6 +42,10 @@ class ToolContext:
         self.name = name
         self.closing_s = closing_s
         """Seconds to wait for a call that was cancelled or timed out. Set by the engine."""
+        self.idempotency_key = idempotency_key
+        """A text that is the same each time this call is run, and different for any other call.
+        Pass it on to services that accept one, so that nothing happens twice."""
+        self._ask = ask
         self._report = report
         self._reports = 0
         self._lock = threading.Lock()
@@ -61,6 +73,13 @@ class ToolContext:
     def log(self, line: str) -> None:
         """Report a log line."""
         self.progress(log=line)
+
+    async def ask(self, message: str, schema: JSONObject | None = None) -> Any:
+        """Ask the user while the tool runs, and wait for the answer: a text, or a value of the
+        JSON schema. Raises `InputDenied` if the user refuses or the request expires."""
+        if self._ask is None:
+            raise InputDenied("there is nobody to ask: the tool runs outside of an agent")
+        return await self._ask(message, schema)
 
     @property
     def is_cancelled(self) -> bool:

@@ -16,11 +16,15 @@ from headrace.errors import Terminate, UsageError
 from headrace.secrets.scrub import scrub
 from headrace.tools.arguments import Arguments, ArgumentsInvalid
 from headrace.tools.context import ToolContext
+from headrace.tools.external import ExternalTool
 from headrace.tools.function import Function, check_name
 from headrace.tools.left_behind import CURRENT_CALLS, RunningCall
 from headrace.tools.result import InvalidResult, ToolReturn, to_tool_return, tool_error
 from headrace.tools.schema import schema_of
 from headrace.tools.worker_thread import Outcome, run_in_thread
+
+NeedsApproval: TypeAlias = bool | Callable[[Any], bool]
+"""Whether calls need an approval, or a function that tells it for the arguments of a call."""
 
 # The caller that cancels a call also waits for it; the wait here must end before that one.
 _SHARE_OF_CLOSING = 0.9
@@ -31,11 +35,14 @@ class Tool:
 
     The name, the description and the schema of the arguments come from the function's name,
     docstring and annotations. A tool can still be called like the function. Functions that are
-    not async run in a thread. Raises `UsageError` for a function that cannot be a tool, and for
-    a limit that is not positive.
+    not async run in a thread.
+    With `needs_approval`, a person is asked before each call, or before those for whose arguments
+    the given function returns True. `is_idempotent` tells that running the same call twice does
+    no harm: a call that was cut off when its process was killed is then run again.
+    Raises `UsageError` for a function that cannot be a tool, and for a limit that is not positive.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the options of a tool)
         self,
         function: Callable[..., Any],
         *,
@@ -46,6 +53,8 @@ class Tool:
         max_concurrent: int | None = None,
         max_result_chars: int | None = None,
         is_strict: bool = False,
+        needs_approval: NeedsApproval = False,
+        is_idempotent: bool = False,
     ) -> None:
         inspected = Function(function)
         self.function = function
@@ -56,6 +65,8 @@ class Tool:
         self.max_concurrent = _check_positive("max_concurrent", max_concurrent)
         self.max_result_chars = _check_positive("max_result_chars", max_result_chars)
         self.is_strict = is_strict
+        self.is_idempotent = is_idempotent
+        self._needs_approval = needs_approval
         self.is_async = inspected.is_async
         self._context_names = inspected.context_names
         try:
@@ -92,6 +103,24 @@ class Tool:
             parameters=self.parameters,
             is_strict=self.is_strict,
         )
+
+    def needs_approval(self, args: Any) -> bool:
+        """Return whether a person must approve a call with these arguments. A function that
+        cannot tell, because it raises, counts as a yes."""
+        if isinstance(self._needs_approval, bool):
+            return self._needs_approval
+        try:
+            return bool(self._needs_approval(args))
+        except Exception:  # noqa: BLE001 (an edge: the function is the user's)
+            return True
+
+    def find_problem(self, args: Any) -> str | None:
+        """Return what is wrong with the arguments of a call, or None."""
+        try:
+            self._arguments.read(args)
+        except ArgumentsInvalid as error:
+            return f"the arguments do not fit: {error}"
+        return None
 
     async def execute(self, args: Any, context: ToolContext) -> ToolReturn:
         """Validate the arguments and run the function.
@@ -200,6 +229,8 @@ def tool(
     max_concurrent: int | None = None,
     max_result_chars: int | None = None,
     is_strict: bool = False,
+    needs_approval: NeedsApproval = False,
+    is_idempotent: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None, /, **options: Any
@@ -215,15 +246,17 @@ def tool(
     return decorate
 
 
-AnyTool: TypeAlias = Tool | ToolSpec | ProviderTool | Callable[..., Any]
-"""What is accepted as a tool: a `Tool`, a plain function, the bare description of a tool, or a tool
-that the provider runs, such as `WebSearch()`."""
+AnyTool: TypeAlias = Tool | ExternalTool | ToolSpec | ProviderTool | Callable[..., Any]
+"""What is accepted as a tool: a `Tool`, a plain function, an `ExternalTool`, the bare description
+of a tool, or a tool that the provider runs, such as `WebSearch()`."""
 
 
-def _to_tool(tool: AnyTool) -> Tool | ToolSpec:
+def _to_tool(tool: AnyTool) -> Tool | ExternalTool | ToolSpec:
     if isinstance(tool, type) and issubclass(tool, ProviderTool):
         raise UsageError(f"{tool.__name__} is a class: give an object, {tool.__name__}()")
-    return tool if isinstance(tool, Tool | ToolSpec) else Tool(cast("Callable[..., Any]", tool))
+    if isinstance(tool, Tool | ExternalTool | ToolSpec):
+        return tool
+    return Tool(cast("Callable[..., Any]", tool))
 
 
 class Toolset:
@@ -243,7 +276,7 @@ class Toolset:
         self._tools = dict(zip(names, entries, strict=True))
         self.specs = tuple(e if isinstance(e, ToolSpec) else e.spec for e in entries)
 
-    def get(self, name: str) -> Tool | ToolSpec | None:
+    def get(self, name: str) -> Tool | ExternalTool | ToolSpec | None:
         """Return the tool with this name, or None."""
         return self._tools.get(name)
 

@@ -50,7 +50,7 @@ def test_a_run_of_which_everything_is_left_out_keeps_its_bones() -> None:
     kinds = [type(event).__name__ for event in written(TALK, lambda event: None)]
     assert kinds == [
         "RunStarted", "StepStarted", "TurnStarted", "OutputStarted", "OutputFinished",
-        "TurnFinished", "ToolResult", "ToolResult", "StepFinished",
+        "TurnFinished", "ToolStarted", "ToolResult", "ToolStarted", "ToolResult", "StepFinished",
         "StepStarted", "TurnStarted", "OutputStarted", "OutputFinished", "TurnFinished",
         "StepFinished", "RunFinished",
     ]  # fmt: skip

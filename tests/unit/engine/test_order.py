@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, get_args
 from xml.etree import ElementTree
 
@@ -11,7 +12,7 @@ from docs.ending import CASES, Case, play
 from docs.run_order import FIRST, LAST, MODEL_OUTPUT, ORDER, name_move, picture
 from headrace import events as ev
 from headrace.content import TextContent
-from headrace.engine import RunLimits, Terminate, ToolContext, Truncate
+from headrace.engine import Run, RunLimits, Terminate, ToolContext, Truncate, tool
 from headrace.engine.middleware.middleware import Middleware, RunView
 from headrace.events import Record
 from headrace.messages import Message
@@ -43,6 +44,21 @@ async def dig(context: ToolContext) -> str:
 def flood() -> str:
     """Give back more than there is room for."""
     return "water " * 2_000
+
+
+@tool(needs_approval=True)
+def bury() -> str:
+    """Bury it again."""
+    return "gone"
+
+
+async def deny(run: Run) -> None:
+    """Deny what the run asks for, and say something."""
+    while not run.requests:
+        await asyncio.sleep(0.1)
+    run.steer("Hurry.")
+    run.answer(run.requests[0].request_id, "denied")
+    await run.wait()
 
 
 class Stop(Middleware):
@@ -88,6 +104,12 @@ MORE = (
         [turn(say('{"value": 3}'))],
         {"output_type": int, "middleware": [FailAtEnd()]},
     ),
+    Case(
+        "a denied call, and a word of the user",
+        [turn(call("bury")), "Done."],
+        {"tools": [bury]},
+        deny,
+    ),
     Case("nothing at all", [turn(stall())], {"limits": RunLimits(run_timeout_s=1)}),
 )
 
@@ -114,7 +136,8 @@ def test_an_illegal_move_is_not_drawn() -> None:
 
 def test_every_event_of_a_run_is_in_the_table_and_in_the_picture() -> None:
     told = {move for moves in ORDER.values() for move in moves}
-    kinds = {kind.__name__ for kind in get_args(ev.RunEvent)}
+    anywhere = {"CancelRequested", "RunSuspended", "RunResumed"}
+    kinds = {kind.__name__ for kind in get_args(ev.RunEvent)} - anywhere
     assert told == kinds | {"TurnStarted", "TurnFinished", "TurnFailed", MODEL_OUTPUT}
     texts = {text.text for text in ElementTree.fromstring(picture()).iter() if text.text}
     assert told <= texts

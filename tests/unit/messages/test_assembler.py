@@ -165,11 +165,17 @@ def test_a_discarded_step_leaves_nothing() -> None:
     assert fold(log).text == "yes"
 
 
-def test_nested_runs_and_unknown_events_are_passed_over() -> None:
+def test_nested_runs_are_in_the_results_of_their_calls() -> None:
     log = records(*started(), *text(0, "mine"))
     log.append(Record(50, 500, UnknownEvent("new", b"{}")))
-    log += [Record(60 + n, 600, event, ("call",)) for n, event in enumerate(text(1, "nested"))]
+    nested = [*started(), *text(0, "nested")]
+    log += [Record(60 + n, 600, event, ("call",)) for n, event in enumerate(nested)]
     assert fold(log).text == "mine"
+    assert fold(log, path=("call",)).text == "nested"
+    log.append(Record(90, 900, ev.ToolResult(call_id="call", content=())))
+    (result,) = fold(log).turns[-1].results
+    assert result.message is not None
+    assert result.message.text == "nested"
 
 
 def test_candidates_are_messages_of_their_own() -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from headrace.engine.journal.pending_log import PendingLog
+from headrace.engine.journal.rewriter import Rewriter
 from headrace.engine.journal.run_log import RunLog
 from headrace.engine.journal.sink import PromptSink, Sink, SinkFailed
 from headrace.engine.middleware.chain import Chain, MiddlewareFailed
-from headrace.engine.middleware.guard.guard import Guard
 from headrace.engine.middleware.middleware import RunView
+from headrace.engine.resume.progress import NestedRuns, RunProgress
 from headrace.errors import HeadraceError, Terminate
-from headrace.events import Event, Record, RunFailed, RunFinished, Stamp
+from headrace.events import Event, Record, RunFailed, RunFinished, Stamp, UnknownEvent
 
 
 class Journal:
@@ -30,11 +31,11 @@ class Journal:
         self._chain = chain
         self._stamp = Stamp(clock)
         self._sink = sink
-        self._guard = Guard() if chain.rewriters else None
+        self._rewriter = Rewriter(chain, view) if chain.rewriters else None
         self._pending: PendingLog | None = None
-        if self._guard is None and not chain.observers and isinstance(sink, PromptSink):
+        if self._rewriter is None and not chain.observers and isinstance(sink, PromptSink):
             self._pending = PendingLog(sink, self._stamp, view, self.log)
-        is_free = self._guard is None and sink is None and chain.is_plain
+        is_free = self._rewriter is None and sink is None and chain.is_plain
         self.is_immediate = is_free or self._pending is not None
         """Whether no step has to be awaited: `put` may be used."""
         # Nearly every event takes the short path in `put`: these are looked up once, not per event.
@@ -46,17 +47,48 @@ class Journal:
         self._notify = chain.notify
         self._writing: asyncio.Task[None] | None = None
         self._is_log_lost = False
-        # The batch that is being rewritten: the results so far, and the events that are left.
-        self._rewritten: list[Event] = []
-        self._unwritten: list[Event] = []
+        # The path of the batch that is being written, and its step.
+        self._place: tuple[tuple[str, ...], int] = ((), 0)
         # How many records are being logged.
         self._logging = 0
-        self._is_censoring = False
 
     @property
     def is_over(self) -> bool:
         """Whether the terminal record has been written."""
         return bool(self.records) and isinstance(self.records[-1].event, RunFinished | RunFailed)
+
+    @property
+    def last_event(self) -> Event | None:
+        """The event that was written last."""
+        last = self.records[-1].event if self.records else None
+        return None if isinstance(last, UnknownEvent) else last
+
+    @property
+    def nested(self) -> NestedRuns:
+        """The sub-agents that are running."""
+        return self.log.nested
+
+    def restore(self, records: Sequence[Record], progress: RunProgress) -> None:
+        """Continue from the records of an earlier process."""
+        self.log.restore(records, progress)
+        self.assembler = progress.assembler
+        self._fold_one = self.assembler.feed
+        self._stamp.continue_after(records[-1])
+        if self._rewriter is not None:
+            self._rewriter.restore(records)
+
+    async def replay(self, records: Sequence[Record]) -> None:
+        """Pass the records of an earlier process to the observers, so that they know what
+        happened. They may not end the run for it."""
+        if not self._chain.observers:
+            return
+        self._view.is_replay = True
+        try:
+            for record in records:
+                with suppress(Terminate):
+                    await self._chain.observe(self._view, [record])
+        finally:
+            self._view.is_replay = False
 
     # -- writing
 
@@ -77,21 +109,36 @@ class Journal:
             self._notify(self._view, record)
         return is_full
 
-    async def write(self, events: Sequence[Event], *, is_rewritten: bool = False) -> None:
+    async def write(
+        self,
+        events: Sequence[Event],
+        *,
+        is_rewritten: bool = False,
+        path: tuple[str, ...] | None = None,
+        step: int | None = None,
+    ) -> None:
         """Write events as one batch, and finish it even if the caller is cancelled: nothing that
         the model said may be lost between its decoder and the log. Raises what middleware
-        raises, after the events have been written."""
+        raises, after the events have been written. `path` and `step` are those of a sub-agent."""
         if not events:
             return
+        step = self._view.step if step is None else step
         if self.is_immediate:
-            self.put(events)
+            self._put_nested(events, path, step) if path else self.put(events)
             await self.flush()
         else:
+            self._place = path or (), step
             work = self._write(events, is_rewritten=is_rewritten)
             self._writing = asyncio.ensure_future(work)
             await asyncio.shield(self._writing)
         if self.queue.is_full:
             await self.queue.wait_for_room()
+
+    def _put_nested(self, events: Sequence[Event], path: tuple[str, ...], step: int) -> None:
+        if self._pending is not None:
+            self._pending.put_nested(events, path, step)
+        else:
+            self.log.add(self._stamp.feed(events, path=path, step=step))
 
     async def wait_for_room(self) -> None:
         """Wait until more events may be `put`. Raises `SinkFailed` if the log has failed."""
@@ -134,17 +181,14 @@ class Journal:
         of the rest only placeholders; records that hang in the log were never shown."""
         self._sink, self._chain, self._observers = None, Chain(()), ()
         self.log.detach_observers()
-        self.is_immediate = self._guard is None and not self._logging
+        self.is_immediate = self._rewriter is None and not self._logging
         if self._logging:
             self._stamp.take_back(self._logging)
             self._is_log_lost = True
-        elif self._guard is not None:
-            events, self._rewritten = self._rewritten, []
-            rest, self._unwritten = self._unwritten, []
-            self._is_censoring = True
-            for event in rest:
-                events += self._guard.censor(event)
-            self.log.add(self._stamp.feed(events, step=self._view.step))
+        elif self._rewriter is not None:
+            path, step = self._place
+            events = self._rewriter.give_up(path)
+            self.log.add(self._stamp.feed(events, path=path, step=step))
 
     def write_last(self, event: RunFinished | RunFailed) -> None:
         """Write a terminal event as a last resort, without middleware and without the log."""
@@ -154,9 +198,9 @@ class Journal:
 
     async def rewrite_end(self, event: RunFinished | RunFailed) -> RunFinished | RunFailed:
         """Return the terminal event as middleware rewrites it, before it is written."""
-        if self._guard is None:
+        if self._rewriter is None:
             return event
-        events, error = await self._rewrite([event], self._guard)
+        events, error = await self._rewriter.rewrite([event], ())
         if error is not None:
             raise error
         last = events[-1]
@@ -165,8 +209,8 @@ class Journal:
 
     async def _write(self, events: Sequence[Event], *, is_rewritten: bool) -> None:
         first_error: HeadraceError | None = None
-        if self._guard is not None and not is_rewritten:
-            events, first_error = await self._rewrite(events, self._guard)
+        if self._rewriter is not None and not is_rewritten:
+            events, first_error = await self._rewriter.rewrite(events, self._place[0])
         try:
             if events:
                 await self._log_and_add(events)
@@ -175,31 +219,12 @@ class Journal:
         if first_error is not None:
             raise first_error
 
-    async def _rewrite(
-        self, events: Sequence[Event], guard: Guard
-    ) -> tuple[list[Event], HeadraceError | None]:
-        """Return the events as middleware rewrites them, and its first error. An event that
-        could not be rewritten may hold a secret: a placeholder takes its place if the structure
-        of the run needs it."""
-        if self._is_censoring:
-            return [legal for event in events for legal in guard.censor(event)], None
-        self._rewritten, self._unwritten = [], list(events)
-        first_error: HeadraceError | None = None
-        for event in events:
-            results, latest, error = await self._chain.rewrite(self._view, event)
-            if error is not None and latest is None:
-                latest = guard.placeholder(event)
-            self._rewritten += guard.feed(event, results, latest)
-            del self._unwritten[0]
-            first_error = first_error or error
-        legal, self._rewritten = self._rewritten, []
-        return legal, first_error
-
     async def _log_and_add(self, events: Sequence[Event]) -> None:
         """Log, then show. After the log has failed, only terminal events are shown."""
         if self._is_log_lost:
             events = [e for e in events if isinstance(e, RunFinished | RunFailed)]
-        records = self._stamp.feed(events, step=self._view.step)
+        path, step = self._place
+        records = self._stamp.feed(events, path=path, step=step)
         if self._sink is not None:
             self._logging = len(records)
             await self._append(self._sink, records)

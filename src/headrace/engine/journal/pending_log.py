@@ -37,13 +37,17 @@ class PendingLog:
         self._waiter: asyncio.Future[None] | None = None
 
     def put(self, events: Sequence[Event]) -> bool:
-        """Pass events to the log. Returns whether the reader or the log is far behind. After
-        the log has failed, only terminal events are shown."""
+        """Pass events of the run itself to the log. Returns whether the reader or the log is far
+        behind. After the log has failed, only terminal events are shown."""
+        return self.put_nested(events, (), self._view.step)
+
+    def put_nested(self, events: Sequence[Event], path: tuple[str, ...], step: int) -> bool:
+        """Pass events of a nested run to the log, as `put()` does."""
         if self._has_failed:
             ends = [e for e in events if isinstance(e, RunFinished | RunFailed)]
-            self._run_log.add(self._stamp.feed(ends, step=self._view.step))
+            self._run_log.add(self._stamp.feed(ends, path=path, step=step))
             return True
-        records = self._stamp.feed(events, step=self._view.step)
+        records = self._stamp.feed(events, path=path, step=step)
         self._count += len(records)
         self._sink.put(records, partial(self._confirm, records))
         return self._count > _MAX_PENDING or self._run_log.queue.is_full

@@ -6,10 +6,11 @@ The queue between a run and its reader is bounded: a slow reader makes the run w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from headrace.engine.middleware.chain import Chain
 from headrace.engine.middleware.middleware import RunView
+from headrace.engine.resume.progress import NestedRuns, RunProgress
 from headrace.errors import UsageError
 from headrace.events import Record
 from headrace.messages import Assembler
@@ -20,13 +21,15 @@ MAX_WAITING = 1_024
 class RunLog:
     """The records of a run in memory, with the message and the queue that they go to."""
 
-    __slots__ = ("_chain", "_view", "assembler", "keeps_records", "queue", "records")
+    __slots__ = ("_chain", "_view", "assembler", "keeps_records", "nested", "queue", "records")
 
     def __init__(self, view: RunView, chain: Chain) -> None:
         self.records: list[Record] = []
         self.keeps_records = True
         """Whether `records` has all records, or only the latest."""
         self.assembler = Assembler()
+        self.nested = NestedRuns()
+        """The progress of sub-agents that are running."""
         self.queue = RecordQueue()
         self._view = view
         self._chain = chain
@@ -38,10 +41,20 @@ class RunLog:
         feed = self.assembler.feed
         for record in records:
             feed(record)
+        if records and records[0].path:
+            # The records of one batch have the same path.
+            for record in records:
+                self.nested.feed(record)
         is_full = self.queue.put(records)
         if self._chain.is_plain and self._chain.observers:
             self._chain.notify_all(self._view, records)
         return is_full
+
+    def restore(self, records: Sequence[Record], progress: RunProgress) -> None:
+        """Continue from the records of an earlier process. They are not passed to the reader."""
+        self._keep(list(records))
+        self.assembler = progress.assembler
+        self.nested = progress.nested
 
     def add_last(self, record: Record) -> None:
         """Take a terminal record without calling middleware."""

@@ -10,7 +10,14 @@ from typing import Any
 import msgspec
 
 from headrace.encoders import Request
-from headrace.engine.middleware.middleware import Allow, Deny, Middleware, RunView, ToolCall
+from headrace.engine.middleware.middleware import (
+    Allow,
+    Ask,
+    Deny,
+    Middleware,
+    RunView,
+    ToolCall,
+)
 from headrace.errors import HeadraceError, Terminate
 from headrace.events import Event, Record, RunFailed, RunFinished
 from headrace.messages import Turn
@@ -40,6 +47,16 @@ class Chain:
 
     async def start(self, run: RunView) -> None:
         for hook in self._hooks("on_run_start"):
+            await _call(hook, run)
+
+    @property
+    def unresumable(self) -> str | None:
+        """The name of middleware whose runs cannot be resumed, or None."""
+        names = (type(entry).__name__ for entry in self._middleware if not entry.is_resumable)
+        return next(names, None)
+
+    async def resume(self, run: RunView) -> None:
+        for hook in self._hooks("on_run_resume"):
             await _call(hook, run)
 
     async def request(self, run: RunView, request: Request) -> Request:
@@ -96,15 +113,19 @@ class Chain:
             latest = next((entry for entry in results if type(entry) is type(event)), latest)
         return events, latest or event, None
 
-    async def before_tool(self, run: RunView, call: ToolCall) -> Allow | Deny:
-        """Return the first denial, or the arguments as all hooks leave them."""
+    async def before_tool(self, run: RunView, call: ToolCall) -> tuple[Allow | Deny, Ask | None]:
+        """Return the first denial, or the arguments as all hooks leave them; and the first wish
+        to ask a person."""
+        ask: Ask | None = None
         for hook in self._hooks("before_tool"):
-            decision = _check_type(hook, await _call(hook, run, call), Allow | Deny)
+            decision = _check_type(hook, await _call(hook, run, call), Allow | Deny | Ask)
             if isinstance(decision, Deny):
-                return decision
-            if isinstance(decision, Allow):
+                return decision, None
+            if isinstance(decision, Ask):
+                ask = ask or decision
+            elif isinstance(decision, Allow):
                 call = ToolCall(call.call_id, call.name, decision.args)
-        return Allow(call.args)
+        return Allow(call.args), ask
 
     async def after_tool(self, run: RunView, call: ToolCall, result: ToolReturn) -> ToolReturn:
         for hook in self._hooks("after_tool"):

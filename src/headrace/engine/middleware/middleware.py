@@ -42,15 +42,32 @@ class Deny(msgspec.Struct, frozen=True):
     """Error message that the model gets."""
 
 
-Decision: TypeAlias = Allow | Deny | None
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """Ask a person whether the call may run. The run waits for the answer."""
+
+    message: str = ""
+    """What the person is told beside the call."""
+    expires_in_s: float | None = None
+    """Seconds until the request expires; None takes `RunLimits.input_timeout_s`."""
+
+
+Decision: TypeAlias = Allow | Deny | Ask | None
 
 
 class RunView:
     """The run as a hook sees it."""
 
-    def __init__(self, run_id: str, model: str) -> None:
+    def __init__(
+        self, run_id: str, model: str, path: tuple[str, ...] = (), user: str | None = None
+    ) -> None:
         self.run_id = run_id
         self.model = model
+        self.path = path
+        """Call ids that lead to this run, if it is nested in another."""
+        self.user = user
+        """The user for whom the run was started, if that is known."""
+        self.is_replay = False
+        """Whether `on_event` gets a record of an earlier process, before the run goes on."""
         self.step = 0
         self.message: Message = Message(role="assistant")
         """The answer up to the last finished turn."""
@@ -63,10 +80,19 @@ class Middleware:
 
     Hooks are called in the order in which the middleware is given. A hook may raise `Terminate`
     to end the run; any other exception ends the run as failed, with the name of the hook.
+
+    A run may be resumed by another process from its records. Its middleware then gets all earlier
+    records through `on_event`, with `run.is_replay` set, and can rebuild its state from them. Set
+    `is_resumable` to False for middleware that cannot: its runs are never suspended or resumed.
     """
 
+    is_resumable = True
+
     def on_run_start(self, run: RunView) -> Answer[None]:
-        """Called after `RunStarted` has been written."""
+        """Called after `RunStarted` has been written. Not called again if the run is resumed."""
+
+    def on_run_resume(self, run: RunView) -> Answer[None]:
+        """Called each time the run is resumed, after the earlier records and `RunResumed`."""
 
     def on_request(self, run: RunView, request: Request) -> Answer[Request | None]:
         """Called before each turn. Return another request to send that instead."""
@@ -80,7 +106,8 @@ class Middleware:
         return event
 
     def before_tool(self, run: RunView, call: ToolCall) -> Answer[Decision]:
-        """Called before a call runs. Return `Allow` with other arguments, `Deny`, or None."""
+        """Called before a call runs. Return `Allow` with other arguments, `Deny`, `Ask` to ask a
+        person, or None. Called again for a call that had not ended when its run was resumed."""
 
     def after_tool(
         self, run: RunView, call: ToolCall, result: ToolReturn
@@ -95,7 +122,9 @@ class Middleware:
         """Called at the end of every run, before the terminal record is written."""
 
 
-_HOOKS = frozenset(name for name in vars(Middleware) if not name.startswith("_"))
+_HOOKS = frozenset(
+    name for name, hook in vars(Middleware).items() if callable(hook) and not name.startswith("_")
+)
 _PREFIXES = ("on_", "before_", "after_", "rewrite_")
 
 

@@ -20,11 +20,16 @@ _CLOSING = frozenset({
     ev.OutputFinished, ev.TurnFinished, ev.TurnFailed, ev.StepFinished, ev.RunFinished,
     ev.RunFailed,
 })  # fmt: skip
-_STRUCTURAL = (
-    _OPENING | _CLOSING | {ev.StepDiscarded, ev.ToolResult, ev.HistoryCompacted, ev.OutputProduced}
-)
+_STRUCTURAL = _OPENING | _CLOSING | {
+    ev.StepDiscarded, ev.ToolStarted, ev.ToolResult, ev.HistoryCompacted, ev.OutputProduced,
+    ev.InputRequested, ev.InputAnswered, ev.UserMessageAdded, ev.CancelRequested, ev.RunSuspended,
+    ev.RunResumed,
+}  # fmt: skip
 # The fields that identify a structural event; a rewriter cannot change them.
-_IDENTITY = ("output", "step", "call_id", "run_id")
+_IDENTITY = (
+    "output", "step", "call_id", "run_id", "request_id", "decision", "is_always", "entry_id",
+    "waiting", "epoch",
+)  # fmt: skip
 # What msgspec raises for a value that is not JSON, or has the wrong type for its field.
 _INVALID = (TypeError, ValueError, OverflowError, RecursionError)
 
@@ -32,10 +37,15 @@ PLACEHOLDER = "[withheld: a rewriter failed]"
 # What replaces the free text of a structural event, which may hold a secret.
 _PLACEHOLDERS: Mapping[type, Mapping[str, Any]] = {
     ev.ToolResult: {"content": (TextContent(PLACEHOLDER),), "kind": None, "is_error": True},
+    ev.ToolStarted: {"args": None},
     ev.TurnFailed: {"message": PLACEHOLDER, "code": None},
     ev.RunFailed: {"message": PLACEHOLDER},
     ev.StepDiscarded: {"reason": PLACEHOLDER},
     ev.OutputProduced: {"value": PLACEHOLDER},
+    ev.InputRequested: {"message": PLACEHOLDER, "args": None},
+    ev.InputAnswered: {"value": None, "reason": PLACEHOLDER},
+    ev.UserMessageAdded: {"content": (TextContent(PLACEHOLDER),)},
+    ev.CancelRequested: {"detail": PLACEHOLDER},
     ev.OutputFinished: {"raw_reason": None},
     ev.TurnFinished: {"raw_reason": None, "provider_data": {}},
 }
@@ -52,10 +62,8 @@ class Guard:
     def __init__(self) -> None:
         self._turn = TurnGuard()
         self._is_in_step = False
-        self._started_calls: set[str] = set()
         self._handlers: dict[type, Handler] = {
             **self._turn.handlers,
-            ev.ToolStarted: self._start_tool,
             ev.ToolProgress: self._report_progress,
         }
 
@@ -74,6 +82,10 @@ class Guard:
         if kind in _STRUCTURAL:
             return self._feed_structural(original, rewritten, latest)
         return self._handle(rewritten, original)
+
+    def restore(self, event: Event) -> None:
+        """Take an event that has been written by an earlier process."""
+        self.feed(event, [event])
 
     def censor(self, event: Event) -> list[Event]:
         """Return what is written of an event that no rewriter will see: a placeholder if it is
@@ -114,7 +126,6 @@ class Guard:
         turn = self._turn
         match event:
             case ev.TurnStarted():
-                self._started_calls = set()
                 turn.begin()
             case ev.OutputStarted():
                 turn.outputs.add(event.output)
@@ -143,14 +154,6 @@ class Guard:
             if handler is not None and valid is not None:
                 legal += handler(valid, original)
         return legal
-
-    def _start_tool(self, event: ev.ToolStarted, original: Event) -> list[Event]:
-        """A tool starts only when the engine says so, and only once."""
-        is_engine = isinstance(original, ev.ToolStarted) and event.call_id == original.call_id
-        if not is_engine or event.call_id in self._started_calls:
-            return []
-        self._started_calls.add(event.call_id)
-        return [event]
 
     def _report_progress(self, event: ev.ToolProgress, original: Event) -> list[Event]:
         is_known = self._is_in_step and event.call_id in self._turn.calls

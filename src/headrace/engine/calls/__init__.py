@@ -1,0 +1,1 @@
+"""Calls of tools: how the calls of a turn are approved, run and stopped."""

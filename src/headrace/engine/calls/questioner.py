@@ -1,0 +1,182 @@
+"""Asks people and other programs: whether a call may run, what its result is, or what its tool must
+know."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.engine.calls.job import Job
+from headrace.engine.input.requests import AlreadyAnswered, create_request_id
+from headrace.engine.limits import RunLimits
+from headrace.engine.middleware.chain import Chain
+from headrace.engine.middleware.middleware import Ask, Deny, RunView, ToolCall
+from headrace.engine.run_broken import RunEnded
+from headrace.engine.run_scope import RunScope
+from headrace.events import Event, InputAnswered, InputKind, InputRequested, JSONObject
+from headrace.outcome import abort_reason
+from headrace.tools import (
+    ExternalTool,
+    InputDenied,
+    Tool,
+    ToolReturn,
+    to_tool_return,
+    tool_error,
+)
+
+_DENIED = "The user did not allow this call."
+_EXPIRED = "Nobody answered in time, so the call was not run."
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What is asked for a call."""
+
+    kind: InputKind
+    message: str = ""
+    schema: JSONObject | None = None
+    expires_in_s: float | None = None
+    number: int = 0
+    """How many questions the tool has asked before, while it ran."""
+
+
+class Questioner:
+    """Asks the questions of the calls of one turn. A question that was asked before the run was
+    resumed is not asked again, and an answer that is in the log is taken from there.
+
+    `tell` writes events and waits for it; `wake` is called when a call begins or ends to wait.
+    """
+
+    def __init__(
+        self,
+        view: RunView,
+        scope: RunScope,
+        chain: Chain,
+        limits: RunLimits,
+        tell: Callable[[Sequence[Event]], Awaitable[None]],
+        wake: Callable[[], None],
+    ) -> None:
+        self._view = view
+        self._scope = scope
+        self._chain = chain
+        self._limits = limits
+        self._tell = tell
+        self._wake = wake
+
+    async def approve(self, job: Job, tool: Tool) -> ToolReturn | None:
+        """Ask for the approval of a call, if it needs one. Returns the result of a call that may
+        not run, or None."""
+        if job.ask is None and not tool.needs_approval(job.call.args):
+            return None
+        if self._scope.inputs.is_always_allowed(self._view.path, tool.name):
+            return None
+        ask = job.ask or Ask()
+        question = _Question("approval", ask.message, expires_in_s=ask.expires_in_s)
+        answer = await self._ask(job, question)
+        if answer.decision != "accepted":
+            return self._refuse(answer)
+        if answer.value is None:
+            return None
+        # What the person has written must obey the same rules as what the model has written.
+        edited = ToolCall(job.call.call_id, job.call.name, answer.value)
+        decision, _ = await self._chain.before_tool(self._view, edited)
+        if isinstance(decision, Deny):
+            return to_denial(decision)
+        job.call = ToolCall(edited.call_id, edited.name, decision.args)
+        return None
+
+    async def ask_outside(self, job: Job, tool: ExternalTool) -> ToolReturn:
+        """Wait for the result of a call that this process does not run."""
+        message = tool.describe(job.call.args)
+        question = _Question(tool.kind, message, tool.schema, tool.expires_in_s)
+        answer = await self._ask(job, question)
+        if answer.decision != "accepted":
+            return self._refuse(answer)
+        result = to_tool_return(answer.value, None)
+        return await self._chain.after_tool(self._view, job.call, result)
+
+    async def ask_while_running(self, job: Job, message: str, schema: JSONObject | None) -> Any:
+        """Ask for a tool that runs. The time of the answer does not count for its timeout."""
+        kind: InputKind = "text" if schema is None else "form"
+        question = _Question(kind, message, schema, number=job.questions)
+        job.questions += 1
+        loop, timer, left_s = asyncio.get_running_loop(), job.timer, None
+        if timer is not None and (when := timer.when()) is not None:
+            left_s = when - loop.time()
+            timer.reschedule(None)
+        # Only a tool that may run again can be stopped while it waits.
+        is_idempotent = isinstance(job.tool, Tool) and job.tool.is_idempotent
+        try:
+            answer = await self._ask(job, question, is_free=is_idempotent)
+        finally:
+            if timer is not None and left_s is not None and not timer.expired():
+                timer.reschedule(loop.time() + left_s)
+        if answer.decision != "accepted":
+            raise InputDenied(answer.reason or f"the question was {answer.decision}")
+        return answer.value
+
+    def _refuse(self, answer: InputAnswered) -> ToolReturn:
+        if answer.decision == "denied":
+            return tool_error(f"{_DENIED} Reason: {answer.reason}" if answer.reason else _DENIED)
+        if self._limits.on_expiry == "end":
+            raise RunEnded(abort_reason("timeout", "nobody answered a request for input in time"))
+        return tool_error(_EXPIRED)
+
+    async def _ask(self, job: Job, question: _Question, *, is_free: bool = True) -> InputAnswered:
+        """Ask a question and wait for the answer. `is_free` tells that the process may stop
+        meanwhile."""
+        inputs, view, call = self._scope.inputs, self._view, job.call
+        identity = [call.name, call.args, question.kind, question.message, question.number]
+        request_id = create_request_id(view.run_id, view.path, view.step, call.call_id, identity)
+        answer = inputs.find_answer(request_id)
+        if answer is not None:
+            return answer
+        if inputs.find(request_id) is None:
+            await self._tell([self._create_request(request_id, call, question)])
+        waiter = inputs.wait(request_id)
+        job.waits_for = waiter if is_free else None
+        self._wake()
+        try:
+            answer = await self._wait(request_id, waiter)
+        finally:
+            job.waits_for = None
+            self._wake()
+        await self._tell([answer])
+        return answer
+
+    def _create_request(self, request_id: str, call: ToolCall, asked: _Question) -> InputRequested:
+        seconds = asked.expires_in_s or self._scope.limits.input_timeout_s
+        expires = None if seconds is None else int(self._scope.clock() + seconds * 1000)
+        return InputRequested(
+            request_id=request_id,
+            kind=asked.kind,
+            call_id=call.call_id,
+            name=call.name,
+            args=call.args,
+            message=asked.message,
+            schema=asked.schema,
+            expires_at_ms=expires,
+        )
+
+    async def _wait(self, request_id: str, waiter: asyncio.Future[InputAnswered]) -> InputAnswered:
+        inputs = self._scope.inputs
+        request = inputs.find(request_id)
+        expires = None if request is None else request.expires_at_ms
+        if expires is None:
+            return await asyncio.shield(waiter)
+        seconds = max(0.0, (expires - self._scope.clock()) / 1000)
+        done, _ = await asyncio.wait([waiter], timeout=seconds)
+        if done:
+            return waiter.result()
+        try:
+            return inputs.answer(request_id, "expired")
+        except AlreadyAnswered as earlier:
+            return earlier.answer
+
+
+def to_denial(decision: Deny) -> ToolReturn:
+    """Return the result of a call that middleware has denied."""
+    reason = decision.reason
+    return reason if isinstance(reason, ToolReturn) else tool_error(str(reason))

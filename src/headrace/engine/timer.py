@@ -1,0 +1,64 @@
+"""`Timers`: the time limits of a run, which do not run while the run only waits for input."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from headrace.outcome import FinishReason, abort_reason
+
+
+class Timers:
+    """Time limits. `stop` is called with the reason when one is exceeded."""
+
+    def __init__(self, stop: Callable[[FinishReason], None]) -> None:
+        self._stop = stop
+        self._running: list[_Timer] = []
+
+    @contextmanager
+    def limit(self, seconds: float | None, name: str) -> Generator[None, None, None]:
+        """Stop the run if the block takes longer than this; None means no limit."""
+        if seconds is None:
+            yield
+            return
+        timer = _Timer(seconds, self._stop, abort_reason("timeout", f"{name}={seconds:g}"))
+        self._running.append(timer)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.pause()
+            self._running.remove(timer)
+
+    @contextmanager
+    def paused(self) -> Generator[None, None, None]:
+        """Do not count the time of the block."""
+        for timer in self._running:
+            timer.pause()
+        try:
+            yield
+        finally:
+            for timer in self._running:
+                timer.start()
+
+
+class _Timer:
+    def __init__(
+        self, seconds: float, stop: Callable[[FinishReason], None], reason: FinishReason
+    ) -> None:
+        self._left_s = seconds
+        self._stop = stop
+        self._reason = reason
+        self._handle: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._handle = loop.call_later(self._left_s, self._stop, self._reason)
+
+    def pause(self) -> None:
+        if self._handle is not None:
+            loop = asyncio.get_running_loop()
+            self._left_s = max(0.0, self._handle.when() - loop.time())
+            self._handle.cancel()
+            self._handle = None
