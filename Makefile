@@ -29,8 +29,6 @@ CODE := src tests examples scripts $(if $(wildcard bench/*.py),bench)
 export HEADRACE_VENV := $(VENV)
 # Silences the update notice of pyright.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
-# Images with Python often set it. Then every process that a test starts would compile all modules.
-export PYTHONDONTWRITEBYTECODE :=
 # litellm would fetch prices from the network when it is imported.
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
@@ -49,6 +47,9 @@ setup: $(VENV)/.stamp $(STATIC)/.stamp chromium ## Create .venv and build the we
 
 serve: $(VENV)/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, on 127.0.0.1:PORT
 	@$(BIN)/headrace serve --port $(PORT) --data $(DATA) $(if $(MODEL),-m $(MODEL)) $(ARGS)
+
+# Where it is set, as in many images with Python, each process of a test would compile all modules.
+test unit soak: export PYTHONDONTWRITEBYTECODE :=
 
 test: setup ## Run all tests; ARGS="-k sse -x" is passed to pytest
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
