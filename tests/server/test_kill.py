@@ -270,8 +270,11 @@ def test_told_to_stop_every_watcher_gets_its_last_frame(born: Nursery, tmp_path:
     async def main() -> None:
         # The second of each asks with the key of the first: it watches the same run.
         watching = [client.twin() for client in clients]
-        asking = [asyncio.ensure_future(one.ask(victim.url)) for one in [*clients, *watching]]
-        await asyncio.sleep(0.08)
+        everybody = [*clients, *watching]
+        asking = [asyncio.ensure_future(one.ask(victim.url)) for one in everybody]
+        async with asyncio.timeout(60):
+            while not all(one.seen for one in everybody):
+                await asyncio.sleep(0.005)
         victim.stop()
         await asyncio.gather(*asking)
         for client, other in zip(clients, watching, strict=True):

@@ -14,7 +14,7 @@ from headrace.transport.http import HTTPTransport
 from headrace.transport.retry import RetryPolicy
 from tests.transport.drain import PATIENT
 from tests.transport.upstream import answering, head, upstream, whole
-from tests.unit.wire.test_foreign_payloads import DIALECTS, ERRORS, WHOLE
+from tests.unit.wire.test_foreign_payloads import ERRORS, WHOLE
 
 MODELS = {
     "chat": "llamacpp:m",
@@ -25,6 +25,7 @@ MODELS = {
 }
 # Retries as usual, but without waiting for them.
 QUICK = RetryPolicy(base_s=0.001)
+DIALECTS = ("chat", "anthropic", "responses", "gemini", "ollama")
 KINDS = ("application/json", "text/event-stream", "text/plain", "text/html")
 
 
