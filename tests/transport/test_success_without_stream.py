@@ -66,7 +66,7 @@ def message_of(result: Any) -> str:
 
 @pytest.mark.parametrize("has_length", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", MODELS)
 def test_a_json_answer_is_the_answer(dialect: str, kind: str, has_length: bool) -> None:
     body = json.dumps(WHOLE[dialect], indent=2).encode()
     result, requests = ask(dialect, body, kind, has_length=has_length)
@@ -75,7 +75,7 @@ def test_a_json_answer_is_the_answer(dialect: str, kind: str, has_length: bool) 
 
 @pytest.mark.parametrize("has_length", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", MODELS)
 def test_an_error_keeps_its_message_and_category(dialect: str, kind: str, has_length: bool) -> None:
     body = json.dumps(
         {"error": {"message": "no such key", "type": "authentication_error"}}
@@ -86,7 +86,7 @@ def test_an_error_keeps_its_message_and_category(dialect: str, kind: str, has_le
 
 
 @pytest.mark.parametrize("shape", ERRORS)
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", MODELS)
 def test_an_error_in_any_shape_keeps_its_message(dialect: str, shape: str) -> None:
     body = json.dumps(ERRORS[shape]).encode()
     for kind in ("application/json", "text/plain"):
@@ -96,7 +96,7 @@ def test_an_error_in_any_shape_keeps_its_message(dialect: str, shape: str) -> No
 
 @pytest.mark.parametrize("has_length", [True, False])
 @pytest.mark.parametrize("kind", KINDS[1:])
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", MODELS)
 def test_a_web_page_is_no_stream(dialect: str, kind: str, has_length: bool) -> None:
     page = b"<!doctype html>\n<html><head><title>Sign in</title></head>\n\n<body>Hi</body></html>\n"
     result, requests = ask(dialect, page, kind, has_length=has_length)
@@ -106,7 +106,7 @@ def test_a_web_page_is_no_stream(dialect: str, kind: str, has_length: bool) -> N
 
 @pytest.mark.parametrize("has_length", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", MODELS)
 def test_a_plain_text_error_keeps_its_text(dialect: str, kind: str, has_length: bool) -> None:
     result, requests = ask(dialect, b"Invalid API key\n", kind, has_length=has_length)
     assert (category_of(result), requests) == ("auth", 1)
