@@ -8,6 +8,7 @@ SOAK_RUNS ?= 20000
 SOAK_KILLS ?= 141
 SOAK_INTERLEAVINGS ?= 500
 SOAK_STREAMS ?= 2000
+SOAK_EXAMPLES ?= 1000
 SOAK_ATTACK_SECONDS ?= 3600
 PORT ?= 8700
 DATA ?= .data
@@ -41,7 +42,7 @@ help: ## Show this list
 	@echo
 	@echo '  Variables: PYTHON (interpreter), ARGS (for pytest and bench),'
 	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS, SOAK_RUNS, SOAK_STREAMS,'
-	@echo '             SOAK_KILLS, SOAK_INTERLEAVINGS, SOAK_ATTACK_SECONDS.'
+	@echo '             SOAK_KILLS, SOAK_INTERLEAVINGS, SOAK_EXAMPLES, SOAK_ATTACK_SECONDS.'
 
 setup: $(VENV)/.stamp $(STATIC)/.stamp chromium ## Create .venv and build the web UI; does nothing if nothing changed
 
@@ -114,6 +115,8 @@ mutants: setup ## Change the code in 360 places, one at a time, and list the cha
 
 soak: setup ## Run the long tests: an hour of attacks, agents with faults, mutated streams, kills, hostile requests, pages
 	@HEADRACE_SOAK_RUNS=$(SOAK_RUNS) $(BIN)/python -m pytest tests/engine/test_machine.py -q
+	@HEADRACE_SOAK_EXAMPLES=$(SOAK_EXAMPLES) $(BIN)/python -m pytest tests/property tests/rehearsal tests/unit tests/engine \
+	  --timeout 3600 -n $(WORKERS) -q
 	@HEADRACE_SOAK_MUTATIONS=1 $(BIN)/python -m pytest tests/mutation tests/property/test_fields.py -n $(WORKERS) -q
 	@HEADRACE_SOAK_STREAMS=$(SOAK_STREAMS) $(BIN)/python -m pytest tests/load/test_soak.py -q -s
 	@SOAK_ATTACK_SECONDS=$(SOAK_ATTACK_SECONDS) $(BIN)/python -m pytest tests/load/test_attack.py -q

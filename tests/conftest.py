@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -34,9 +35,17 @@ NOT_THERE = "not there: ../shared/"
 NO_ROWS = "got empty parameter set"  # pytest's own words
 ALL_ROWS = " (all rows)"
 
+# Most properties are tested for a dozen dialects, so few examples of each are enough. More in
+# `make soak`.
+EXAMPLES = int(os.environ.get("HEADRACE_SOAK_EXAMPLES", "50"))
+
 # Machines under load are slow; that is no finding. The timeout of each test stands guard.
 settings.register_profile(
-    "headrace", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "headrace",
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 settings.load_profile("headrace")
 
