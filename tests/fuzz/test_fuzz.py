@@ -6,14 +6,17 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headrace.wire.dialects import DIALECT_NAMES
+from headrace.wire.framing import FRAMINGS
 from headrace.wire.limits import WireLimits
 from tests.fuzz.seeds import streams
-from tests.fuzz.targets import check, check_events
+from tests.fuzz.targets import check, check_events, options
 from tests.wire import events_of, single_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,6 +63,13 @@ def test_no_seed_breaks_a_promise() -> None:
     for number, stream in enumerate(streams()):
         for choice in (0, number % 64, 255 - number % 64):
             check(bytes((choice, number % 256)) + stream)
+
+
+def test_every_dialect_framing_and_limit_is_chosen_by_some_byte() -> None:
+    chosen = [options(choice) for choice in range(256)]
+    limits = {id(entry["wire_limits"]) for entry in chosen}
+    pairs = {(entry["dialect"], entry["framing"], id(entry["wire_limits"])) for entry in chosen}
+    assert pairs == set(product((None, *DIALECT_NAMES), FRAMINGS, limits))
 
 
 def test_coverage_guided_fuzzing_finds_nothing(

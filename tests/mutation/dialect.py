@@ -30,9 +30,9 @@ def frames_to_end(sample: Sample) -> int:
     """Return after how many frames the provider has said how the turn ends."""
     if sample.dialect in ("chat", "gemini"):
         return _last_finish(sample.frames)
-    check = {"anthropic": _ends_anthropic, "responses": _ends_responses, "ollama": _ends_ollama}
-    ends = check[sample.dialect]
-    return next(at for at, frame in enumerate(sample.frames, 1) if ends(frame.payload or {}))
+    ends = _ENDS[sample.dialect]
+    found = (at for at, frame in enumerate(sample.frames, 1) if ends(frame.payload or {}))
+    return next(found, len(sample.frames))
 
 
 def text_path(dialect: str, payload: dict[str, Any]) -> Path | None:
@@ -126,6 +126,42 @@ def _ends_ollama(payload: dict[str, Any]) -> bool:
     return payload.get("done") is True
 
 
+def _ends_bedrock(payload: dict[str, Any]) -> bool:
+    return "messageStop" in payload or "stopReason" in payload
+
+
+def _ends_text(payload: dict[str, Any]) -> bool:
+    lists = [payload.get(name) for name in ("outputs", "generations", "results")]
+    entries = [payload, payload.get("details") or {}]
+    entries += [entry for found in lists for entry in found or ()]
+    names = ("stop_reason", "completionReason", "finish_reason")
+    words = [entry.get(name) for entry in entries for name in names]
+    return any(word and word != "not_finished" for word in words)
+
+
+def _ends_cohere(payload: dict[str, Any]) -> bool:
+    return payload.get("type") == "message-end" or payload.get("event_type") == "stream-end"
+
+
+def _ends_interactions(payload: dict[str, Any]) -> bool:
+    return payload.get("event_type") == "interaction.completed"
+
+
+_ENDS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "anthropic": _ends_anthropic,
+    "responses": _ends_responses,
+    "ollama": _ends_ollama,
+    "bedrock": _ends_bedrock,
+    "text": _ends_text,
+    "cohere": _ends_cohere,
+    "interactions": _ends_interactions,
+    # Only the end of the bytes ends a stream of an agent.
+    "bedrock-agent": lambda payload: False,
+}
+ENDLESS = ("bedrock-agent",)
+"""Dialects in which a stream that was cut between two frames looks like a whole one."""
+
+
 def _chat_path(payload: dict[str, Any]) -> Path | None:
     choices = payload.get("choices") or []
     if len(choices) != 1 or choices[0].get("finish_reason") or payload.get("usage"):
@@ -179,12 +215,57 @@ def _ollama_path(payload: dict[str, Any]) -> Path | None:
     return ("message", *filled)
 
 
+def _bedrock_path(payload: dict[str, Any]) -> Path | None:
+    event = payload.get("contentBlockDelta") or payload
+    path: Path = ("contentBlockDelta",) if event is not payload else ()
+    delta = event.get("delta") or {}
+    if set(delta) == {"text"} and delta["text"]:
+        return (*path, "delta", "text")
+    if (
+        set(delta) == {"toolUse"}
+        and set(delta["toolUse"]) == {"input"}
+        and delta["toolUse"]["input"]
+    ):
+        return (*path, "delta", "toolUse", "input")
+    return None
+
+
+def _text_path(payload: dict[str, Any]) -> Path | None:
+    for name in ("completion", "generation", "outputText"):
+        if payload.get(name) and not _ends_text(payload):
+            return (name,)
+    return None
+
+
+def _cohere_path(payload: dict[str, Any]) -> Path | None:
+    message = (payload.get("delta") or {}).get("message") or {}
+    if payload.get("type") == "content-delta":
+        content = message.get("content") or {}
+        names = [name for name in ("text", "thinking") if content.get(name)]
+        return ("delta", "message", "content", names[0]) if len(names) == 1 else None
+    if payload.get("event_type") == "text-generation" and payload.get("text"):
+        return ("text",)
+    return None
+
+
+def _interactions_path(payload: dict[str, Any]) -> Path | None:
+    delta = payload.get("delta") or {}
+    names = {"text": "text", "arguments_delta": "arguments"}
+    name = names.get(delta.get("type", ""))
+    return ("delta", name) if name and delta.get(name) else None
+
+
 _PATHS: dict[str, Callable[[dict[str, Any]], Path | None]] = {
     "chat": _chat_path,
     "anthropic": _anthropic_path,
     "responses": _responses_path,
     "gemini": _gemini_path,
     "ollama": _ollama_path,
+    "bedrock": _bedrock_path,
+    "text": _text_path,
+    "cohere": _cohere_path,
+    "interactions": _interactions_path,
+    "bedrock-agent": lambda payload: None,
 }
 
-__all__ = ["DONE", "frames_to_end", "get_at", "merge_texts", "split_text", "text_path"]
+__all__ = ["DONE", "ENDLESS", "frames_to_end", "get_at", "merge_texts", "split_text", "text_path"]

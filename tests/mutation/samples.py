@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
@@ -12,12 +13,16 @@ from typing import Any
 import msgspec
 
 from headrace import events as ev
+from headrace.rehearsal.script import Line, call, say, think, turn
+from headrace.wire.dialects import DIALECT_NAMES
 from headrace.wire.framing import create_framing
+from headrace.wire.framing.frame import BYTES, Frame
 from tests.corpus import recorded
 from tests.fuzz import seeds
 from tests.mutation.content import content_of
 from tests.mutation.dialect import frames_to_end
 from tests.mutation.sample import DONE, Sample, Sent
+from tests.rehearsal.scripts import FRAMINGS, bytes_of, traits_of
 from tests.wire import chunk
 
 IS_LONG = bool(os.environ.get("HEADRACE_SOAK_MUTATIONS"))
@@ -30,8 +35,22 @@ _DIALECTS = {
     "openai-responses": "responses",
     "gemini": "gemini",
     "ollama": "ollama",
+    "ollama-generate": "ollama",
+    "bedrock-converse": "bedrock",
+    "anthropic-text": "text",
+    "hf-tgi": "text",
+    "watsonx": "text",
+    "vllm-generate": "text",
+    "cohere-v1": "cohere",
+    "cohere-v2": "cohere",
+    "gemini-interactions": "interactions",
 }
-_PER_DIALECT = {"chat": 16, "anthropic": 10, "responses": 10, "gemini": 10, "ollama": 6}
+_PER_DIALECT = dict.fromkeys(_DIALECTS.values(), 6) | {
+    "chat": 16,
+    "anthropic": 10,
+    "responses": 10,
+    "gemini": 10,
+}
 _MAX_BYTES = 12_000
 _MAX_LONG_BYTES = 30_000
 
@@ -68,10 +87,11 @@ def _read(row: dict[str, Any]) -> Sample | None:
     if framing.unfinished is not None:
         frames.append(framing.unfinished)
     dialect = _DIALECTS[row["api"]]
-    written = "ndjson" if dialect == "ollama" else "sse"
+    written = "ndjson" if dialect == "ollama" or row["framing"] == "ndjson" else "sse"
     if row["framing"] == "json-array":
         written = "json-array"
-    sent = tuple(Sent(frame.data, frame.event) for frame in frames if frame.field == "data")
+    frames = [frame for frame in frames if frame.field in ("data", BYTES)]
+    sent = tuple(map(_wrap if row["framing"] == "eventstream" else _keep, frames))
     sample = Sample(row["file"][8:], dialect, written, sent)
     return sample if _is_usable(sample) else None
 
@@ -225,6 +245,42 @@ def _ollama() -> list[dict[str, Any]]:
     ]
 
 
+def _scripted(dialect: str) -> Sample:
+    """A script in a dialect, its frames written as server-sent events."""
+    traits = traits_of(dialect)
+    lines: list[Line] = [say(pieces=_TEXTS)]
+    if traits.has_reasoning:
+        lines.insert(0, think(pieces=["Let me ", "think."]))
+    if traits.has_calls:
+        lines.append(call("f", raw="".join(_ARGS), deltas=4))
+    framing = create_framing(FRAMINGS.get(dialect, "sse"))
+    frames = framing.feed(b"".join(bytes_of(turn(*lines), dialect)))
+    is_aws = FRAMINGS.get(dialect) == "aws-event-stream"
+    sent = tuple(map(_wrap if is_aws else _keep, frames))
+    return Sample(f"{dialect}, a script", dialect, "sse", sent)
+
+
+def _keep(frame: Frame) -> Sent:
+    return Sent(frame.data, frame.event)
+
+
+def _wrap(frame: Frame) -> Sent:
+    """The frame of an AWS message as an object with one field, the name of the event."""
+    if frame.field == BYTES:
+        payload: Any = {"bytes": b64encode(frame.data).decode()}
+    else:
+        payload = json.loads(frame.data)
+    return Sent(msgspec.json.encode({frame.event: payload}))
+
+
+SCRIPTED = tuple(
+    name
+    for name in DIALECT_NAMES
+    if name not in ("chat", "anthropic", "responses", "gemini", "ollama", "xai")
+)
+"""The dialects that are mutated as scripts. xAI's are in `test_grpc`."""
+
+
 @cache
 def authored_samples() -> list[Sample]:
     """Streams written here, and those that use every field of their dialect once."""
@@ -243,4 +299,5 @@ def authored_samples() -> list[Sample]:
         _authored("responses, every field", "responses", seeds.RESPONSES, names=True),
         _authored("gemini, every field", "gemini", seeds.GEMINI),
         _authored("ollama, every field", "ollama", seeds.OLLAMA, framing="ndjson"),
+        *map(_scripted, SCRIPTED),
     ]

@@ -11,6 +11,7 @@ import pytest
 
 from headrace import events as ev
 from headrace.wire.decoder import Decoder
+from headrace.wire.dialects import DIALECT_NAMES
 from headrace.wire.framing import LINE_FRAMINGS
 
 HIGH, LOW = "\ud83d", "\ude00"
@@ -111,6 +112,38 @@ def ollama(field: str, pieces: list[str]) -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in [*lines, last])
 
 
+def events(*payloads: dict[str, Any]) -> bytes:
+    return b"".join(b"data: " + json.dumps(payload).encode() + b"\n\n" for payload in payloads)
+
+
+def bedrock(pieces: list[str], *, is_reasoning: bool = False) -> bytes:
+    deltas: list[Any] = [{"text": piece} for piece in pieces]
+    if is_reasoning:
+        deltas = [{"reasoningContent": delta} for delta in deltas]
+    said = [{"contentBlockDelta": {"contentBlockIndex": 0, "delta": delta}} for delta in deltas]
+    return events(*said, {"messageStop": {"stopReason": "end_turn"}})
+
+
+def cohere(field: str, pieces: list[str]) -> bytes:
+    deltas = [{"message": {"content": {field: piece}}} for piece in pieces]
+    said = [{"type": "content-delta", "index": 0, "delta": delta} for delta in deltas]
+    return events(*said, {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}})
+
+
+def interactions(pieces: list[str], *, is_reasoning: bool = False) -> bytes:
+    deltas: list[Any] = [{"type": "text", "text": piece} for piece in pieces]
+    if is_reasoning:
+        deltas = [{"type": "thought_summary", "content": delta} for delta in deltas]
+    said = [{"event_type": "step.delta", "index": 0, "delta": delta} for delta in deltas]
+    end = {"event_type": "interaction.completed", "interaction": {"status": "completed"}}
+    return events(*said, end)
+
+
+def completions(pieces: list[str]) -> bytes:
+    said = [{"completion": piece, "stop_reason": None} for piece in pieces]
+    return events(*said, {"completion": "", "stop_reason": "stop_sequence"})
+
+
 STREAMS: dict[str, tuple[str, Callable[[list[str]], bytes]]] = {
     "chat text": ("chat", lambda pieces: chat("content", pieces)),
     "chat reasoning": ("chat", lambda pieces: chat("reasoning_content", pieces)),
@@ -128,7 +161,25 @@ STREAMS: dict[str, tuple[str, Callable[[list[str]], bytes]]] = {
     "gemini thought": ("gemini", lambda pieces: gemini(pieces, thought=True)),
     "ollama text": ("ollama", lambda pieces: ollama("content", pieces)),
     "ollama thinking": ("ollama", lambda pieces: ollama("thinking", pieces)),
+    "bedrock text": ("bedrock", bedrock),
+    "bedrock reasoning": ("bedrock", lambda pieces: bedrock(pieces, is_reasoning=True)),
+    "cohere text": ("cohere", lambda pieces: cohere("text", pieces)),
+    "cohere thinking": ("cohere", lambda pieces: cohere("thinking", pieces)),
+    "interactions text": ("interactions", interactions),
+    "interactions thought": (
+        "interactions",
+        lambda pieces: interactions(pieces, is_reasoning=True),
+    ),
+    "text": ("text", completions),
 }
+
+
+def test_every_dialect_of_json_texts_has_a_stream_here() -> None:
+    # xAI sends protocol buffers, and Bedrock agents base64: neither has halves.
+    assert {dialect for dialect, _ in STREAMS.values()} == set(DIALECT_NAMES) - {
+        "xai",
+        "bedrock-agent",
+    }
 
 
 def decoded(dialect: str, data: bytes, step: int | None = None) -> list[ev.TurnEvent]:

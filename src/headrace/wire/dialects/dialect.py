@@ -45,6 +45,7 @@ class JSONDialect(Generic[T]):
         self._max_depth = limits.max_depth
         payloads = PayloadDecoder(kind, limits.max_depth, self.deltas, ledger.join_surrogates)
         self._decode = payloads.decode
+        self._decode_fields = payloads.decode_fields
         # For dialects that send thousands of frames: see `PayloadDecoder`.
         self._decode_shallow = payloads.decode_shallow
         self._shallow_bytes = payloads.shallow_bytes
@@ -101,6 +102,12 @@ class JSONDialect(Generic[T]):
             self._feed_list(frame, reason)
         elif data:
             self.ledger.skip_frame(frame.data, reason)
+
+    def _handle_empty(self, frame: Frame) -> None:
+        """Deal with JSON without fields: an empty object says nothing, and anything else is no
+        payload."""
+        if not frame.data.lstrip().startswith(b"{"):
+            self._handle_unreadable(frame, "a JSON object was expected")
 
     def _feed_list(self, frame: Frame, reason: str) -> None:
         """Read an array of payloads, which Gemini sends if it is not asked for SSE. An array with

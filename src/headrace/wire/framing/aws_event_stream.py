@@ -12,7 +12,7 @@ from zlib import crc32
 import msgspec
 
 from headrace.errors import LimitExceeded, WireError
-from headrace.wire.framing.frame import BYTES, Frame
+from headrace.wire.framing.frame import BYTES, CUT, Frame
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
 PRELUDE_BYTES: Final = 12
@@ -89,7 +89,7 @@ class AWSEventStreamFraming:
         if self._error is not None:
             raise self._error
         if self._tail:
-            self.unfinished = Frame(b"")
+            self.unfinished = Frame(b"", field=CUT)
         return []
 
     def _take(self, data: bytes) -> list[Frame]:

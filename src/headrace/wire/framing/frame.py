@@ -10,6 +10,8 @@ STRAY = ""
 """The `field` of a payload that came without one."""
 BYTES = "bytes"
 """The `field` of a payload that came as base64 inside another one."""
+CUT = "cut"
+"""The `field` of an empty frame that stands for a message which the end of the bytes cut off."""
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
@@ -19,7 +21,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     event: str = ""
     """The SSE event name; empty where the stream gave none."""
     field: str = "data"
-    """The field the payload came in: `data`, an extra field of the framing, `BYTES` or `STRAY`."""
+    """The field the payload came in: `data`, an extra field of the framing, or one of the above."""
     last_event_id: str = ""
     retry_ms: int | None = None
 

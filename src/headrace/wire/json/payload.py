@@ -202,6 +202,11 @@ class PayloadDecoder(Generic[T]):
             raise NotJSON("a JSON object was expected")
         return convert_leniently(fields, self._kind)
 
+    def decode_fields(self, data: bytes) -> dict[str, Any]:
+        """Return all fields, for payloads whose struct has none; empty if the bytes are no JSON
+        object. Raises like `decode`."""
+        return as_object(self._decode_slowly(data))
+
     def _decode_slowly(self, data: bytes) -> Any:
         check_depth(data, self._max_depth)
         try:

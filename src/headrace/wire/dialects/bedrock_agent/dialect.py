@@ -15,7 +15,7 @@ from headrace.wire.dialects.bedrock_agent.call import create_arguments, find_nam
 from headrace.wire.dialects.bedrock_agent.citation import create_citations
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.error import find_exception
-from headrace.wire.framing.frame import BYTES, Frame
+from headrace.wire.framing.frame import BYTES, CUT, Frame
 from headrace.wire.json.number import parse_count
 from headrace.wire.json.payload import NotJSON, encode_json, repair_surrogates
 from headrace.wire.json.value import as_object, as_objects, as_text
@@ -74,8 +74,7 @@ class BedrockAgentDialect(JSONDialect[WirePayload]):
         try:
             payload = self._decode_all_fields(frame)
         except NotJSON as error:
-            # An empty frame is a message that the end of the bytes has cut off.
-            self._is_cut = not frame.data
+            self._is_cut = frame.field == CUT
             self._handle_unreadable(frame, str(error))
             return
         if frame.event in _KINDS:
@@ -93,10 +92,10 @@ class BedrockAgentDialect(JSONDialect[WirePayload]):
         error = None if is_marked else find_exception(payload)
         if error is not None:
             self.fail(error)
-        elif not payload:
-            self._handle_unreadable(frame, "a JSON object was expected")
-        else:
+        elif payload:
             self._fail_if_error(frame)
+        else:
+            self._handle_empty(frame)
 
     def _feed_event(self, kind: str, event: dict[str, Any], frame: Frame) -> None:
         match kind:

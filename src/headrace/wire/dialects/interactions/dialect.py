@@ -132,7 +132,7 @@ class InteractionsDialect(JSONDialect[WireEvent]):
             case "text":
                 output.add_text(delta.text or "", key, key)
             case "thought_summary":
-                text = as_text(repair_surrogates(delta.content or {}).get("text")) or ""
+                text = as_text((delta.content or {}).get("text")) or ""
                 output.add_reasoning(text, key, key, "summary")
             case "thought_signature":
                 if delta.signature:

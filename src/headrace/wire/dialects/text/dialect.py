@@ -12,6 +12,7 @@ from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.text.shape import (
     ERROR_WORDS,
     FINISH_WORDS,
+    SHAPES,
     UNFINISHED_WORDS,
     Shape,
     find_shape,
@@ -38,6 +39,7 @@ class TextDialect(JSONDialect[WirePayload]):
     """Reads streams of text by the table of shapes."""
 
     name = "text"
+    deltas = frozenset(shape.text[-1] for shape in SHAPES if shape.text)
 
     def __init__(self, ledger: Ledger, *, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         super().__init__(ledger, WirePayload, limits)
@@ -51,14 +53,14 @@ class TextDialect(JSONDialect[WirePayload]):
     def feed(self, frame: Frame) -> None:
         """Read one payload."""
         try:
-            payload = self._decode_all_fields(frame)
+            payload = self._decode_fields(frame.data)
         except NotJSON as error:
             self._handle_unreadable(frame, str(error))
             return
         shape = find_similar_shape(payload)
         if shape is None or "error" in (frame.event, frame.field):
             if not payload:
-                self._handle_unreadable(frame, "a JSON object was expected")
+                self._handle_empty(frame)
             elif payload.get("type") != "ping":
                 self._fail_if_error(frame)
             return
