@@ -54,19 +54,20 @@ NO_DETAILS = msgspec.Raw()
 
 
 class WireUsage(msgspec.Struct, rename="camel", gc=False):
+    # In the order in which they are sent, which is read fastest. The details are lists of counts
+    # by modality, which are read once, at the end of the stream.
     prompt_token_count: Any = None
     candidates_token_count: Any = None
-    thoughts_token_count: Any = None
     total_token_count: Any = None
+    prompt_tokens_details: msgspec.Raw = NO_DETAILS
+    candidates_tokens_details: msgspec.Raw = NO_DETAILS
+    thoughts_token_count: Any = None
     cached_content_token_count: Any = None
+    cache_tokens_details: msgspec.Raw = NO_DETAILS
     tool_use_prompt_token_count: Any = None
+    tool_use_prompt_tokens_details: msgspec.Raw = NO_DETAILS
     service_tier: Any = None
     traffic_type: Any = None
-    # Lists of counts by modality, which are read once, at the end of the stream.
-    prompt_tokens_details: msgspec.Raw = NO_DETAILS
-    cache_tokens_details: msgspec.Raw = NO_DETAILS
-    candidates_tokens_details: msgspec.Raw = NO_DETAILS
-    tool_use_prompt_tokens_details: msgspec.Raw = NO_DETAILS
 
 
 class WireResponse(msgspec.Struct, rename="camel", gc=False):

@@ -24,18 +24,18 @@ class GeminiUsage:
     def feed(self, report: WireUsage) -> None:
         """Take a report, which comes with every chunk."""
         merged = self._merged
-        if report.candidates_token_count:
-            merged.candidates_token_count = report.candidates_token_count
-        if report.total_token_count:
-            merged.total_token_count = report.total_token_count
-        if report.thoughts_token_count:
-            merged.thoughts_token_count = report.thoughts_token_count
-        if report.prompt_token_count:
-            merged.prompt_token_count = report.prompt_token_count
-        if report.prompt_tokens_details is not NO_DETAILS:
-            merged.prompt_tokens_details = report.prompt_tokens_details
-        if report.candidates_tokens_details is not NO_DETAILS:
-            merged.candidates_tokens_details = report.candidates_tokens_details
+        if count := report.candidates_token_count:
+            merged.candidates_token_count = count
+        if count := report.total_token_count:
+            merged.total_token_count = count
+        if count := report.thoughts_token_count:
+            merged.thoughts_token_count = count
+        if count := report.prompt_token_count:
+            merged.prompt_token_count = count
+        if (details := report.prompt_tokens_details) is not NO_DETAILS:
+            merged.prompt_tokens_details = details
+        if (details := report.candidates_tokens_details) is not NO_DETAILS:
+            merged.candidates_tokens_details = details
         if (
             report.cached_content_token_count
             or report.tool_use_prompt_token_count
@@ -45,7 +45,7 @@ class GeminiUsage:
             self._feed_rare(report)
 
     def _feed_rare(self, report: WireUsage) -> None:
-        for name in report.__struct_fields__[4:]:
+        for name in report.__struct_fields__:
             value = getattr(report, name)
             if value and value is not NO_DETAILS:
                 setattr(self._merged, name, value)
