@@ -11,6 +11,7 @@ from headrace.engine.input.inbox import Inbox
 from headrace.engine.input.requests import InputRequests
 from headrace.engine.journal.journal import Journal
 from headrace.engine.journal.sink import SinkFailed
+from headrace.engine.log_lines.run_logger import RunLogger
 from headrace.engine.loop import End, Loop
 from headrace.engine.middleware.middleware import RunView
 from headrace.engine.resume.progress import RunProgress
@@ -18,7 +19,6 @@ from headrace.engine.run_broken import RunBroken, RunEnded, RunWaits
 from headrace.engine.run_config import RunConfig
 from headrace.engine.run_end import describe_error, end_of
 from headrace.engine.run_input import RunInput
-from headrace.engine.run_logger import RunLogger
 from headrace.engine.run_scope import RunScope
 from headrace.engine.run_settings import RunSettings
 from headrace.errors import HeadraceError, InputRequired, UsageError

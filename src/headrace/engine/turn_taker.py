@@ -8,11 +8,11 @@ import random
 from headrace import events as ev
 from headrace.engine.history.run_history import RunHistory
 from headrace.engine.journal.any_journal import AnyJournal
+from headrace.engine.log_lines.run_logger import log_discarded_step
 from headrace.engine.middleware.middleware import RunView
 from headrace.engine.output_check import OutputCheck
 from headrace.engine.run_broken import RunBroken
 from headrace.engine.run_config import RunConfig
-from headrace.engine.run_logger import log_discarded_step
 from headrace.engine.timer import Timers
 from headrace.errors import RequestFailed
 from headrace.events import TurnEvent

@@ -14,6 +14,7 @@ from headrace.encoders import ToolSpec
 from headrace.engine.calls.job import Ended, Job, Report
 from headrace.engine.calls.questioner import Questioner, to_denial
 from headrace.engine.limits import RunLimits
+from headrace.engine.log_lines.tool_logger import ToolLogger
 from headrace.engine.middleware.chain import Chain, MiddlewareFailed
 from headrace.engine.middleware.middleware import Deny, RunView, ToolCall
 from headrace.engine.nested.agent_tool import AgentTool
@@ -21,7 +22,6 @@ from headrace.engine.nested.nesting import Nesting
 from headrace.engine.resume.closing import STOPPED, close_nested
 from headrace.engine.resume.progress import NestedRuns
 from headrace.engine.run_broken import RunEnded, RunWaits
-from headrace.engine.run_logger import ToolLogger
 from headrace.engine.run_scope import RunScope
 from headrace.errors import HeadraceError, Terminate
 from headrace.events import (

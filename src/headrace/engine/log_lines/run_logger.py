@@ -1,8 +1,7 @@
-"""Log lines about runs and tools. They name ids, times and categories, and never content."""
+"""Log lines about a run: its start, its end, and steps that are tried again."""
 
 from __future__ import annotations
 
-import logging
 import time
 
 from headrace.events import RunFailed, RunFinished
@@ -27,7 +26,7 @@ class RunLogger:
 
     def log_end(self, end: RunFinished | RunFailed | None) -> None:
         """Log how the run ended: a failed run as a warning. None is a run that was suspended."""
-        ms = _elapsed_ms(self._started_s)
+        ms = round(1_000 * (time.monotonic() - self._started_s))
         if end is None:
             fields = {"event": "run_suspended", "run_id": self._run_id, "ms": ms}
             _logger.info("run %s suspended after %d ms", self._run_id, ms, extra=fields)
@@ -59,26 +58,3 @@ def log_discarded_step(run_id: str, step: int, category: str, pause_s: float) ->
     }
     text = "run %s: step %d broke off (%s) and is tried again in %.1f s"
     _logger.warning(text, run_id, step, category, pause_s, extra=fields)
-
-
-class ToolLogger:
-    """Logs one call of a tool, from its start to its end."""
-
-    def __init__(self, run_id: str, tool: str, call_id: str) -> None:
-        self._fields = {"run_id": run_id, "tool": tool, "call_id": call_id}
-        self._tool = tool
-        self._started_s = time.monotonic()
-        fields = {"event": "tool_started", **self._fields}
-        _logger.debug("tool %s started", tool, extra=fields)
-
-    def log_end(self, is_error: bool | None) -> None:
-        """Log the end: a tool that failed as a warning. None is a call that was stopped."""
-        ms = _elapsed_ms(self._started_s)
-        word = {None: "stopped", False: "finished", True: "failed"}[is_error]
-        level = logging.WARNING if is_error else logging.DEBUG
-        fields = {"event": f"tool_{word}", "ms": ms, **self._fields}
-        _logger.log(level, "tool %s %s after %d ms", self._tool, word, ms, extra=fields)
-
-
-def _elapsed_ms(started_s: float) -> int:
-    return round(1_000 * (time.monotonic() - started_s))

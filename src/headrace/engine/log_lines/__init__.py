@@ -1,0 +1,1 @@
+"""Log lines about runs and tools. They name ids, times and categories, and never content."""
