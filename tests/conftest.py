@@ -29,7 +29,9 @@ SLOW = (
     "tests/examples/",
     "tests/engine/test_machine.py",
     "tests/engine/test_abort_everywhere.py",
-    "tests/unit/test_docs.py::test_the_examples_of_a_page",
+    "tests/server/test_stubborn_tools.py",
+    "tests/property/test_pattern_growth.py",
+    "tests/browser/test_hostile.py",
 )
 NOT_THERE = "not there: ../shared/"
 NO_ROWS = "got empty parameter set"  # pytest's own words
