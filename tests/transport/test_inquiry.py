@@ -71,6 +71,7 @@ def provider() -> Iterator[Provider]:
         ("compatible", "/v1", ["m-1", "m-2"]),
         ("anthropic", "", ["b", "c"]),
         ("gemini", "", ["g-1", "g-2"]),
+        ("gemini-interactions", "", ["g-1", "g-2"]),
         ("ollama", "", ["llama:8b"]),
     ],
 )

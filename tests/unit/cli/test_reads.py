@@ -40,6 +40,14 @@ def test_elsewhere_each_line_is_a_read() -> None:
     ]
 
 
+def test_each_payload_that_ends_in_nul_is_a_read() -> None:
+    assert [read.data for read in pace_reads([b"{}\0{}\0{"], "nul-json", 10)] == [
+        b"{}\0",
+        b"{}\0",
+        b"{",
+    ]
+
+
 def test_each_message_of_an_aws_event_stream_is_a_read() -> None:
     one, two = aws_message(b"{}\n"), aws_message(b"[]")
     stream = one + two + b"\0" * 13

@@ -73,3 +73,5 @@ def test_a_question_goes_to_its_endpoint_and_is_answered(
     assert "hi" in str(script.requests[0])
     endpoint = headrace.providers.resolve(model, api_key="k")
     assert path in endpoint.url
+    revision = "2026-05-20" if dialect == "interactions" else None
+    assert endpoint.headers.get("api-revision") == revision
