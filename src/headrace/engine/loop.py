@@ -16,7 +16,12 @@ from headrace.engine.journal.sink import SinkFailed
 from headrace.engine.middleware.chain import MiddlewareFailed
 from headrace.engine.middleware.middleware import RunView
 from headrace.engine.output_check import OutputCheck
-from headrace.engine.resume.closing import skip_call, unanswered_calls
+from headrace.engine.resume.closing import (
+    STOPPED,
+    close_nested,
+    skip_call,
+    unanswered_calls,
+)
 from headrace.engine.resume.progress import RunProgress
 from headrace.engine.run_broken import RunBroken, RunEnded
 from headrace.engine.run_config import RunConfig
@@ -76,6 +81,7 @@ class Loop:
         self._next_step = 0
         self._nudge: str | None = None
         self._is_in_step = False
+        self._state = "before"
         # Calls of the current turn that an earlier process had started.
         self._started_before: set[str] = set()
         self.late_error: HeadraceError | None = None
@@ -86,6 +92,8 @@ class Loop:
     def _restore(self, progress: RunProgress) -> None:
         self._history.restore(progress.compactions)
         self._view.step = progress.step
+        self._state = progress.state
+        self._is_in_step = progress.state in ("asking", "turn", "failed", "calls")
         self._view.message = progress.assembler.message()
         self._started_before = progress.started_calls
         self.turns.next_item, self.turns.next_part = progress.next_item, progress.next_part
@@ -103,8 +111,11 @@ class Loop:
             effort = self._config.target.request.options.effort
             start = ev.RunStarted(self._view.run_id, self._config.name, effort)
             await self._journal.write([start])
-        elif not self._view.path:
-            await self._journal.write([ev.RunResumed(self._progress.epoch + 1, node)])
+            return
+        progress = self._progress
+        resumed = [] if self._view.path else [ev.RunResumed(progress.epoch + 1, node)]
+        cut = ev.TurnFailed(category="interrupted", message=_CUT_OFF, retryable=True)
+        await self._journal.write([*resumed, *progress.close_turn(cut)])
 
     async def play(self) -> FinishReason:
         """Play steps until the model is done or something else ends the run."""
@@ -149,13 +160,11 @@ class Loop:
         if progress.kills >= _MAX_KILLS:
             count = f"{_MAX_KILLS} times in the same step"
             raise RunBroken("interrupted", f"the process of the run was stopped {count}")
-        state, step = progress.state, progress.step
+        # The progress of a nested run goes on with its records; this is where it was.
+        state, step = self._state, progress.step
         self._next_step = step if state == "begun" else step + 1
-        self._is_in_step = state in ("asking", "turn", "failed", "calls")
         if state in ("turn", "failed"):
-            cut = ev.TurnFailed(category="interrupted", message=_CUT_OFF, retryable=True)
-            discarded = ev.StepDiscarded(step, _CUT_OFF)
-            await self._journal.write([*progress.close_turn(cut), discarded])
+            await self._journal.write([ev.StepDiscarded(step, _CUT_OFF)])
         if state == "calls":
             return await self._end_step(step, await self._after_turn(progress.last_turn))
         if self._is_in_step:
@@ -210,7 +219,7 @@ class Loop:
 
     async def _play_step(self, step: int) -> FinishReason | None:
         """Play one turn and its calls. Returns how the run ends, or None to continue."""
-        self._started_before = set()
+        self._started_before, self._state = set(), "asking"
         turn = await self.turns.take(step)
         return await self._end_step(step, await self._after_turn(turn))
 
@@ -281,7 +290,7 @@ class Loop:
             await self._abort_tools()
             return ended.reason
         self._tool_runner = None
-        if runner.ends_run is None and before is not None and before.state == "calls":
+        if runner.ends_run is None and before is not None and self._state == "calls":
             # A tool that ended before the run was resumed may have asked for it.
             return self._ended_by(self._name_ending_tool(before.last_turn, before))
         return self._ended_by(runner.ends_run)
@@ -363,6 +372,9 @@ class Loop:
                     await self._write_report(report)
 
     async def _answer_calls(self) -> None:
+        for child in list(self._journal.nested.running.values()):
+            for events, path, step in close_nested(child, STOPPED):
+                await self._journal.write(events, path=path, step=step)
         turns = self._journal.assembler.turns
         calls = unanswered_calls(turns[-1].turn() if turns else Turn())
         await self._write_quietly([skip_call(call) for call in calls])
