@@ -14,6 +14,7 @@ from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.log import Done
 from headrace.server.storage.store import (
     Conversation,
+    InboxEntry,
     KeyTaken,
     MessagePage,
     MessageQuery,
@@ -92,6 +93,9 @@ class MemoryStore:
         self._runs: dict[str, RunRow] = {}
         self._keys: dict[tuple[str, str], tuple[str, str]] = {}
         self._closed_ms: dict[str, int] = {}
+        self._expires_ms: dict[str, int] = {}
+        self._entries: dict[str, InboxEntry] = {}
+        self._taken: set[str] = set()
 
     # -- runs
 
@@ -167,7 +171,60 @@ class MemoryStore:
         raise NotFound("nothing with this id was found")
 
     async def live_runs(self) -> list[RunRow]:
-        return [run for run in self._runs.values() if run.is_live]
+        return [run for run in self._runs.values() if run.is_live and not run.is_suspended]
+
+    async def find_run(self, owner: str, run_id: str) -> RunRow:
+        run = self._runs.get(run_id)
+        if run is None or run.owner != owner:
+            raise NotFound("nothing with this id was found")
+        return run
+
+    # -- suspended runs and their inbox
+
+    async def suspend(self, run: RunRow, now_ms: int, expires_ms: int | None) -> bool:
+        if any(entry.kind in ("answer", "cancel") for entry in await self.open_entries(run.id)):
+            return False
+        self._runs[run.id] = msgspec.structs.replace(self._runs[run.id], is_suspended=True)
+        if expires_ms is not None:
+            self._expires_ms[run.id] = expires_ms
+        return True
+
+    async def claim(self, run: RunRow) -> bool:
+        was_suspended = self._runs[run.id].is_suspended
+        self._runs[run.id] = msgspec.structs.replace(self._runs[run.id], is_suspended=False)
+        self._expires_ms.pop(run.id, None)
+        return was_suspended
+
+    async def expired_runs(self, before_ms: int, limit: int) -> list[RunRow]:
+        ids = [run_id for run_id, at_ms in self._expires_ms.items() if at_ms < before_ms]
+        return [self._runs[run_id] for run_id in ids[:limit]]
+
+    async def runs_with_entries(self) -> list[RunRow]:
+        ids = {entry.run_id for entry in self._entries.values() if entry.id not in self._taken}
+        runs = [self._runs[run_id] for run_id in ids]
+        return [run for run in runs if run.is_suspended or not run.is_live]
+
+    async def add_entry(self, entry: InboxEntry) -> InboxEntry:
+        for known in self._entries.values():
+            is_answer = entry.request_id is not None and entry.request_id == known.request_id
+            if known.id == entry.id or (is_answer and known.run_id == entry.run_id):
+                return known
+        self._entries[entry.id] = entry
+        return entry
+
+    async def find_entry(self, entry_id: str) -> InboxEntry | None:
+        return self._entries.get(entry_id)
+
+    async def open_entries(self, run_id: str) -> list[InboxEntry]:
+        entries = self._entries.values()
+        return [e for e in entries if e.run_id == run_id and e.id not in self._taken]
+
+    async def take_entries(self, entry_ids: Sequence[str]) -> None:
+        self._taken.update(entry_ids)
+
+    async def move_entries(self, run_id: str, next_run_id: str) -> None:
+        for entry in await self.open_entries(run_id):
+            self._entries[entry.id] = msgspec.structs.replace(entry, run_id=next_run_id)
 
     async def closed_runs(self, before_ms: int) -> list[str]:
         return [run_id for run_id, at_ms in self._closed_ms.items() if at_ms < before_ms]

@@ -252,7 +252,7 @@ class Agent(Generic[OutputT]):
         """Run the agent to the end and return the result. Raises `OutputInvalid` if the answer is
         not of the agent's `output_type`, after `output_retries` corrections, and `InputRequired`
         if the run needs an approval or other input."""
-        with self.run(input, history, suspends=self._may_suspend) as run:
+        with self.run(input, history, suspends=self.is_resumable) as run:
             for _ in run:
                 pass
         return check_output(run.result)
@@ -261,11 +261,12 @@ class Agent(Generic[OutputT]):
         self, input: Input, history: Sequence[MessageLike] = ()
     ) -> Result[OutputT]:
         """Asynchronous version of `complete()`."""
-        async with self.run(input, history, suspends=self._may_suspend) as run:
+        async with self.run(input, history, suspends=self.is_resumable) as run:
             return check_output(await run.wait())
 
     @property
-    def _may_suspend(self) -> bool:
+    def is_resumable(self) -> bool:
+        """Whether a run of this agent can be resumed from its records: no middleware forbids it."""
         return Chain(self.middleware).unresumable is None
 
     def _targets(self, messages: tuple[Message, ...]) -> list[TurnTarget]:

@@ -159,12 +159,17 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
         self._max_closing_s = max_closing_s
         self._on_loop(partial(self._stop, abort_reason("terminated", why)))
 
-    def suspend(self) -> None:
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the run can be resumed from its records: no middleware forbids it."""
+        return self._config.chain.unresumable is None
+
+    def suspend(self, *, max_closing_s: float | None = None) -> None:
         """Stop the run as soon as possible without ending it, because its process is stopping:
         `agent.resume()` continues it from its records. Calls that run are stopped; those that are
         not idempotent get an error result when the run is resumed."""
         self._is_draining = True
-        self.interrupt("the process is stopping")
+        self.interrupt("the process is stopping", max_closing_s=max_closing_s)
 
     @property
     def is_suspended(self) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
 from headrace.encoders import Effort
+from headrace.messages import InputRequest
 from headrace.projections.ux.segment import MessageEvent
 from headrace.server.storage.store.store import Conversation, StoredMessage
 
@@ -39,6 +40,24 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """How hard the model should think; the agent's own setting by default."""
     is_branch: bool = False
     """Whether another answer to the same message may be written at the same time."""
+    mode: Literal["reject", "steer", "queue"] = "reject"
+    """What happens to a message while an answer is being written: it is refused with 409, passed on
+    to the model with the next step of that answer, or asked when the answer is there. With `steer`
+    and `queue` the response is the stream of that answer."""
+
+
+class InputAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of `POST /api/runs/{run_id}/requests/{request_id}`."""
+
+    decision: Literal["accepted", "denied"]
+    """Whether the call may run, or the value is given."""
+    value: Any = None
+    """The result, text or form that was asked for. For an approval: arguments that replace those of
+    the call, or null to keep them."""
+    is_always: bool = False
+    """Whether later calls of the same tool in this run need no approval."""
+    reason: str | None = None
+    """Why it is denied; the model is told."""
 
 
 class ConversationUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,6 +87,26 @@ class MessageView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Text of the user."""
     event: MessageEvent | None = None
     """The answer, as the last frame of its stream carried it."""
+
+
+class InputRequestList(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run waits for."""
+
+    run_id: str
+    """Id of the run."""
+    requests: list[InputRequest]
+    """The requests that nobody has answered yet."""
+
+
+class InputAnswerResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a request that counts."""
+
+    request_id: str
+    """Id of the request."""
+    decision: Literal["accepted", "denied", "expired"]
+    """The decision."""
+    by: str | None = None
+    """Who answered."""
 
 
 class LiveAnswer(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from headrace.server.api import ModelList
 from headrace.server.http.openapi import openapi
 from headrace.server.http.routes.chat import Chat
 from headrace.server.http.routes.conversations import Conversations
+from headrace.server.http.routes.requests import InputRequests
 from headrace.server.http.security import SecurityMiddleware
 from headrace.server.http.static_ui import ui_routes
 from headrace.server.http_error import JSONResponse, handle_router_error
@@ -65,6 +66,7 @@ def create_app(
 
     routes = [
         *Chat(service).routes,
+        *InputRequests(service).routes,
         *Conversations(service).routes,
         *ui_routes(),
         Route("/api/models", _models(service)),

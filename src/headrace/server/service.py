@@ -11,13 +11,16 @@ import msgspec
 from starlette.requests import Request
 
 from headrace.encoders import Effort
-from headrace.engine import Agent
+from headrace.engine import Agent, Run
 from headrace.errors import UsageError
+from headrace.events import RunFinished
 from headrace.log import get_logger
+from headrace.messages import Message
 from headrace.server.http_error import HTTPError
 from headrace.server.response_budget import ResponseBudget
 from headrace.server.runs.clock_check import ClockCheck
 from headrace.server.runs.live_runs import LiveRuns
+from headrace.server.runs.next_question import RunRequest, start_after
 from headrace.server.runs.quota import Quota
 from headrace.server.runs.recovery import Recovery
 from headrace.server.runs.subscription import frames
@@ -31,12 +34,15 @@ from headrace.server.storage.database_file import enable_shrinking
 from headrace.server.storage.health import Health, check_after_kill
 from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.log import Log, SQLiteLog
-from headrace.server.storage.store import RunRow, SQLiteStore, Store
+from headrace.server.storage.store import InboxEntry, RunRow, SQLiteStore, Store
 
 _EXPIRE_INTERVAL_S = 3600.0
 _REPAIR_INTERVAL_S = 5.0
 _HOUSEKEEPING_INTERVAL_S = 1.0
 _REVOKED_INTERVAL_S = 0.5
+_EXPIRE_REQUESTS_INTERVAL_S = 60.0
+# How many runs with an expired request are continued at once.
+_EXPIRED_REQUESTS = 100
 # Live runs wait for the transaction that deletes records, so it is kept short.
 _EXPIRED_PER_TRANSACTION = 16
 _logger = get_logger("server")
@@ -81,6 +87,10 @@ class Service:
         self.runs = LiveRuns(
             self.log, self.store, settings.projection_options, has_users=settings.needs_token
         )
+        self.runs.find_agent = self.find_agent
+        self.runs.on_end = self._ask_next
+        self.runs.continues = settings.on_interrupt == "continue"
+        self.runs.waiting_stream_s = settings.waiting_stream_s
         self.quota = Quota(settings, self.runs)
         self.watchers = Watchers(settings)
         self.response_budget = ResponseBudget(settings.send_timeout_s)
@@ -115,8 +125,14 @@ class Service:
     async def _open(self) -> None:
         for agent in self.agents.values():
             agent.share_connections()
-        await self._recovery.recover()
+        if self.runs.continues:
+            for row in await self.store.live_runs():
+                await self.runs.resume(row)
+        else:
+            await self._recovery.recover()
+        await self.take_entries()
         chores = (
+            (self.expire_requests, _EXPIRE_REQUESTS_INTERVAL_S),
             (self.expire, _EXPIRE_INTERVAL_S),
             (self.repair, _REPAIR_INTERVAL_S),
             (self._housekeeping.run, _HOUSEKEEPING_INTERVAL_S),
@@ -124,6 +140,62 @@ class Service:
         )
         self._chores = [asyncio.create_task(_repeat(*chore)) for chore in chores]
         self.is_ready = True
+
+    # -- runs that wait, and questions that wait for a run
+
+    async def find_agent(self, row: RunRow) -> tuple[Agent, list[Message]]:
+        """Return the agent of a run, and the messages up to its question. Raises `UsageError` if
+        this server does not have the agent any more."""
+        agent = self.agents.get(row.model)
+        if agent is None:
+            raise UsageError(f"this server has no model {row.model} to continue the answer with")
+        request = msgspec.json.decode(row.request or "{}", type=RunRequest)
+        branch = await self.store.branch(row.owner, row.parent_id)
+        return _with_effort(agent, request.effort), [stored.message for stored in branch]
+
+    async def add_entry(self, run: RunRow, entry: InboxEntry) -> InboxEntry:
+        """Store an entry of a run's inbox, and let the run take it. Returns the entry that counts:
+        that with the same id, or the first answer to the same request."""
+        counted = await self.store.add_entry(entry)
+        await self.runs.wake(run)
+        return counted
+
+    async def take_entries(self) -> None:
+        """Continue runs whose inbox a killed server has not looked at."""
+        for row in await self.store.runs_with_entries():
+            if row.is_live:
+                await self.runs.wake(row)
+            else:
+                await self._ask_left(row)
+
+    async def expire_requests(self) -> int:
+        """Continue suspended runs with a request that has expired; return how many."""
+        rows = await self.store.expired_runs(self.clock(), _EXPIRED_REQUESTS)
+        for row in rows:
+            if await self.store.claim(row):
+                await self.runs.resume(row)
+        return len(rows)
+
+    async def _ask_next(self, row: RunRow, run: Run) -> None:
+        """Ask what the user has said while the run went on, and what did not reach the model. After
+        a run that failed or was cancelled nothing is asked."""
+        end = run.records_so_far[-1].event
+        is_normal = isinstance(end, RunFinished) and end.reason.word != "aborted"
+        await self._ask_left(row, is_normal=is_normal)
+
+    async def _ask_left(self, row: RunRow, *, is_normal: bool = True) -> None:
+        entries = await self.store.open_entries(row.id)
+        questions = [entry for entry in entries if entry.kind in ("steer", "queue")]
+        if not questions or not is_normal:
+            await self.store.take_entries([entry.id for entry in entries])
+            return
+        first = questions[0]
+        started = await self.store.begin(start_after(row, first, self.clock()))
+        await self.store.take_entries([first.id])
+        await self.store.move_entries(row.id, started.run.id)
+        if not started.is_repeated:
+            agent, history = await self.find_agent(started.run)
+            await self.runs.begin(started.run, agent, history)
 
     async def frames(
         self, run: RunRow, view: View, seen: SeenFrame = NOTHING_SEEN

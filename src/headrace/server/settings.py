@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -60,6 +60,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Most open connections of one address that have not sent a complete request head."""
     drain_s: float = 10.0
     """Time that live runs get to finish when the server stops."""
+    on_interrupt: Literal["close", "continue"] = "close"
+    """What happens to runs that were going on when the server was stopped or killed: they end as
+    interrupted, or the next server continues them."""
+    waiting_stream_s: float = 300.0
+    """Time that the stream of a run stays open while the run waits for input."""
     keep_logs_s: float = 7 * 24 * 3600.0
     """Time that the records of a run are kept after its end."""
     has_final_text: bool = False

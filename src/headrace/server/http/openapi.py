@@ -16,6 +16,9 @@ _STRING: Schema = {"type": "string"}
 _STRUCTS = (
     api.ChatRequest,
     api.ConversationUpdate,
+    api.InputAnswer,
+    api.InputAnswerResult,
+    api.InputRequestList,
     Conversation,
     api.ConversationPage,
     api.ConversationDetail,
@@ -51,6 +54,7 @@ def openapi(version: str, prefix: str = "") -> Schema:
 def _paths(schemas: Schema) -> Schema:
     key = {"minLength": 1, "maxLength": api.MAX_KEY_CHARS}
     event_id, conversation_id = _path("event_id"), _path("conversation_id")
+    run_id, request_id = _path("run_id"), _path("request_id")
     conversation = "/api/conversations/{conversation_id}"
     search = [
         _query("q", "words of a title, a question or an answer"),
@@ -86,6 +90,17 @@ def _paths(schemas: Schema) -> Schema:
         },
         "/api/chat/{event_id}/cancel": {
             "post": _operation("Cancel a run", json("CancelResult"), [event_id])
+        },
+        "/api/runs/{run_id}/requests": {
+            "get": _operation("List what a run waits for", json("InputRequestList"), [run_id])
+        },
+        "/api/runs/{run_id}/requests/{request_id}": {
+            "post": _operation(
+                "Answer a request",
+                json("InputAnswerResult"),
+                [run_id, request_id],
+                json("InputAnswer"),
+            )
         },
         "/api/conversations": {
             "get": _operation("List or search", json("ConversationPage"), search)

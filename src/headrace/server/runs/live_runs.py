@@ -4,22 +4,18 @@ and the answer is committed once, at the end."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from headrace.engine import Agent, Run
 from headrace.errors import HeadraceError, UsageError
-from headrace.events import Record, RunClosed, RunFailed
+from headrace.events import Record, RunClosed, RunFailed, RunFinished, RunSuspended
 from headrace.log import get_logger
 from headrace.messages import Message, fold
-from headrace.server.runs.broadcast import Broadcast, Subscription
-from headrace.server.runs.log_replay import Replay, read_pages
-from headrace.server.runs.phase_log import create_phase_log
+from headrace.server.runs.live_run import LiveRun, LogSink, ProjectionOptions
 from headrace.server.runs.recovery import INTERRUPTED, UNSAVED, Recovery, missing_records
-from headrace.server.sse import FrameEncoder, FrameId, View
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
@@ -42,105 +38,6 @@ _ABANDON_S = 2.0
 DRAIN_END_S = _END_S + _ABANDON_S
 """Most seconds that `LiveRuns.drain()` takes after the grace period."""
 
-ProjectionOptions: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Options of the projections, by the name of the protocol."""
-
-
-class _Sink:
-    """The log of one run, as the engine expects it."""
-
-    def __init__(self, log: Log, run_id: str) -> None:
-        self._log = log
-        self._run_id = run_id
-        self._tail = log.tail(run_id)
-        self.put = self._tail.put
-
-    async def append(self, records: Sequence[Record]) -> None:
-        await self._log.append(self._run_id, records)
-
-
-class LiveRun:
-    """One run that is going on, and its subscriptions."""
-
-    def __init__(
-        self,
-        row: RunRow,
-        run: Run,
-        log: Log,
-        options: ProjectionOptions | None = None,
-        request_id: str | None = None,
-    ) -> None:
-        self.row = row
-        self.run = run
-        self._log = log
-        self._options: ProjectionOptions = options or {}
-        self._broadcasts: dict[View, Broadcast] = {}
-        self._phases = create_phase_log(request_id, row.id)
-        self.last_seq = 0
-        """Number of the last logged record."""
-        self.stored_message: Message | None = None
-        """The message as the log has it, if the log has failed before the end of the run, or if
-        the run did not end."""
-        self.task: asyncio.Task[None] | None = None
-        run.hand_to(self.publish)
-        # Users need not know where the provider is: the log of the server says it.
-        run.hides_address = True
-
-    def subscribe(self, view: View, after: FrameId) -> Subscription:
-        """Return the frames after `after`, until the run is closed."""
-        broadcast = self._broadcasts.get(view)
-        if broadcast is None:
-            self._drop_idle_options()
-            # A view that nobody has read so far begins with a replay of the log.
-            encoder = None if self.last_seq else self._new_encoder(view)
-            broadcast = Broadcast(partial(self._open_replay, view), encoder)
-            self._broadcasts[view] = broadcast
-        return broadcast.subscribe(after)
-
-    def _drop_idle_options(self) -> None:
-        """Forget views with options that nobody reads: each costs an encoding of every record, and
-        clients choose how many there are."""
-        for view, broadcast in list(self._broadcasts.items()):
-            if view.options and broadcast.is_idle:
-                del self._broadcasts[view]
-
-    def has_logged(self, frame: FrameId) -> bool:
-        """Return whether the record of this frame is logged, so that a client can know it."""
-        return frame.seq <= self.last_seq
-
-    def publish(self, records: Sequence[Record]) -> None:
-        """Send records that have been logged to the subscriptions."""
-        if not records or _is_unlogged(records[-1]):
-            return
-        self.last_seq = records[-1].seq
-        if self._phases is not None:
-            self._phases.feed(records)
-        for view, broadcast in list(self._broadcasts.items()):
-            try:
-                broadcast.feed(records)
-            except Exception:
-                # A projection that fails ends its subscriptions, but never the run.
-                _logger.exception("run %s cannot be shown as %s", self.row.id, view.protocol)
-                self._broadcasts.pop(view).close()
-
-    def close(self) -> None:
-        """End the subscriptions after the last record."""
-        for broadcast in self._broadcasts.values():
-            broadcast.close()
-        # They refer to this object: without the cycle, it is freed at once.
-        self._broadcasts = {}
-
-    def _open_replay(self, view: View, after: FrameId) -> Replay:
-        pages = read_pages(self._log, self.row.id, lambda: self.last_seq)
-        return Replay(pages, self._new_encoder(view), after)
-
-    def _read_message(self) -> Message:
-        return self.stored_message or self.run.message
-
-    def _new_encoder(self, view: View) -> FrameEncoder:
-        options = {**self._options.get(view.protocol, {}), **dict(view.options)}
-        return FrameEncoder(view.protocol, self.row.message_id, self._read_message, **options)
-
 
 class LiveRuns:
     """All live runs of this server."""
@@ -158,6 +55,16 @@ class LiveRuns:
         self._store = store
         self._recovery = Recovery(log, store)
         self._live: dict[str, LiveRun] = {}
+        # Suspended runs with clients that wait for them.
+        self._waiting: dict[str, LiveRun] = {}
+        self.find_agent: Callable[[RunRow], Awaitable[tuple[Agent, list[Message]]]] = _find_nothing
+        """Returns the agent of a run, and the messages up to its question."""
+        self.on_end: Callable[[RunRow, Run], Awaitable[None]] | None = None
+        """Called after a run has been closed."""
+        self.continues = False
+        """Whether the next server goes on with runs that are live when this one stops."""
+        self.waiting_stream_s = 300.0
+        """Seconds that the stream of a suspended run stays open."""
         self._is_draining = False
         self._max_left_behind = MAX_CALLS_PER_USER if has_users else MAX_CALLS
         # Each is kept by the runs and the calls that it counts.
@@ -193,21 +100,129 @@ class LiveRuns:
         Returns None if the server is stopping: the run is then closed as interrupted.
         """
         *earlier, question = history
-        create = partial(agent.run, question, earlier, run_id=row.id, sink=_Sink(self._log, row.id))
-        try:
-            run = create() if len(history) <= _MAX_HISTORY else await asyncio.to_thread(create)
-        except UsageError as error:
-            error_event = RunFailed(category="invalid_request", message=str(error))
-            await self._recovery.close(row, error_event, "interrupted")
-            raise
+        create = partial(
+            agent.run,
+            question,
+            earlier,
+            run_id=row.id,
+            sink=LogSink(self._log, row.id),
+            user=row.owner,
+            suspends=agent.is_resumable,
+        )
+        run = await self._create(row, create, len(history))
         if self._is_draining:
             await self._recovery.close(row, INTERRUPTED)
             return None
         self.total += 1
-        live = LiveRun(row, run, self._log, self.projection_options, request_id)
-        self._live[row.message_id] = live
-        live.task = asyncio.create_task(self._execute(live), name=f"live {row.id}")
+        live = LiveRun(row, self._log, self.projection_options, request_id)
+        live.attach(run)
+        self._start(live)
         return live
+
+    async def _create(self, row: RunRow, create: Callable[[], Run], messages: int) -> Run:
+        """Create a run. One that cannot be created is closed, and the error is raised."""
+        try:
+            return create() if messages <= _MAX_HISTORY else await asyncio.to_thread(create)
+        except UsageError as error:
+            error_event = RunFailed(category="invalid_request", message=str(error))
+            await self._recovery.close(row, error_event, "interrupted")
+            raise
+
+    def _start(self, live: LiveRun) -> None:
+        self._live[live.row.message_id] = live
+        live.task = asyncio.create_task(self._execute(live), name=f"live {live.row.id}")
+
+    # -- suspended runs
+
+    async def wake(self, row: RunRow) -> None:
+        """Let a run take the entries of its inbox. A suspended run goes on for that."""
+        live = self._live.get(row.message_id)
+        if live is None:
+            # Of several requests at the same moment, one continues the run.
+            if not self._is_draining and await self._store.claim(row):
+                await self.resume(row)
+            return
+        for entry in await self._store.open_entries(row.id):
+            live.deliver(entry)
+
+    async def resume(self, row: RunRow) -> None:
+        """Go on with a run from its log. One that cannot go on is closed as interrupted."""
+        records = await self._log.read(row.id)
+        if not is_resumable(records):
+            await self._recovery.close(row, INTERRUPTED)
+            return
+        try:
+            agent, history = await self.find_agent(row)
+        except UsageError as error:
+            await self._recovery.close(row, RunFailed(category="interrupted", message=str(error)))
+            return
+        *earlier, question = history
+        create = partial(
+            agent.resume,
+            records,
+            input=question,
+            history=earlier,
+            sink=LogSink(self._log, row.id),
+            user=row.owner,
+            suspends=True,
+        )
+        run = await self._create(row, create, len(history))
+        live = self._waiting.pop(row.message_id, None)
+        if live is None:
+            live = LiveRun(row, self._log, self.projection_options)
+            live.last_seq = records[-1].seq
+        live.attach(run)
+        for entry in await self._store.open_entries(row.id):
+            live.deliver(entry)
+        self._start(live)
+
+    async def watch(self, row: RunRow) -> LiveRun:
+        """Return a suspended run as clients read it: its frames so far, and later ones if it goes
+        on while they wait."""
+        records = await self._log.read(row.id)
+        live = self._live.get(row.message_id) or self._waiting.get(row.message_id)
+        if live is None:
+            live = LiveRun(row, self._log, self.projection_options)
+            live.last_seq = records[-1].seq if records else 0
+            live.stored_message = fold(records)
+            self._wait(live)
+        return live
+
+    def _wait(self, live: LiveRun) -> None:
+        """Keep the streams of a suspended run open for a while."""
+        message_id = live.row.message_id
+        self._waiting[message_id] = live
+
+        def close() -> None:
+            if self._waiting.pop(message_id, None) is not None:
+                live.close()
+
+        loop = asyncio.get_running_loop()
+        live.closer = loop.call_later(self.waiting_stream_s, close)
+
+    async def _rest(self, live: LiveRun, run: Run) -> None:
+        """Note that a run is suspended. If somebody has answered meanwhile, it goes on."""
+        row, last = live.row, run.records_so_far[-1]
+        requests = run.requests
+        await self._take_entries(live)
+        live.detach()
+        self._live.pop(row.message_id, None)
+        if isinstance(last.event, RunSuspended) and last.event.reason == "drain":
+            # The next server goes on with it.
+            live.close()
+            return
+        expiries = [r.expires_at_ms for r in requests if r.expires_at_ms is not None]
+        if live.has_watchers:
+            self._wait(live)
+        else:
+            live.close()
+        if not await self._store.suspend(row, last.at_ms, min(expiries, default=None)):
+            await self.resume(row)
+
+    async def _take_entries(self, live: LiveRun) -> None:
+        if live.taken:
+            await self._store.take_entries(live.taken)
+            live.taken.clear()
 
     def get(self, message_id: str) -> LiveRun | None:
         """Return the run that writes this message, or None if it is not live."""
@@ -216,7 +231,7 @@ class LiveRuns:
     def cancel(self, message_id: str) -> bool:
         """Cancel a run. Return False if it is not live."""
         live = self._live.get(message_id)
-        if live is None:
+        if live is None or live.run is None:
             return False
         live.run.cancel("cancelled by the user")
         return True
@@ -234,9 +249,14 @@ class LiveRuns:
         subscriptions get a last frame.
         """
         self._is_draining = True
-        await self._wait_for_all(grace_s)
+        await self._wait_for_all(0.0 if self.continues else grace_s)
         for live in list(self._live.values()):
-            live.run.interrupt("the server is stopping", max_closing_s=_INTERRUPT_S)
+            if live.run is None:
+                continue
+            if self.continues and live.run.is_resumable:
+                live.run.suspend(max_closing_s=_INTERRUPT_S)
+            else:
+                live.run.interrupt("the server is stopping", max_closing_s=_INTERRUPT_S)
         await self._wait_for_all(_END_S)
         if self._live:
             abandoning = [asyncio.create_task(self._abandon(run)) for run in self._live.values()]
@@ -271,38 +291,47 @@ class LiveRuns:
 
     async def _execute(self, live: LiveRun) -> None:
         CURRENT_CALLS.set(self._count_left_behind(live.row.owner))
+        run = live.run
+        assert run is not None
         try:
             # An error that middleware raises at the very end is in the run's records too.
             with suppress(HeadraceError):
-                async with live.run as run:
+                async with run:
                     await run.wait()
-            if live.run.private_error is not None:
-                _logger.warning("run %s failed: %s", live.row.id, live.run.private_error)
-            await self._close(live)
+            if run.private_error is not None:
+                _logger.warning("run %s failed: %s", live.row.id, run.private_error)
+            if not run.is_suspended:
+                await self._close(live, run)
+                await self._take_entries(live)
         finally:
-            live.close()
-            self._live.pop(live.row.message_id, None)
+            if not run.is_suspended:
+                live.close()
+                self._live.pop(live.row.message_id, None)
+        if run.is_suspended:
+            await self._rest(live, run)
+        elif live.has_entries and self.on_end is not None:
+            await self.on_end(live.row, run)
 
-    async def _close(self, live: LiveRun) -> None:
+    async def _close(self, live: LiveRun, run: Run) -> None:
         """Commit the answer together with the last record, which tells whether that worked."""
-        last = live.run.records_so_far[-1]
+        last = run.records_so_far[-1]
         closing = Record(last.seq + 1, last.at_ms, _closing_event(live.row, last))
         try:
-            await self._store.commit(live.row, live.run.message, [closing])
+            await self._store.commit(live.row, run.message, [closing])
         except StorageFailed as error:
             _logger.error("run %s cannot be saved: %s", live.row.id, error)
-            live.publish(await self._end_unsaved(live))
+            live.publish(await self._end_unsaved(live, run))
             return
         live.publish([closing])
 
-    async def _end_unsaved(self, live: LiveRun) -> list[Record]:
+    async def _end_unsaved(self, live: LiveRun, run: Run) -> list[Record]:
         """Return the records that `Recovery.repair()` will add, so that clients that come later
         see the same end; add them now if that is possible."""
         row = live.row
         try:
             records = await self._log.read(row.id)
         except StorageFailed:
-            last = live.run.records_so_far[-1]
+            last = run.records_so_far[-1]
             return [Record(last.seq + 1, last.at_ms, RunClosed("save_failed", row.message_id))]
         added = missing_records(row, records, UNSAVED, "save_failed")
         live.stored_message = fold([*records, *added])
@@ -311,10 +340,15 @@ class LiveRuns:
         return added
 
 
-def _is_unlogged(record: Record) -> bool:
-    """Return whether this is the end that the engine gives a run whose log has failed."""
-    event = record.event
-    return type(event) is RunFailed and event.category == "storage" and not record.path
+async def _find_nothing(row: RunRow) -> tuple[Agent, list[Message]]:
+    raise UsageError(f"no agent can continue the run {row.id}")
+
+
+def is_resumable(records: Sequence[Record]) -> bool:
+    """Return whether a run with these records has begun and has not ended."""
+    ends = (RunFinished, RunFailed)
+    has_ended = any(isinstance(record.event, ends) and not record.path for record in records)
+    return bool(records) and not has_ended
 
 
 def _closing_event(row: RunRow, last: Record) -> RunClosed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
-from headrace.events import Record
+from headrace.events import Record, RunSuspended
 from headrace.projections.registry import DEFAULT_PROTOCOL
 from headrace.server.http_error import HTTPError
 from headrace.server.runs.live_runs import LiveRuns
@@ -34,10 +34,15 @@ async def frames(
     The result has a method `aclose()`.
     """
     live = runs.get(run.message_id)
+    if live is None and await _is_suspended(log, run):
+        live = await runs.watch(run)
     if live is not None and not live.has_logged(seen.id):
         raise _unknown_frame(run, seen.id)
     after = await _translate(runs, log, run, view.protocol, seen)
-    live = runs.get(run.message_id)  # It may have ended meanwhile.
+    # It may have ended or been suspended meanwhile.
+    live = runs.get(run.message_id)
+    if live is None and await _is_suspended(log, run):
+        live = await runs.watch(run)
     if live is not None:
         return live.subscribe(view, after or seen.id)
     options = {**runs.projection_options.get(view.protocol, {}), **dict(view.options)}
@@ -50,6 +55,14 @@ async def frames(
     if after is None and seen.id > frame_id_of(replay.newest):
         raise _unknown_frame(run, seen.id)
     return replay
+
+
+async def _is_suspended(log: Log, run: RunRow) -> bool:
+    """Return whether the run waits for input. It may have begun to after its row was read."""
+    if run.is_suspended or not run.is_live:
+        return run.is_suspended
+    records = await log.read(run.id)
+    return bool(records) and isinstance(records[-1].event, RunSuspended)
 
 
 async def _translate(

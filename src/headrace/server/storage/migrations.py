@@ -10,6 +10,7 @@ from headrace.errors import UsageError
 from headrace.server.storage.database_file import APPLICATION_ID
 from headrace.server.storage.record_table import create_record_tables
 from headrace.server.storage.search_index import create_index
+from headrace.server.storage.store.inbox import INBOX_TABLES
 from headrace.server.storage.stored_bytes import create_sums
 
 Step: TypeAlias = str | Callable[[sqlite3.Connection], None]
@@ -107,6 +108,7 @@ MIGRATIONS: Final[tuple[Step, ...]] = (
     """,
     create_sums,
     "ALTER TABLE tokens ADD COLUMN scope TEXT NOT NULL DEFAULT 'chat'",
+    INBOX_TABLES,
 )
 
 

@@ -27,11 +27,12 @@ from headrace.server.api import MAX_KEY_CHARS, CancelResult, ChatRequest
 from headrace.server.http.body import read_body
 from headrace.server.http.event_stream import DeferredStream, EventStream
 from headrace.server.http_error import HTTPError, JSONResponse
+from headrace.server.runs.next_question import RunRequest
 from headrace.server.runs.watchers import Watcher
 from headrace.server.service import Service
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View, parse_seen_frame
 from headrace.server.storage.access_tokens import User
-from headrace.server.storage.store import RunRow, RunStart, StoredMessage
+from headrace.server.storage.store import InboxEntry, RunLive, RunRow, RunStart, StoredMessage
 from headrace.server.storage.stored_bytes import read_stored_bytes
 
 
@@ -61,9 +62,43 @@ class Chat:
         # Before the run begins: a question whose answer cannot be watched is not asked.
         with self._watch(user) as watcher:
             # A request that was accepted once is answered even by a server that is stopping.
-            repeated = await service.store.find_repeated(start)
-            run = repeated.run if repeated is not None else await self._begin(request, start, agent)
+            run = await self._find_earlier(start, body)
+            if run is None:
+                run = await self._begin_or_add(request, start, agent, body)
             return await self._stream(run, view, NOTHING_SEEN, watcher)
+
+    async def _find_earlier(self, start: RunStart, body: ChatRequest) -> RunRow | None:
+        """Return the run that the same request has started or was added to, or None."""
+        store = self._service.store
+        repeated = await store.find_repeated(start)
+        if repeated is not None:
+            return repeated.run
+        if start.idempotency_key is None or body.mode == "reject":
+            return None
+        entry = await store.find_entry(_entry_id(start))
+        return None if entry is None else await store.find_run(start.owner, entry.run_id)
+
+    async def _begin_or_add(
+        self, request: Request, start: RunStart, agent: Agent, body: ChatRequest
+    ) -> RunRow:
+        """Begin a run, or give the message to the run that is going on, if the client wants it."""
+        try:
+            return await self._begin(request, start, agent)
+        except RunLive as live:
+            if body.mode == "reject" or body.message is None:
+                raise
+            message_id = live.message_id
+        service = self._service
+        run = await service.store.run(start.owner, message_id)
+        entry = InboxEntry(
+            id=_entry_id(start),
+            run_id=run.id,
+            kind=body.mode,
+            body={"text": body.message},
+            created_ms=service.clock(),
+        )
+        await service.add_entry(run, entry)
+        return run
 
     async def _begin(self, request: Request, start: RunStart, agent: Agent) -> RunRow:
         service = self._service
@@ -97,7 +132,16 @@ class Chat:
         """Cancel a run; nothing happens if it is over."""
         owner = await self._service.owner(request)
         run = await self._service.store.run(owner, request.path_params["event_id"])
-        was_live = self._service.runs.cancel(run.message_id)
+        was_live = run.is_live
+        if was_live:
+            entry = InboxEntry(
+                id=f"ent_{uuid.uuid4().hex}",
+                run_id=run.id,
+                kind="cancel",
+                body={"by": owner},
+                created_ms=self._service.clock(),
+            )
+            await self._service.add_entry(run, entry)
         return JSONResponse(CancelResult(event_id=run.message_id, was_live=was_live))
 
     @contextmanager
@@ -204,7 +248,16 @@ def _to_run_start(
         prompt=_to_prompt(body, conversation_id, now_ms),
         is_branch=body.is_branch,
         is_new=body.conversation_id is None,
+        request=msgspec.json.encode(RunRequest(effort=body.effort)).decode(),
     )
+
+
+def _entry_id(start: RunStart) -> str:
+    """Return the id of the inbox entry that a message becomes; the same for the same key."""
+    if start.idempotency_key is None:
+        return f"ent_{uuid.uuid4().hex}"
+    identity = f"{start.owner}\0{start.idempotency_key}"
+    return f"ent_{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
 
 
 def _to_prompt(body: ChatRequest, conversation_id: str | None, now_ms: int) -> StoredMessage | None:

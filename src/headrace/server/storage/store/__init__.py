@@ -1,5 +1,6 @@
 """The store: conversations, their messages as a tree, and runs, each with an owner."""
 
+from headrace.server.storage.store.inbox import EntryKind, InboxEntry
 from headrace.server.storage.store.sqlite import SQLiteStore
 from headrace.server.storage.store.store import (
     Conversation,
@@ -18,6 +19,8 @@ from headrace.server.storage.store.store import (
 
 __all__ = [
     "Conversation",
+    "EntryKind",
+    "InboxEntry",
     "KeyTaken",
     "MessagePage",
     "MessageQuery",

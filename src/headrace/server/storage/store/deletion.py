@@ -31,10 +31,11 @@ def hide(
     """
     tables.find_conversation(connection, owner, conversation_id)
     runs = connection.execute(
-        "SELECT id, state, message_id FROM runs WHERE conversation_id = ?", (conversation_id,)
+        "SELECT id, state, suspended_ms, message_id FROM runs WHERE conversation_id = ?",
+        (conversation_id,),
     ).fetchall()
     for run in runs:
-        if run["state"] == "live":
+        if run["state"] == "live" and run["suspended_ms"] is None:
             raise RunLive(run["message_id"])
     records.empty_batches(connection)
     connection.execute(

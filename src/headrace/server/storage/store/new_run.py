@@ -54,6 +54,7 @@ def begin_run(connection: sqlite3.Connection, start: RunStart) -> StartedRun:
         model=start.model,
         created_ms=start.now_ms,
         is_live=True,
+        request=start.request,
     )
     _insert_run(connection, run, start)
     return StartedRun(run=run)
@@ -130,8 +131,8 @@ def _insert_prompt(
 def _insert_run(connection: sqlite3.Connection, run: RunRow, start: RunStart) -> None:
     connection.execute(
         "INSERT INTO runs (id, owner, conversation_id, parent_id, message_id, model, created_ms,"
-        " idempotency_key, fingerprint) VALUES (:id, :owner, :conversation_id, :parent_id,"
-        " :message_id, :model, :created_ms, :key, :fingerprint)",
+        " idempotency_key, fingerprint, request) VALUES (:id, :owner, :conversation_id,"
+        " :parent_id, :message_id, :model, :created_ms, :key, :fingerprint, :request)",
         {
             **msgspec.structs.asdict(run),
             "key": start.idempotency_key,

@@ -79,7 +79,10 @@ def to_stored_message(row: sqlite3.Row) -> StoredMessage:
 
 
 def to_run(row: sqlite3.Row) -> RunRow:
-    return msgspec.convert({**dict(row), "is_live": row["state"] == "live"}, RunRow)
+    fields = dict(row)
+    fields["is_live"] = row["state"] == "live"
+    fields["is_suspended"] = fields["is_live"] and row["suspended_ms"] is not None
+    return msgspec.convert(fields, RunRow)
 
 
 def index_words(

@@ -16,6 +16,16 @@ from headrace.server.storage.record_writer import RecordWriter, encode_rows
 from headrace.server.storage.search_index import find_conversations, to_query, to_terms
 from headrace.server.storage.store import row as tables
 from headrace.server.storage.store.deletion import delete_slice, hide
+from headrace.server.storage.store.inbox import (
+    InboxEntry,
+    add_entry,
+    claim_run,
+    find_entry,
+    move_entries,
+    read_open_entries,
+    suspend_run,
+    take_entries,
+)
 from headrace.server.storage.store.message_page import page_bytes, read_page
 from headrace.server.storage.store.new_run import begin_run, find_repeated
 from headrace.server.storage.store.store import (
@@ -65,7 +75,9 @@ class SQLiteStore:
             is_new = _insert_answer(connection, run, body, text, message.created_at_ms)
             self._records.append(connection, rows)
             connection.execute(
-                "UPDATE runs SET state = 'closed', closed_ms = ? WHERE id = ?", (now_ms, run.id)
+                "UPDATE runs SET state = 'closed', closed_ms = ?, suspended_ms = NULL,"
+                " expires_ms = NULL WHERE id = ?",
+                (now_ms, run.id),
             )
             return is_new
 
@@ -85,8 +97,56 @@ class SQLiteStore:
         return tables.to_run(tables.require_row(rows[0] if rows else None))
 
     async def live_runs(self) -> list[RunRow]:
-        query = "SELECT * FROM runs WHERE state = 'live' ORDER BY created_ms"
+        query = (
+            "SELECT * FROM runs WHERE state = 'live' AND suspended_ms IS NULL ORDER BY created_ms"
+        )
         return [tables.to_run(row) for row in await self._database.fetch(query)]
+
+    async def find_run(self, owner: str, run_id: str) -> RunRow:
+        query = (
+            "SELECT * FROM runs WHERE id = ? AND owner = ? AND EXISTS (SELECT 1 FROM"
+            " conversations WHERE id = conversation_id AND deleted_ms IS NULL)"
+        )
+        rows = await self._database.fetch(query, (run_id, owner))
+        return tables.to_run(tables.require_row(rows[0] if rows else None))
+
+    async def suspend(self, run: RunRow, now_ms: int, expires_ms: int | None) -> bool:
+        return await self._database.write(lambda c: suspend_run(c, run.id, now_ms, expires_ms))
+
+    async def claim(self, run: RunRow) -> bool:
+        return await self._database.write(lambda c: claim_run(c, run.id))
+
+    async def expired_runs(self, before_ms: int, limit: int) -> list[RunRow]:
+        rows = await self._database.fetch(
+            "SELECT * FROM runs WHERE suspended_ms IS NOT NULL AND expires_ms < ?"
+            " ORDER BY expires_ms LIMIT ?",
+            (before_ms, limit),
+        )
+        return [tables.to_run(row) for row in rows]
+
+    async def runs_with_entries(self) -> list[RunRow]:
+        rows = await self._database.fetch(
+            "SELECT * FROM runs WHERE id IN (SELECT run_id FROM inbox WHERE is_taken = 0)"
+            " AND (state = 'closed' OR suspended_ms IS NOT NULL) ORDER BY created_ms"
+        )
+        return [tables.to_run(row) for row in rows]
+
+    # -- the inbox of runs
+
+    async def add_entry(self, entry: InboxEntry) -> InboxEntry:
+        return await self._database.write(lambda c: add_entry(c, entry))
+
+    async def find_entry(self, entry_id: str) -> InboxEntry | None:
+        return await self._database.read(lambda c: find_entry(c, entry_id))
+
+    async def move_entries(self, run_id: str, next_run_id: str) -> None:
+        await self._database.write(lambda c: move_entries(c, run_id, next_run_id))
+
+    async def open_entries(self, run_id: str) -> list[InboxEntry]:
+        return await self._database.read(lambda c: read_open_entries(c, run_id))
+
+    async def take_entries(self, entry_ids: Sequence[str]) -> None:
+        await self._database.write(lambda c: take_entries(c, list(entry_ids)))
 
     async def closed_runs(self, before_ms: int) -> list[str]:
         query = "SELECT id FROM runs WHERE is_logged = 1 AND closed_ms < ?"

@@ -13,6 +13,7 @@ import msgspec
 from headrace.errors import HeadraceError
 from headrace.events import Record
 from headrace.messages import Message
+from headrace.server.storage.store.inbox import InboxEntry
 
 
 class NotFound(HeadraceError):
@@ -108,6 +109,10 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     created_ms: int
     is_live: bool
     """Whether the run has not been closed."""
+    is_suspended: bool = False
+    """Whether the run waits for input, and no process works on it."""
+    request: str | None = None
+    """What the caller asked for beside the question, as JSON."""
 
 
 class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,6 +146,8 @@ class RunStart(msgspec.Struct, frozen=True, kw_only=True):
     """The new user message, or None if a stored one is answered again."""
     is_branch: bool = False
     """Whether another live run under the same parent is allowed."""
+    request: str | None = None
+    """What the caller asks for beside the question, as JSON."""
 
 
 class Store(Protocol):
@@ -176,7 +183,49 @@ class Store(Protocol):
         ...
 
     async def live_runs(self) -> list[RunRow]:
-        """Return all runs that are not closed, also those of a server that was killed."""
+        """Return all runs that are neither closed nor suspended, also those of a server that was
+        killed."""
+        ...
+
+    async def find_run(self, owner: str, run_id: str) -> RunRow:
+        """Return a run by its id. Raises `NotFound`."""
+        ...
+
+    async def suspend(self, run: RunRow, now_ms: int, expires_ms: int | None) -> bool:
+        """Mark a run as suspended. Returns False if its inbox has entries that can wake it."""
+        ...
+
+    async def claim(self, run: RunRow) -> bool:
+        """Mark a suspended run as live. Returns False if it was not suspended."""
+        ...
+
+    async def expired_runs(self, before_ms: int, limit: int) -> list[RunRow]:
+        """Return suspended runs with a request that has expired before this time."""
+        ...
+
+    async def runs_with_entries(self) -> list[RunRow]:
+        """Return suspended and closed runs whose inbox has entries that were not taken."""
+        ...
+
+    async def add_entry(self, entry: InboxEntry) -> InboxEntry:
+        """Store an entry of a run's inbox. Returns the entry that counts: for a request that has
+        been answered, that is the first answer."""
+        ...
+
+    async def find_entry(self, entry_id: str) -> InboxEntry | None:
+        """Return an entry of an inbox, or None."""
+        ...
+
+    async def move_entries(self, run_id: str, next_run_id: str) -> None:
+        """Give the entries that a run has not taken to the run that follows it."""
+        ...
+
+    async def open_entries(self, run_id: str) -> list[InboxEntry]:
+        """Return the entries that a run has not taken yet, the oldest first."""
+        ...
+
+    async def take_entries(self, entry_ids: Sequence[str]) -> None:
+        """Note that these entries are in the log of their run."""
         ...
 
     async def closed_runs(self, before_ms: int) -> list[str]:

@@ -1,0 +1,103 @@
+"""The routes under `/api/runs`: what a run waits for, and the answers to it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from headrace.engine.input.requests import check_value
+from headrace.errors import UsageError
+from headrace.messages import Assembler, InputRequest
+from headrace.server.api import InputAnswer, InputAnswerResult, InputRequestList
+from headrace.server.http.body import read_body
+from headrace.server.http_error import HTTPError, JSONResponse
+from headrace.server.service import Service
+from headrace.server.storage.store import InboxEntry, RunRow
+
+
+class InputRequests:
+    """The routes under `/api/runs`."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    @property
+    def routes(self) -> list[Route]:
+        path = "/api/runs/{run_id}/requests"
+        return [
+            Route(path, self.list_open, methods=["GET"]),
+            Route(path + "/{request_id}", self.answer, methods=["POST"]),
+        ]
+
+    async def list_open(self, request: Request) -> Response:
+        """List what a run waits for."""
+        owner = await self._service.owner(request)
+        run = await self._service.store.find_run(owner, request.path_params["run_id"])
+        found = await self._find_requests(run)
+        waiting = [entry for entry in found if entry.decision is None] if run.is_live else []
+        return JSONResponse(InputRequestList(run_id=run.id, requests=waiting))
+
+    async def answer(self, request: Request) -> Response:
+        """Answer a request. The first answer counts; a later one is told which that was."""
+        service = self._service
+        owner = await service.owner(request)
+        run = await service.store.find_run(owner, request.path_params["run_id"])
+        body = await read_body(request, InputAnswer, service.settings)
+        asked = await self._find(run, request.path_params["request_id"])
+        if asked.decision is not None:
+            self._check_same(asked.request_id, asked.decision, asked.value, asked.by, body, owner)
+            return _result(asked.request_id, asked.decision, asked.by)
+        if not run.is_live:
+            raise HTTPError(409, "run_over", "the run has ended without this answer")
+        if body.decision == "accepted":
+            try:
+                check_value(asked, body.value)
+            except UsageError as error:
+                raise HTTPError(422, "bad_value", str(error)) from None
+        entry = InboxEntry(
+            id=f"ent_{uuid.uuid4().hex}",
+            run_id=run.id,
+            kind="answer",
+            request_id=asked.request_id,
+            body={
+                "decision": body.decision,
+                "value": body.value,
+                "is_always": body.is_always,
+                "reason": body.reason,
+                "by": owner,
+            },
+            created_ms=service.clock(),
+        )
+        counted = (await service.add_entry(run, entry)).body
+        decision, by = counted["decision"], counted.get("by")
+        self._check_same(asked.request_id, decision, counted.get("value"), by, body, owner)
+        return _result(asked.request_id, decision, by)
+
+    async def _find(self, run: RunRow, request_id: str) -> InputRequest:
+        for asked in await self._find_requests(run):
+            if asked.request_id == request_id:
+                return asked
+        raise HTTPError(404, "no_request", "this run has no such request")
+
+    async def _find_requests(self, run: RunRow) -> list[InputRequest]:
+        assembler = Assembler()
+        for record in await self._service.log.read(run.id):
+            assembler.feed(record)
+        return [request for _, request in assembler.requests()]
+
+    @staticmethod
+    def _check_same(
+        request_id: str, decision: str, value: Any, by: str | None, body: InputAnswer, owner: str
+    ) -> None:
+        """Raise an `HTTPError` of 409 if another answer counts."""
+        if (decision, value, by) != (body.decision, body.value, owner):
+            text = f"the request was already {decision}"
+            raise HTTPError(409, "already_answered", text, request_id=request_id, decision=decision)
+
+
+def _result(request_id: str, decision: Any, by: str | None) -> Response:
+    return JSONResponse(InputAnswerResult(request_id=request_id, decision=decision, by=by))

@@ -1,0 +1,180 @@
+"""One run that is going on, and the clients that read it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+from headrace.engine import AlreadyAnswered, Run
+from headrace.errors import UsageError
+from headrace.events import Record, RunFailed
+from headrace.log import get_logger
+from headrace.messages import Message
+from headrace.server.runs.broadcast import Broadcast, Subscription
+from headrace.server.runs.log_replay import Replay, read_pages
+from headrace.server.runs.phase_log import create_phase_log
+from headrace.server.sse import FrameEncoder, FrameId, View
+from headrace.server.storage.log import Log
+from headrace.server.storage.store import InboxEntry, RunRow
+
+_logger = get_logger("server")
+
+ProjectionOptions: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Options of the projections, by the name of the protocol."""
+
+
+class LogSink:
+    """The log of one run, as the engine expects it."""
+
+    def __init__(self, log: Log, run_id: str) -> None:
+        self._log = log
+        self._run_id = run_id
+        self._tail = log.tail(run_id)
+        self.put = self._tail.put
+
+    async def append(self, records: Sequence[Record]) -> None:
+        await self._log.append(self._run_id, records)
+
+
+class LiveRun:
+    """One run that is going on, and its subscriptions."""
+
+    def __init__(
+        self,
+        row: RunRow,
+        log: Log,
+        options: ProjectionOptions | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        self.row = row
+        self.run: Run | None = None
+        """The run itself, or None while it is suspended."""
+        self.taken: list[str] = []
+        """Inbox entries that are in the log, and not yet marked as taken."""
+        self.has_entries = False
+        """Whether the run has got entries of its inbox."""
+        self._log = log
+        self._options: ProjectionOptions = options or {}
+        self._broadcasts: dict[View, Broadcast] = {}
+        self._phases = create_phase_log(request_id, row.id)
+        self.last_seq = 0
+        """Number of the last logged record."""
+        self.stored_message: Message | None = None
+        """The message as the log has it, if the log has failed before the end of the run, or if
+        the run did not end."""
+        self.task: asyncio.Task[None] | None = None
+        self.closer: asyncio.TimerHandle | None = None
+        """Closes the streams of a suspended run after a while."""
+
+    def attach(self, run: Run) -> None:
+        """Take the run that goes on now."""
+        self.run = run
+        self.stored_message = None
+        if self.closer is not None:
+            self.closer.cancel()
+            self.closer = None
+        run.hand_to(self.publish)
+        # Users need not know where the provider is: the log of the server says it.
+        run.hides_address = True
+
+    def detach(self) -> None:
+        """Let go of a run that was suspended."""
+        if self.run is not None:
+            self.stored_message = self.run.message
+        self.run = self.task = None
+
+    @property
+    def has_watchers(self) -> bool:
+        """Whether a client reads the run."""
+        return any(not broadcast.is_idle for broadcast in self._broadcasts.values())
+
+    def deliver(self, entry: InboxEntry) -> None:
+        """Pass an entry of the inbox to the run. An entry that comes too late stays in the
+        inbox."""
+        run = self.run
+        if run is None:
+            return
+        self.has_entries = True
+        match entry.kind:
+            case "answer":
+                try:
+                    run.answer(entry.request_id or "", **entry.body, entry_id=entry.id)
+                except AlreadyAnswered:
+                    self.taken.append(entry.id)
+                except UsageError as error:
+                    _logger.info("run %s did not take an answer: %s", self.row.id, error)
+            case "steer":
+                text, said_at_ms = entry.body["text"], entry.created_ms
+                run.steer(text, entry_id=entry.id, said_at_ms=said_at_ms)
+            case "cancel":
+                run.cancel("cancelled by the user", by=entry.body.get("by"), entry_id=entry.id)
+            case "queue":
+                pass
+
+    def subscribe(self, view: View, after: FrameId) -> Subscription:
+        """Return the frames after `after`, until the run is closed."""
+        broadcast = self._broadcasts.get(view)
+        if broadcast is None:
+            self._drop_idle_options()
+            # A view that nobody has read so far begins with a replay of the log.
+            encoder = None if self.last_seq else self._new_encoder(view)
+            broadcast = Broadcast(partial(self._open_replay, view), encoder)
+            self._broadcasts[view] = broadcast
+        return broadcast.subscribe(after)
+
+    def _drop_idle_options(self) -> None:
+        """Forget views with options that nobody reads: each costs an encoding of every record, and
+        clients choose how many there are."""
+        for view, broadcast in list(self._broadcasts.items()):
+            if view.options and broadcast.is_idle:
+                del self._broadcasts[view]
+
+    def has_logged(self, frame: FrameId) -> bool:
+        """Return whether the record of this frame is logged, so that a client can know it."""
+        return frame.seq <= self.last_seq
+
+    def publish(self, records: Sequence[Record]) -> None:
+        """Send records that have been logged to the subscriptions."""
+        if not records or _is_unlogged(records[-1]):
+            return
+        self.last_seq = records[-1].seq
+        if self.has_entries:
+            ids = (getattr(record.event, "entry_id", None) for record in records)
+            self.taken += [entry_id for entry_id in ids if entry_id is not None]
+        if self._phases is not None:
+            self._phases.feed(records)
+        for view, broadcast in list(self._broadcasts.items()):
+            try:
+                broadcast.feed(records)
+            except Exception:
+                # A projection that fails ends its subscriptions, but never the run.
+                _logger.exception("run %s cannot be shown as %s", self.row.id, view.protocol)
+                self._broadcasts.pop(view).close()
+
+    def close(self) -> None:
+        """End the subscriptions after the last record."""
+        for broadcast in self._broadcasts.values():
+            broadcast.close()
+        # They refer to this object: without the cycle, it is freed at once.
+        self._broadcasts = {}
+
+    def _open_replay(self, view: View, after: FrameId) -> Replay:
+        pages = read_pages(self._log, self.row.id, lambda: self.last_seq)
+        return Replay(pages, self._new_encoder(view), after)
+
+    def _read_message(self) -> Message:
+        if self.stored_message is not None or self.run is None:
+            return self.stored_message or Message(role="assistant")
+        return self.run.message
+
+    def _new_encoder(self, view: View) -> FrameEncoder:
+        options = {**self._options.get(view.protocol, {}), **dict(view.options)}
+        return FrameEncoder(view.protocol, self.row.message_id, self._read_message, **options)
+
+
+def _is_unlogged(record: Record) -> bool:
+    """Return whether this is the end that the engine gives a run whose log has failed."""
+    event = record.event
+    return type(event) is RunFailed and event.category == "storage" and not record.path

@@ -1,0 +1,46 @@
+"""Questions that the user asked while an answer was being written, and that follow it."""
+
+from __future__ import annotations
+
+import uuid
+
+import msgspec
+
+from headrace.content import TextContent
+from headrace.encoders import Effort
+from headrace.messages import Message
+from headrace.server.storage.store import InboxEntry, RunRow, RunStart, StoredMessage
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the caller asked for beside the question. It is stored with the run, so that another
+    process can continue it."""
+
+    effort: Effort | None = None
+
+
+def start_after(row: RunRow, entry: InboxEntry, now_ms: int) -> RunStart:
+    """Return the start of the run that answers a question after another answer. It is the same
+    run however often this is tried."""
+    text = str(entry.body["text"])
+    message = Message(role="user", content=(TextContent(text),), created_at_ms=now_ms)
+    prompt = StoredMessage(
+        id=f"msg_{uuid.uuid4().hex}",
+        conversation_id=row.conversation_id,
+        parent_id=row.message_id,
+        message=message,
+    )
+    return RunStart(
+        owner=row.owner,
+        run_id=f"run_{uuid.uuid4().hex}",
+        message_id=f"msg_{uuid.uuid4().hex}",
+        model=row.model,
+        now_ms=now_ms,
+        fingerprint=entry.id,
+        idempotency_key=f"inbox {entry.id}",
+        conversation_id=row.conversation_id,
+        parent_id=row.message_id,
+        prompt=prompt,
+        is_branch=True,
+        request=row.request,
+    )

@@ -1,0 +1,232 @@
+"""Runs on a server that wait for a person: they are suspended, answered, and go on, also in the
+next process."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import headrace
+from headrace import events as ev
+from headrace.engine import Agent
+from headrace.messages import fold
+from headrace.rehearsal.request_reader import Heard
+from headrace.rehearsal.transport import ScriptedTransport
+from headrace.testing import call, say, turn
+from headrace.tools import ToolContext
+from headrace.transport.retry import NEVER
+from tests.server.serving import Served, served
+
+
+def paying(paid: list[int], **options: Any) -> Agent:
+    """An agent that wants to pay, and then says whether it did."""
+
+    @headrace.tool(needs_approval=True)
+    async def pay(amount: int, context: ToolContext) -> str:
+        """Pay."""
+        paid.append(amount)
+        return f"paid {amount}"
+
+    def play(heard: Heard) -> Any:
+        results = [m.result.text for m in heard.messages if m.result is not None]
+        return turn(say(results[-1])) if results else turn(call("pay", amount=5))
+
+    transport = ScriptedTransport(play)
+    return Agent("vllm:any", transport=transport, tools=[pay], policy=NEVER, **options)
+
+
+async def ask(site: Served) -> tuple[str, str]:
+    """Ask a question whose answer waits; return the ids of run and answer."""
+    async with site.open("Pay.") as answer:
+        event_id = answer.headers["x-event-id"]
+    run_id = await wait_until_suspended(site, event_id)
+    return run_id, event_id
+
+
+async def wait_until_suspended(site: Served, event_id: str) -> str:
+    for _ in range(500):
+        row = await site.service.store.run("local", event_id)
+        if row.is_suspended:
+            return row.id
+        await asyncio.sleep(0.02)
+    raise AssertionError("the run was not suspended")
+
+
+async def wait_until_over(site: Served, event_id: str) -> headrace.Message:
+    for _ in range(500):
+        row = await site.service.store.run("local", event_id)
+        if not row.is_live:
+            records = await site.service.log.read(row.id)
+            return fold(records)
+        await asyncio.sleep(0.02)
+    raise AssertionError("the run did not end")
+
+
+async def read_requests(site: Served, run_id: str) -> list[dict[str, Any]]:
+    status, body = await site.get(f"/api/runs/{run_id}/requests")
+    assert status == 200
+    return list(body["requests"])
+
+
+async def post(site: Served, path: str, body: Any) -> tuple[int, dict[str, Any]]:
+    async with site.http.post(site.url + path, json=body) as response:
+        return response.status, await response.json()
+
+
+def test_an_approval_waits_without_a_process_and_is_answered_once(tmp_path: Path) -> None:
+    paid: list[int] = []
+
+    async def main() -> None:
+        async with served(paying(paid), tmp_path) as site:
+            run_id, event_id = await ask(site)
+            assert site.service.runs.count == 0
+            (request,) = await read_requests(site, run_id)
+            assert (request["kind"], request["name"]) == ("approval", "pay")
+            assert request["args"] == {"amount": 5}
+            path = f"/api/runs/{run_id}/requests/{request['request_id']}"
+            answers = await asyncio.gather(
+                *(
+                    post(site, path, {"decision": "accepted", "value": {"amount": number}})
+                    for number in range(1, 21)
+                )
+            )
+            assert sorted(status for status, _ in answers) == [200] + [409] * 19
+            message = await wait_until_over(site, event_id)
+            (amount,) = paid
+            assert message.text == f"paid {amount}"
+            status, body = answers[amount - 1]
+            assert (status, body["decision"]) == (200, "accepted")
+            # The same answer again is no conflict.
+            assert (await post(site, path, {"decision": "accepted", "value": {"amount": amount}}))[
+                0
+            ] == 200
+            assert await read_requests(site, run_id) == []
+
+    asyncio.run(main())
+
+
+def test_another_server_goes_on_with_a_suspended_run(tmp_path: Path) -> None:
+    first: list[int] = []
+    second: list[int] = []
+
+    async def main() -> None:
+        async with served(paying(first), tmp_path) as site:
+            run_id, event_id = await ask(site)
+        async with served(paying(second), tmp_path) as site:
+            row = await site.service.store.run("local", event_id)
+            assert row.is_suspended
+            (request,) = await read_requests(site, run_id)
+            path = f"/api/runs/{run_id}/requests/{request['request_id']}"
+            assert (await post(site, path, {"decision": "denied", "reason": "too much"}))[0] == 200
+            message = await wait_until_over(site, event_id)
+            assert "did not allow" in message.text
+            assert "too much" in message.text
+            records = await site.service.log.read(run_id)
+            kinds = [type(record.event) for record in records]
+            assert kinds.count(ev.RunSuspended) == kinds.count(ev.RunResumed) == 1
+
+    asyncio.run(main())
+    assert first == second == []
+
+
+def test_wrong_answers_are_refused_and_change_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(paying([]), tmp_path) as site:
+            run_id, _ = await ask(site)
+            (request,) = await read_requests(site, run_id)
+            path = f"/api/runs/{run_id}/requests/"
+            good = path + request["request_id"]
+            assert (await post(site, path + "req_0", {"decision": "accepted"}))[0] == 404
+            assert (await post(site, good, {"decision": "perhaps"}))[0] in (400, 422)
+            assert (await post(site, good, {"decision": "accepted", "value": 3}))[0] == 422
+            assert (await post(site, "/api/runs/run_0/requests/x", {"decision": "denied"}))[
+                0
+            ] == 404
+            assert len(await read_requests(site, run_id)) == 1
+
+    asyncio.run(main())
+
+
+def test_a_suspended_run_can_be_cancelled(tmp_path: Path) -> None:
+    paid: list[int] = []
+
+    async def main() -> None:
+        async with served(paying(paid), tmp_path) as site:
+            _, event_id = await ask(site)
+            status, body = await post(site, f"/api/chat/{event_id}/cancel", {})
+            assert (status, body["was_live"]) == (200, True)
+            message = await wait_until_over(site, event_id)
+            assert message.finish is not None
+            assert message.finish.kind == "cancelled"
+
+    asyncio.run(main())
+    assert paid == []
+
+
+def test_a_request_that_expires_ends_the_run(tmp_path: Path) -> None:
+    limits = headrace.RunLimits(input_timeout_s=0.2)
+
+    async def main() -> None:
+        async with served(paying([], limits=limits), tmp_path) as site:
+            _, event_id = await ask(site)
+            await asyncio.sleep(0.3)
+            assert await site.service.expire_requests() == 1
+            message = await wait_until_over(site, event_id)
+            assert message.finish is not None
+            assert message.finish.kind == "timeout"
+            assert await site.service.expire_requests() == 0
+
+    asyncio.run(main())
+
+
+def test_a_stream_stays_open_while_its_run_waits(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(paying([]), tmp_path) as site, site.open("Pay.") as answer:
+            reading = asyncio.create_task(answer.content.read())
+            event_id = answer.headers["x-event-id"]
+            run_id = await wait_until_suspended(site, event_id)
+            late = asyncio.create_task(read_all(site, event_id))
+            await asyncio.sleep(0.1)
+            assert not reading.done()
+            assert not late.done()
+            (request,) = await read_requests(site, run_id)
+            path = f"/api/runs/{run_id}/requests/{request['request_id']}"
+            await post(site, path, {"decision": "accepted"})
+            whole = await reading
+            assert b"paid 5" in whole
+            assert await late == whole
+
+    asyncio.run(main())
+
+
+async def read_all(site: Served, event_id: str) -> bytes:
+    async with site.resume(event_id) as answer:
+        return bytes(await answer.content.read())
+
+
+def test_a_stream_ends_when_its_run_waits_too_long(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(paying([]), tmp_path, waiting_stream_s=0.1) as site:
+            async with site.open("Pay.") as answer:
+                await asyncio.wait_for(answer.content.read(), 20)
+                event_id = answer.headers["x-event-id"]
+            assert (await site.service.store.run("local", event_id)).is_suspended
+
+    asyncio.run(main())
+
+
+def test_a_conversation_with_a_suspended_run_can_be_deleted(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(paying([]), tmp_path) as site:
+            async with site.open("Pay.") as answer:
+                event_id = answer.headers["x-event-id"]
+                conversation = answer.headers["x-conversation-id"]
+            run_id = await wait_until_suspended(site, event_id)
+            url = f"{site.url}/api/conversations/{conversation}"
+            async with site.http.delete(url) as response:
+                assert response.status == 204
+            status, _ = await site.get(f"/api/runs/{run_id}/requests")
+            assert status == 404
+
+    asyncio.run(main())
