@@ -136,7 +136,9 @@ class Questioner:
         if inputs.find(request_id) is None:
             await self._tell([self._create_request(request_id, call, question)])
         waiter = inputs.wait(request_id)
-        job.waits_for = waiter if is_free else None
+        # A request that has expired needs no wait: the run must not be suspended for it again.
+        has_expired = self._time_left_s(request_id) == 0.0
+        job.waits_for = waiter if is_free and not has_expired else None
         self._wake()
         try:
             answer = await self._wait(request_id, waiter)
@@ -160,13 +162,18 @@ class Questioner:
             expires_at_ms=expires,
         )
 
+    def _time_left_s(self, request_id: str) -> float | None:
+        """Return how long a request is open, or None if it does not expire."""
+        request = self._scope.inputs.find(request_id)
+        if request is None or request.expires_at_ms is None:
+            return None
+        return max(0.0, (request.expires_at_ms - self._scope.clock()) / 1000)
+
     async def _wait(self, request_id: str, waiter: asyncio.Future[InputAnswered]) -> InputAnswered:
         inputs = self._scope.inputs
-        request = inputs.find(request_id)
-        expires = None if request is None else request.expires_at_ms
-        if expires is None:
+        seconds = self._time_left_s(request_id)
+        if seconds is None:
             return await asyncio.shield(waiter)
-        seconds = max(0.0, (expires - self._scope.clock()) / 1000)
         done, _ = await asyncio.wait([waiter], timeout=seconds)
         if done:
             return waiter.result()

@@ -49,7 +49,7 @@ class InputRequests:
         body = await read_body(request, InputAnswer, service.settings)
         asked = await self._find(run, request.path_params["request_id"])
         if asked.decision is not None:
-            self._check_same(asked.request_id, asked.decision, asked.value, asked.by, body, owner)
+            self._check_same(asked.decision, asked.value, asked.by, body, owner)
             return _result(asked.request_id, asked.decision, asked.by)
         if not run.is_live:
             raise HTTPError(409, "run_over", "the run has ended without this answer")
@@ -74,7 +74,7 @@ class InputRequests:
         )
         counted = (await service.add_entry(run, entry)).body
         decision, by = counted["decision"], counted.get("by")
-        self._check_same(asked.request_id, decision, counted.get("value"), by, body, owner)
+        self._check_same(decision, counted.get("value"), by, body, owner)
         return _result(asked.request_id, decision, by)
 
     async def _find(self, run: RunRow, request_id: str) -> InputRequest:
@@ -91,12 +91,12 @@ class InputRequests:
 
     @staticmethod
     def _check_same(
-        request_id: str, decision: str, value: Any, by: str | None, body: InputAnswer, owner: str
+        decision: str, value: Any, by: str | None, body: InputAnswer, owner: str
     ) -> None:
         """Raise an `HTTPError` of 409 if another answer counts."""
         if (decision, value, by) != (body.decision, body.value, owner):
             text = f"the request was already {decision}"
-            raise HTTPError(409, "already_answered", text, request_id=request_id, decision=decision)
+            raise HTTPError(409, "already_answered", text, decision=decision, by=by)
 
 
 def _result(request_id: str, decision: Any, by: str | None) -> Response:
