@@ -66,6 +66,22 @@ def _to_error(status: ast.expr, code: ast.expr, more: list[ast.keyword]) -> APIE
 
 
 MEANINGS: dict[str, tuple[str, str]] = {
+    "already_answered": (
+        "Somebody has answered the request before, with another answer.",
+        "Show the `decision` that counts, and who gave it.",
+    ),
+    "bad_value": (
+        "The value does not fit what the request asks for.",
+        "Send a value that fits; the message says what is wrong.",
+    ),
+    "no_request": (
+        "The run has no request with this id.",
+        "List the requests of the run again.",
+    ),
+    "run_over": (
+        "The run has ended without this answer.",
+        "Read the answer from its conversation.",
+    ),
     "bad_before": (
         "`before` is not the `next` of a page, or is combined with `q`.",
         "Send the `next` of the previous page unchanged; leave it out of a search.",

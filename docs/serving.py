@@ -27,6 +27,9 @@ from headrace.server.api import (
     ConversationUpdate,
     ErrorDetail,
     ErrorResponse,
+    InputAnswer,
+    InputAnswerResult,
+    InputRequestList,
     LiveAnswer,
     MessageView,
     ModelInfo,
@@ -36,7 +39,7 @@ from headrace.server.http.openapi import openapi
 from headrace.server.settings import Settings
 from headrace.server.storage.store import Conversation, StoredMessage
 
-REQUESTS = (ChatRequest, ConversationUpdate)
+REQUESTS = (ChatRequest, InputAnswer, ConversationUpdate)
 RESPONSES = (
     ConversationPage,
     Conversation,
@@ -48,6 +51,8 @@ RESPONSES = (
     ModelList,
     ModelInfo,
     CancelResult,
+    InputRequestList,
+    InputAnswerResult,
     ErrorResponse,
     ErrorDetail,
 )

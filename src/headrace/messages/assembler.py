@@ -62,6 +62,14 @@ def _assemble(records: Iterable[Record], path: tuple[str, ...]) -> Assembler:
     return builder
 
 
+def _requests_of(message: Message) -> Iterator[msg.InputRequest]:
+    for turn in message.turns:
+        yield from turn.requests
+        for result in turn.results:
+            if result.message is not None:
+                yield from _requests_of(result.message)
+
+
 _MANY_PIECES = 16
 
 
@@ -212,6 +220,12 @@ class Assembler:
                 yield self._path, request
         for child in self.children.values():
             yield from child.requests()
+
+    def all_requests(self) -> Iterator[msg.InputRequest]:
+        """Iterate over the requests for input of all turns, and of all nested runs."""
+        yield from _requests_of(self.message())
+        for child in self.children.values():
+            yield from child.all_requests()
 
     def find(self, path: tuple[str, ...]) -> Assembler | None:
         """Return the message of the run at a path, or None if it does not run."""

@@ -87,7 +87,7 @@ class InputRequests:
         assembler = Assembler()
         for record in await self._service.log.read(run.id):
             assembler.feed(record)
-        return [request for _, request in assembler.requests()]
+        return list(assembler.all_requests())
 
     @staticmethod
     def _check_same(
