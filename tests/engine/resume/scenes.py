@@ -274,16 +274,17 @@ def check_log(records: Sequence[Record], dialect: str, *, is_over: bool = True) 
     assert [record.seq for record in records] == list(range(1, len(records) + 1))
     assert [r.at_ms for r in records] == sorted(r.at_ms for r in records)
     for path in {record.path for record in records}:
-        _check_level([r for r in records if r.path == path], is_over=is_over)
+        check_one_level([r for r in records if r.path == path], is_over=is_over)
     if not is_over:
         return
-    _check_nesting(records)
+    check_nesting(records)
     message = fold(records)
     assert (message.finish is None) != (message.error is None)
     check_next_request([*HISTORY, Message.user(QUESTION), message], dialect)
 
 
-def _check_level(records: Sequence[Record], *, is_over: bool) -> None:
+def check_one_level(records: Sequence[Record], *, is_over: bool) -> None:
+    """Check the records of one run, without those of nested ones."""
     state = "before"
     for record in records:
         following = RUN_GRAMMAR.get(state, {}).get(type(record.event))
@@ -297,7 +298,7 @@ def _check_level(records: Sequence[Record], *, is_over: bool) -> None:
     assert starts == list(range(len(starts))), starts
 
 
-def _check_nesting(records: Sequence[Record]) -> None:
+def check_nesting(records: Sequence[Record]) -> None:
     """Nested records lie between the start and the result of their call."""
     running: set[tuple[str, ...]] = set()
     for record in records:

@@ -54,7 +54,6 @@ def openapi(version: str, prefix: str = "") -> Schema:
 def _paths(schemas: Schema) -> Schema:
     key = {"minLength": 1, "maxLength": api.MAX_KEY_CHARS}
     event_id, conversation_id = _path("event_id"), _path("conversation_id")
-    run_id, request_id = _path("run_id"), _path("request_id")
     conversation = "/api/conversations/{conversation_id}"
     search = [
         _query("q", "words of a title, a question or an answer"),
@@ -91,17 +90,7 @@ def _paths(schemas: Schema) -> Schema:
         "/api/chat/{event_id}/cancel": {
             "post": _operation("Cancel a run", json("CancelResult"), [event_id])
         },
-        "/api/runs/{run_id}/requests": {
-            "get": _operation("List what a run waits for", json("InputRequestList"), [run_id])
-        },
-        "/api/runs/{run_id}/requests/{request_id}": {
-            "post": _operation(
-                "Answer a request",
-                json("InputAnswerResult"),
-                [run_id, request_id],
-                json("InputAnswer"),
-            )
-        },
+        **_request_paths(schemas),
         "/api/conversations": {
             "get": _operation("List or search", json("ConversationPage"), search)
         },
@@ -120,6 +109,25 @@ def _paths(schemas: Schema) -> Schema:
             )
         },
         "/api/models": {"get": _operation("List the models", json("ModelList"), [])},
+    }
+
+
+def _request_paths(schemas: Schema) -> Schema:
+    run_id, request_id = _path("run_id"), _path("request_id")
+    return {
+        "/api/runs/{run_id}/requests": {
+            "get": _operation(
+                "List what a run waits for", _json(schemas["InputRequestList"]), [run_id]
+            )
+        },
+        "/api/runs/{run_id}/requests/{request_id}": {
+            "post": _operation(
+                "Answer a request",
+                _json(schemas["InputAnswerResult"]),
+                [run_id, request_id],
+                _json(schemas["InputAnswer"]),
+            )
+        },
     }
 
 

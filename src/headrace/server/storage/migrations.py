@@ -10,7 +10,6 @@ from headrace.errors import UsageError
 from headrace.server.storage.database_file import APPLICATION_ID
 from headrace.server.storage.record_table import create_record_tables
 from headrace.server.storage.search_index import create_index
-from headrace.server.storage.store.inbox import INBOX_TABLES
 from headrace.server.storage.stored_bytes import create_sums
 
 Step: TypeAlias = str | Callable[[sqlite3.Connection], None]
@@ -108,7 +107,29 @@ MIGRATIONS: Final[tuple[Step, ...]] = (
     """,
     create_sums,
     "ALTER TABLE tokens ADD COLUMN scope TEXT NOT NULL DEFAULT 'chat'",
-    INBOX_TABLES,
+    # Runs that wait for input, and what clients send to runs.
+    """
+    ALTER TABLE runs ADD COLUMN suspended_ms INTEGER;
+    ALTER TABLE runs ADD COLUMN expires_ms INTEGER;
+    ALTER TABLE runs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN log_version INTEGER NOT NULL DEFAULT 1;
+    ALTER TABLE runs ADD COLUMN request TEXT;
+    DROP INDEX live_runs;
+    CREATE INDEX live_runs ON runs (created_ms) WHERE state = 'live' AND suspended_ms IS NULL;
+    CREATE INDEX expiring_runs ON runs (expires_ms)
+        WHERE suspended_ms IS NOT NULL AND expires_ms IS NOT NULL;
+    CREATE TABLE inbox (
+        id TEXT PRIMARY KEY,
+        run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        kind TEXT NOT NULL,
+        request_id TEXT,
+        body BLOB NOT NULL,
+        created_ms INTEGER NOT NULL,
+        is_taken INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (run_id, request_id)
+    );
+    CREATE INDEX open_inbox ON inbox (run_id) WHERE is_taken = 0
+    """,
 )
 
 

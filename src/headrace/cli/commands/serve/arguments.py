@@ -58,6 +58,14 @@ def add_arguments(command: ArgumentParser) -> None:
         help="require access tokens; needed for several users, and for any host but 127.0.0.1",
     )
     command.add_argument(
+        "--on-interrupt",
+        choices=("close", "continue"),
+        default="close",
+        help="what happens to answers that were being written when the server stopped or was"
+        " killed: they end as interrupted, or the next server continues them"
+        " (default: %(default)s)",
+    )
+    command.add_argument(
         "--final-text",
         action="store_true",
         help="repeat the whole text of each reasoning part at its end (ux protocol)",
@@ -166,6 +174,12 @@ LIMITS: Final[Mapping[str, tuple[Limit, ...]]] = {
             "--drain",
             10.0,
             "time that running answers have to finish when the server is stopped",
+            "SECONDS",
+        ),
+        Limit(
+            "--waiting-stream",
+            300.0,
+            "time that a stream stays open while its run waits for input",
             "SECONDS",
         ),
         Limit("--keep-logs", 168.0, "time that the records of a run are kept", "HOURS"),

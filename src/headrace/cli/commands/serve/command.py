@@ -55,6 +55,8 @@ def run(options: Namespace) -> int:
         body_timeout_s=options.body_timeout,
         send_timeout_s=options.send_timeout,
         drain_s=options.drain,
+        on_interrupt=options.on_interrupt,
+        waiting_stream_s=options.waiting_stream,
         keep_logs_s=options.keep_logs * 3600.0,
         has_final_text=options.final_text,
     )

@@ -26,31 +26,6 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     created_ms: int
 
 
-INBOX_TABLES = """
-    ALTER TABLE runs ADD COLUMN suspended_ms INTEGER;
-    ALTER TABLE runs ADD COLUMN expires_ms INTEGER;
-    ALTER TABLE runs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE runs ADD COLUMN log_version INTEGER NOT NULL DEFAULT 1;
-    ALTER TABLE runs ADD COLUMN request TEXT;
-    DROP INDEX live_runs;
-    CREATE INDEX live_runs ON runs (created_ms) WHERE state = 'live' AND suspended_ms IS NULL;
-    CREATE INDEX expiring_runs ON runs (expires_ms)
-        WHERE suspended_ms IS NOT NULL AND expires_ms IS NOT NULL;
-    CREATE TABLE inbox (
-        id TEXT PRIMARY KEY,
-        run_id TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-        kind TEXT NOT NULL,
-        request_id TEXT,
-        body BLOB NOT NULL,
-        created_ms INTEGER NOT NULL,
-        is_taken INTEGER NOT NULL DEFAULT 0,
-        UNIQUE (run_id, request_id)
-    );
-    CREATE INDEX open_inbox ON inbox (run_id) WHERE is_taken = 0
-    """
-"""The change of the tables that suspended runs need."""
-
-
 def add_entry(connection: sqlite3.Connection, entry: InboxEntry) -> InboxEntry:
     """Insert an entry. Returns the entry that counts: that with the same id, or the first answer to
     the same request."""
