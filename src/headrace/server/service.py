@@ -195,7 +195,10 @@ class Service:
         await self.store.move_entries(row.id, started.run.id)
         if not started.is_repeated:
             agent, history = await self.find_agent(started.run)
-            await self.runs.begin(started.run, agent, history)
+            live = await self.runs.begin(started.run, agent, history)
+            if live is not None:
+                # It has the questions that are left.
+                live.has_entries = True
 
     async def frames(
         self, run: RunRow, view: View, seen: SeenFrame = NOTHING_SEEN

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
-from headrace.events import Record, RunClosed, encode_record
+from headrace.events import Record, RunClosed, RunSuspended, encode_record
 from headrace.log import get_logger
 from headrace.server.storage.database import Database, StorageFailed
 from headrace.server.storage.record_table import (
@@ -47,6 +47,8 @@ class Rows(NamedTuple):
     """Whether one of them closes the run."""
     is_late: bool
     """Whether some follow the one that closes the run."""
+    is_resting: bool = False
+    """Whether nothing follows for a while: the last one suspends the run."""
 
 
 def encode_rows(run_id: str, records: Sequence[Record]) -> Rows:
@@ -54,7 +56,8 @@ def encode_rows(run_id: str, records: Sequence[Record]) -> Rows:
     rows = [(run_id, record.seq, encode_record(record)) for record in records]
     ends = [isinstance(record.event, RunClosed) for record in records]
     size = sum(len(row[2]) for row in rows)
-    return Rows(rows, size, is_closing=any(ends), is_late=any(ends[:-1]))
+    is_resting = bool(records) and isinstance(records[-1].event, RunSuspended)
+    return Rows(rows, size, any(ends), any(ends[:-1]), is_resting)
 
 
 class RunEnd(NamedTuple):
@@ -149,7 +152,8 @@ class RecordWriter:
         pending = [*end.pending, *(row[2] for row in added.rows)]
         size = end.size + added.size
         last_seq = first_seq + len(added.rows) - 1
-        if size < CHUNK_BYTES and not added.is_closing:
+        is_last = added.is_closing or added.is_resting
+        if size < CHUNK_BYTES and not is_last:
             waiting += added.rows
             first_batch = end.first_batch or self._next_batch
             self._changed[run_id] = RunEnd(last_seq, pending, size, first_batch)
@@ -157,8 +161,9 @@ class RecordWriter:
         _begin(connection)
         first_seq = last_seq + 1 - len(pending)
         insert_chunks(connection, run_id, first_seq, pending, is_closing=added.is_closing)
-        # The end of a closed run is looked up in its last chunk, which happens rarely.
-        self._changed[run_id] = None if added.is_closing else RunEnd(last_seq)
+        # The end of a closed or suspended run is looked up in its last chunk: nothing of it stays
+        # in memory.
+        self._changed[run_id] = None if is_last else RunEnd(last_seq)
         return None
 
     def _find_end(self, connection: sqlite3.Connection, run_id: str) -> RunEnd:
