@@ -116,6 +116,8 @@ ROUTES: dict[str, str] = {
     "GET /api/chat/{event_id}/stream": "Stream an answer, after the last frame received.",
     "POST /api/chat/{event_id}/cancel": "Cancel a run; what was written so far is kept. Returns a"
     " [`CancelResult`](#cancelresult).",
+    "GET /api/requests": "List what the runs of the user wait for. Returns a"
+    " [`WaitingRunList`](#waitingrunlist).",
     "GET /api/runs/{run_id}/requests": "List what a run waits for. Returns an"
     " [`InputRequestList`](#inputrequestlist).",
     "POST /api/runs/{run_id}/requests/{request_id}": "Answer a request; the first answer counts."

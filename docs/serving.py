@@ -34,6 +34,7 @@ from headrace.server.api import (
     MessageView,
     ModelInfo,
     ModelList,
+    WaitingRunList,
 )
 from headrace.server.http.openapi import openapi
 from headrace.server.settings import Settings
@@ -51,6 +52,7 @@ RESPONSES = (
     ModelList,
     ModelInfo,
     CancelResult,
+    WaitingRunList,
     InputRequestList,
     InputAnswerResult,
     ErrorResponse,

@@ -17,8 +17,10 @@ from headrace.projections.ux.frame import MessageCancelled, MessageFinal
 from headrace.projections.ux.segment import MessageEvent, TextSegment
 from headrace.rehearsal.script import say, turn
 from headrace.server import create_app
+from headrace.server.api import InputRequestList
 from headrace.server.storage.data_folder import DataFolder
 from tests.server.serving import running, scripted, served
+from tests.server.test_input_requests import paying
 
 ANSWER = "one two three four five six seven eight"
 SLOW = turn(say(ANSWER * 10), pace_s=0.02)
@@ -108,6 +110,76 @@ def test_a_run_goes_on_without_its_client_and_can_be_cancelled(
                 frames = [frame async for frame in rest]
             assert isinstance(frames[-1], MessageCancelled)
             assert not await client.cancel(answer.event_id)
+
+    asyncio.run(main())
+
+
+def test_requests_are_listed_and_answered(connect: Callable[[Agent], Any]) -> None:
+    paid: list[int] = []
+
+    async def main() -> None:
+        async with connect(paying(paid)) as client:
+            assert await client.waiting_runs() == []
+            async with client.ask("Pay.") as answer:
+                run = await wait_for_request(client)
+                assert (run.event_id, run.conversation_id) == (
+                    answer.event_id,
+                    answer.conversation_id,
+                )
+                assert await client.requests(run.run_id) == run.requests
+                (request,) = run.requests
+                assert (request.kind, request.args) == ("approval", {"amount": 5})
+                with pytest.raises(ClientError) as refused:
+                    await client.answer_request(run.run_id, request.request_id, value=3)
+                assert refused.value.code == "bad_value"
+                ids = run.run_id, request.request_id
+                result = await client.answer_request(*ids, value={"amount": 7})
+                assert result.decision == "accepted"
+                assert "paid 7" in text_of(await answer.wait())
+                with pytest.raises(ClientError) as late:
+                    await client.answer_request(*ids, decision="denied", reason="no")
+                assert late.value.code == "already_answered"
+            assert await client.waiting_runs() == await client.requests(run.run_id) == []
+
+    asyncio.run(main())
+    assert paid == [7]
+
+
+def test_the_synchronous_client_denies_a_request(tmp_path: Path) -> None:
+    paid: list[int] = []
+    app = create_app(paying(paid), data=tmp_path)
+    with Client.in_process(app) as client, client.ask("Pay.") as answer:
+        while not (runs := client.waiting_runs()):
+            pass
+        (request,) = client.requests(runs[0].run_id)
+        ids = runs[0].run_id, request.request_id
+        client.answer_request(*ids, decision="denied", reason="too much")
+        assert "too much" in text_of(answer.wait())
+    assert paid == []
+
+
+async def wait_for_request(client: AsyncClient) -> InputRequestList:
+    while not (runs := await client.waiting_runs()):
+        await asyncio.sleep(0.01)
+    return runs[0]
+
+
+def test_a_question_is_queued_behind_a_live_answer(connect: Callable[[Agent], Any]) -> None:
+    async def main() -> None:
+        async with connect(scripted(SLOW)) as client, client.ask("First.") as answer:
+            place = {"conversation_id": answer.conversation_id}
+            with pytest.raises(ClientError) as refused:
+                async with client.ask("Second.", **place):
+                    pass
+            assert refused.value.status == 409
+            async with client.ask("Second.", **place, mode="queue") as same:
+                assert same.event_id == answer.event_id
+            await answer.wait()
+            while True:
+                detail = await client.conversation(answer.conversation_id)
+                if [message.text for message in detail.branch[2:3]] == ["Second."]:
+                    break
+                await asyncio.sleep(0.01)
 
     asyncio.run(main())
 

@@ -396,6 +396,7 @@ def test_words_are_nothing_but_words(opened: Opened, words: str) -> None:
 
 THEIRS: dict[str, tuple[Any, ...]] = {
     "run": ("msg_a",),
+    "find_run": ("run_a",),
     "conversation": ("conv_a",),
     "messages": ("conv_a",),
     "message_bytes": ("conv_a",),
@@ -409,6 +410,7 @@ EMPTY: dict[str, tuple[Any, ...]] = {
     "conversations": (),
     "search": ("Go",),
     "live_under": ("conv_a",),
+    "open_runs": (10,),
 }
 
 

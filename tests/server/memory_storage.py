@@ -179,6 +179,10 @@ class MemoryStore:
             raise NotFound("nothing with this id was found")
         return run
 
+    async def open_runs(self, owner: str, limit: int) -> list[RunRow]:
+        runs = [run for run in self._runs.values() if run.is_live and run.owner == owner]
+        return sorted(runs, key=lambda run: run.created_ms)[:limit]
+
     # -- suspended runs and their inbox
 
     async def suspend(self, run: RunRow, now_ms: int, expires_ms: int | None) -> bool:

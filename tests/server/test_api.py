@@ -89,6 +89,7 @@ def test_the_document_tells_every_media_type_that_is_answered(client: TestClient
         "POST /api/chat": [asked],
         "GET /api/chat/{event_id}/stream": [client.get(f"{event}/stream")],
         "POST /api/chat/{event_id}/cancel": [client.post(f"{event}/cancel")],
+        "GET /api/requests": [client.get("/api/requests")],
         "GET /api/conversations": [client.get("/api/conversations")],
         "GET /api/models": [client.get("/api/models")],
         "GET /api/conversations/{conversation_id}": [client.get(one)],

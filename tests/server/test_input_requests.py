@@ -106,6 +106,30 @@ def test_an_approval_waits_without_a_process_and_is_answered_once(tmp_path: Path
     asyncio.run(main())
 
 
+def test_all_waiting_runs_of_a_user_are_listed(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(paying([]), tmp_path) as site:
+            assert await site.get("/api/requests") == (200, {"runs": []})
+            asked = [await ask(site) for _ in range(2)]
+            _, body = await site.get("/api/requests")
+            assert [(run["run_id"], run["event_id"]) for run in body["runs"]] == asked
+            for run in body["runs"]:
+                assert run["requests"] == await read_requests(site, run["run_id"])
+                assert await site.service.store.open_runs("somebody", 10) == []
+            (first, event_id), (second, _) = asked
+            request_id = body["runs"][0]["requests"][0]["request_id"]
+            await post(site, f"/api/runs/{first}/requests/{request_id}", {"decision": "denied"})
+            await wait_until_over(site, event_id)
+            _, body = await site.get("/api/requests")
+            assert [run["run_id"] for run in body["runs"]] == [second]
+            url = f"{site.url}/api/conversations/{body['runs'][0]['conversation_id']}"
+            async with site.http.delete(url) as response:
+                assert response.status == 204
+            assert await site.get("/api/requests") == (200, {"runs": []})
+
+    asyncio.run(main())
+
+
 def test_another_server_goes_on_with_a_suspended_run(tmp_path: Path) -> None:
     first: list[int] = []
     second: list[int] = []

@@ -16,6 +16,7 @@ from headrace.client.answer import AsyncAnswer
 from headrace.client.connection import NO_HEADERS, ClientError, Connection, Response
 from headrace.client.target import FolderTarget, ServerTarget
 from headrace.encoders import Effort
+from headrace.messages import InputRequest
 from headrace.server import api
 from headrace.server.storage.store.store import Conversation
 
@@ -42,6 +43,11 @@ class AskOptions(TypedDict, total=False):
     """How hard the model should think."""
     is_branch: bool
     """Whether another answer to the same message may be written at the same time."""
+    mode: Literal["reject", "steer", "queue"]
+    """What happens if the conversation has an answer that is being written: `reject` raises
+    `ClientError` (the default), `steer` passes the message to the model with the next step of that
+    answer, and `queue` asks it when that answer is complete. With `steer` and `queue` the context
+    is then the answer that is being written."""
 
 
 class AsyncClient:
@@ -140,6 +146,41 @@ class AsyncClient:
         """Cancel the run that writes this answer. Return False if it was over already."""
         async with self._target.connect() as connection:
             return (await self._cancel(connection, event_id)).was_live
+
+    # -- requests for input
+
+    async def requests(self, run_id: str) -> list[InputRequest]:
+        """Return what a run waits for: the requests that nobody has answered yet."""
+        path = f"/api/runs/{quote(run_id, safe='')}/requests"
+        return (await self._call("GET", path, api.InputRequestList)).requests
+
+    async def waiting_runs(self) -> list[api.InputRequestList]:
+        """Return the runs of the user that wait for an answer to a request, the oldest first."""
+        return (await self._call("GET", "/api/requests", api.WaitingRunList)).runs
+
+    async def answer_request(
+        self,
+        run_id: str,
+        request_id: str,
+        *,
+        decision: Literal["accepted", "denied"] = "accepted",
+        value: Any = None,
+        is_always: bool = False,
+        reason: str | None = None,
+    ) -> api.InputAnswerResult:
+        """Answer a request of a run.
+
+        `value` is the result, text or form that was asked for. For an approval it replaces the
+        arguments of the call, or keeps them if it is None; with `is_always`, later calls of the
+        same tool in this run need no approval. The model is told the `reason` of a denial.
+        The first answer counts. Raises `ClientError` with the code `already_answered` if another
+        one came first, and `bad_value` if the value is not what was asked for.
+        """
+        path = f"/api/runs/{quote(run_id, safe='')}/requests/{quote(request_id, safe='')}"
+        body = msgspec.json.encode(
+            api.InputAnswer(decision=decision, value=value, is_always=is_always, reason=reason)
+        )
+        return await self._call("POST", path, api.InputAnswerResult, body)
 
     # -- conversations
 

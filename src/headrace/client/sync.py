@@ -105,6 +105,9 @@ class Client:
             yield answer
 
     cancel = _blocking(AsyncClient.cancel)
+    requests = _blocking(AsyncClient.requests)
+    waiting_runs = _blocking(AsyncClient.waiting_runs)
+    answer_request = _blocking(AsyncClient.answer_request)
     conversations = _blocking(AsyncClient.conversations)
     search = _blocking(AsyncClient.search)
     conversation = _blocking(AsyncClient.conversation)

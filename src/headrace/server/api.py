@@ -94,8 +94,19 @@ class InputRequestList(msgspec.Struct, frozen=True, kw_only=True):
 
     run_id: str
     """Id of the run."""
+    event_id: str
+    """Id of the answer that the run writes."""
+    conversation_id: str
+    """The conversation of the answer."""
     requests: list[InputRequest]
     """The requests that nobody has answered yet."""
+
+
+class WaitingRunList(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of a user that wait for an answer to a request."""
+
+    runs: list[InputRequestList]
+    """The runs and what they wait for, the oldest run first."""
 
 
 class InputAnswerResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ _STRUCTS = (
     api.InputAnswer,
     api.InputAnswerResult,
     api.InputRequestList,
+    api.WaitingRunList,
     Conversation,
     api.ConversationPage,
     api.ConversationDetail,
@@ -115,6 +116,9 @@ def _paths(schemas: Schema) -> Schema:
 def _request_paths(schemas: Schema) -> Schema:
     run_id, request_id = _path("run_id"), _path("request_id")
     return {
+        "/api/requests": {
+            "get": _operation("List what all runs wait for", _json(schemas["WaitingRunList"]), [])
+        },
         "/api/runs/{run_id}/requests": {
             "get": _operation(
                 "List what a run waits for", _json(schemas["InputRequestList"]), [run_id]

@@ -1,4 +1,4 @@
-"""The routes under `/api/runs`: what a run waits for, and the answers to it."""
+"""The routes `/api/requests` and `/api/runs`: what runs wait for, and the answers to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from starlette.routing import Route
 from headrace.engine.input.requests import check_value
 from headrace.errors import UsageError
 from headrace.messages import Assembler, InputRequest
-from headrace.server.api import InputAnswer, InputAnswerResult, InputRequestList
+from headrace.server.api import (
+    MAX_PAGE,
+    InputAnswer,
+    InputAnswerResult,
+    InputRequestList,
+    WaitingRunList,
+)
 from headrace.server.http.body import read_body
 from headrace.server.http_error import HTTPError, JSONResponse
 from headrace.server.service import Service
@@ -20,7 +26,7 @@ from headrace.server.storage.store import InboxEntry, RunRow
 
 
 class InputRequests:
-    """The routes under `/api/runs`."""
+    """The routes `/api/requests` and those under `/api/runs`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -29,6 +35,7 @@ class InputRequests:
     def routes(self) -> list[Route]:
         path = "/api/runs/{run_id}/requests"
         return [
+            Route("/api/requests", self.list_all, methods=["GET"]),
             Route(path, self.list_open, methods=["GET"]),
             Route(path + "/{request_id}", self.answer, methods=["POST"]),
         ]
@@ -37,9 +44,23 @@ class InputRequests:
         """List what a run waits for."""
         owner = await self._service.owner(request)
         run = await self._service.store.find_run(owner, request.path_params["run_id"])
-        found = await self._find_requests(run)
-        waiting = [entry for entry in found if entry.decision is None] if run.is_live else []
-        return JSONResponse(InputRequestList(run_id=run.id, requests=waiting))
+        return JSONResponse(await self._list(run))
+
+    async def list_all(self, request: Request) -> Response:
+        """List what all runs of the user wait for."""
+        owner = await self._service.owner(request)
+        runs = await self._service.store.open_runs(owner, MAX_PAGE)
+        lists = [await self._list(run) for run in runs]
+        return JSONResponse(WaitingRunList(runs=[found for found in lists if found.requests]))
+
+    async def _list(self, run: RunRow) -> InputRequestList:
+        found = await self._find_requests(run) if run.is_live else []
+        return InputRequestList(
+            run_id=run.id,
+            event_id=run.message_id,
+            conversation_id=run.conversation_id,
+            requests=[entry for entry in found if entry.decision is None],
+        )
 
     async def answer(self, request: Request) -> Response:
         """Answer a request. The first answer counts; a later one is told which that was."""

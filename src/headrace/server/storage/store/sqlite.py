@@ -110,6 +110,14 @@ class SQLiteStore:
         rows = await self._database.fetch(query, (run_id, owner))
         return tables.to_run(tables.require_row(rows[0] if rows else None))
 
+    async def open_runs(self, owner: str, limit: int) -> list[RunRow]:
+        query = (
+            "SELECT runs.* FROM conversations JOIN runs ON runs.conversation_id = conversations.id"
+            " WHERE conversations.owner = ? AND deleted_ms IS NULL AND state = 'live'"
+            " ORDER BY runs.created_ms LIMIT ?"
+        )
+        return [tables.to_run(row) for row in await self._database.fetch(query, (owner, limit))]
+
     async def suspend(self, run: RunRow, now_ms: int, expires_ms: int | None) -> bool:
         return await self._database.write(lambda c: suspend_run(c, run.id, now_ms, expires_ms))
 

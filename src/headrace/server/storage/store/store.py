@@ -191,6 +191,10 @@ class Store(Protocol):
         """Return a run by its id. Raises `NotFound`."""
         ...
 
+    async def open_runs(self, owner: str, limit: int) -> list[RunRow]:
+        """Return runs of a user that have not ended, live or suspended, the oldest first."""
+        ...
+
     async def suspend(self, run: RunRow, now_ms: int, expires_ms: int | None) -> bool:
         """Mark a run as suspended. Returns False if its inbox has entries that can wake it."""
         ...
