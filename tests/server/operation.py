@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("post", "/api/chat"): {"message": "x"},
+    ("post", "/api/runs/{run_id}/requests/{request_id}"): {"decision": "denied"},
     ("patch", "/api/conversations/{conversation_id}"): {"title": "mine now"},
 }
 """What is sent beside the ids."""
+RUN_IDS = {"run_id": "run_x", "request_id": "req_x"}
+"""A run and a request that do not exist."""
 
 
 class Operation(NamedTuple):

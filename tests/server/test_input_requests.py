@@ -7,16 +7,19 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import headrace
 from headrace import events as ev
 from headrace.engine import Agent
 from headrace.messages import fold
 from headrace.rehearsal.request_reader import Heard
 from headrace.rehearsal.transport import ScriptedTransport
+from headrace.server.storage.database import StorageFailed
 from headrace.testing import call, say, turn
 from headrace.tools import ToolContext
 from headrace.transport.retry import NEVER
-from tests.server.serving import Served, served
+from tests.server.serving import Served, scripted, served
 
 
 def paying(paid: list[int], **options: Any) -> Agent:
@@ -252,5 +255,57 @@ def test_a_conversation_with_a_suspended_run_can_be_deleted(tmp_path: Path) -> N
                 assert response.status == 204
             status, _ = await site.get(f"/api/runs/{run_id}/requests")
             assert status == 404
+
+    asyncio.run(main())
+
+
+def test_repairs_leave_runs_alone_that_are_suspended_or_resumed(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(paying([]), tmp_path) as site:
+
+            async def repair() -> None:
+                while True:
+                    await site.service.repair()
+                    await asyncio.sleep(0)
+
+            repairing = asyncio.create_task(repair())
+            for _ in range(5):
+                run_id, event_id = await ask(site)
+                (request,) = await read_requests(site, run_id)
+                path = f"/api/runs/{run_id}/requests/{request['request_id']}"
+                assert (await post(site, path, {"decision": "accepted"}))[0] == 200
+                assert (await wait_until_over(site, event_id)).text == "paid 5"
+            repairing.cancel()
+
+    asyncio.run(main())
+
+
+def test_a_run_is_cancelled_even_if_nothing_can_be_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        opened = asyncio.Event()
+
+        async def wait() -> str:
+            """Wait."""
+            opened.set()
+            await asyncio.sleep(60)
+            return "never"
+
+        agent = scripted(turn(call("wait")), turn(say("Done.")), tools=[wait])
+        async with served(agent, tmp_path) as site:
+            async with site.open("Go.") as answer:
+                event_id = answer.headers["x-event-id"]
+                await opened.wait()
+
+            async def refuse(entry: Any) -> Any:
+                raise StorageFailed("the disk is full")
+
+            monkeypatch.setattr(site.service.store, "add_entry", refuse)
+            status, body = await post(site, f"/api/chat/{event_id}/cancel", {})
+            assert (status, body["was_live"]) == (200, True)
+            message = await wait_until_over(site, event_id)
+            assert message.finish is not None
+            assert message.finish.kind == "cancelled"
 
     asyncio.run(main())

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from headrace.rehearsal.script import say, turn
 from headrace.server.settings import Settings
-from tests.server.operation import operations
+from tests.server.operation import RUN_IDS, operations
 from tests.server.serving import scripted
 from tests.server.users import client_of, document
 
@@ -52,7 +52,7 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
 
 def changed(client: TestClient, headers: dict[str, str]) -> list[Any]:
     """The answers of every route that changes something."""
-    ids = {"event_id": "msg_x", "conversation_id": "conv_x"}
+    ids = {"event_id": "msg_x", "conversation_id": "conv_x", **RUN_IDS}
     return [
         client.request(
             one.verb.upper(),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from tests.server.operation import every
+from tests.server.operation import RUN_IDS, every
 from tests.server.users import User, document, tokened
 
 ACCEPTED = {
@@ -45,7 +45,7 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
 
 def sent(client: TestClient, headers: dict[str, str], query: str = "") -> set[int]:
     """The decisions of all routes."""
-    nobody = {"event_id": "msg_x", "conversation_id": "conv_x"}
+    nobody = {"event_id": "msg_x", "conversation_id": "conv_x", **RUN_IDS}
     raw = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
     places = [*every(document(client), nobody), ("get", "/metrics", None)]
     return {

@@ -41,6 +41,8 @@ class User:
             "parent_id": told["x-parent-id"],
             "beside_id": told["x-parent-id"],
             "leaf_id": told["x-event-id"],
+            "run_id": asked.text.split('"run_id":"')[1].split('"')[0],
+            "request_id": "req_x",
         }
 
 

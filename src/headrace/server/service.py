@@ -127,7 +127,7 @@ class Service:
             agent.share_connections()
         if self.runs.continues:
             for row in await self.store.live_runs():
-                await self.runs.resume(row)
+                await self._resume(row)
         else:
             await self._recovery.recover()
         await self.take_entries()
@@ -153,6 +153,14 @@ class Service:
         branch = await self.store.branch(row.owner, row.parent_id)
         return _with_effort(agent, request.effort), [stored.message for stored in branch]
 
+    async def _resume(self, row: RunRow) -> None:
+        try:
+            await self.runs.resume(row)
+        except StorageFailed as error:
+            _logger.warning("run %s cannot be continued yet: %s", row.id, error)
+        except Exception:  # one damaged log must not keep the server from starting
+            _logger.exception("run %s cannot be continued", row.id)
+
     async def add_entry(self, run: RunRow, entry: InboxEntry) -> InboxEntry:
         """Store an entry of a run's inbox, and let the run take it. Returns the entry that counts:
         that with the same id, or the first answer to the same request."""
@@ -172,8 +180,7 @@ class Service:
         """Continue suspended runs with a request that has expired; return how many."""
         rows = await self.store.expired_runs(self.clock(), _EXPIRED_REQUESTS)
         for row in rows:
-            if await self.store.claim(row):
-                await self.runs.resume(row)
+            await self.runs.claim(row)
         return len(rows)
 
     async def _ask_next(self, row: RunRow, run: Run) -> None:

@@ -4,8 +4,8 @@ and the answer is committed once, at the end."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -55,6 +55,8 @@ class LiveRuns:
         self._store = store
         self._recovery = Recovery(log, store)
         self._live: dict[str, LiveRun] = {}
+        # Runs that are being suspended or resumed.
+        self._rows_moving: dict[str, RunRow] = {}
         # Suspended runs with clients that wait for them.
         self._waiting: dict[str, LiveRun] = {}
         self.find_agent: Callable[[RunRow], Awaitable[tuple[Agent, list[Message]]]] = _find_nothing
@@ -80,7 +82,7 @@ class LiveRuns:
     @property
     def rows(self) -> list[RunRow]:
         """The live runs as the store knows them."""
-        return [live.row for live in self._live.values()]
+        return [*(live.row for live in self._live.values()), *self._rows_moving.values()]
 
     @property
     def is_draining(self) -> bool:
@@ -136,17 +138,39 @@ class LiveRuns:
 
     async def wake(self, row: RunRow) -> None:
         """Let a run take the entries of its inbox. A suspended run goes on for that."""
-        live = self._live.get(row.message_id)
-        if live is None:
-            # Of several requests at the same moment, one continues the run.
-            if not self._is_draining and await self._store.claim(row):
-                await self.resume(row)
+        if self._live.get(row.message_id) is None:
+            await self.claim(row)
             return
-        for entry in await self._store.open_entries(row.id):
-            live.deliver(entry)
+        entries = await self._store.open_entries(row.id)
+        live = self._live.get(row.message_id)
+        if live is not None:
+            for entry in entries:
+                live.deliver(entry)
+
+    async def claim(self, row: RunRow) -> None:
+        """Go on with a suspended run. Of several calls at the same moment, one does."""
+        if self._is_draining:
+            return
+        with self._moving(row):
+            if await self._store.claim(row):
+                await self._resume(row)
 
     async def resume(self, row: RunRow) -> None:
-        """Go on with a run from its log. One that cannot go on is closed as interrupted."""
+        """Go on with a run that a killed server has left. One that cannot go on is closed as
+        interrupted."""
+        with self._moving(row):
+            await self._resume(row)
+
+    @contextmanager
+    def _moving(self, row: RunRow) -> Generator[None, None, None]:
+        """Count a run as live while it is being suspended or resumed."""
+        self._rows_moving[row.id] = row
+        try:
+            yield
+        finally:
+            self._rows_moving.pop(row.id, None)
+
+    async def _resume(self, row: RunRow) -> None:
         records = await self._log.read(row.id)
         if not is_resumable(records):
             await self._recovery.close(row, INTERRUPTED)
@@ -166,13 +190,19 @@ class LiveRuns:
             user=row.owner,
             suspends=True,
         )
-        run = await self._create(row, create, len(history))
+        try:
+            run = await self._create(row, create, len(history))
+        except UsageError as error:
+            _logger.warning("run %s cannot go on: %s", row.id, error)
+            return
+        entries = await self._store.open_entries(row.id)
+        # From here on without a pause: a client that comes now must find the same object.
         live = self._waiting.pop(row.message_id, None)
         if live is None:
             live = LiveRun(row, self._log, self.projection_options)
             live.last_seq = records[-1].seq
         live.attach(run)
-        for entry in await self._store.open_entries(row.id):
+        for entry in entries:
             live.deliver(entry)
         self._start(live)
 
@@ -202,6 +232,10 @@ class LiveRuns:
 
     async def _rest(self, live: LiveRun, run: Run) -> None:
         """Note that a run is suspended. If somebody has answered meanwhile, it goes on."""
+        with self._moving(live.row):
+            await self._rest_or_resume(live, run)
+
+    async def _rest_or_resume(self, live: LiveRun, run: Run) -> None:
         row, last = live.row, run.records_so_far[-1]
         requests = run.requests
         await self._take_entries(live)
@@ -217,7 +251,7 @@ class LiveRuns:
         else:
             live.close()
         if not await self._store.suspend(row, last.at_ms, min(expiries, default=None)):
-            await self.resume(row)
+            await self._resume(row)
 
     async def _take_entries(self, live: LiveRun) -> None:
         if live.taken:

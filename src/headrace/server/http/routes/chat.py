@@ -32,6 +32,7 @@ from headrace.server.runs.watchers import Watcher
 from headrace.server.service import Service
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View, parse_seen_frame
 from headrace.server.storage.access_tokens import User
+from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.store import InboxEntry, RunLive, RunRow, RunStart, StoredMessage
 from headrace.server.storage.stored_bytes import read_stored_bytes
 
@@ -141,7 +142,11 @@ class Chat:
                 body={"by": owner},
                 created_ms=self._service.clock(),
             )
-            await self._service.add_entry(run, entry)
+            try:
+                await self._service.add_entry(run, entry)
+            except StorageFailed:
+                # A full disk must not keep anybody from stopping a run.
+                was_live = self._service.runs.cancel(run.message_id)
         return JSONResponse(CancelResult(event_id=run.message_id, was_live=was_live))
 
     @contextmanager
