@@ -296,10 +296,14 @@ class Loop:
         return self._ended_by(runner.ends_run)
 
     def _create_runner(self) -> ToolRunner:
-        counts: Counter[str] = Counter()
+        numbers: dict[str, int] = {}
         if self._limits.max_calls:
-            turns = self._journal.assembler.turns
-            counts.update(c.name for t in turns[:-1] for c in t.turn().calls)
+            counts: Counter[str] = Counter()
+            for turn in self._journal.assembler.turns:
+                for call in turn.turn().calls:
+                    counts[call.name] += 1
+                    # An id may come again in a later turn: the last one is the one that counts.
+                    numbers[call.call_id] = counts[call.name]
         return ToolRunner(
             self._view,
             self._chain,
@@ -308,7 +312,7 @@ class Loop:
             scope=self._scope,
             nested=self._journal.nested,
             started=self._started_before,
-            counts=counts,
+            numbers=numbers,
             wake=self._wake,
         )
 
@@ -334,6 +338,13 @@ class Loop:
         if runner is not None:
             await runner.leave(self._limit_wait(self._limits.closing_s))
         await self._journal.write([event])
+
+    async def leave(self, closing_s: float) -> None:
+        """Stop the calls that run, and write nothing: the run around this one closes its records,
+        or suspends."""
+        runner, self._tool_runner = self._tool_runner, None
+        if runner is not None:
+            await runner.leave(min(closing_s, self._limits.closing_s))
 
     async def abort(self, why: str, request: ev.CancelRequested | None = None) -> None:
         """Close what is open: first the connection to the provider, then the turn, the tools and

@@ -23,7 +23,8 @@ from headrace.tools import ToolReturn, tool_error
 async def play_nested(config: RunConfig, nesting: Nesting) -> ToolReturn:
     """Play a nested run, or go on with it, and return its answer as the result of its call.
 
-    If the task is cancelled, the run is left as it is: the run around it closes it, or suspends.
+    If the task is cancelled, the calls that run are stopped and the records are left as they are:
+    the run around it closes them, or suspends.
     """
     run = _NestedRun(config, nesting)
     try:
@@ -39,7 +40,7 @@ async def play_nested(config: RunConfig, nesting: Nesting) -> ToolReturn:
 class _NestedRun:
     def __init__(self, config: RunConfig, nesting: Nesting) -> None:
         scope, progress = nesting.scope, nesting.progress
-        view = RunView(scope.run_id, config.name, nesting.path, scope.user)
+        view = RunView(scope.run_id, config.name, nesting.path, scope.user, nesting.outer_steps)
         journal = NestedJournal(view, config.chain, nesting)
         self._limits = config.limits
         self._loop = Loop(
@@ -88,6 +89,7 @@ class _NestedRun:
                 return RunFinished(await loop.play(), loop.usage)
         except asyncio.CancelledError:
             if self._reason is None or self._task is None:
+                await loop.leave(self._nesting.closing_s)
                 raise
             self._task.uncancel()
             await loop.abort(str(self._reason))

@@ -28,6 +28,7 @@ from headrace.events import (
     Record,
     RunFailed,
     RunFinished,
+    RunStarted,
     RunSuspended,
 )
 from headrace.events.stamp import create_wall_clock
@@ -70,9 +71,13 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
             self._progress = RunProgress.read(settings.records)
             self._journal.restore(settings.records, self._progress)
         self._node = settings.node
-        self._inputs = InputRequests(self._journal.assembler)
+        self._inputs = InputRequests(self._journal.assembler, settings.records)
         self._scope = RunScope(
             run_id, self._inputs, clock, config.limits, settings.user, settings.suspends
+        )
+        self._scope.nested_runs = sum(
+            bool(record.path) and isinstance(record.event, RunStarted)
+            for record in settings.records
         )
         self._inbox = Inbox()
         if self._progress is not None:

@@ -153,7 +153,8 @@ class _TurnBuilder:
     def edited_args(self, call_id: str) -> Any:
         """Return the arguments that a person has given for a call, or None."""
         for request in self.requests.values():
-            if request.call_id == call_id and request.kind == "approval":
+            is_approved = request.kind == "approval" and request.decision == "accepted"
+            if request.call_id == call_id and is_approved:
                 return request.value
         return None
 

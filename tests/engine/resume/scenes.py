@@ -274,13 +274,25 @@ def check_log(records: Sequence[Record], dialect: str, *, is_over: bool = True) 
     assert [record.seq for record in records] == list(range(1, len(records) + 1))
     assert [r.at_ms for r in records] == sorted(r.at_ms for r in records)
     for path in {record.path for record in records}:
-        check_one_level([r for r in records if r.path == path], is_over=is_over)
+        runs = _split_runs([r for r in records if r.path == path])
+        for number, run in enumerate(runs, 1):
+            check_one_level(run, is_over=is_over or number < len(runs))
     if not is_over:
         return
     check_nesting(records)
     message = fold(records)
     assert (message.finish is None) != (message.error is None)
     check_next_request([*HISTORY, Message.user(QUESTION), message], dialect)
+
+
+def _split_runs(records: Sequence[Record]) -> list[list[Record]]:
+    """Return the runs of one path: a later turn may use the id of a call again."""
+    runs: list[list[Record]] = []
+    for record in records:
+        if (isinstance(record.event, ev.RunStarted) and record.path) or not runs:
+            runs.append([])
+        runs[-1].append(record)
+    return runs
 
 
 def check_one_level(records: Sequence[Record], *, is_over: bool) -> None:

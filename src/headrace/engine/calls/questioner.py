@@ -129,7 +129,8 @@ class Questioner:
         meanwhile."""
         inputs, view, call = self._scope.inputs, self._view, job.call
         identity = [call.name, call.args, question.kind, question.message, question.number]
-        request_id = create_request_id(view.run_id, view.path, view.step, call.call_id, identity)
+        steps = (*view.outer_steps, view.step)
+        request_id = create_request_id(view.run_id, view.path, steps, call.call_id, identity)
         answer = inputs.find_answer(request_id)
         if answer is not None:
             return answer

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
@@ -51,7 +50,8 @@ MAY_HAVE_RUN = (
 )
 # A call whose report of one of these was not written has not gone on.
 _UNWRITTEN = (ToolStarted, InputRequested, InputAnswered)
-
+# A nested run waits for its calls, and is itself waited for: its wait must end before.
+_SHARE_OF_CLOSING = 0.8
 
 _Item: TypeAlias = Report | Ended | None
 
@@ -60,8 +60,8 @@ class ToolRunner:
     """Runs the calls of a turn. Iterate over `reports()` and write each report; `close()` stops
     the calls that still run. After either, every call has been answered.
 
-    `started` are calls that an earlier process had started, and `counts` how often each tool was
-    called before this turn.
+    `started` are calls that an earlier process had started. `numbers` tells for each call how
+    often its tool has been called in the run, this call included.
     """
 
     def __init__(  # noqa: PLR0913 (all that a turn's calls depend on)
@@ -74,7 +74,7 @@ class ToolRunner:
         scope: RunScope,
         nested: NestedRuns,
         started: set[str],
-        counts: Counter[str],
+        numbers: Mapping[str, int],
         wake: Callable[[], None] | None = None,
     ) -> None:
         self._view = view
@@ -84,7 +84,7 @@ class ToolRunner:
         self._scope = scope
         self._nested = nested
         self._started_before = started
-        self._counts = counts
+        self._numbers = numbers
         self._wake_parent = wake
         self._slots = asyncio.Semaphore(limits.max_parallel_tools)
         self._questioner: Questioner | None = Questioner(
@@ -159,9 +159,8 @@ class ToolRunner:
         was_started = part.call_id in self._started_before
         if was_started and not (isinstance(tool, Tool) and tool.is_idempotent):
             return tool_error(MAY_HAVE_RUN)
-        self._counts[part.name] += 1
         most = self._limits.max_calls.get(part.name)
-        if most is not None and self._counts[part.name] > most:
+        if most is not None and self._numbers[part.call_id] > most:
             return tool_error(f"{part.name} was not run: it may be called {most} times in a run")
         return await self._ask_middleware(ToolCall(part.call_id, part.name, part.args), tool)
 
@@ -283,7 +282,9 @@ class ToolRunner:
             await self._tell([ToolStarted(call.call_id, call.args)])
         job.has_started = True
         progress = self._nested.open(call.call_id)
-        nesting = Nesting(self._scope, progress, self._tell_nested, self._wake)
+        steps = (*self._view.outer_steps, self._view.step)
+        closing_s = self._limits.closing_s * _SHARE_OF_CLOSING
+        nesting = Nesting(self._scope, progress, self._tell_nested, steps, self._wake, closing_s)
         job.nesting = nesting
         timer = asyncio.timeout(tool.timeout_s)
         try:
@@ -354,6 +355,8 @@ class ToolRunner:
             if job.context is not None:
                 job.context.closing_s = closing_s
                 job.context.cancel()
+            if job.nesting is not None:
+                job.nesting.closing_s = closing_s * _SHARE_OF_CLOSING
         for task in tasks:
             task.cancel()
         if tasks:
@@ -373,5 +376,6 @@ class ToolRunner:
 
 
 def _create_key(view: RunView, call_id: str) -> str:
-    identity = "\0".join((view.run_id, *view.path, str(view.step), call_id))
+    steps = map(str, (*view.outer_steps, view.step))
+    identity = "\0".join((view.run_id, *view.path, *steps, call_id))
     return hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()[:32]

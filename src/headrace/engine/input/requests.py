@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from headrace.errors import HeadraceError, UsageError
-from headrace.events import InputAnswered, InputDecision
+from headrace.events import InputAnswered, InputDecision, Record
 from headrace.messages import Assembler, InputRequest
 from headrace.typed.output_type import Mismatch, OutputType
 
@@ -27,9 +28,13 @@ class InputRequests:
     """The requests of a run and of the runs nested in it, as its message has them. The first answer
     to a request counts, even before it is in the log."""
 
-    def __init__(self, assembler: Assembler) -> None:
+    def __init__(self, assembler: Assembler, records: Iterable[Record] = ()) -> None:
+        """`records` are those of the run before it was resumed."""
         self._assembler = assembler
-        self._answers: dict[str, InputAnswered] = {}
+        events = (record.event for record in records)
+        self._answers: dict[str, InputAnswered] = {
+            event.request_id: event for event in events if isinstance(event, InputAnswered)
+        }
         self._waiters: dict[str, asyncio.Future[InputAnswered]] = {}
         self.is_closed = False
         """Whether answers are no longer taken, because the run has stopped."""
@@ -79,15 +84,16 @@ class InputRequests:
     ) -> InputAnswered:
         """Answer an open request. Raises `AlreadyAnswered` if somebody has done so before, and
         `UsageError` for a request that does not exist or a value that does not fit it."""
+        # First: the turn of the request, and even the run, may be over when a late answer comes.
+        earlier = self._answers.get(request_id) or self.find_answer(request_id)
+        if earlier is not None:
+            raise AlreadyAnswered(earlier)
         if self.is_closed:
             raise UsageError("the run has stopped: resume it, then answer")
         request = self.find(request_id)
         if request is None:
             known = ", ".join(r.request_id for r in self.open) or "none"
             raise UsageError(f"there is no request {request_id!r}; open are: {known}")
-        earlier = self._answers.get(request_id) or self.find_answer(request_id)
-        if earlier is not None:
-            raise AlreadyAnswered(earlier)
         if decision == "accepted":
             check_value(request, value)
         answer = InputAnswered(
@@ -144,9 +150,10 @@ def check_value(request: InputRequest, value: Any) -> None:
 
 
 def create_request_id(
-    run_id: str, path: tuple[str, ...], step: int, call_id: str, question: Any
+    run_id: str, path: tuple[str, ...], steps: tuple[int, ...], call_id: str, question: Any
 ) -> str:
     """Return the id of a request. It is the same for the same call with the same question, and
-    differs for any other: an answer cannot be used for another call or other arguments."""
-    identity = msgspec.json.encode([run_id, path, step, call_id, question], order="sorted")
+    differs for any other: an answer cannot be used for another call or other arguments. `steps`
+    are those of the runs on the path and of the call, because call ids may come again."""
+    identity = msgspec.json.encode([run_id, path, steps, call_id, question], order="sorted")
     return f"req_{hashlib.sha256(identity).hexdigest()[:24]}"

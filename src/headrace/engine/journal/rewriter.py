@@ -9,7 +9,7 @@ from headrace.engine.middleware.chain import Chain
 from headrace.engine.middleware.guard.guard import Guard
 from headrace.engine.middleware.middleware import RunView
 from headrace.errors import HeadraceError
-from headrace.events import Event, Record, UnknownEvent
+from headrace.events import Event, Record, RunStarted, UnknownEvent
 
 _Path = tuple[str, ...]
 
@@ -39,9 +39,17 @@ class Rewriter:
             view = self._views[path] = RunView(root.run_id, root.model, path, root.user)
         return view
 
+    def _forget(self, path: _Path) -> None:
+        """Forget an earlier run at this path: a call id may come again in a later turn."""
+        self._guards.pop(path, None)
+        if path != next(iter(self._views)):
+            self._views.pop(path, None)
+
     def restore(self, records: Iterable[Record]) -> None:
         """Take the records that an earlier process has written."""
         for record in records:
+            if isinstance(record.event, RunStarted):
+                self._forget(record.path)
             if not isinstance(record.event, UnknownEvent):
                 self._guard(record.path).restore(record.event)
 
@@ -51,6 +59,8 @@ class Rewriter:
         """Return the events as middleware rewrites them, and its first error. An event that
         could not be rewritten may hold a secret: a placeholder takes its place if the structure
         of the run needs it."""
+        if events and isinstance(events[0], RunStarted):
+            self._forget(path)
         guard, view = self._guard(path), self._view(path)
         if self._is_censoring:
             return [legal for event in events for legal in guard.censor(event)], None

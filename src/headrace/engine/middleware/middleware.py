@@ -58,12 +58,20 @@ class RunView:
     """The run as a hook sees it."""
 
     def __init__(
-        self, run_id: str, model: str, path: tuple[str, ...] = (), user: str | None = None
+        self,
+        run_id: str,
+        model: str,
+        path: tuple[str, ...] = (),
+        user: str | None = None,
+        outer_steps: tuple[int, ...] = (),
     ) -> None:
         self.run_id = run_id
         self.model = model
         self.path = path
         """Call ids that lead to this run, if it is nested in another."""
+        self.outer_steps = outer_steps
+        """Steps of the runs around this one to which the calls of `path` belong. A call id may come
+        again in a later step."""
         self.user = user
         """The user for whom the run was started, if that is known."""
         self.is_replay = False

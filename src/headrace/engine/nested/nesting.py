@@ -32,8 +32,12 @@ class Nesting:
     progress: RunProgress
     """How far the nested run is. The run around it feeds it what has been logged."""
     write: WriteNested
+    outer_steps: tuple[int, ...]
+    """Steps of the runs around this one in which the calls of its path were made."""
     wake: Callable[[], None]
     """Tells the run around it that this one may have begun to wait."""
+    closing_s: float
+    """Seconds to wait for calls of the nested run that do not end when they are cancelled."""
     is_waiting: Callable[[], bool] = never
     """Whether the nested run only waits for input."""
 
