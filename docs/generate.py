@@ -516,6 +516,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "ux_event": ux.event,
     "ux_fields": ux.fields,
     "ux_frames": ux.frames,
+    "ux_requests": ux.requests,
     "ux_segments": ux.segments,
 }
 

@@ -18,6 +18,10 @@ ORDER: dict[str, dict[str, str]] = {
         "web_search": "idle",
         "artifact_complete": "idle",
         "image_complete": "idle",
+        "input_requested": "idle",
+        "input_answered": "idle",
+        "message_waiting": "idle",
+        "user_message_added": "idle",
         "thinking_complete": "summed up",
         "done": "ended",
         "error": "ended",
@@ -101,6 +105,7 @@ _DIAGRAM = Diagram(
         "thinking_": "teal",
         "text_": "blue",
         **dict.fromkeys(("tool_", "web_search", "artifact_complete", "image_complete"), "amber"),
+        **dict.fromkeys(("input_", "message_", "user_"), "amber"),
     },
 )
 

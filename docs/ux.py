@@ -48,7 +48,7 @@ DOCUMENT: dict[str, tuple[str, ...]] = {
 """The fields of the specification of the protocol; all others are additions."""
 FIELDS: dict[str, str] = {
     "event_id": "Id of the message; `id` of the event.",
-    "run_id": "Id of the run; null for a single turn.",
+    "run_id": "Id of the run, which takes the answers to its requests; null for a single turn.",
     "created_at": "Start time in milliseconds since the epoch.",
     "segment_id": "Id of the segment, which never changes; `id` of the segment.",
     "segment": "The segment as in the event; a text is still empty.",
@@ -64,7 +64,7 @@ FIELDS: dict[str, str] = {
     "provider_item_id": "The provider's own id of the item.",
     "output_index": "Number of the provider's output, if it is not the first.",
     "citation": "The source: `source`, `ref`, `title`, `quote`, `start`, `end`.",
-    "text": "The phrase of a status, or the whole text of the part.",
+    "text": "The phrase of a status, the whole text of the part, or what the user said.",
     "source": "Where the phrase was found: `tool`, `title`, `marker` or `natural`.",
     "call_id": "Id of the call. If calls of several turns have the same id, the latest is meant.",
     "name": "Name of the tool.",
@@ -75,16 +75,26 @@ FIELDS: dict[str, str] = {
     "logs_delta": "Text to append to the log of the tool.",
     "args_delta": "Text to append to the raw arguments.",
     "args": "The complete, parsed arguments.",
+    "request_id": "Id of the request for input, unique in the run.",
+    "schema": "JSON schema of the value that is expected.",
+    "expires_at": "Time at which the request expires, in milliseconds since the epoch.",
+    "parent_call_id": "For a request of a sub-agent: id of the outermost call.",
+    "decision": "`accepted`, `denied` or `expired`.",
+    "value": "The value that was given.",
+    "is_always": "Whether the approval holds for later calls of the tool in this run.",
+    "by": "Who answered.",
+    "waiting": "Ids of the requests that the message waits for.",
+    "said_at": "Time at which the user said it, in milliseconds since the epoch.",
     "detail": "Details of the status from the provider, such as a preview of an image.",
     "result": "Result of the tool.",
     "error": "Error message.",
-    "kind": "Kind of the result, if the tool declares one.",
+    "kind": "Kind of the result, if the tool declares one; or what a request is for.",
     "segment_ids": "Ids of segments that are removed.",
     "unanswered_ids": "Ids of tool segments whose result is removed.",
     "dropped_citations": "Number of sources of the message that are removed, from the end.",
-    "reason": "Why the step is discarded.",
-    "event": "The event, complete or as far as it arrived.",
-    "message": "Error message.",
+    "reason": "Why the step is discarded, or the request was denied.",
+    "event": "The event, complete or as far as it arrived; in a result what a sub-agent did.",
+    "message": "Error message, or what a person is asked.",
 }
 
 
@@ -144,6 +154,11 @@ def event() -> str:
     return _members(segment.MessageEvent)
 
 
+def requests() -> str:
+    """Return the table of an entry of `requests`."""
+    return _members(segment.RequestEntry)
+
+
 def segments() -> str:
     """Return one section for each kind of segment that differs from the others."""
     kinds: tuple[Struct, ...] = (
@@ -153,8 +168,17 @@ def segments() -> str:
         segment.ToolSegment,
         segment.MediaSegment,
         segment.OpaqueSegment,
+        segment.UserMessageSegment,
     )
-    titles = ("reasoning", "A part of `reasoning`", "text", "tool_call", "media", "opaque")
+    titles = (
+        "reasoning",
+        "A part of `reasoning`",
+        "text",
+        "tool_call",
+        "media",
+        "opaque",
+        "user_message",
+    )
     sections = (
         f"### {title}\n\n{one_line(kind)}\n\n{_members(kind)}"
         for title, kind in zip(titles, kinds, strict=True)

@@ -77,6 +77,9 @@ def _check_places(frames: list[UXFrame]) -> None:
                 shown.append(frame.segment.id)
                 number = getattr(frame.segment, "sequence_number", len(shown) - 1)
                 assert len(shown) == number + 1
+            case fr.UserMessageAddedFrame():
+                shown.append(frame.segment_id)
+                assert len(shown) == frame.sequence_number + 1
             case fr.ToolCallUpdate() | fr.ToolResultFrame():
                 assert frame.call_id in called
             case fr.StepDiscardedFrame():

@@ -100,7 +100,7 @@ EXTENSIONS: dict[str, set[str]] = {
         "args_preview",
         "detail",
     },
-    "tool_result": {"error", "kind", "duration_ms"},
+    "tool_result": {"error", "kind", "duration_ms", "event"},
     "message_error": {"event"},
     "message_cancelled": {"event"},
 }
@@ -112,6 +112,10 @@ NEW = {
     "citation_added",
     "part_restored",
     "step_discarded",
+    "input_requested",
+    "input_answered",
+    "message_waiting",
+    "user_message_added",
 }
 """Events that the document does not have."""
 

@@ -15,6 +15,10 @@ GOES_ON = (
     ev.StepStarted,
     ev.StepDiscarded,
     ev.StepFinished,
+    ev.InputRequested,
+    ev.UserMessageAdded,
+    ev.RunSuspended,
+    ev.RunResumed,
     ev.ToolStarted,
     ev.ToolResult,
 )

@@ -101,6 +101,19 @@ EXAMPLES: dict[str, list[ev.Event]] = {
     "hidden thinking": turn(ev.ReasoningRedacted(part=0, output=0, item=0, data="x"), *text(1)),
     "a picture in between": turn(picture_of(0), *thought(1), picture_of(2)),
     "a picture beside text": turn(*text(0), picture_of(1)),
+    "a request for input": [
+        ev.RunStarted("r"),
+        *Turn().output(0).text("a").call("pay", {}).end_output(0, TOOL_USE).end(TOOL_USE),
+        ev.InputRequested(request_id="q", kind="approval", call_id="c1", name="pay"),
+        ev.RunSuspended("input", ("q",)),
+        ev.RunResumed(),
+        ev.InputAnswered(request_id="q", decision="accepted"),
+        ev.ToolResult(call_id="c1", content=(TextContent("ok"),)),
+        ev.StepFinished(0),
+        ev.UserMessageAdded(content=(TextContent("Hurry."),)),
+        *Turn(first_part=9).output(0).text("b").end_output().end(),
+        DONE,
+    ],
     "a tool that ends beside text": turn(*call_beside(0), *text(1), COMPLETED),
 }
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from headrace.events import JSONObject
+from headrace.events import InputDecision, InputKind, JSONObject
 from headrace.usage import Usage
 
 StatusWord: TypeAlias = Literal["title", "glm_marker", "natural_language", "tool"]
@@ -162,6 +162,76 @@ class ImageComplete(msgspec.Struct, frozen=True, tag="image_complete", omit_defa
     call_id: str = ""
 
 
+class InputRequestedFrame(
+    msgspec.Struct, frozen=True, kw_only=True, tag="input_requested", omit_defaults=True
+):
+    """The run needs something from a person or from another program before it can go on."""
+
+    request_id: str
+    """Id of the request, unique in the run."""
+    run_id: str
+    """Id of the run that takes the answer."""
+    kind: InputKind
+    """What is needed: an `approval` of a call, the `result` of a call, a `form` or a `text`."""
+    call_id: str
+    """Id of the call that needs it."""
+    name: str
+    """Name of the tool."""
+    timestamp: int
+    args: Any = None
+    """The arguments of the call."""
+    message: str = ""
+    """What the person is asked."""
+    schema: JSONObject | None = None
+    """JSON schema of the value that is expected."""
+    expires_at: int | None = None
+    """Time at which the request expires, in milliseconds since the epoch."""
+    parent_call_id: str | None = None
+    """For a request of a sub-agent: id of the outermost call."""
+
+
+class InputAnsweredFrame(
+    msgspec.Struct, frozen=True, kw_only=True, tag="input_answered", omit_defaults=True
+):
+    """A request was answered, or has expired. Sent once per request."""
+
+    request_id: str
+    """Id of the request."""
+    decision: InputDecision
+    """`accepted`, `denied` or `expired`."""
+    timestamp: int
+    value: Any = None
+    """The value that was given."""
+    is_always: bool = False
+    """Whether the approval holds for later calls of the tool in this run."""
+    reason: str | None = None
+    """Why the request was denied."""
+    by: str | None = None
+    """Who answered."""
+
+
+class MessageWaiting(msgspec.Struct, frozen=True, tag="message_waiting"):
+    """The message waits for input. It goes on with the next frame, after an answer."""
+
+    run_id: str
+    """Id of the run that takes the answers."""
+    waiting: tuple[str, ...]
+    """Ids of the requests that it waits for."""
+    timestamp: int
+
+
+class UserMessageAddedFrame(
+    msgspec.Struct, frozen=True, kw_only=True, tag="user_message_added", omit_defaults=True
+):
+    """The user has said something while the message was going on."""
+
+    text: str
+    """The text."""
+    timestamp: int
+    said_at: int | None = None
+    """Time at which it was said, in milliseconds since the epoch."""
+
+
 class Done(msgspec.Struct, frozen=True, tag="done", omit_defaults=True, gc=False):
     """The message ended normally, or by a limit that `finish_reason` names."""
 
@@ -213,6 +283,10 @@ ThinkingFrame: TypeAlias = (
     | WebSearch
     | ArtifactComplete
     | ImageComplete
+    | InputRequestedFrame
+    | InputAnsweredFrame
+    | MessageWaiting
+    | UserMessageAddedFrame
     | Done
     | Error
     | Cancelled

@@ -14,6 +14,7 @@ from headrace.errors import UsageError
 from headrace.events import ReasoningDelta, Record, TextDelta
 from headrace.messages import Message
 from headrace.projections.ending import GOES_ON, Terminal, ending
+from headrace.projections.input_frame import answer_fields, prompt_text, request_fields
 from headrace.projections.thinking import frame as fr
 from headrace.projections.thinking.frame import TextPiece, ThinkingDelta, ThinkingFrame
 from headrace.projections.thinking.tool_calls import ThinkingToolCalls
@@ -39,8 +40,8 @@ class ThinkingProjection:
 
     Feed every record; `close()` returns the last frames if no `RunClosed` did. Thinking and text
     are never open at the same time, and each that starts ends, whatever the stream does. Only the
-    first of several candidates is shown; nested runs are not. `max_thinking_chars` shortens the
-    text of `thinking_complete`, but never the deltas.
+    first of several candidates is shown; of nested runs only their requests for input are.
+    `max_thinking_chars` shortens the text of `thinking_complete`, but never the deltas.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class ThinkingProjection:
         self._terminal: Terminal | None = None
         self._warning: str | None = None
         self._is_over = False
+        self._run_id = ""
         self._at_ms = 0
         # When the turn began, or something in it last began or ended.
         self._idle_since_ms = 0
@@ -79,7 +81,9 @@ class ThinkingProjection:
     def feed(self, record: Record) -> list[ThinkingFrame]:
         """Return the frames of the next record."""
         event = record.event
-        if record.path or self._is_over:
+        if record.path:
+            return self._feed_nested(record)
+        if self._is_over:
             return []
         self._at_ms = record.at_ms
         kind = type(event)
@@ -104,6 +108,16 @@ class ThinkingProjection:
         if type(event) in _MILESTONES:
             self._idle_since_ms = record.at_ms
         return [*frames, *(status for status in statuses if status.source == "tool")]
+
+    def _feed_nested(self, record: Record) -> list[ThinkingFrame]:
+        """Return the frames of what a sub-agent asks for; the rest of it is not shown."""
+        event = record.event
+        if self._is_over or not isinstance(event, ev.InputRequested | ev.InputAnswered):
+            return []
+        self._at_ms = record.at_ms
+        if isinstance(event, ev.InputAnswered):
+            return self._input_answered(event)
+        return self._input_requested(event, record.path)
 
     def close(self) -> list[ThinkingFrame]:
         """End the stream: return the last frames, unless they were sent already."""
@@ -248,7 +262,33 @@ class ThinkingProjection:
             return []
         return [fr.ImageComplete(data_url(event), self._at_ms)]
 
+    # -- input
+
+    def _input_requested(
+        self, event: ev.InputRequested, path: tuple[str, ...] = ()
+    ) -> list[ThinkingFrame]:
+        fields = request_fields(event, self._run_id, path)
+        asked = fr.InputRequestedFrame(timestamp=self._at_ms, **fields)
+        return [*self._closing_frames("tool_calls"), asked]
+
+    def _input_answered(self, event: ev.InputAnswered) -> list[ThinkingFrame]:
+        return [fr.InputAnsweredFrame(timestamp=self._at_ms, **answer_fields(event))]
+
+    def _suspended(self, event: ev.RunSuspended) -> list[ThinkingFrame]:
+        if event.reason != "input":
+            return []
+        return [fr.MessageWaiting(self._run_id, event.waiting, self._at_ms)]
+
+    def _user_message(self, event: ev.UserMessageAdded) -> list[ThinkingFrame]:
+        text, said_at = prompt_text(event.content), event.said_at_ms
+        added = fr.UserMessageAddedFrame(text=text, timestamp=self._at_ms, said_at=said_at)
+        return [*self._closing_frames("stop"), added]
+
     # -- turns, runs and the end
+
+    def _run_started(self, event: ev.RunStarted) -> list[ThinkingFrame]:
+        self._run_id = event.run_id
+        return []
 
     def _output_finished(self, event: ev.OutputFinished) -> list[ThinkingFrame]:
         if self._status.is_shown(event.output) and not self._status.is_successive:
@@ -360,6 +400,11 @@ _HANDLERS: dict[type, _Handler] = {
     ev.MediaProduced: ThinkingProjection._media,
     ev.TurnFinished: ThinkingProjection._turn_finished,
     ev.TurnFailed: ThinkingProjection._turn_failed,
+    ev.RunStarted: ThinkingProjection._run_started,
+    ev.InputRequested: ThinkingProjection._input_requested,
+    ev.InputAnswered: ThinkingProjection._input_answered,
+    ev.RunSuspended: ThinkingProjection._suspended,
+    ev.UserMessageAdded: ThinkingProjection._user_message,
     ev.StepDiscarded: ThinkingProjection._on_step_discarded,
     ev.RunFinished: ThinkingProjection._run_ended,
     ev.RunFailed: ThinkingProjection._run_ended,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,13 +11,16 @@ from headrace import messages
 from headrace.content import data_url
 from headrace.errors import UsageError
 from headrace.messages import CallPart, Citation, Message, OutputPart, ReasoningPart, RedactedPart
+from headrace.projections.input_frame import prompt_text
 from headrace.projections.ux import segment_builder as sb
 from headrace.projections.ux.segment import (
     MediaSegment,
     MessageEvent,
     OpaqueSegment,
     PartType,
+    RequestEntry,
     TextSegment,
+    UserMessageSegment,
 )
 from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
 from headrace.projections.ux.tool_value import ToolValue, tool_value
@@ -45,8 +48,45 @@ def to_event(message: Message, *, event_id: str) -> MessageEvent:
         error=message.error,
         citations=tuple(without_raw(one) for turn in message.turns for one in turn.citations),
         duration_ms=_duration_ms(message),
+        requests=sort_requests(_requests(message)),
         warning=message.warning,
     )
+
+
+def _requests(message: Message, parent_call_id: str | None = None) -> Iterator[RequestEntry]:
+    """Iterate over the requests for input of a message and of its sub-agents."""
+    for turn in message.turns:
+        for asked in turn.requests:
+            yield _request_entry(asked, parent_call_id)
+        for result in turn.results:
+            if result.message is not None:
+                yield from _requests(result.message, parent_call_id or result.call_id)
+
+
+def _request_entry(asked: messages.InputRequest, parent_call_id: str | None) -> RequestEntry:
+    return RequestEntry(
+        request_id=asked.request_id,
+        kind=asked.kind,
+        call_id=asked.call_id,
+        name=asked.name,
+        created_at=asked.asked_ms,
+        args=asked.args,
+        message=asked.message,
+        schema=asked.schema,
+        expires_at=asked.expires_at_ms,
+        parent_call_id=parent_call_id,
+        decision=asked.decision,
+        value=asked.value,
+        is_always=asked.is_always,
+        reason=asked.reason,
+        by=asked.by,
+    )
+
+
+def sort_requests(requests: Iterable[RequestEntry]) -> tuple[RequestEntry, ...]:
+    """Return requests in the order of their times. Those of one moment are ordered by id, because
+    a stored message does not tell the order of requests of several sub-agents."""
+    return tuple(sorted(requests, key=lambda asked: (asked.created_at, asked.request_id)))
 
 
 def _duration_ms(message: Message) -> int | None:
@@ -59,6 +99,11 @@ def _duration_ms(message: Message) -> int | None:
 def segment_id(event_id: str, part: int) -> str:
     """Return the id of a segment. Part numbers are unique within a run, and so are these."""
     return f"{event_id}-{part}"
+
+
+def user_message_id(event_id: str, number: int) -> str:
+    """Return the id of the segment of what the user said, counted from 0 in the message."""
+    return f"{event_id}-user-{number}"
 
 
 def part_type(kind: str) -> PartType:
@@ -83,6 +128,7 @@ class _Composer:
         self._active_ms: dict[int, int] = {}
         self._step = 0
         self._cut: set[int] = set()
+        self._added = 0
         self._calls: dict[str, sb.ToolDraft] = {}
         # The segment that the next reasoning part may continue.
         self._open: sb.ReasoningDraft | None = None
@@ -99,6 +145,8 @@ class _Composer:
             self._note_activity(part)
         for result in turn.results:
             self._result(result)
+        for added in turn.added:
+            self._add_user_message(added)
         ends = (result.ended_ms for result in turn.results if result.ended_ms is not None)
         self._before_ms = max((self._before_ms, *self._active_ms.values(), *ends))
         thoughts = [d for d in self.drafts[begun:] if isinstance(d, sb.ReasoningDraft)]
@@ -185,7 +233,9 @@ class _Composer:
         said = tool_value(result.content, is_error=result.is_error)
         began, ended = result.started_ms, result.ended_ms
         ran_ms = None if began is None or ended is None else ended - began
-        draft.answer(said, result.kind, ran_ms, self._step)
+        nested = result.message
+        event = None if nested is None else to_event(nested, event_id=draft.id)
+        draft.answer(said, result.kind, ran_ms, self._step, event)
 
     # -- the rest
 
@@ -195,6 +245,18 @@ class _Composer:
         draft.pieces += [text] if text else []
         draft.citations += map(without_raw, part.citations)
         self.drafts.append(draft)
+
+    def _add_user_message(self, added: messages.AddedMessage) -> None:
+        id = user_message_id(self._event_id, self._added)
+        self._added += 1
+        segment = UserMessageSegment(
+            id=id,
+            text=prompt_text(added.content),
+            sequence_number=0,
+            created_at=added.at_ms,
+            said_at=added.said_at_ms,
+        )
+        self.drafts.append(sb.WholeDraft(segment))
 
     def _media(self, part: messages.MediaPart) -> None:
         self.drafts.append(sb.WholeDraft(media_segment(self._id(part), part, 0, part.started_ms)))

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from headrace.events import Executor
+from headrace.events import Executor, InputDecision, InputKind, JSONObject
 from headrace.messages import Citation
 from headrace.projections.ux.segment import (
     MediaSegment,
@@ -162,6 +162,7 @@ class ToolResultFrame(msgspec.Struct, frozen=True, tag="tool_result", omit_defau
     error: str | None = None
     kind: str | None = None
     duration_ms: int | None = None
+    event: MessageEvent | None = None
 
 
 class WebSearchCallStarted(ToolCallStarted, frozen=True, tag="web_search_call_started"):
@@ -222,6 +223,60 @@ class ImageGenerationCallUpdate(ToolCallUpdate, frozen=True, tag="image_generati
 
 class ImageGenerationCallResult(ToolResultFrame, frozen=True, tag="image_generation_call_result"):
     """`ToolResultFrame` for an image that the provider generates."""
+
+
+class InputRequestedFrame(
+    msgspec.Struct, frozen=True, kw_only=True, tag="input_requested", omit_defaults=True
+):
+    """The run needs something from a person or from another program before it can go on."""
+
+    event_id: str
+    request_id: str
+    run_id: str
+    kind: InputKind
+    call_id: str
+    name: str
+    created_at: int
+    args: Any = None
+    message: str = ""
+    schema: JSONObject | None = None
+    expires_at: int | None = None
+    parent_call_id: str | None = None
+
+
+class InputAnsweredFrame(
+    msgspec.Struct, frozen=True, kw_only=True, tag="input_answered", omit_defaults=True
+):
+    """A request was answered, or has expired. Sent once per request."""
+
+    event_id: str
+    request_id: str
+    decision: InputDecision
+    value: Any = None
+    is_always: bool = False
+    reason: str | None = None
+    by: str | None = None
+
+
+class MessageWaiting(msgspec.Struct, frozen=True, tag="message_waiting"):
+    """The message waits for input. It goes on with the next frame, after an answer."""
+
+    event_id: str
+    run_id: str
+    waiting: tuple[str, ...]
+
+
+class UserMessageAddedFrame(
+    msgspec.Struct, frozen=True, kw_only=True, tag="user_message_added", omit_defaults=True
+):
+    """The user has said something while the message was going on. It is a segment."""
+
+    event_id: str
+    segment_id: str
+    text: str
+    sequence_number: int
+    created_at: int
+    said_at: int | None = None
 
 
 class StepDiscardedFrame(msgspec.Struct, frozen=True, tag="step_discarded", omit_defaults=True):
@@ -289,6 +344,10 @@ UXFrame: TypeAlias = (
     | ImageGenerationCallStarted
     | ImageGenerationCallUpdate
     | ImageGenerationCallResult
+    | InputRequestedFrame
+    | InputAnsweredFrame
+    | MessageWaiting
+    | UserMessageAddedFrame
     | StepDiscardedFrame
     | MessageFinal
     | MessageError

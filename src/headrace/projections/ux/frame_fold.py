@@ -6,11 +6,19 @@ from bisect import insort
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from headrace.messages import Citation
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.projections.ux import frame as fr
 from headrace.projections.ux import segment_builder as sb
-from headrace.projections.ux.segment import MessageEvent, TextSegment
+from headrace.projections.ux.event import sort_requests
+from headrace.projections.ux.segment import (
+    MessageEvent,
+    RequestEntry,
+    TextSegment,
+    UserMessageSegment,
+)
 from headrace.projections.ux.tool_kind import KIND_OF_FRAME
 from headrace.projections.ux.tool_value import ToolValue
 from headrace.usage import Usage
@@ -19,7 +27,8 @@ from headrace.usage import Usage
 def fold_frames(frames: Iterable[fr.UXFrame]) -> MessageEvent:
     """Return the event that the frames describe, finished or not.
 
-    Segments come from the stream; the outcome, usage and duration come from the last frame.
+    Segments come from the stream; the outcome, usage, duration and requests for input come from
+    the last frame, if it is there.
     """
     reader = FrameFold()
     for frame in frames:
@@ -43,6 +52,7 @@ class FrameFold:
         self._texts: dict[int, sb.TextDraft] = {}
         self._calls: dict[str, sb.ToolDraft] = {}
         self._citations: list[Citation] = []
+        self._requests: dict[str, RequestEntry] = {}
         self._usage: Usage | None = None
         self._finish: FinishReason | None = None
         self._error: ErrorInfo | None = None
@@ -68,6 +78,7 @@ class FrameFold:
             error=self._error,
             citations=tuple(self._citations),
             duration_ms=self._duration_ms,
+            requests=sort_requests(self._requests.values()),
             warning=self._warning,
         )
 
@@ -156,12 +167,42 @@ class FrameFold:
 
     def _result(self, frame: fr.ToolResultFrame) -> None:
         said = ToolValue(frame.result, frame.error)
-        self._calls[frame.call_id].answer(said, frame.kind, frame.duration_ms)
+        draft = self._calls[frame.call_id]
+        draft.answer(said, frame.kind, frame.duration_ms, event=frame.event)
+
+    # -- input
+
+    def _add_request(self, frame: fr.InputRequestedFrame) -> None:
+        self._requests[frame.request_id] = RequestEntry(
+            **{name: getattr(frame, name) for name in _REQUEST_FIELDS}
+        )
+
+    def _add_answer(self, frame: fr.InputAnsweredFrame) -> None:
+        asked = self._requests.get(frame.request_id)
+        if asked is not None:
+            answer = {name: getattr(frame, name) for name in _ANSWER_FIELDS}
+            self._requests[frame.request_id] = replace(asked, **answer)
+
+    def _add_user_message(self, frame: fr.UserMessageAddedFrame) -> None:
+        segment = UserMessageSegment(
+            id=frame.segment_id,
+            text=frame.text,
+            sequence_number=frame.sequence_number,
+            created_at=frame.created_at,
+            said_at=frame.said_at,
+        )
+        self._add(sb.WholeDraft(segment), frame.sequence_number)
 
     # -- steps and the end
 
     def _on_discarded(self, frame: fr.StepDiscardedFrame) -> None:
         gone = set(frame.segment_ids)
+        calls = {d.call_id for d in self._drafts if d.id in gone and isinstance(d, sb.ToolDraft)}
+        self._requests = {
+            id: asked
+            for id, asked in self._requests.items()
+            if (asked.parent_call_id or asked.call_id) not in calls
+        }
         self._drafts = [draft for draft in self._drafts if draft.id not in gone]
         self._by_id = {draft.id: draft for draft in self._drafts}
         self._calls = {d.call_id: d for d in self._drafts if isinstance(d, sb.ToolDraft)}
@@ -174,6 +215,22 @@ class FrameFold:
         event = frame.event
         self._usage, self._finish, self._error = event.usage, event.finish, event.error
         self._duration_ms, self._warning = event.duration_ms, event.warning
+        self._requests = {asked.request_id: asked for asked in event.requests}
+
+
+_REQUEST_FIELDS = (
+    "request_id",
+    "kind",
+    "call_id",
+    "name",
+    "created_at",
+    "args",
+    "message",
+    "schema",
+    "expires_at",
+    "parent_call_id",
+)
+_ANSWER_FIELDS = ("decision", "value", "is_always", "reason", "by")
 
 
 _Take = Callable[[FrameFold, Any], None]
@@ -188,6 +245,9 @@ _TAKES: dict[type, _Take] = {
     fr.SegmentAdded: FrameFold._segment_added,
     fr.CitationFrame: FrameFold._citation,
     fr.PartRestoredFrame: FrameFold._restore_part,
+    fr.InputRequestedFrame: FrameFold._add_request,
+    fr.InputAnsweredFrame: FrameFold._add_answer,
+    fr.UserMessageAddedFrame: FrameFold._add_user_message,
     fr.StepDiscardedFrame: FrameFold._on_discarded,
     **dict.fromkeys((fr.MessageFinal, fr.MessageError, fr.MessageCancelled), FrameFold._on_ended),
     **{kind.started: FrameFold._call_started for kind in KIND_OF_FRAME.values()},

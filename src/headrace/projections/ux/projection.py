@@ -19,8 +19,10 @@ from headrace.projections.ux.event import (
     without_raw,
 )
 from headrace.projections.ux.frame import UXFrame
+from headrace.projections.ux.input import UXInput
 from headrace.projections.ux.live_message import LiveMessage
 from headrace.projections.ux.live_segment import LiveSegment, LiveText
+from headrace.projections.ux.nested_runs import NestedRuns
 from headrace.projections.ux.reasoning import UXReasoning
 from headrace.projections.ux.tool_calls import UXToolCalls
 from headrace.status.answer_text import AnswerText
@@ -37,7 +39,8 @@ class UXProjection:
     and its event equals `to_event()` of the folded records.
 
     `event_id` is the message's id; by default it is derived from the run's id. All outputs are
-    shown, nested runs are not. `has_final_text` repeats the text of a part when it is complete.
+    shown. Of nested runs their requests for input are, and their messages with the results of their
+    calls. `has_final_text` repeats the text of a part when it is complete.
     `message` returns the folded message if the caller folds the same records anyway.
     """
 
@@ -57,7 +60,9 @@ class UXProjection:
         self._status = StatusReader()
         self._reasoning = UXReasoning(self._message, self._status, has_final_text=has_final_text)
         self._think = self._reasoning.feed
-        self._tools = UXToolCalls(self._message)
+        self._nested = NestedRuns()
+        self._tools = UXToolCalls(self._message, self._nested)
+        self._input = UXInput(self._message)
         self._is_begun = False
         self._is_over = False
         self._is_run = False
@@ -68,7 +73,9 @@ class UXProjection:
 
     def feed(self, record: Record) -> list[UXFrame]:
         """Return the frames of the next record."""
-        if record.path or self._is_over:
+        if record.path:
+            return self._feed_nested(record)
+        if self._is_over:
             return []
         event = record.event
         self._message.at_ms = record.at_ms
@@ -80,6 +87,17 @@ class UXProjection:
         if kind is ev.ReasoningDelta:
             return self._think(event)  # type: ignore[arg-type]
         return self._handle_rare(record)
+
+    def _feed_nested(self, record: Record) -> list[UXFrame]:
+        """Keep the record of a sub-agent for the result of its call. What the sub-agent asks for
+        is shown at once, because nobody else can answer it."""
+        if self._is_over:
+            return []
+        if self._assembler is not None:
+            self._assembler.feed(record)
+        self._nested.feed(record)
+        self._message.at_ms = record.at_ms
+        return self._input.feed_nested(record)
 
     def close(self) -> list[UXFrame]:
         """End the stream: return the last frames, unless they were sent already."""
@@ -270,10 +288,20 @@ class UXProjection:
         self._terminal = None if self._is_run else event
         return self._reasoning.end_turn(event.usage)
 
+    # -- input
+
+    def _input_event(self, event: object) -> list[UXFrame]:
+        return self._input.feed(event)
+
+    def _user_message(self, event: ev.UserMessageAdded) -> list[UXFrame]:
+        segment, added = self._input.add_message(event)
+        return [*self._append(segment), added]
+
     # -- runs and the end
 
     def _run_started(self, event: ev.RunStarted) -> list[UXFrame]:
         self._is_run = True
+        self._input.run_id = event.run_id
         self._message.effort = event.effort
         return []
 
@@ -333,6 +361,10 @@ _HANDLERS: dict[type, _Handler] = {
     ev.TurnFinished: UXProjection._turn_finished,
     ev.TurnFailed: UXProjection._turn_failed,
     ev.RunStarted: UXProjection._run_started,
+    ev.InputRequested: UXProjection._input_event,
+    ev.InputAnswered: UXProjection._input_event,
+    ev.RunSuspended: UXProjection._input_event,
+    ev.UserMessageAdded: UXProjection._user_message,
     ev.StepDiscarded: UXProjection._step_discarded,
     ev.RunFinished: UXProjection._run_ended,
     ev.RunFailed: UXProjection._run_ended,

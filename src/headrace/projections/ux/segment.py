@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from headrace.events import Executor
+from headrace.events import Executor, InputDecision, InputKind, JSONObject
 from headrace.messages import Citation
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.usage import Usage
@@ -110,6 +110,8 @@ class ToolSegment(_OtherSegment, frozen=True, kw_only=True, tag="tool_call"):
     """Kind of the result, if the tool declares one."""
     duration_ms: int | None = None
     """How long the tool ran."""
+    event: MessageEvent | None = None
+    """What a sub-agent did for the call, as an event of its own."""
 
 
 class WebSearchSegment(ToolSegment, frozen=True, kw_only=True, tag="web_search_call"):
@@ -156,6 +158,19 @@ class OpaqueSegment(_OtherSegment, frozen=True, kw_only=True, tag="opaque"):
     """Time of arrival in milliseconds since the epoch."""
 
 
+class UserMessageSegment(_Segment, frozen=True, kw_only=True, tag="user_message"):
+    """What the user said while the answer was going on."""
+
+    text: str
+    """The text."""
+    sequence_number: int
+    """Position in the list of segments, from 0."""
+    created_at: int
+    """Time at which it was passed on to the model, in milliseconds since the epoch."""
+    said_at: int | None = None
+    """Time at which it was said."""
+
+
 Segment: TypeAlias = (
     TextSegment
     | ReasoningSegment
@@ -167,7 +182,43 @@ Segment: TypeAlias = (
     | ImageGenerationSegment
     | MediaSegment
     | OpaqueSegment
+    | UserMessageSegment
 )
+
+
+class RequestEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A request for input, and its answer. The fields are those of the frames."""
+
+    request_id: str
+    """Id of the request, unique in the run."""
+    kind: InputKind
+    """What is needed: an `approval` of a call, the `result` of a call, a `form` or a `text`."""
+    call_id: str
+    """Id of the call that needs it."""
+    name: str
+    """Name of the tool."""
+    created_at: int
+    """Time of the request in milliseconds since the epoch."""
+    args: Any = None
+    """The arguments of the call."""
+    message: str = ""
+    """What the person is asked."""
+    schema: JSONObject | None = None
+    """JSON schema of the value that is expected."""
+    expires_at: int | None = None
+    """Time at which it expires."""
+    parent_call_id: str | None = None
+    """For a request of a sub-agent: id of the outermost call."""
+    decision: InputDecision | None = None
+    """The answer: `accepted`, `denied` or `expired`; absent while there is none."""
+    value: Any = None
+    """The value that was given."""
+    is_always: bool = False
+    """Whether the approval holds for later calls of the tool in this run."""
+    reason: str | None = None
+    """Why it was denied."""
+    by: str | None = None
+    """Who answered."""
 
 
 class MessageEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -193,5 +244,7 @@ class MessageEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Sources of the whole message."""
     duration_ms: int | None = None
     """Time from its start to the last end of a part or tool."""
+    requests: tuple[RequestEntry, ...] = ()
+    """Requests for input of the message and of its sub-agents, in the order of their times."""
     warning: str | None = None
     """What is known about content that is missing because frames could not be read."""

@@ -12,6 +12,7 @@ from headrace.messages import Citation
 from headrace.projections.ux import segment as sg
 from headrace.projections.ux.tool_value import ToolValue
 
+WholeSegment: TypeAlias = sg.MediaSegment | sg.OpaqueSegment | sg.UserMessageSegment
 _ENDS: dict[str, sg.ToolStatus] = {
     "completed": "completed",
     "failed": "failed",
@@ -89,6 +90,7 @@ class _Answer(msgspec.Struct, frozen=True):
     step: int
     kind: str | None
     duration_ms: int | None
+    event: sg.MessageEvent | None
 
 
 class ToolDraft:
@@ -128,10 +130,15 @@ class ToolDraft:
             self._told = _ENDS.get(status, "incomplete")
 
     def answer(
-        self, said: ToolValue, kind: str | None, duration_ms: int | None, step: int = 0
+        self,
+        said: ToolValue,
+        kind: str | None,
+        duration_ms: int | None,
+        step: int = 0,
+        event: sg.MessageEvent | None = None,
     ) -> None:
         self.is_malformed = False
-        self._answer = _Answer(said, step, kind, duration_ms)
+        self._answer = _Answer(said, step, kind, duration_ms, event)
 
     def take_back(self) -> None:
         """Remove the result, because the step that brought it was discarded."""
@@ -149,17 +156,18 @@ class ToolDraft:
             status="completed" if answer.said.error is None else "failed",
             kind=answer.kind,
             duration_ms=answer.duration_ms,
+            event=answer.event,
         )
 
 
 class WholeDraft:
     """A segment that arrived whole."""
 
-    def __init__(self, segment: sg.MediaSegment | sg.OpaqueSegment) -> None:
+    def __init__(self, segment: WholeSegment) -> None:
         self.id = segment.id
         self.begun = segment
 
-    def segment(self, number: int, first_part: int) -> sg.MediaSegment | sg.OpaqueSegment:
+    def segment(self, number: int, first_part: int) -> WholeSegment:
         return replace(self.begun, sequence_number=number)
 
 

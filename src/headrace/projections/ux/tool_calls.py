@@ -7,11 +7,12 @@ from typing import Any, TypeAlias
 
 from headrace import events as ev
 from headrace.projections.ux.args_preview import preview_args
-from headrace.projections.ux.event import segment_id
+from headrace.projections.ux.event import segment_id, to_event
 from headrace.projections.ux.frame import UXFrame
 from headrace.projections.ux.live_message import LiveMessage
 from headrace.projections.ux.live_segment import LiveSegment
-from headrace.projections.ux.segment import APPROVAL_REQUESTED
+from headrace.projections.ux.nested_runs import NestedRuns
+from headrace.projections.ux.segment import APPROVAL_REQUESTED, MessageEvent
 from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
 from headrace.projections.ux.tool_value import ToolValue, tool_value
 
@@ -39,8 +40,9 @@ class LiveCall(LiveSegment, eq=False):
 class UXToolCalls:
     """Keeps the calls of a message, by part and by id (the latest call with that id)."""
 
-    def __init__(self, message: LiveMessage) -> None:
+    def __init__(self, message: LiveMessage, nested: NestedRuns) -> None:
         self._message = message
+        self._nested = nested
         self._all: list[LiveCall] = []
         self._by_id: dict[str, LiveCall] = {}
         self._by_part: dict[int, LiveCall] = {}
@@ -140,20 +142,27 @@ class UXToolCalls:
 
     def _result(self, event: ev.ToolResult) -> list[UXFrame]:
         self._message.note_activity(None)
+        nested = self._nested.take(event.call_id)
         call = self._by_id.get(event.call_id)
         if call is None or call.step != self._message.step:
             return []
         began = call.tool_started_ms
         ran_ms = None if began is None else self._message.at_ms - began
         said = tool_value(event.content, is_error=event.is_error)
-        return self._answer(call, said, event.kind, ran_ms)
+        did = None if nested is None else to_event(nested, event_id=call.id)
+        return self._answer(call, said, event.kind, ran_ms, did)
 
     def _answer(
-        self, call: LiveCall, said: ToolValue, kind: str | None = None, ran_ms: int | None = None
+        self,
+        call: LiveCall,
+        said: ToolValue,
+        kind: str | None = None,
+        ran_ms: int | None = None,
+        nested: MessageEvent | None = None,
     ) -> list[UXFrame]:
         call.answered_in, call.is_malformed = self._message.step, False
         result, event_id = call.kind.result, self._message.event_id
-        return [result(event_id, call.call_id, said.result, said.error, kind, ran_ms)]
+        return [result(event_id, call.call_id, said.result, said.error, kind, ran_ms, nested)]
 
     def discard(self, step: int) -> tuple[str, ...]:
         """Take back a step. Return the segments of earlier calls that it had answered."""
