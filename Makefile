@@ -121,7 +121,9 @@ soak: setup ## Run the long tests: an hour of attacks, agents with faults, mutat
 	@HEADRACE_SOAK_STREAMS=$(SOAK_STREAMS) $(BIN)/python -m pytest tests/load/test_soak.py -q -s
 	@SOAK_ATTACK_SECONDS=$(SOAK_ATTACK_SECONDS) $(BIN)/python -m pytest tests/load/test_attack.py -q
 	@HEADRACE_SOAK_KILLS=$(SOAK_KILLS) HEADRACE_SOAK_INTERLEAVINGS=$(SOAK_INTERLEAVINGS) \
-	  $(BIN)/python -m pytest tests/server/test_kill.py tests/server/test_kill_start.py tests/server/test_interleavings.py -q
+	  $(BIN)/python -m pytest tests/server/test_kill.py tests/server/test_kill_start.py tests/server/test_interleavings.py \
+	  tests/server/test_continue_after_kill.py -q
+	@HEADRACE_SOAK_STOPS=50 $(BIN)/python -m pytest tests/engine/resume/test_every_record.py --timeout 3600 -n $(WORKERS) -q
 	@HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=20000 \
 	  HEADRACE_SOAK_CLIENTS=500 \
 	  $(BIN)/python -m pytest tests/server -k 'requests or frames or slow_clients' -q

@@ -103,12 +103,14 @@ class World:
 Stages = Sequence[tuple[str, ScriptedTurn]]
 
 
-def play(stages: Stages) -> Callable[[Heard], ScriptedTurn]:
+def play(stages: Stages, corrected: ScriptedTurn | None = None) -> Callable[[Heard], ScriptedTurn]:
     """Return a model that plays the first stage whose tool has no result yet; the name of the last
     stage is empty. It needs no memory, so that it can go on after any request."""
 
     def answer(heard: Heard) -> ScriptedTurn:
         known = {message.result.name for message in heard.messages if message.result is not None}
+        if corrected is not None and "not valid JSON" in heard.user:
+            return corrected
         return next(played for name, played in stages if name not in known)
 
     return answer
@@ -129,6 +131,9 @@ class Scene:
     steers: tuple[tuple[float, str], ...] = ()
     compacts: bool = False
     edits: dict[str, Any] = field(default_factory=dict)
+    output_type: Any = None
+    corrected: ScriptedTurn | None = None
+    """What the model says after it was told that its answer is wrong."""
 
 
 SCENES: dict[str, Scene] = {
@@ -179,6 +184,15 @@ SCENES: dict[str, Scene] = {
         steers=((4.0, "Hurry."), (5.0, "Please.")),
         compacts=True,
     ),
+    "typed answer": Scene(
+        (
+            ("look", _paced(call("look", what="it"))),
+            ("add", _paced(say("It is three."))),
+        ),
+        ("look",),
+        output_type=int,
+        corrected=_paced(say('{"value": 3}')),
+    ),
     "ended by a tool": Scene(
         (("stop", _paced(call("add", a=1, b=2), call("stop"))), ("", _paced(say("Bye.")))),
         ("add", "stop"),
@@ -197,7 +211,7 @@ class Player:
         self.transports: list[ScriptedTransport] = []
 
     def _agent(self, stages: Stages, tools: Sequence[Any], **options: Any) -> Agent:
-        transport = ScriptedTransport(play(stages), dialect=self.dialect)
+        transport = ScriptedTransport(play(stages, self.scene.corrected), dialect=self.dialect)
         self.transports.append(transport)
         return Agent(
             MODELS[self.dialect],
@@ -215,7 +229,7 @@ class Player:
             theirs = [tools[name] for name in scene.nested_tools]
             mine.append(self._agent(scene.nested, theirs).as_tool("research", "Find out."))
         compactor = Truncate(max_messages=4) if scene.compacts else None
-        return self._agent(scene.stages, mine, compactor=compactor)
+        return self._agent(scene.stages, mine, compactor=compactor, output_type=scene.output_type)
 
     async def start(self) -> list[Record]:
         """Play the whole run, with answers to all that it asks."""
