@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+import msgspec
+
 from headrace import events as ev
 from headrace.engine.calls.job import Report
 from headrace.engine.calls.tool_runner import ToolRunner
@@ -94,7 +96,7 @@ class Loop:
         self._view.step = progress.step
         self._state = progress.state
         self._is_in_step = progress.state in ("asking", "turn", "failed", "calls")
-        self._view.message = progress.assembler.message()
+        self._update_view()
         self._started_before = progress.started_calls
         self.turns.next_item, self.turns.next_part = progress.next_item, progress.next_part
         if self._output is not None:
@@ -102,6 +104,11 @@ class Loop:
             # The last turn is checked when the run goes on, unless its step has been left.
             is_left = progress.state in ("begun", "asking")
             self._output.restore(turns if is_left else turns[:-1])
+
+    def _update_view(self) -> None:
+        """Show hooks the answer so far, with the usage of sub-agents."""
+        message = self._journal.assembler.message()
+        self._view.message = msgspec.structs.replace(message, usage=self.usage)
 
     # -- the run
 
@@ -232,7 +239,7 @@ class Loop:
 
     async def _after_turn(self, turn: Turn) -> FinishReason | None:
         """Run the calls of a turn, and find out how the run ends, if it does."""
-        self._view.message = self._journal.assembler.message()
+        self._update_view()
         calls = unanswered_calls(turn)
         finish = turn.finish
         assert finish is not None

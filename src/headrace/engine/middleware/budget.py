@@ -49,6 +49,17 @@ class Budget(Middleware):
         self._max_cost = max_cost
         self._key = f"budget {id(self)}"
 
+    def on_run_resume(self, run: RunView) -> None:
+        """Count the calls of the run before it was resumed. Those without a result come again."""
+        spent: _Spent = run.state.setdefault(self._key, _Spent())
+        for turn in run.message.turns:
+            answered = {result.call_id for result in turn.results}
+            for part in turn.calls:
+                if part.executor == "client" and part.call_id in answered:
+                    call = ToolCall(part.call_id, part.name, part.args)
+                    spent.calls += 1
+                    spent.times(_key(call), self._is_in_a_row)
+
     def on_request(self, run: RunView, request: Request) -> None:
         """Check tokens and cost before a turn."""
         self._check_spending(run)

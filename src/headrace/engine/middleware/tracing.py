@@ -16,7 +16,9 @@ from headrace.usage import Usage
 # A batch is written when it is this large or this old, and at the end of a turn, step or run.
 _MAX_BATCH_BYTES = 64 * 1024
 _MAX_BATCH_MS = 1_000
-_ENDS = frozenset({ev.TurnFinished, ev.TurnFailed, ev.StepFinished, ev.RunFinished, ev.RunFailed})
+_ENDS = frozenset({
+    ev.TurnFinished, ev.TurnFailed, ev.StepFinished, ev.RunFinished, ev.RunFailed, ev.RunSuspended,
+})  # fmt: skip
 
 
 class RunSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -63,6 +65,10 @@ class JSONLinesTrace(Middleware):
             trace = run.state[self._key] = _Trace(run.run_id, record.at_ms)
         if trace.is_broken:
             return
+        if run.is_replay:
+            # An earlier process has written it.
+            trace.count(record)
+            return
         trace.add(record)
         if trace.is_due(record):
             try:
@@ -88,7 +94,7 @@ class _Trace:
         line = self._head + ev.encode_record(record)[1:]
         self._lines.append(line)
         self._bytes += len(line)
-        self._count(record)
+        self.count(record)
 
     def is_due(self, record: Record) -> bool:
         return (
@@ -98,14 +104,15 @@ class _Trace:
         )
 
     def take(self, record: Record) -> bytes:
-        if isinstance(record.event, ev.RunFinished | ev.RunFailed):
+        if isinstance(record.event, ev.RunFinished | ev.RunFailed) and not record.path:
             summary = msgspec.json.encode({"summary": self._summarize(record)})
             self._lines.append(self._head + summary[1:])
         lines, self._lines, self._bytes = self._lines, [], 0
         self._batch_ms = record.at_ms
         return b"\n".join(lines) + b"\n"
 
-    def _count(self, record: Record) -> None:
+    def count(self, record: Record) -> None:
+        """Count a record in the summary."""
         summary, event = self._summary, record.event
         summary.records += 1
         if isinstance(event, ev.TextDelta):
