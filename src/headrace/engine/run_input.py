@@ -74,7 +74,7 @@ class RunInput:
             by=by,
             entry_id=entry_id,
         )
-        self._on_loop(partial(self._inbox.add, added))
+        self._inbox.add(added)
 
     @property
     def unsent(self) -> list[UserMessageAdded]:

@@ -142,3 +142,11 @@ def test_content_is_kept_as_it_was_given() -> None:
 
     (added,) = events_of(run_virtual(main()), ev.UserMessageAdded)
     assert added.content == (TextContent("See:"), TextContent("this"))
+
+
+def test_what_is_said_after_the_end_is_unsent() -> None:
+    with agent_on([turn(say("Done."))]).run("Go.") as run:
+        for _ in run:
+            pass
+    run.steer("One more thing.")
+    assert _texts(run.unsent) == ["One more thing."]

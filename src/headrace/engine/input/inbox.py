@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
+import threading
 
 from headrace.events import UserMessageAdded
 
 
 class Inbox:
-    """Messages that wait for the next step of a run."""
+    """Messages that wait for the next step of a run. All methods may be called from any thread."""
 
     def __init__(self) -> None:
-        self._messages: deque[UserMessageAdded] = deque()
+        self._lock = threading.Lock()
+        self._messages: list[UserMessageAdded] = []
         self._entry_ids: set[str] = set()
 
     def __bool__(self) -> bool:
@@ -20,7 +21,8 @@ class Inbox:
     @property
     def messages(self) -> list[UserMessageAdded]:
         """The messages that wait."""
-        return list(self._messages)
+        with self._lock:
+            return list(self._messages)
 
     def ignore(self, entry_ids: set[str]) -> None:
         """Ignore entries that the run has taken before."""
@@ -28,14 +30,15 @@ class Inbox:
 
     def add(self, message: UserMessageAdded) -> None:
         """Add a message. An entry that was added before is ignored."""
-        if message.entry_id is not None:
-            if message.entry_id in self._entry_ids:
-                return
-            self._entry_ids.add(message.entry_id)
-        self._messages.append(message)
+        with self._lock:
+            if message.entry_id is not None:
+                if message.entry_id in self._entry_ids:
+                    return
+                self._entry_ids.add(message.entry_id)
+            self._messages.append(message)
 
     def take(self) -> list[UserMessageAdded]:
         """Return the messages that wait, and remove them."""
-        messages = list(self._messages)
-        self._messages.clear()
-        return messages
+        with self._lock:
+            messages, self._messages = self._messages, []
+            return messages
