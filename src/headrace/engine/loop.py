@@ -42,6 +42,7 @@ End = ev.RunFinished | ev.RunFailed
 _END_ERRORS = (MiddlewareFailed, Terminate, SinkFailed)
 _ENDING_REASONS = frozenset({"content_filter", "context_full"})
 _MAX_KILLS = 3
+_NO_USAGE = Usage()
 _CUT_OFF = "the process was stopped while the model answered"
 
 
@@ -219,6 +220,8 @@ class Loop:
         if compaction is not None:
             await self._journal.write([compaction])
         self._view.step = step
+        if self._journal.nested.usage != _NO_USAGE:
+            self._update_view()
         # Set first: `StepStarted` is written even if middleware raises for it.
         self._is_in_step = True
         await self._journal.write([ev.StepStarted(step)])
