@@ -4,10 +4,14 @@ import type { EndFrame, Frame, ToolStarted } from "./frame.js";
 
 const NEWS_MS = 5_000;
 
-/** Return the announcements of tool calls in these frames, without the old ones of a replay. */
+/** Return the announcements of tool calls and requests in these frames, without the old ones of a replay. */
 export function announceCalls(frames: readonly Frame[]): string[] {
   const texts: string[] = [];
   for (const frame of frames) {
+    if (frame.type === "input_requested") {
+      const wanted = frame.kind === "approval" ? "your approval" : "an answer from you";
+      if (Date.now() - frame.created_at < NEWS_MS) texts.push(`${frame.name} needs ${wanted}.`);
+    }
     if (!frame.type.endsWith("_call_started")) continue;
     const { name, created_at } = frame as unknown as ToolStarted;
     if (Date.now() - created_at < NEWS_MS) texts.push(`Using ${name}.`);

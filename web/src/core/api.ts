@@ -1,6 +1,6 @@
 /** The HTTP API of the server. Same origin; an access token is sent in a header if there is one. */
 
-import type { MessageEvent } from "./event.js";
+import type { InputAnswer, MessageEvent } from "./event.js";
 
 export interface Conversation {
   readonly id: string;
@@ -136,6 +136,11 @@ export class API {
   async cancel(eventId: string): Promise<void> {
     // The request is sent even if the page is closed at the same moment.
     await this.#fetch(`api/chat/${encodeURIComponent(eventId)}/cancel`, { method: "POST", keepalive: true });
+  }
+
+  /** Answer a request for input of a run. */
+  async answer(runId: string, requestId: string, answer: InputAnswer): Promise<void> {
+    await this.#json(`api/runs/${encodeURIComponent(runId)}/requests/${encodeURIComponent(requestId)}`, "POST", answer);
   }
 
   /** Return the conversation as Markdown. */

@@ -5,6 +5,7 @@ import { API, Refused, type Ask, type LiveEvent, type Page, type ServedModel, ty
 import { BlockCache } from "./block-cache.js";
 import { StreamingBus } from "./bus.js";
 import { ReasoningDraft, TextDraft } from "./draft.js";
+import type { InputAnswer } from "./event.js";
 import type { EndFrame } from "./frame.js";
 import { randomKey, type Failed, type Pending, type Returned } from "./question.js";
 import { StreamingSessionManager } from "./session.js";
@@ -262,6 +263,14 @@ export class Chat {
     } catch {
       this.announce("The answer could not be stopped: the server cannot be reached.");
     }
+  }
+
+  /** Answer a request for input of a streaming answer. Its stream brings the answer that counts. */
+  async answer(eventId: string, requestId: string, answer: InputAnswer): Promise<void> {
+    const runId = this.bus.draft(eventId)?.runId;
+    if (runId === undefined) return;
+    await this.api.answer(runId, requestId, answer);
+    this.sessions.hurry(eventId);
   }
 
   async turnTo(messageId: string): Promise<void> {

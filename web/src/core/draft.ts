@@ -1,7 +1,7 @@
 /** The draft of one answer, built frame by frame. */
 
 import { MarkdownStream } from "../markdown/blocks.js";
-import { isTool, type Citation, type ToolSegment, type TextSegment, type MediaSegment, type OpaqueSegment } from "./event.js";
+import { isTool, type Citation, type InputRequest, type ToolSegment, type TextSegment, type MediaSegment, type OpaqueSegment, type UserSegment } from "./event.js";
 import type { Frame, ToolResult, ToolStarted, ToolUpdate } from "./frame.js";
 
 export class EntryDraft {
@@ -49,17 +49,19 @@ export class ToolDraft {
     readonly type: ToolSegment["type"],
     readonly id: string,
     readonly name: string,
+    readonly callId: string,
+    readonly createdAt: number,
   ) {}
 }
 
 export class WholeDraft {
-  constructor(readonly segment: MediaSegment | OpaqueSegment) {}
+  constructor(readonly segment: MediaSegment | OpaqueSegment | UserSegment) {}
 
   get id(): string {
     return this.segment.id;
   }
 
-  get type(): "media" | "opaque" {
+  get type(): "media" | "opaque" | "user_message" {
     return this.segment.type;
   }
 }
@@ -79,6 +81,10 @@ export class EventDraft {
   chars = 0;
   /** Sources of the whole message. */
   readonly citations: Citation[] = [];
+  /** Requests for input by id, with their answers. */
+  readonly requests = new Map<string, InputRequest>();
+  /** Id of the run, which takes the answers. */
+  runId = "";
   #numbers = new Map<string, number>();
   #calls = new Map<string, ToolDraft>();
   #texts = new Map<number, TextDraft>();
@@ -117,6 +123,23 @@ export class EventDraft {
         return;
       case "segment_added":
         return this.#added(frame.segment, frame.sequence_number);
+      case "input_requested":
+        this.runId = frame.run_id;
+        this.requests.set(frame.request_id, frame);
+        return;
+      case "input_answered": {
+        const asked = this.requests.get(frame.request_id);
+        if (asked) this.requests.set(frame.request_id, { ...asked, ...frame });
+        return;
+      }
+      case "message_waiting":
+        this.status = undefined;
+        return;
+      case "user_message_added": {
+        const { segment_id: id, text, sequence_number } = frame;
+        this.#place(new WholeDraft({ type: "user_message", id, text }), sequence_number);
+        return;
+      }
       case "citation_added": {
         const segment = frame.segment_id === undefined ? this : this.#find(frame.segment_id);
         if (segment === this || segment instanceof TextDraft) segment.citations.push(frame.citation);
@@ -216,7 +239,7 @@ export class EventDraft {
 
   #callStarted(type: ToolSegment["type"], frame: ToolStarted): void {
     const id = frame.segment_id ?? `${this.id}-${frame.call_id}`;
-    this.#calls.set(frame.call_id, this.#place(new ToolDraft(type, id, frame.name), frame.sequence_number));
+    this.#calls.set(frame.call_id, this.#place(new ToolDraft(type, id, frame.name, frame.call_id, frame.created_at), frame.sequence_number));
   }
 
   #callUpdate(frame: ToolUpdate): void {
@@ -239,6 +262,10 @@ export class EventDraft {
   }
 
   #discard(gone: ReadonlySet<string>, unanswered: ReadonlySet<string>): void {
+    const calls = this.segments.flatMap((one) => (one instanceof ToolDraft && gone.has(one.id) ? [one.callId] : []));
+    for (const [id, asked] of this.requests) {
+      if (calls.includes(asked.parent_call_id ?? asked.call_id)) this.requests.delete(id);
+    }
     this.segments = this.segments.filter((one) => !gone.has(one.id));
     for (const draft of this.#calls.values()) {
       if (!unanswered.has(draft.id)) continue;

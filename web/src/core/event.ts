@@ -47,6 +47,7 @@ export interface ToolSegment {
   readonly result: unknown;
   readonly status: "completed" | "failed" | "incomplete" | "approval_requested";
   readonly sequence_number: number;
+  readonly created_at: number;
   readonly error?: string;
   readonly duration_ms?: number;
 }
@@ -66,7 +67,39 @@ export interface OpaqueSegment {
   readonly sequence_number?: number;
 }
 
-export type Segment = ReasoningSegment | TextSegment | ToolSegment | MediaSegment | OpaqueSegment;
+/** What the user said while the answer was going on. */
+export interface UserSegment {
+  readonly type: "user_message";
+  readonly id: string;
+  readonly text: string;
+  readonly sequence_number?: number;
+}
+
+export type Segment = ReasoningSegment | TextSegment | ToolSegment | MediaSegment | OpaqueSegment | UserSegment;
+
+/** The answer to a request for input. */
+export interface InputAnswer {
+  readonly decision: "accepted" | "denied" | "expired";
+  readonly value?: unknown;
+  readonly is_always?: boolean;
+  readonly reason?: string;
+  readonly by?: string;
+}
+
+/** A request for input, with its answer if there is one. */
+export interface InputRequest extends Partial<InputAnswer> {
+  readonly request_id: string;
+  readonly kind: "approval" | "result" | "form" | "text";
+  readonly call_id: string;
+  readonly name: string;
+  readonly created_at: number;
+  readonly args?: unknown;
+  readonly message?: string;
+  readonly schema?: unknown;
+  readonly expires_at?: number;
+  /** For a request of a sub-agent: id of the outermost call. */
+  readonly parent_call_id?: string;
+}
 
 export interface Citation {
   readonly source?: string;
@@ -108,6 +141,7 @@ export interface MessageEvent {
   readonly error?: Failure;
   readonly citations?: readonly Citation[];
   readonly duration_ms?: number;
+  readonly requests?: readonly InputRequest[];
   /** What is known about content that is missing. */
   readonly warning?: string;
 }

@@ -1,6 +1,6 @@
 /** The frames of the ux protocol. Unknown types are ignored. */
 
-import type { BuiltInType, Citation, MediaSegment, MessageEvent, OpaqueSegment, TextSegment } from "./event.js";
+import type { BuiltInType, Citation, InputAnswer, InputRequest, MediaSegment, MessageEvent, OpaqueSegment, TextSegment } from "./event.js";
 
 export interface ToolStarted {
   readonly event_id: string;
@@ -78,6 +78,10 @@ export type Frame =
       readonly unanswered_ids?: readonly string[];
       readonly dropped_citations?: number;
     }
+  | ({ readonly type: "input_requested"; readonly run_id: string } & InputRequest)
+  | ({ readonly type: "input_answered"; readonly request_id: string } & InputAnswer)
+  | { readonly type: "message_waiting"; readonly run_id: string; readonly waiting: readonly string[] }
+  | { readonly type: "user_message_added"; readonly segment_id: string; readonly text: string; readonly sequence_number: number }
   | ToolFrame
   | EndFrame;
 

@@ -8,6 +8,7 @@ import { EntryDraft, EventDraft, ReasoningDraft, TextDraft, ToolDraft, WholeDraf
 import {
   isTool,
   type Citation,
+  type InputRequest,
   type MediaSegment,
   type MessageEvent,
   type OpaqueSegment,
@@ -16,6 +17,7 @@ import {
   type Segment,
   type TextSegment,
   type ToolSegment,
+  type UserSegment,
 } from "./event.js";
 
 export interface Prose {
@@ -43,6 +45,8 @@ export interface ReasoningView {
 export interface ToolView {
   readonly kind: "tool";
   readonly id: string;
+  readonly callId: string;
+  readonly createdAt: number;
   readonly type: ToolSegment["type"];
   readonly name: string;
   /** The parsed arguments, or their text so far. */
@@ -78,7 +82,21 @@ export interface MediaView {
   readonly url: string;
 }
 
-export type ContentView = TextView | MediaView;
+/** What the user said while the answer was going on. */
+export interface SaidView {
+  readonly kind: "said";
+  readonly id: string;
+  readonly text: string;
+}
+
+export interface RequestView {
+  readonly kind: "request";
+  readonly id: string;
+  readonly request: InputRequest;
+}
+
+export type ContentView = TextView | MediaView | SaidView | RequestView;
+type ItemView = StepView | ContentView;
 
 export interface Group {
   readonly steps: readonly StepView[];
@@ -90,21 +108,38 @@ export function grouped(items: readonly (StepView | ContentView)[]): Group[] {
   const groups: Group[] = [];
   let steps: StepView[] = [];
   for (const item of items) {
-    if (item.kind === "text" || item.kind === "media") {
+    if (item.kind === "reasoning" || item.kind === "tool" || item.kind === "opaque") {
+      steps.push(item);
+    } else {
       groups.push({ steps, content: item });
       steps = [];
-    } else {
-      steps.push(item);
     }
   }
   if (steps.length > 0) groups.push({ steps, content: null });
   return groups;
 }
 
+/** Put requests behind the calls of their turn. */
+function withRequests(items: readonly ItemView[], requests: Iterable<InputRequest>): ItemView[] {
+  const found = [...items];
+  for (const request of requests) {
+    const callId = request.parent_call_id ?? request.call_id;
+    const isBefore = (one: ItemView | undefined): one is ToolView => one?.kind === "tool" && one.createdAt <= request.created_at;
+    let place = found.findLastIndex((one) => isBefore(one) && one.callId === callId);
+    if (place < 0) place = found.length - 1;
+    while (isBefore(found[place + 1]) || found[place + 1]?.kind === "request") place += 1;
+    found.splice(place + 1, 0, { kind: "request", id: request.request_id, request });
+  }
+  return found;
+}
+
 // -- a draft
 
 export function draftView(draft: EventDraft): Group[] {
-  return grouped(draft.segments.map(drafted));
+  const groups = grouped(withRequests(draft.segments.map(drafted), draft.requests.values()));
+  const last = groups.at(-1)?.content;
+  const isGoingOn = last?.kind === "said" || (last?.kind === "request" && last.request.decision !== undefined);
+  return isGoingOn ? [...groups, { steps: [], content: null }] : groups;
 }
 
 function drafted(segment: SegmentDraft): StepView | ContentView {
@@ -129,11 +164,11 @@ function prose(markdown: { settled: readonly Block[]; tail: string }): Prose {
 }
 
 function draftedTool(tool: ToolDraft): ToolView {
-  const { id, type, name, status, progress, logs, result, error, durationMs } = tool;
+  const { id, callId, createdAt, type, name, status, progress, logs, result, error, durationMs } = tool;
   const ended = error === undefined ? "completed" : "failed";
   const state = tool.hasEnded ? ended : "running";
   const args = tool.args ?? tool.argsText;
-  return { kind: "tool", id, type, name, args, state, status, progress, logs, result, error, durationMs };
+  return { kind: "tool", id, callId, createdAt, type, name, args, state, status, progress, logs, result, error, durationMs };
 }
 
 // -- a stored event
@@ -142,7 +177,7 @@ export function eventView(event: MessageEvent, cache: BlockCache): Group[] {
   // Texts have no number of their own.
   const numbered = event.segments.map((segment, place) => ({ segment, number: segment.sequence_number ?? place }));
   numbered.sort((a, b) => a.number - b.number);
-  return grouped(numbered.map(({ segment }) => stored(segment, cache)));
+  return grouped(withRequests(numbered.map(({ segment }) => stored(segment, cache)), event.requests ?? []));
 }
 
 function stored(segment: Segment, cache: BlockCache): StepView | ContentView {
@@ -187,6 +222,8 @@ function storedTool(segment: ToolSegment): ToolView {
   return {
     kind: "tool",
     id,
+    callId: segment.call_id,
+    createdAt: segment.created_at,
     type,
     name,
     args,
@@ -205,7 +242,8 @@ function textFacts(segment: TextSegment): Pick<TextView, "kind" | "id" | "isRefu
   return { kind: "text", id, isRefusal, citations };
 }
 
-function whole(segment: MediaSegment | OpaqueSegment): MediaView | OpaqueView {
+function whole(segment: MediaSegment | OpaqueSegment | UserSegment): MediaView | OpaqueView | SaidView {
+  if (segment.type === "user_message") return { kind: "said", id: segment.id, text: segment.text };
   if (segment.type === "media") {
     return { kind: "media", id: segment.id, mediaType: segment.media_type, url: segment.url };
   }

@@ -17,6 +17,7 @@ import { media } from "./media.js";
 import { notice } from "./notice.js";
 import { sources } from "./sources.js";
 import type { PanelPhase } from "./steps-panel.js";
+import "./input-request.js";
 import "./markdown-view.js";
 import "./steps-panel.js";
 
@@ -132,7 +133,18 @@ export class AssistantMessage extends Element {
   }
 
   #content(content: ContentView): unknown {
-    return repeat([content], (one) => one.id, (one) => (one.kind === "media" ? media(one) : text(one)));
+    return repeat([content], (one) => one.id, (one) => {
+      switch (one.kind) {
+        case "media":
+          return media(one);
+        case "said":
+          return html`<div class="said added" role="note" aria-label="You, during the answer">${one.text}</div>`;
+        case "request":
+          return html`<headrace-input-request .chat=${this.chat} .eventId=${this.event ? "" : this.eventId} .request=${one.request}></headrace-input-request>`;
+        default:
+          return text(one);
+      }
+    });
   }
 
   #foot(event: MessageEvent): TemplateResult {

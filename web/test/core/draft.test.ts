@@ -197,3 +197,44 @@ describe("sequence_number", () => {
     expect(content(eventView(mixed, new BlockCache()))).toEqual(content(eventView(EVENT, new BlockCache())));
   });
 });
+
+describe("input", () => {
+  const asked = { request_id: "q", kind: "approval", call_id: "c", name: "calculator", created_at: 10 };
+  const during = [
+    ...FRAMES.slice(0, 15),
+    { type: "input_requested", ...at, run_id: "r", ...asked },
+  ] as unknown as Frame[];
+  const answered = { type: "input_answered", ...at, request_id: "q", decision: "denied", reason: "no" } as unknown as Frame;
+
+  it("puts a request behind its call, and nothing below it while it is open", () => {
+    const draft = fed(during);
+    expect(draft.runId).toBe("r");
+    const groups = draftView(draft);
+    expect(groups).toHaveLength(1);
+    expect(groups[0]?.steps.map((one) => one.kind)).toEqual(["reasoning", "tool"]);
+    expect(groups[0]?.content).toMatchObject({ kind: "request", id: "q" });
+  });
+
+  it("goes on after an answer", () => {
+    const groups = draftView(fed([...during, answered]));
+    expect(groups[0]?.content).toMatchObject({ request: { ...asked, decision: "denied", reason: "no" } });
+    expect(groups[1]).toEqual({ steps: [], content: null });
+  });
+
+  it("drops the request of a discarded call", () => {
+    const discarded = { type: "step_discarded", ...at, segment_ids: ["e-1"], reason: "x" } as unknown as Frame;
+    expect(fed([...during, discarded]).requests.size).toBe(0);
+  });
+
+  it("is the same in the stored event, with what the user has added", () => {
+    const added = { type: "user_message_added", ...at, segment_id: "e-user-0", text: "Hurry.", sequence_number: 2, created_at: 11 };
+    const live = draftView(fed([...during, answered, added as unknown as Frame]));
+    const tool = { type: "tool_call", id: "e-1", call_id: "c", name: "calculator", args: {}, result: null, status: "incomplete", sequence_number: 1, created_at: 8 };
+    const said = { type: "user_message", id: "e-user-0", text: "Hurry.", sequence_number: 2, created_at: 11 };
+    const requests = [{ ...asked, decision: "denied", reason: "no" }];
+    const event = { ...EVENT, segments: [EVENT.segments[0], tool, said], requests } as unknown as MessageEvent;
+    const kinds = (groups: readonly Group[]): unknown[] => groups.map((one) => [one.content?.kind, one.content?.id]);
+    expect(kinds(eventView(event, new BlockCache()))).toEqual([["request", "q"], ["said", "e-user-0"]]);
+    expect(kinds(live).slice(0, 2)).toEqual(kinds(eventView(event, new BlockCache())));
+  });
+});

@@ -1,0 +1,126 @@
+"""Requests for input on the page: allowed, denied, answered elsewhere, and after a reload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from headrace.engine import Agent
+from headrace.rehearsal.request_reader import Heard
+from headrace.rehearsal.script import ScriptedTurn, call, say, turn
+from headrace.rehearsal.transport import ScriptedTransport
+from headrace.tools import ToolContext, tool
+from headrace.transport.retry import NEVER
+from tests.browser.stage import Stage
+from tests.browser.talk import Talk
+
+
+def _play(heard: Heard) -> ScriptedTurn:
+    results = [message.result for message in heard.since_user if message.result is not None]
+    if not results:
+        return turn(call("ask_back") if heard.user == "ask" else call("pay", amount=5))
+    if heard.user == "twice" and len(results) == 1:
+        return turn(call("pay", amount=6))
+    return turn(say(f"The tool said: {results[-1].text}"))
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    @tool(needs_approval=True)
+    async def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    @tool(is_idempotent=True)
+    async def ask_back(context: ToolContext) -> str:
+        """Ask the user something."""
+        return f"they want {await context.ask('Which one?')}"
+
+    agent = Agent(
+        "openai:rehearsed",
+        transport=ScriptedTransport(_play, dialect="responses"),
+        api_key="k",
+        tools=[pay, ask_back],
+        policy=NEVER,
+    )
+    stage = Stage(tmp_path / "data", agent=agent).open()
+    yield stage
+    stage.close()
+
+
+def _row(page: Page) -> Locator:
+    return page.get_by_role("region", name="Request of pay")
+
+
+def _button(page: Page, name: str) -> Locator:
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def test_a_call_that_is_allowed_runs(stage: Stage, page: Page) -> None:
+    talk = Talk(page, stage.url).open()
+    talk.send("pay")
+    expect(_row(page)).to_contain_text("Waiting for your approval")
+    expect(_row(page)).to_contain_text('"amount": 5')
+    expect(page.get_by_text("Thinking", exact=True)).to_have_count(0)
+    expect(page.locator("[aria-live]")).to_contain_text("pay needs your approval.")
+    _button(page, "Allow").focus()
+    page.keyboard.press("Enter")
+    talk.settle()
+    assert talk.texts == ["The tool said: paid 5"]
+    expect(_row(page)).to_contain_text("Allowed")
+    expect(_button(page, "Allow")).to_have_count(0)
+
+
+def test_a_request_that_waits_is_there_after_a_reload_and_can_be_denied(
+    stage: Stage, page: Page
+) -> None:
+    talk = Talk(page, stage.url).open()
+    talk.send("pay")
+    expect(_button(page, "Deny")).to_be_visible()
+    page.reload()
+    expect(_row(page)).to_contain_text("Waiting for your approval")
+    page.get_by_label("Reason for a denial").fill("Too much.")
+    page.keyboard.press("Enter")
+    talk.settle()
+    assert "Too much." in talk.texts[0]
+    expect(_row(page)).to_contain_text("Denied: Too much.")
+    page.reload()
+    expect(_row(page)).to_contain_text("Denied: Too much.")
+
+
+def test_an_approval_can_hold_for_the_whole_answer(stage: Stage, page: Page) -> None:
+    talk = Talk(page, stage.url).open()
+    talk.send("twice")
+    _button(page, "Always in this answer").click()
+    talk.settle()
+    assert talk.texts == ["The tool said: paid 6"]
+    expect(_row(page)).to_have_count(1)
+    expect(_row(page)).to_contain_text("Always allowed in this answer")
+
+
+def test_an_answer_in_another_tab_is_shown_in_this_one(
+    stage: Stage, page: Page, context: BrowserContext
+) -> None:
+    talk = Talk(page, stage.url).open()
+    talk.send("pay")
+    expect(_button(page, "Allow")).to_be_visible()
+    other: Any = context.new_page()
+    Talk(other, stage.url).open(talk.conversation_id)
+    _button(other, "Deny").click()
+    expect(_row(page)).to_contain_text("Denied")
+    expect(_button(page, "Allow")).to_have_count(0)
+    other.close()
+
+
+def test_a_question_of_a_tool_is_answered_with_a_text(stage: Stage, page: Page) -> None:
+    talk = Talk(page, stage.url).open()
+    talk.send("ask")
+    expect(page.get_by_text("Which one?")).to_be_visible()
+    page.get_by_label("Answer", exact=True).fill("the second")
+    _button(page, "Send answer").click()
+    talk.settle()
+    assert talk.texts == ["The tool said: they want the second"]
