@@ -43,6 +43,7 @@ def _run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         [sys.executable, *map(str, arguments)],
         cwd=ROOT,
         env=_environment(),
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
         timeout=WITHIN_S,
@@ -50,9 +51,9 @@ def _run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_there_are_five_and_each_says_what_it_prints() -> None:
+def test_there_are_six_and_each_says_what_it_prints() -> None:
     names = [path.stem for path in EXAMPLES]
-    assert names == ["conversation", "middleware", "progress", "testing", "tool"]
+    assert names == ["conversation", "middleware", "planner", "progress", "testing", "tool"]
     assert sorted(path.stem for path in HERE.glob("*.txt")) == names
 
 
