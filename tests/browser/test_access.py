@@ -33,7 +33,7 @@ def _editing(talk: Talk) -> None:
     talk.page.get_by_role("button", name="Edit").click()
 
 
-def _found(talk: Talk, *rules: str) -> list[Any]:
+def find_axe_violations(talk: Talk, *rules: str) -> list[Any]:
     """What axe complains about, of all rules or of some; it is brought in beside the page's
     policy."""
     talk.page.evaluate(AXE.read_text(encoding="utf-8"))
@@ -55,18 +55,18 @@ def test_axe_finds_nothing(
     screenshots.scripts(stage)
     talk = Talk(page, stage.url).open()
     state(talk)
-    assert _found(talk) == []
+    assert find_axe_violations(talk) == []
     page.emulate_media(color_scheme="dark")
     # Until the transitions from light colors to dark ones are over.
     talk.until("() => document.getAnimations().every((one) => !(one instanceof CSSTransition))")
-    assert _found(talk, *OF_COLORS) == []
+    assert find_axe_violations(talk, *OF_COLORS) == []
 
 
 def test_axe_finds_nothing_on_a_phone(stage: Stage, browser: Browser) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 740})
     talk = Talk(context.new_page(), stage.url).open()
     _drawer(talk)
-    assert _found(talk) == []
+    assert find_axe_violations(talk) == []
     context.close()
 
 
@@ -187,4 +187,4 @@ def test_axe_looks_into_the_chat(stage: Stage, page: Page) -> None:
     """Else it would find nothing whatever there is."""
     talk = Talk(page, stage.url).open()
     page.locator(".hello").evaluate("one => { one.innerHTML = '<button></button>'; }")
-    assert "button-name" in [found[0] for found in _found(talk)]
+    assert "button-name" in [found[0] for found in find_axe_violations(talk)]

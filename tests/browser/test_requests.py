@@ -17,6 +17,7 @@ from headrace.tools import ToolContext, tool
 from headrace.transport.retry import NEVER
 from tests.browser.stage import Stage
 from tests.browser.talk import Talk
+from tests.browser.test_access import OF_COLORS, find_axe_violations
 
 
 def _play(heard: Heard) -> ScriptedTurn:
@@ -73,6 +74,25 @@ def test_a_call_that_is_allowed_runs(stage: Stage, page: Page) -> None:
     assert talk.texts == ["The tool said: paid 5"]
     expect(_row(page)).to_contain_text("Allowed")
     expect(_button(page, "Allow")).to_have_count(0)
+    expect(_row(page)).to_be_focused()
+
+
+@pytest.mark.parametrize("question", ["pay", "ask"])
+def test_axe_finds_nothing_in_a_request(
+    stage: Stage, context: BrowserContext, question: str
+) -> None:
+    # Not the fixture `page`: axe uses styles that the policy of the page forbids.
+    page = context.new_page()
+    talk = Talk(page, stage.url).open()
+    talk.send(question)
+    expect(_button(page, "Deny")).to_be_visible()
+    assert find_axe_violations(talk) == []
+    page.emulate_media(color_scheme="dark")
+    talk.until("() => document.getAnimations().every((one) => !(one instanceof CSSTransition))")
+    assert find_axe_violations(talk, *OF_COLORS) == []
+    _button(page, "Deny").click()
+    talk.settle()
+    assert find_axe_violations(talk) == []
 
 
 def test_a_request_that_waits_is_there_after_a_reload_and_can_be_denied(
