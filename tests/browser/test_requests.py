@@ -30,7 +30,9 @@ def _play(heard: Heard) -> ScriptedTurn:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
+def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """A server, with the settings that a test gives as a parameter."""
+
     @tool(needs_approval=True)
     async def pay(amount: int) -> str:
         """Pay."""
@@ -48,7 +50,8 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         tools=[pay, ask_back],
         policy=NEVER,
     )
-    stage = Stage(tmp_path / "data", agent=agent).open()
+    settings: dict[str, Any] = getattr(request, "param", {})
+    stage = Stage(tmp_path / "data", agent=agent, **settings).open()
     yield stage
     stage.close()
 
@@ -144,3 +147,20 @@ def test_a_question_of_a_tool_is_answered_with_a_text(stage: Stage, page: Page) 
     _button(page, "Send answer").click()
     talk.settle()
     assert talk.texts == ["The tool said: they want the second"]
+
+
+@pytest.mark.parametrize("stage", [{"waiting_stream_s": 0.05}], indirect=True)
+def test_a_row_stays_although_the_server_closes_the_stream(stage: Stage, page: Page) -> None:
+    """What was typed into it is not lost, and it can be answered."""
+    connects: list[str] = []
+    page.on("request", lambda made: connects.append(made.url) if "/stream" in made.url else None)
+    talk = Talk(page, stage.url).open()
+    talk.send("pay")
+    reason = page.get_by_label("Reason for a denial")
+    reason.fill("Too much.")
+    while len(connects) < 4:
+        page.wait_for_timeout(50)
+    expect(reason).to_have_value("Too much.")
+    _button(page, "Deny").click()
+    talk.settle()
+    expect(_row(page)).to_contain_text("Denied: Too much.")

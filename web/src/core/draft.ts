@@ -83,6 +83,8 @@ export class EventDraft {
   readonly citations: Citation[] = [];
   /** Requests for input by id, with their answers. */
   readonly requests = new Map<string, InputRequest>();
+  /** Whether nothing happens until a request is answered. */
+  isWaiting = false;
   /** Id of the run, which takes the answers. */
   runId = "";
   #numbers = new Map<string, number>();
@@ -96,6 +98,7 @@ export class EventDraft {
 
   /** Apply the next frame. Frames of unknown types or about unknown segments are ignored. */
   feed(frame: Frame): void {
+    this.isWaiting = frame.type === "message_waiting";
     switch (frame.type) {
       case "text_delta":
         return this.#text(frame.text_delta, frame.output_index ?? 0);

@@ -111,8 +111,10 @@ class Session {
       let retryMs = 0;
       try {
         await this.#turn(response);
-        // An empty stream is over; the conversation shows how it ended.
-        empty = this.#lastId === before && !this.#connection.signal.aborted ? empty + 1 : 0;
+        // An empty stream is over, and the conversation shows how it ended; but the server also closes the stream of an
+        // answer that has waited for input for some time.
+        const isWaiting = this.manager.bus.draft(this.eventId)?.isWaiting ?? false;
+        empty = this.#lastId === before && !this.#connection.signal.aborted && !isWaiting ? empty + 1 : 0;
         if (empty === EMPTY_ENDS && !this.#isOver) return this.#lose();
       } catch (error) {
         if (this.#isOver) return;
