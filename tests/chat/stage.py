@@ -7,6 +7,7 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
+from headrace import tool
 from headrace.engine import Agent, ToolContext
 from headrace.testing import (
     Heard,
@@ -78,6 +79,30 @@ def hostile_tool(text: str) -> str:
     return text
 
 
+@tool(needs_approval=True)
+async def pay(amount: int, to: str, context: ToolContext) -> str:
+    """Pay somebody."""
+    return f"paid {amount} to {to}"
+
+
+async def consult(kind: str, context: ToolContext) -> str:
+    """Ask the user a text, or numbers."""
+    schema = {"type": "object", "properties": {"head": {"type": "number"}}, "required": ["head"]}
+    said = await context.ask(f"Which {kind}?", schema if kind == "form" else None)
+    return f"got {said}"
+
+
+def _request(heard: Heard, name: str) -> list[Line | str]:
+    """Calls a tool that asks, as often as the question says, and tells its results."""
+    results = [one.result for one in heard.since_user if one.result is not None]
+    if len(results) < len(heard.user.split()) - 1:
+        word = heard.user.split()[len(results) + 1]
+        if name == "consult":
+            return [call("consult", kind=word)]
+        return [call("pay", amount=int(word), to=HOSTILE if word == "666" else "the miller")]
+    return [say("Results: " + "; ".join(result.text for result in results))]
+
+
 def _play(heard: Heard) -> list[Line | str]:
     name = heard.user.split()[0] if heard.user.split() else ""
     results = [one.result for one in heard.since_user if one.result is not None]
@@ -85,6 +110,10 @@ def _play(heard: Heard) -> list[Line | str]:
         return _answered() if results else _thought()
     if name == "hostile":
         return _hostile_answer() if results else _hostile_call()
+    if name == "half-pay" and not results:
+        return [say("Before the payment.\n\n"), wait(9), *_request(heard, "pay")]
+    if name in ("pay", "consult", "half-pay"):
+        return _request(heard, name)
     return _PLAYS.get(name, [say(f"You said: {heard.user}")])
 
 
@@ -155,7 +184,7 @@ _PLAYS: Final[dict[str, list[Line | str]]] = {
 
 agent = Agent(
     "openai-chat:scripted",
-    tools=[survey, hostile_tool],
+    tools=[survey, hostile_tool, pay, consult],
     transport=ScriptedTransport(lambda heard: turn(*_play(heard)), sleep=gate),
     api_key="none",
     policy=NEVER,

@@ -26,6 +26,9 @@ keys: Enter sends; Alt+Enter, or \\ before Enter, starts a new line; Ctrl-C stop
 keeps what has arrived, a second Ctrl-C quits; Ctrl-D quits. /help lists the commands, Tab
 completes them.
 
+What you type during an answer is asked next. If a call needs approval, the chat shows it and asks:
+y allows it, n denies it, e edits its arguments, a allows all calls of this tool in this answer.
+
 In a pipe every line is a message, unless --once is given. Answers go to standard output as they
 arrive; tools, notes and, with --reasoning, the reasoning go to standard error. In a terminal,
 --plain or TERM=dumb does the same, and no escape sequence is printed. NO_COLOR turns off colors.

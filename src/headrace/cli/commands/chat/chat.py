@@ -12,6 +12,7 @@ from typing import Protocol
 
 from headrace.cli.commands.chat.advice import advice_of
 from headrace.cli.commands.chat.display.display import Display
+from headrace.cli.commands.chat.request_prompt import RequestPrompt
 from headrace.cli.commands.chat.slash_command import Order, help_rows, order_from
 from headrace.cli.commands.chat.step import Thought, Tool, stored_steps
 from headrace.cli.commands.chat.transcript import LISTED_AT_ONCE, format_list, markdown, sources
@@ -25,7 +26,7 @@ from headrace.client import AsyncAnswer, AsyncClient, ClientError
 from headrace.encoders import Effort
 from headrace.errors import HeadraceError
 from headrace.projections.ux import MessageEvent
-from headrace.projections.ux.frame import EndFrame, MessageError
+from headrace.projections.ux.frame import EndFrame, MessageError, MessageFinal
 from headrace.server.api import ModelInfo
 from headrace.server.storage.store import Conversation
 
@@ -125,7 +126,11 @@ class Chat:
         )
 
     async def _answer(self, asked: AbstractAsyncContextManager[AsyncAnswer]) -> None:
-        end = await self._watcher.watch(asked, self._display.answer(), self._begin)
+        prompt = RequestPrompt(self._client, self._display)
+        end = await self._watcher.watch(asked, self._display.answer(), self._begin, prompt)
+        if not isinstance(end, MessageFinal):
+            # The next message may depend on an answer that is not there.
+            self._display.withdraw()
         if end is None:
             self._display.note("Stopped before the question was sent.")
         else:

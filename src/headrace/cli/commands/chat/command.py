@@ -101,14 +101,9 @@ async def _talk(options: Namespace) -> int:
     is_piped = not sys.stdin.isatty()
     is_alive = not options.plain and not is_piped and is_terminal(sys.stdout)
     choice = Choice(options.agent, options.model or os.environ.get("HEADRACE_MODEL"))
-    display, interrupt = _make_display(options, is_alive=is_alive)
-    silence: Callable[[], AbstractContextManager[None]] = nullcontext
-    if is_alive:
-        from headrace.cli.commands.chat.display.terminal import silent_keyboard
-
-        silence = silent_keyboard
+    display, listen, interrupt = _make_display(options, is_alive=is_alive)
     interrupts = Interrupts(time.monotonic)
-    watcher = Watcher(interrupts, silence)
+    watcher = Watcher(interrupts, listen)
     client = AsyncClient.for_folder(
         data_folder(options.data),
         choice.agent,
@@ -132,17 +127,22 @@ def _access_token(file: str | None) -> str | None:
     return os.environ.get("HEADRACE_TOKEN") or None
 
 
-def _make_display(options: Namespace, *, is_alive: bool) -> tuple[Display, Callable[[], None]]:
-    """Return the display, and how to tell it about Ctrl-C while it reads."""
+def _make_display(
+    options: Namespace, *, is_alive: bool
+) -> tuple[Display, Callable[[], AbstractContextManager[None]], Callable[[], None]]:
+    """Return the display, what listens to the keyboard during an answer, and how to tell the
+    display about Ctrl-C while it reads."""
     if is_alive:
         from headrace.cli.commands.chat.display.terminal import TerminalDisplay
 
         shows = options.reasoning is not False
-        return TerminalDisplay(_completes, shows_reasoning=shows), lambda: None
+        terminal = TerminalDisplay(_completes, shows_reasoning=shows)
+        return terminal, terminal.listen, lambda: None
     from headrace.cli.commands.chat.display.plain import PlainDisplay
 
     lines = InputLines(is_whole=options.once)
-    return PlainDisplay(lines, shows_reasoning=options.reasoning is True), lines.interrupt
+    plain = PlainDisplay(lines, shows_reasoning=options.reasoning is True)
+    return plain, nullcontext, lines.interrupt
 
 
 def _completes(line: str) -> list[tuple[str, str]]:

@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 
 from headrace.cli.commands.chat.display.display import REFRESH_S, AnswerView
+from headrace.cli.commands.chat.inquiry import Inquiry
+from headrace.cli.commands.chat.request_prompt import RequestPrompt
 from headrace.client import AsyncAnswer
 from headrace.client.answer import END_FRAMES
 from headrace.projections.ux.frame import EndFrame
@@ -47,19 +49,24 @@ class Interrupts:
 
 
 class Watcher:
-    """Watches one answer at a time. `silence` suppresses keyboard echo meanwhile."""
+    """Watches one answer at a time. `listen` takes care of the keyboard meanwhile."""
 
     def __init__(
-        self, interrupts: Interrupts, silence: Callable[[], AbstractContextManager[None]]
+        self, interrupts: Interrupts, listen: Callable[[], AbstractContextManager[None]]
     ) -> None:
         self._interrupts = interrupts
-        self._silence = silence
+        self._listen = listen
         self._watch: _Watch | None = None
 
     def interrupt(self) -> None:
         """Handle Ctrl-C."""
         if self._watch is not None:
             self._watch.stop(is_final=self._interrupts.press(is_idle=False))
+
+    def _stop(self) -> None:
+        """Handle Ctrl-C at a question. A signal may have told of the same key."""
+        if self._watch is not None and not self._watch.is_stopped:
+            self.interrupt()
 
     def waits(self, told: str) -> None:
         """Show why the answer cannot begin yet."""
@@ -71,15 +78,17 @@ class Watcher:
         asked: AbstractAsyncContextManager[AsyncAnswer],
         view: AnswerView,
         begun: Callable[[AsyncAnswer], None],
+        prompt: RequestPrompt,
     ) -> EndFrame | None:
         """Return the last frame, or None if it was stopped before it was asked.
 
         The first Ctrl-C asks the server to stop the answer; what has arrived is kept, and the last
         frame says so. Raises `Leave` at the second.
         """
-        watch = self._watch = _Watch(asked, view, begun)
+        inquiry = Inquiry(view, prompt, self._stop)
+        watch = self._watch = _Watch(asked, view, inquiry, begun)
         try:
-            with self._silence():
+            with self._listen():
                 async with _ticking(view):
                     return await watch.task
         except asyncio.CancelledError:
@@ -101,9 +110,11 @@ class _Watch:
         self,
         asked: AbstractAsyncContextManager[AsyncAnswer],
         view: AnswerView,
+        inquiry: Inquiry,
         begun: Callable[[AsyncAnswer], None],
     ) -> None:
         self._view = view
+        self._inquiry = inquiry
         self._begun = begun
         self._stop = asyncio.Event()
         self._is_waiting = False
@@ -135,11 +146,12 @@ class _Watch:
             stopping = asyncio.create_task(self._cancel_answer(answer), name="stop")
             try:
                 async for frames in answer.batches():
-                    self._view.feed(frames)
+                    self._inquiry.feed(frames)
                     last = frames[-1]
                     if isinstance(last, END_FRAMES):
                         return last
             finally:
+                await self._inquiry.close()
                 await _cancel(stopping)
         raise AssertionError("a stream ends with a last frame, or raises")
 

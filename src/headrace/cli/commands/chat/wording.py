@@ -9,8 +9,17 @@ import msgspec
 
 from headrace.cli.commands.chat.step import Step, Thought, Tool
 from headrace.cli.terminal.safe_text import one_line, safe
+from headrace.events import InputKind
+from headrace.messages import InputRequest
+from headrace.projections.ux.frame import InputRequestedFrame
 
 _BRIEF_CHARS = 60
+_REQUESTS: dict[InputKind, str] = {
+    "approval": "needs your approval",
+    "text": "asks for a text",
+    "form": "asks for values",
+    "result": "runs elsewhere: its result is needed",
+}
 
 
 def duration(ms: float) -> str:
@@ -53,6 +62,19 @@ def tool_fields(tool: Tool) -> list[tuple[str, str]]:
     """Return what is known of a tool call in full, with labels."""
     fields = (("Arguments", tool.args), ("Result", tool.result), ("Error", tool.error))
     return [(label, text) for label, value in fields if (text := format_value(value))]
+
+
+def describe_request(
+    request: InputRequestedFrame | InputRequest,
+) -> tuple[str, list[tuple[str, str]]]:
+    """Return what a run waits for: a title, and labeled texts."""
+    title = f"{one_line(request.name)} {_REQUESTS[request.kind]}"
+    fields = (
+        ("Message", request.message),
+        ("Arguments", request.args),
+        ("Expected", request.schema if request.kind != "approval" else None),
+    )
+    return title, [(label, text) for label, value in fields if (text := format_value(value))]
 
 
 def format_brief(value: Any, limit: int = _BRIEF_CHARS) -> str:

@@ -11,6 +11,7 @@ from typing import Protocol
 from headrace.cli.commands.chat.advice import Advice
 from headrace.cli.commands.chat.step import Step
 from headrace.projections.ux import MessageEvent, UXFrame
+from headrace.projections.ux.frame import InputRequestedFrame
 
 REFRESH_S = 1 / 12
 """Seconds between two redraws."""
@@ -29,6 +30,14 @@ class AnswerView(Protocol):
 
     def say(self, phrase: str) -> None:
         """Show this text instead of the model's status."""
+        ...
+
+    def pause(self) -> None:
+        """Draw nothing until `resume()`, so that the user can be asked."""
+        ...
+
+    def resume(self) -> None:
+        """Draw again."""
         ...
 
     def close(self) -> None:
@@ -52,6 +61,22 @@ class Display(Protocol):
         Raises `EOFError` at the end of the input, and `KeyboardInterrupt` for Ctrl-C at an empty
         prompt.
         """
+        ...
+
+    async def ask(self, question: str, default: str = "") -> str:
+        """Ask for one line in the middle of an answer. What was typed before is no answer to it.
+
+        `default` can be edited in a live terminal. Raises `EOFError` at the end of the input, and
+        `KeyboardInterrupt` for Ctrl-C.
+        """
+        ...
+
+    def request(self, request: InputRequestedFrame) -> None:
+        """Show what a run waits for."""
+        ...
+
+    def withdraw(self) -> None:
+        """Put messages that were typed during the answer back into the prompt."""
         ...
 
     def answer(self) -> AnswerView:

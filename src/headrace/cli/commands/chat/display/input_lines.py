@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import stat
 import sys
 
@@ -18,6 +19,7 @@ class InputLines:
         self.is_terminal = os.isatty(self._file)
         self._is_whole = is_whole
         self._rest = b""
+        self._aside: list[bytes] = []
         self._is_over = False
         self._waiting: asyncio.Future[None] | None = None
 
@@ -26,16 +28,36 @@ class InputLines:
 
         Raises `EOFError` at the end, and `KeyboardInterrupt` after `interrupt()`.
         """
+        line = self._aside.pop(0) if self._aside else await self._next()
+        return line.decode("utf-8", "replace").rstrip("\r\n")
+
+    async def read_answer(self) -> str:
+        """Return the next line that was not set aside. Raises what `read()` raises."""
+        return (await self._next()).decode("utf-8", "replace").rstrip("\r\n")
+
+    def set_aside(self) -> None:
+        """Keep lines that were typed before a question for `read()`. In a pipe they are answers."""
+        if not self.is_terminal:
+            return
+        while not self._is_over and select.select([self._file], [], [], 0)[0]:
+            self._fill()
+        while (line := self._line()) is not None:
+            self._aside.append(line)
+
+    async def _next(self) -> bytes:
         while True:
             line = self._line()
             if line is not None:
-                return line.decode("utf-8", "replace").rstrip("\r\n")
+                return line
             if self._is_over:
                 raise EOFError
             await self._readable()
-            data = os.read(self._file, _MAX_READ)
-            self._rest += data
-            self._is_over = not data
+            self._fill()
+
+    def _fill(self) -> None:
+        data = os.read(self._file, _MAX_READ)
+        self._rest += data
+        self._is_over = not data
 
     def interrupt(self) -> None:
         """Stop the current read."""

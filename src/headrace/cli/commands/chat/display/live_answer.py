@@ -11,22 +11,33 @@ from headrace.cli.commands.chat import answer_state as st
 from headrace.cli.commands.chat.display.markdown import markdown_rows, open_rows
 from headrace.cli.commands.chat.display.markdown_splitter import Block, Splitter
 from headrace.cli.commands.chat.display.steps_window import Window, tool_row
+from headrace.cli.commands.chat.display.typed_ahead import TypedAhead
 from headrace.cli.commands.chat.step import Step, Tool
 from headrace.cli.commands.chat.wording import summary
 from headrace.cli.terminal.region import Region
 from headrace.cli.terminal.row import BLANK, Painter, Row, Styled
+from headrace.cli.terminal.safe_text import one_line
 from headrace.projections.ux import UXFrame
 
 # Only the end of a long open block is drawn.
 _OPEN_CHARS = 3_000
+_WAITING_ROWS = 3
 
 
 class LiveAnswer:
     """Draws an answer while it arrives. `clock` returns seconds."""
 
     def __init__(
-        self, region: Region, painter: Painter, clock: Callable[[], float], *, shows_reasoning: bool
+        self,
+        region: Region,
+        painter: Painter,
+        clock: Callable[[], float],
+        typed: TypedAhead,
+        *,
+        shows_reasoning: bool,
     ) -> None:
+        self._typed = typed
+        self._is_paused = False
         self._region = region
         self._painter = painter
         self._clock = clock
@@ -49,11 +60,24 @@ class LiveAnswer:
         self.tick()
 
     def tick(self) -> None:
+        if self._is_paused:
+            return
         above, self._above = self._above, []
-        self._region.draw(above, [] if self._is_over else self._rows())
+        rows = [] if self._is_over else [*self._rows(), *self._typed_rows()]
+        self._region.draw(above, rows)
+
+    def pause(self) -> None:
+        """Print what is complete, and leave the screen to a prompt."""
+        above, self._above = self._above, []
+        self._region.draw(above, ())
+        self._is_paused = True
+
+    def resume(self) -> None:
+        self._is_paused = False
 
     def close(self) -> None:
         """Print what is still open."""
+        self._is_paused = False
         self._end_text()
         self._is_over = True
         self.tick()
@@ -110,6 +134,15 @@ class LiveAnswer:
         text = self._open_text()
         gap = [BLANK] if text else []
         return [*text, *gap, self._window.header(phrase, ms, self._columns)]
+
+    def _typed_rows(self) -> list[Row]:
+        """Return what the user has typed: messages that wait, and the end of the draft."""
+        waiting = [
+            self._line(("Next: ", "cyan"), (one_line(text), "dim"))
+            for text in self._typed.lines[-_WAITING_ROWS:]
+        ]
+        draft = one_line(self._typed.draft)[-max(self._columns - 2, 1) :]
+        return [*waiting, *([self._line(("› ", "cyan"), (draft, ""))] if draft else [])]
 
     def _open_text(self) -> list[Row]:
         if self._splitter is None:

@@ -13,9 +13,15 @@ from headrace.cli.commands.chat.advice import Advice
 from headrace.cli.commands.chat.display.display import AnswerView
 from headrace.cli.commands.chat.display.input_lines import InputLines
 from headrace.cli.commands.chat.step import Step, Thought, Tool
-from headrace.cli.commands.chat.wording import duration, format_brief, tool_fields
+from headrace.cli.commands.chat.wording import (
+    describe_request,
+    duration,
+    format_brief,
+    tool_fields,
+)
 from headrace.cli.terminal.safe_text import one_line, safe
 from headrace.projections.ux import MessageEvent, UXFrame
+from headrace.projections.ux.frame import InputRequestedFrame
 from headrace.projections.ux.segment import TextSegment
 
 _PROMPT = "> "
@@ -40,6 +46,21 @@ class PlainDisplay:
             if not line.endswith("\\"):
                 return said + line
             said += line[:-1] + "\n"
+
+    async def ask(self, question: str, default: str = "") -> str:
+        """Ask on standard error. The default is not shown: `request()` has shown it."""
+        self._lines.set_aside()
+        _tell(safe(question).rstrip(" ›") + ": ", end="" if self._lines.is_terminal else "\n")
+        return await self._lines.read_answer()
+
+    def request(self, request: InputRequestedFrame) -> None:
+        title, fields = describe_request(request)
+        _tell(title)
+        for label, text in fields:
+            _tell("\n".join([f"  {label}", *(f"    {line}" for line in text.split("\n"))]))
+
+    def withdraw(self) -> None:
+        """Do nothing: the lines of a pipe are all asked."""
 
     def answer(self) -> AnswerView:
         return _PlainAnswer(shows_reasoning=self.shows_reasoning)
@@ -129,6 +150,13 @@ class _PlainAnswer:
         if phrase and phrase != self._phrase:
             _tell(phrase)
         self._phrase = phrase
+
+    def pause(self) -> None:
+        self._end_thought()
+        self._end_line()
+
+    def resume(self) -> None:
+        """Do nothing: there is nothing to redraw."""
 
     def close(self) -> None:
         self._end_thought()

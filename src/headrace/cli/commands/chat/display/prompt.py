@@ -62,12 +62,22 @@ class Prompt:
             enable_suspend=True,
         )
 
-    async def read(self) -> str:
-        """Return the next message.
+    async def read(self, default: str = "") -> str:
+        """Return the next message. `default` is what the user has typed of it already.
 
         Raises `EOFError` for Ctrl-D and `KeyboardInterrupt` for Ctrl-C at an empty prompt.
         """
-        return await self._session.prompt_async(handle_sigint=False)
+        return await self._session.prompt_async(default=default, handle_sigint=False)
+
+    async def ask(self, question: str, default: str = "") -> str:
+        """Return one line, which may be empty. It is not kept in the history.
+
+        Raises `EOFError` at the end of the input and `KeyboardInterrupt` for Ctrl-C.
+        """
+        session: PromptSession[str] = PromptSession(
+            message=[("class:prompt", question)], key_bindings=_question_keys(), style=_STYLE
+        )
+        return await session.prompt_async(default=default, handle_sigint=False)
 
     def remember(self, questions: Sequence[str]) -> None:
         """Add a message to the history of the arrow keys."""
@@ -115,6 +125,20 @@ def _keys(completer: Completer) -> KeyBindings:
             event.current_buffer.reset()
         else:
             event.app.exit(exception=KeyboardInterrupt, style="class:aborting")
+
+    return keys
+
+
+def _question_keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("c-c")
+    def interrupt(event: KeyPressEvent) -> None:
+        event.app.exit(exception=KeyboardInterrupt, style="class:aborting")
+
+    @keys.add("c-d")
+    def ignore(event: KeyPressEvent) -> None:
+        """Do nothing: a key that usually quits must not answer."""
 
     return keys
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import select
 import sys
 import termios
 import time
@@ -19,13 +21,17 @@ from headrace.cli.commands.chat.display.markdown import markdown_rows, plain_row
 from headrace.cli.commands.chat.display.markdown_splitter import Splitter
 from headrace.cli.commands.chat.display.prompt import Completes, Prompt
 from headrace.cli.commands.chat.display.steps_window import tool_row
-from headrace.cli.commands.chat.step import Other, Step, Thought, Tool, stored_steps
-from headrace.cli.commands.chat.wording import summary, tool_fields
+from headrace.cli.commands.chat.display.typed_ahead import TypedAhead
+from headrace.cli.commands.chat.step import Other, Step, Thought, stored_steps
+from headrace.cli.commands.chat.wording import describe_request, summary, tool_fields
 from headrace.cli.terminal.region import Region, reflows
 from headrace.cli.terminal.row import BLANK, Painter, Row
 from headrace.cli.terminal.safe_text import safe
 from headrace.projections.ux import MessageEvent
+from headrace.projections.ux.frame import InputRequestedFrame
 from headrace.projections.ux.segment import Segment, TextSegment
+
+_MAX_READ = 65_536
 
 
 class TerminalDisplay:
@@ -38,15 +44,72 @@ class TerminalDisplay:
         self._painter = Painter(has_colour=not os.environ.get("NO_COLOR"))
         self._region = Region(sys.stdout, reflows=reflows(os.environ))
         self._prompt = Prompt(completes)
+        self._typed = TypedAhead()
+        self._is_listening = False
 
     async def read(self) -> str:
-        text = await self._prompt.read()
-        self._print([BLANK])
+        text = self._typed.take_line()
+        if text is None:
+            text = await self._prompt.read(self._typed.take_draft())
+            self._print([BLANK])
+        else:
+            self._print([*self._question(text), BLANK])
+            self._prompt.remember([text])
         return text
+
+    async def ask(self, question: str, default: str = "") -> str:
+        self._stop_reading()
+        try:
+            return await self._prompt.ask(question, default)
+        finally:
+            self._start_reading()
+
+    def request(self, request: InputRequestedFrame) -> None:
+        title, fields = describe_request(request)
+        mark = self._painter.line(("● ", "yellow"), (title, "bold"), columns=self._columns)
+        self._print([mark, *self._fields(fields)])
+
+    def withdraw(self) -> None:
+        self._typed.withdraw()
+
+    @contextmanager
+    def listen(self) -> Generator[None, None, None]:
+        """Collect what is typed while an answer arrives. Its echo is the drawing of the answer."""
+        with _silent_keyboard():
+            self._is_listening = True
+            self._start_reading()
+            try:
+                yield
+            finally:
+                self._stop_reading()
+                self._is_listening = False
+
+    def _start_reading(self) -> None:
+        if self._is_listening:
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_keys)
+
+    def _stop_reading(self) -> None:
+        """Take the keys that have arrived, and leave the following ones to others."""
+        if self._is_listening:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            while select.select([sys.stdin], [], [], 0)[0] and self._read_keys():
+                pass
+
+    def _read_keys(self) -> bool:
+        data = os.read(sys.stdin.fileno(), _MAX_READ)
+        self._typed.feed(data)
+        if not data:
+            # The terminal is gone; a reader would be called again and again.
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        return bool(data)
 
     def answer(self) -> AnswerView:
         return LiveAnswer(
-            self._region, self._painter, time.monotonic, shows_reasoning=self.shows_reasoning
+            self._region,
+            self._painter,
+            time.monotonic,
+            self._typed,
+            shows_reasoning=self.shows_reasoning,
         )
 
     def note(self, text: str) -> None:
@@ -84,13 +147,15 @@ class TerminalDisplay:
             self._print([*self._step(step), BLANK])
 
     def past(self, question: str, event: MessageEvent | None) -> None:
+        self._print([*self._question(question), BLANK, *self._past(event)])
+
+    def _question(self, question: str) -> list[Row]:
         mark = self._painter.line(("›", "bold cyan"), columns=self._columns)
         rows = self._rows(question)
-        asked = [
+        return [
             Row(f"{mark.text} {row.text}" if not at else f"  {row.text}", row.cells + 2)
             for at, row in enumerate(rows)
         ]
-        self._print([*asked, BLANK, *self._past(event)])
 
     def remember(self, questions: Sequence[str]) -> None:
         self._prompt.remember(questions)
@@ -124,11 +189,11 @@ class TerminalDisplay:
             return self._rows(step.text, "dim")
         if isinstance(step, Other):
             return self._rows(step.words, "dim italic")
-        return [tool_row(self._painter, step, self._columns), *self._fields(step)]
+        return [tool_row(self._painter, step, self._columns), *self._fields(tool_fields(step))]
 
-    def _fields(self, tool: Tool) -> list[Row]:
+    def _fields(self, fields: Sequence[tuple[str, str]]) -> list[Row]:
         rows: list[Row] = []
-        for label, text in tool_fields(tool):
+        for label, text in fields:
             rows += self._rows(f"  {label}", "dim")
             drawn = plain_rows(self._painter, text, self._columns - 4)
             rows += [Row(f"    {row.text}", row.cells + 4) for row in drawn]
@@ -146,8 +211,8 @@ class TerminalDisplay:
 
 
 @contextmanager
-def silent_keyboard() -> Generator[None, None, None]:
-    """Suppress the echo of typed keys while an answer arrives; they reach the next prompt.
+def _silent_keyboard() -> Generator[None, None, None]:
+    """Suppress the echo of typed keys, and deliver each of them at once.
 
     Ctrl-C still interrupts. Ctrl-Z is disabled, because it would leave the terminal in this state.
     """
