@@ -268,7 +268,7 @@ def test_a_damaged_database_is_broken(capsys: Capture, tmp_path: Path) -> None:
 def test_data_of_the_future_is_broken(capsys: Capture, tmp_path: Path) -> None:
     data = tmp_path / "data"
     kept(data)
-    change(data, "PRAGMA user_version = 9")
+    change(data, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     status, found = examined(capsys, data)
     assert status == 1
     assert "update it" in found["database"]["fix"]

@@ -48,6 +48,8 @@ class ReplayRun:
 
     hides_address = False
     private_error: str | None = None
+    is_suspended = False
+    is_resumable = False
 
     def __init__(
         self,
@@ -67,6 +69,9 @@ class ReplayRun:
         self._task: asyncio.Task[None] | None = None
         self._stop: _End | None = None
 
+    def steer(self, *content: object, **_: object) -> None:
+        """Ignore what is said: the records do not change."""
+
     def hand_to(self, take: Callable[[list[Record]], None]) -> None:
         """Set the receiver of the records."""
         self._take = take
@@ -84,7 +89,9 @@ class ReplayRun:
         assert self._task is not None
         await asyncio.wait({self._task})
 
-    def cancel(self, detail: str = "cancelled") -> None:
+    def cancel(
+        self, detail: str = "cancelled", *, by: str | None = None, entry_id: str | None = None
+    ) -> None:
         """Cancel the run."""
         self._end(ev.RunFinished(abort_reason("cancelled", detail)))
 
