@@ -309,3 +309,22 @@ def test_a_run_is_cancelled_even_if_nothing_can_be_stored(
             assert message.finish.kind == "cancelled"
 
     asyncio.run(main())
+
+
+def test_a_server_without_the_agent_leaves_a_suspended_run_alone(tmp_path: Path) -> None:
+    paid: list[int] = []
+
+    async def main() -> None:
+        async with served(paying(paid), tmp_path) as site:
+            run_id, event_id = await ask(site)
+            row = await site.service.store.run("local", event_id)
+        async with served({"another": paying([])}, tmp_path) as site:
+            (request,) = await read_requests(site, run_id)
+            path = f"/api/runs/{run_id}/requests/{request['request_id']}"
+            assert (await post(site, path, {"decision": "accepted"}))[0] == 200
+            assert (await site.service.store.run("local", event_id)).is_suspended
+        async with served({row.model: paying(paid)}, tmp_path) as site:
+            assert (await wait_until_over(site, event_id)).text == "paid 5"
+
+    asyncio.run(main())
+    assert paid == [5]

@@ -58,6 +58,23 @@ def data_folder(given: str | None) -> Path:
     return Path(home) / "headrace"
 
 
+def add_token_file(command: argparse.ArgumentParser) -> None:
+    """Add the option `--token-file`."""
+    command.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="a file with the access token for a server that requires one (default: the variable"
+        " HEADRACE_TOKEN)",
+    )
+
+
+def read_access_token(file: str | None) -> str | None:
+    """Return the access token in a file, or that of the environment, or None."""
+    if file is not None:
+        return Path(file).read_text("utf-8").strip()
+    return os.environ.get("HEADRACE_TOKEN") or None
+
+
 def add_wire_options(command: argparse.ArgumentParser) -> None:
     """Add the options for reading a recorded stream."""
     command.add_argument(

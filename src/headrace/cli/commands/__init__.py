@@ -14,6 +14,7 @@ COMMANDS = {
     "providers": "list the providers and which API keys are set",
     "record": "record the responses of a provider; API keys are never written",
     "replay": "replay a recorded stream or a stored run",
+    "requests": "list and answer what the answers of a server wait for",
     "serve": "serve an agent over HTTP, with a web UI",
     "token": "create, list and revoke access tokens for users of a server",
 }

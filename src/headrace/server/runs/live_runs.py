@@ -152,6 +152,12 @@ class LiveRuns:
         if self._is_draining:
             return
         with self._moving(row):
+            try:
+                await self.find_agent(row)
+            except UsageError as error:
+                # It waits for a server that has the agent.
+                _logger.warning("run %s cannot go on here: %s", row.id, error)
+                return
             if await self._store.claim(row):
                 await self._resume(row)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, BooleanOptionalAction
 
-from headrace.cli.option import EFFORTS, add_data, add_verbose
+from headrace.cli.option import EFFORTS, add_data, add_token_file, add_verbose
 
 DESCRIPTION = """\
 Chat with a model in the terminal. Its reasoning shows in a small window while it thinks, and
@@ -67,10 +67,5 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--once", action="store_true", help="treat the whole piped input as one message"
     )
-    command.add_argument(
-        "--token-file",
-        metavar="FILE",
-        help="a file with the access token for a server that requires one (default: the variable"
-        " HEADRACE_TOKEN)",
-    )
+    add_token_file(command)
     add_verbose(command)

@@ -11,7 +11,6 @@ import time
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.commands.chat.chat import Chat, error_text, model_line
@@ -19,7 +18,7 @@ from headrace.cli.commands.chat.display.display import Display
 from headrace.cli.commands.chat.display.input_lines import InputLines
 from headrace.cli.commands.chat.slash_command import completions
 from headrace.cli.commands.chat.watcher import Interrupts, Watcher
-from headrace.cli.option import data_folder
+from headrace.cli.option import data_folder, read_access_token
 from headrace.cli.terminal.output import is_terminal
 from headrace.client import AsyncClient
 from headrace.errors import HeadraceError, UsageError
@@ -107,7 +106,7 @@ async def _talk(options: Namespace) -> int:
     client = AsyncClient.for_folder(
         data_folder(options.data),
         choice.agent,
-        access_token=_access_token(options.token_file),
+        access_token=read_access_token(options.token_file),
         on_wait=watcher.waits,
     )
     chat = Chat(client, display, choice, interrupts, watcher)
@@ -119,12 +118,6 @@ async def _talk(options: Namespace) -> int:
         return 1 if is_piped and chat.has_failed and not code else code
     except asyncio.CancelledError:
         return _TERMINATED
-
-
-def _access_token(file: str | None) -> str | None:
-    if file is not None:
-        return Path(file).read_text("utf-8").strip()
-    return os.environ.get("HEADRACE_TOKEN") or None
 
 
 def _make_display(
