@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -10,7 +9,7 @@ import msgspec
 
 from headrace import events as ev
 from headrace.engine.calls.job import Report
-from headrace.engine.calls.tool_runner import ToolRunner
+from headrace.engine.calls.tool_runner import ToolRunner, number_calls
 from headrace.engine.history.run_history import RunHistory
 from headrace.engine.input.inbox import Inbox
 from headrace.engine.journal.any_journal import AnyJournal
@@ -199,15 +198,10 @@ class Loop:
         if finish.word in _ENDING_REASONS:
             return finish
         if any(call.executor == "client" for call in turn.calls):
-            return self._ended_by(self._name_ending_tool(turn, progress))
+            return self._ended_by(progress.ending_tool)
         if self._output is not None:
             self._output.check(turn)
         return finish
-
-    @staticmethod
-    def _name_ending_tool(turn: Turn, progress: RunProgress) -> str | None:
-        names = [call.name for call in turn.calls if call.call_id in progress.ending_tools]
-        return names[0] if names else None
 
     async def _play_next_step(self) -> FinishReason | None:
         """Start the next step and play it."""
@@ -302,18 +296,11 @@ class Loop:
         self._tool_runner = None
         if runner.ends_run is None and before is not None and self._state == "calls":
             # A tool that ended before the run was resumed may have asked for it.
-            return self._ended_by(self._name_ending_tool(before.last_turn, before))
+            return self._ended_by(before.ending_tool)
         return self._ended_by(runner.ends_run)
 
     def _create_runner(self) -> ToolRunner:
-        numbers: dict[str, int] = {}
-        if self._limits.max_calls:
-            counts: Counter[str] = Counter()
-            for turn in self._journal.assembler.turns:
-                for call in turn.turn().calls:
-                    counts[call.name] += 1
-                    # An id may come again in a later turn: the last one is the one that counts.
-                    numbers[call.call_id] = counts[call.name]
+        turns = self._journal.assembler.turns if self._limits.max_calls else ()
         return ToolRunner(
             self._view,
             self._chain,
@@ -322,7 +309,7 @@ class Loop:
             scope=self._scope,
             nested=self._journal.nested,
             started=self._started_before,
-            numbers=numbers,
+            numbers=number_calls(turn.turn() for turn in turns),
             wake=self._wake,
         )
 

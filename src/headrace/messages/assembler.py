@@ -13,6 +13,7 @@ import msgspec
 from headrace import events
 from headrace.events import Record
 from headrace.messages import message as msg
+from headrace.messages.builder import MANY_PIECES, PartBuilder, TurnBuilder
 from headrace.messages.message import Message, Part
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.usage import Usage
@@ -70,103 +71,6 @@ def _requests_of(message: Message) -> Iterator[msg.InputRequest]:
                 yield from _requests_of(result.message)
 
 
-_MANY_PIECES = 16
-
-
-class _PartBuilder:
-    """A part that is still growing: its fields so far, and what accumulates."""
-
-    __slots__ = ("_joined", "activities", "citations", "fields", "kind", "seals", "text")
-
-    def __init__(self, kind: Callable[..., Part], start: Any, at_ms: int) -> None:
-        self.kind = kind
-        self.fields: dict[str, Any] = msgspec.structs.asdict(start)
-        self.fields["started_ms"] = at_ms
-        self.text: list[str] = []
-        """The newest pieces."""
-        self._joined: list[str] = []
-        self.seals: list[msg.Seal] = []
-        self.citations: list[msg.Citation] = []
-        self.activities: list[msg.Activity] = []
-
-    def join(self) -> None:
-        """Join the collected pieces: many short strings take about four times their characters."""
-        self._joined.append("".join(self.text))
-        self.text.clear()
-
-    def restore(self, text: str) -> None:
-        """Replace all that was collected."""
-        self.text[:] = [text]
-        self._joined.clear()
-
-    @property
-    def whole(self) -> str:
-        return "".join((*self._joined, *self.text))
-
-    def part(self) -> Part:
-        fields = dict(self.fields)
-        if self.kind is msg.TextPart or self.kind is msg.ReasoningPart:
-            fields["text"] = self.whole
-            fields["citations"] = tuple(self.citations)
-        elif self.kind is msg.CallPart:
-            fields.setdefault("raw", self.whole)
-            fields["activities"] = tuple(self.activities)
-        return self.kind(seals=tuple(self.seals), **fields)
-
-
-class _TurnBuilder:
-    def __init__(self, step: int) -> None:
-        self.fields: dict[str, Any] = {"step": step}
-        self.parts: list[_PartBuilder] = []
-        self.outputs: dict[int, msg.OutputEnd] = {}
-        self.citations: list[msg.Citation] = []
-        self.results: dict[str, msg.CallResult] = {}
-        self.tool_starts: dict[str, int] = {}
-        self.requests: dict[str, msg.InputRequest] = {}
-        self.added: list[msg.AddedMessage] = []
-        self.is_settled = False
-        self._settled: msg.Turn | None = None
-
-    def turn(self) -> msg.Turn:
-        if not self.is_settled:
-            return self._build()
-        if self._settled is None:
-            self._settled = self._build()
-        return self._settled
-
-    def forget_settled(self) -> None:
-        """Build the turn again when it is asked for: something was added after its step."""
-        self._settled = None
-
-    def _build(self) -> msg.Turn:
-        parts = tuple(builder.part() for builder in self.parts)
-        return msg.Turn(
-            **self.fields,
-            parts=parts,
-            outputs=tuple(self.outputs.values()),
-            citations=tuple(self.citations),
-            results=self._ordered_results(parts),
-            requests=tuple(self.requests.values()),
-            added=tuple(self.added),
-        )
-
-    def edited_args(self, call_id: str) -> Any:
-        """Return the arguments that a person has given for a call, or None."""
-        for request in self.requests.values():
-            is_approved = request.kind == "approval" and request.decision == "accepted"
-            if request.call_id == call_id and is_approved:
-                return request.value
-        return None
-
-    def _ordered_results(self, parts: tuple[Part, ...]) -> tuple[msg.CallResult, ...]:
-        """In the order of the calls, whatever order the tools came back in."""
-        order = {
-            part.call_id: at for at, part in enumerate(parts) if isinstance(part, msg.CallPart)
-        }
-        last = len(parts)
-        return tuple(sorted(self.results.values(), key=lambda r: order.get(r.call_id, last)))
-
-
 _STARTS: dict[type, Callable[..., Part]] = {
     events.TextStarted: msg.TextPart,
     events.ReasoningStarted: msg.ReasoningPart,
@@ -189,8 +93,8 @@ class Assembler:
         self.children: dict[str, Assembler] = {}
         """The messages of runs that are nested in this one, by the ids of their calls."""
         self.fields: dict[str, Any] = {"role": "assistant"}
-        self.turns: list[_TurnBuilder] = []
-        self.parts: dict[int, _PartBuilder] = {}
+        self.turns: list[TurnBuilder] = []
+        self.parts: dict[int, PartBuilder] = {}
         self.is_run = False
         self.usage = Usage()
 
@@ -205,7 +109,7 @@ class Assembler:
             # By far the most; a match statement takes three times as long.
             part = self.parts[event.part]  # type: ignore[union-attr,index]
             part.text.append(event.text)  # type: ignore[union-attr]
-            if len(part.text) >= _MANY_PIECES:
+            if len(part.text) >= MANY_PIECES:
                 part.join()
             return
         self.fields.setdefault("created_at_ms", record.at_ms)
@@ -250,7 +154,7 @@ class Assembler:
     # -- turns and outputs
 
     def _start_turn(self, event: events.TurnStarted, record: Record) -> None:
-        turn = _TurnBuilder(record.step)
+        turn = TurnBuilder(record.step)
         for name in ("provider", "dialect", "model", "response_id"):
             turn.fields[name] = getattr(event, name)
         self.turns.append(turn)
@@ -295,7 +199,7 @@ class Assembler:
     # -- parts
 
     def _start_part(self, event: Any, record: Record) -> None:
-        builder = _PartBuilder(_STARTS[type(event)], event, record.at_ms)
+        builder = PartBuilder(_STARTS[type(event)], event, record.at_ms)
         if isinstance(event, _ATOMIC):
             builder.fields["ended_ms"] = record.at_ms
         self.parts[event.part] = builder

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
@@ -31,7 +32,7 @@ from headrace.events import (
     ToolResult,
     ToolStarted,
 )
-from headrace.messages import CallPart
+from headrace.messages import CallPart, Turn
 from headrace.messages.provider_history import NOT_RUN, explain_not_run
 from headrace.secrets.scrub import scrub
 from headrace.tools import (
@@ -373,6 +374,18 @@ class ToolRunner:
             elif item is not None:
                 items.append(item)
         return items
+
+
+def number_calls(turns: Iterable[Turn]) -> dict[str, int]:
+    """Return for each call how often its tool has been called up to it."""
+    counts: Counter[str] = Counter()
+    numbers: dict[str, int] = {}
+    for turn in turns:
+        for call in turn.calls:
+            counts[call.name] += 1
+            # An id may come again in a later turn: the last one is the one that counts.
+            numbers[call.call_id] = counts[call.name]
+    return numbers
 
 
 def _create_key(view: RunView, call_id: str) -> str:

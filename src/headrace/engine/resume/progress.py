@@ -33,8 +33,8 @@ class RunProgress:
         """How often the process of the run was killed since a step was finished."""
         self.started_calls: set[str] = set()
         """Ids of the calls of the last turn that have started."""
-        self.ending_tools: list[str] = []
-        """Ids of the calls of the last turn whose tools asked to end the run."""
+        # Calls of the last turn whose tools asked to end the run.
+        self._ending_calls: set[str] = set()
         self.nudge: str | None = None
         """What was sent to the model at the end of the last step."""
         self.compactions: list[ev.HistoryCompacted] = []
@@ -110,13 +110,13 @@ class RunProgress:
             case ev.StepStarted():
                 self.step = event.step
             case ev.TurnStarted():
-                self.started_calls, self.ending_tools = set(), []
+                self.started_calls, self._ending_calls = set(), set()
             case ev.ToolStarted():
                 self.started_calls.add(event.call_id)
             case ev.ToolResult():
                 self.nested.forget(event.call_id)
                 if event.ends_run:
-                    self.ending_tools.append(event.call_id)
+                    self._ending_calls.add(event.call_id)
             case ev.StepFinished():
                 self.nudge, self.kills = event.nudge, 0
             case ev.HistoryCompacted():
@@ -142,6 +142,12 @@ class RunProgress:
         """The last turn, with the results of its calls so far."""
         turns = self.assembler.turns
         return turns[-1].turn() if turns else Turn()
+
+    @property
+    def ending_tool(self) -> str | None:
+        """The name of the tool of the last turn that asked to end the run, or None."""
+        names = (call.name for call in self.last_turn.calls if call.call_id in self._ending_calls)
+        return next(names, None)
 
     # -- closing what is open
 

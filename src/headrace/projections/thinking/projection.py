@@ -14,9 +14,9 @@ from headrace.errors import UsageError
 from headrace.events import ReasoningDelta, Record, TextDelta
 from headrace.messages import Message
 from headrace.projections.ending import GOES_ON, Terminal, ending
-from headrace.projections.input_frame import answer_fields, prompt_text, request_fields
 from headrace.projections.thinking import frame as fr
 from headrace.projections.thinking.frame import TextPiece, ThinkingDelta, ThinkingFrame
+from headrace.projections.thinking.input import CLOSING_WORDS, InputEvent, to_frames
 from headrace.projections.thinking.tool_calls import ThinkingToolCalls
 from headrace.status.answer_text import AnswerText
 from headrace.status.reader import StatusReader
@@ -115,9 +115,7 @@ class ThinkingProjection:
         if self._is_over or not isinstance(event, ev.InputRequested | ev.InputAnswered):
             return []
         self._at_ms = record.at_ms
-        if isinstance(event, ev.InputAnswered):
-            return self._input_answered(event)
-        return self._input_requested(event, record.path)
+        return self._feed_input(event, record.path)
 
     def close(self) -> list[ThinkingFrame]:
         """End the stream: return the last frames, unless they were sent already."""
@@ -264,25 +262,10 @@ class ThinkingProjection:
 
     # -- input
 
-    def _input_requested(
-        self, event: ev.InputRequested, path: tuple[str, ...] = ()
-    ) -> list[ThinkingFrame]:
-        fields = request_fields(event, self._run_id, path)
-        asked = fr.InputRequestedFrame(timestamp=self._at_ms, **fields)
-        return [*self._closing_frames("tool_calls"), asked]
-
-    def _input_answered(self, event: ev.InputAnswered) -> list[ThinkingFrame]:
-        return [fr.InputAnsweredFrame(timestamp=self._at_ms, **answer_fields(event))]
-
-    def _suspended(self, event: ev.RunSuspended) -> list[ThinkingFrame]:
-        if event.reason != "input":
-            return []
-        return [fr.MessageWaiting(self._run_id, event.waiting, self._at_ms)]
-
-    def _user_message(self, event: ev.UserMessageAdded) -> list[ThinkingFrame]:
-        text, said_at = prompt_text(event.content), event.said_at_ms
-        added = fr.UserMessageAddedFrame(text=text, timestamp=self._at_ms, said_at=said_at)
-        return [*self._closing_frames("stop"), added]
+    def _feed_input(self, event: InputEvent, path: tuple[str, ...] = ()) -> list[ThinkingFrame]:
+        word = CLOSING_WORDS.get(type(event))
+        closing = [] if word is None else self._closing_frames(word)
+        return [*closing, *to_frames(event, self._run_id, self._at_ms, path)]
 
     # -- turns, runs and the end
 
@@ -401,10 +384,7 @@ _HANDLERS: dict[type, _Handler] = {
     ev.TurnFinished: ThinkingProjection._turn_finished,
     ev.TurnFailed: ThinkingProjection._turn_failed,
     ev.RunStarted: ThinkingProjection._run_started,
-    ev.InputRequested: ThinkingProjection._input_requested,
-    ev.InputAnswered: ThinkingProjection._input_answered,
-    ev.RunSuspended: ThinkingProjection._suspended,
-    ev.UserMessageAdded: ThinkingProjection._user_message,
+    **dict.fromkeys(get_args(InputEvent), ThinkingProjection._feed_input),
     ev.StepDiscarded: ThinkingProjection._on_step_discarded,
     ev.RunFinished: ThinkingProjection._run_ended,
     ev.RunFailed: ThinkingProjection._run_ended,
