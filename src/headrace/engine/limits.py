@@ -17,7 +17,8 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_iterations: int = 32
     """Most steps; each is one turn of the model and its calls."""
     run_timeout_s: float | None = None
-    """Time for the whole run, including tools and pauses."""
+    """Time for the whole run, including tools and pauses, but not the wait for input. A run that is
+    resumed has the whole time again."""
     turn_timeout_s: float | None = None
     """Time for one turn, from the request to the last byte."""
     tool_timeout_s: float | None = 120.0

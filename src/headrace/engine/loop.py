@@ -310,6 +310,7 @@ class Loop:
             nested=self._journal.nested,
             started=self._started_before,
             numbers=number_calls(turn.turn() for turn in turns),
+            timers=self.timers,
             wake=self._wake,
         )
 

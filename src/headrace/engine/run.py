@@ -248,6 +248,7 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
         suspended. After this returns, nothing can stop the run any more."""
         try:
             await self._journal.replay(self._earlier)
+            self._earlier = ()
             await loop.begin(self._node)
             self._has_begun = True
             if self._abort_reason is not None:

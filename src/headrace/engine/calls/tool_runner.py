@@ -23,6 +23,7 @@ from headrace.engine.resume.closing import STOPPED, close_nested
 from headrace.engine.resume.progress import NestedRuns
 from headrace.engine.run_broken import RunEnded, RunWaits
 from headrace.engine.run_scope import RunScope
+from headrace.engine.timer import Timers
 from headrace.errors import HeadraceError, Terminate
 from headrace.events import (
     Event,
@@ -62,7 +63,8 @@ class ToolRunner:
     the calls that still run. After either, every call has been answered.
 
     `started` are calls that an earlier process had started. `numbers` tells for each call how
-    often its tool has been called in the run, this call included.
+    often its tool has been called in the run, this call included. `timers` do not run while all
+    calls wait for input.
     """
 
     def __init__(  # noqa: PLR0913 (all that a turn's calls depend on)
@@ -76,6 +78,7 @@ class ToolRunner:
         nested: NestedRuns,
         started: set[str],
         numbers: Mapping[str, int],
+        timers: Timers,
         wake: Callable[[], None] | None = None,
     ) -> None:
         self._view = view
@@ -86,6 +89,7 @@ class ToolRunner:
         self._nested = nested
         self._started_before = started
         self._numbers = numbers
+        self._timers = timers
         self._wake_parent = wake
         self._slots = asyncio.Semaphore(limits.max_parallel_tools)
         self._questioner: Questioner | None = Questioner(
@@ -113,7 +117,7 @@ class ToolRunner:
         while self._left:
             if self._scope.suspends and not self._view.path and self.is_waiting():
                 raise RunWaits(tuple(r.request_id for r in self._scope.inputs.open))
-            item = await self._items.get()
+            item = await self._next_item()
             if isinstance(item, Ended):
                 item = Report([self._end_call(*item)])
             if item is not None:
@@ -123,6 +127,12 @@ class ToolRunner:
             if self._error is not None:
                 raise self._error
         self._release()
+
+    async def _next_item(self) -> _Item:
+        if not self.is_waiting():
+            return await self._items.get()
+        with self._timers.paused():
+            return await self._items.get()
 
     def is_waiting(self) -> bool:
         """Return whether all calls that are left wait for input."""
