@@ -185,8 +185,17 @@ class MemoryStore:
 
     # -- suspended runs and their inbox
 
-    async def suspend(self, run: RunRow, now_ms: int, expires_ms: int | None) -> bool:
-        if any(entry.kind in ("answer", "cancel") for entry in await self.open_entries(run.id)):
+    async def suspend(
+        self,
+        run: RunRow,
+        now_ms: int,
+        expires_ms: int | None,
+        *,
+        even_with_input: bool = False,
+    ) -> bool:
+        if not even_with_input and any(
+            entry.kind in ("answer", "cancel") for entry in await self.open_entries(run.id)
+        ):
             return False
         self._runs[run.id] = msgspec.structs.replace(self._runs[run.id], is_suspended=True)
         if expires_ms is not None:

@@ -280,6 +280,44 @@ def test_repairs_leave_runs_alone_that_are_suspended_or_resumed(tmp_path: Path) 
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("is_answered", [False, True])
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_run_whose_suspension_was_not_stored_is_still_suspended(
+    tmp_path: Path, is_answered: bool, is_restarted: bool
+) -> None:
+    """The server was killed, or the disk was full, after the log had said that the run waits."""
+    paid: list[int] = []
+
+    async def forget(site: Served, run_id: str) -> None:
+        query = "UPDATE runs SET suspended_ms = NULL, expires_ms = NULL WHERE id = ?"
+        await site.service.database.write(lambda c: c.execute(query, (run_id,)))
+
+    async def main() -> None:
+        async with served(paying(paid), tmp_path) as site:
+            run_id, event_id = await ask(site)
+            (request,) = await read_requests(site, run_id)
+            path = f"/api/runs/{run_id}/requests/{request['request_id']}"
+            await forget(site, run_id)
+            if is_answered:
+                # No process wakes the run: only the entry is stored.
+                assert (await post(site, path, {"decision": "accepted"}))[0] == 200
+            if not is_restarted:
+                assert await site.service.repair() == 1
+                await check(site, path, event_id)
+        if is_restarted:
+            async with served(paying(paid), tmp_path) as site:
+                await check(site, path, event_id)
+
+    async def check(site: Served, path: str, event_id: str) -> None:
+        if not is_answered:
+            await wait_until_suspended(site, event_id)
+            assert (await post(site, path, {"decision": "accepted"}))[0] == 200
+        assert (await wait_until_over(site, event_id)).text == "paid 5"
+        assert paid == [5]
+
+    asyncio.run(main())
+
+
 def test_a_run_is_cancelled_even_if_nothing_can_be_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

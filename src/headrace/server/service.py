@@ -94,7 +94,7 @@ class Service:
         self.quota = Quota(settings, self.runs)
         self.watchers = Watchers(settings)
         self.response_budget = ResponseBudget(settings.send_timeout_s)
-        self._recovery = Recovery(self.log, self.store)
+        self._recovery = Recovery(self.log, self.store, self.runs.claim)
         self._health = Health(self._folder, self.database, clock)
         self._clock_check = ClockCheck(self.database)
         self._housekeeping = Housekeeping(self.database)

@@ -15,7 +15,13 @@ from headrace.events import Record, RunClosed, RunFailed, RunFinished, RunSuspen
 from headrace.log import get_logger
 from headrace.messages import Message, fold
 from headrace.server.runs.live_run import LiveRun, LogSink, ProjectionOptions
-from headrace.server.runs.recovery import INTERRUPTED, UNSAVED, Recovery, missing_records
+from headrace.server.runs.recovery import (
+    INTERRUPTED,
+    UNSAVED,
+    Recovery,
+    first_expiry,
+    missing_records,
+)
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
@@ -251,12 +257,11 @@ class LiveRuns:
             # The next server goes on with it.
             live.close()
             return
-        expiries = [r.expires_at_ms for r in requests if r.expires_at_ms is not None]
         if live.has_watchers:
             self._wait(live)
         else:
             live.close()
-        if not await self._store.suspend(row, last.at_ms, min(expiries, default=None)):
+        if not await self._store.suspend(row, last.at_ms, first_expiry(requests)):
             await self._resume(row)
 
     async def _take_entries(self, live: LiveRun) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import Final, Literal, TypeAlias
 
-from headrace.events import Record, RunClosed, RunFailed, RunFinished
+from headrace.events import Record, RunClosed, RunFailed, RunFinished, RunSuspended
 from headrace.log import get_logger
-from headrace.messages import fold
+from headrace.messages import Assembler, InputRequest, fold
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
@@ -26,9 +26,13 @@ class Recovery:
     However often recovery is started and killed, a run gets one of each.
     """
 
-    def __init__(self, log: Log, store: Store) -> None:
+    def __init__(
+        self, log: Log, store: Store, claim: Callable[[RunRow], Awaitable[None]] | None = None
+    ) -> None:
         self._log = log
         self._store = store
+        self._claim = claim or _leave
+        """Goes on with a suspended run whose input has come."""
 
     async def recover(self) -> int:
         """Close the runs that an earlier server has left open; return how many.
@@ -37,7 +41,7 @@ class Recovery:
         """
         rows = await self._store.live_runs()
         for row in rows:
-            await self._try_to_close(row, INTERRUPTED, None)
+            await self._try_to_end(row, INTERRUPTED, None, frozenset)
         return len(rows)
 
     async def repair(self, active_ids: Callable[[], Collection[str]]) -> int:
@@ -50,20 +54,44 @@ class Recovery:
         active = active_ids()
         abandoned = [row for row in rows if row.id not in active]
         for row in abandoned:
-            await self._try_to_close(row, UNSAVED, "save_failed")
+            await self._try_to_end(row, UNSAVED, "save_failed", active_ids)
         return len(abandoned)
 
-    async def _try_to_close(self, row: RunRow, error: RunFailed, outcome: Outcome | None) -> None:
+    async def _try_to_end(
+        self,
+        row: RunRow,
+        error: RunFailed,
+        outcome: Outcome | None,
+        active_ids: Callable[[], Collection[str]],
+    ) -> None:
+        """Close a run, or mark it as suspended if its log says that it waits for input."""
         try:
-            await self.close(row, error, outcome)
+            records = await self._log.read(row.id)
+            if not is_waiting(records):
+                await self._close(row, records, error, outcome)
+            # It may have been suspended after its row was read, and may even go on again.
+            elif row.id not in active_ids():
+                await self._suspend(row, records)
         except StorageFailed as failed:
             _logger.warning("run %s cannot be closed yet: %s", row.id, failed)
         except Exception:  # one damaged log must not keep the server from starting
             _logger.exception("run %s cannot be closed", row.id)
 
+    async def _suspend(self, row: RunRow, records: Sequence[Record]) -> None:
+        expires_ms = first_expiry(_requests(records))
+        await self._store.suspend(row, records[-1].at_ms, expires_ms, even_with_input=True)
+        if await self._store.open_entries(row.id):
+            await self._claim(row)
+
     async def close(self, row: RunRow, error: RunFailed, outcome: Outcome | None = None) -> None:
         """Close one run; `error` becomes its end if its log has none."""
-        records = await self._log.read(row.id)
+        await self._close(row, await self._log.read(row.id), error, outcome)
+
+    async def _close(
+        self, row: RunRow, records: Sequence[Record], error: RunFailed, outcome: Outcome | None
+    ) -> None:
+        # If the run has been continued since its log was read, its records do not fit any more,
+        # and the store refuses them.
         outcome = outcome or await self._outcome(row, _terminal(records) or error)
         added = missing_records(row, records, error, outcome)
         await self._store.commit(row, fold([*records, *added]), added)
@@ -74,6 +102,29 @@ class Recovery:
         if is_interrupted or not await self._store.is_committed(row):
             return "interrupted"
         return "committed"
+
+
+async def _leave(row: RunRow) -> None:
+    """Leave a suspended run as it is."""
+
+
+def is_waiting(records: Sequence[Record]) -> bool:
+    """Return whether a run with these records waits for input."""
+    last = records[-1].event if records else None
+    return isinstance(last, RunSuspended) and last.reason == "input"
+
+
+def first_expiry(requests: Iterable[InputRequest]) -> int | None:
+    """Return the time at which the first of these requests expires."""
+    times = (request.expires_at_ms for request in requests if request.decision is None)
+    return min((at_ms for at_ms in times if at_ms is not None), default=None)
+
+
+def _requests(records: Sequence[Record]) -> Iterable[InputRequest]:
+    assembler = Assembler()
+    for record in records:
+        assembler.feed(record)
+    return assembler.all_requests()
 
 
 def missing_records(

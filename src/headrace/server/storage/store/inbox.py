@@ -75,13 +75,18 @@ def take_entries(connection: sqlite3.Connection, entry_ids: list[str]) -> None:
 
 
 def suspend_run(
-    connection: sqlite3.Connection, run_id: str, now_ms: int, expires_ms: int | None
+    connection: sqlite3.Connection,
+    run_id: str,
+    now_ms: int,
+    expires_ms: int | None,
+    even_with_input: bool,
 ) -> bool:
     """Mark a run as suspended, unless its inbox has entries that can wake it."""
     changed = connection.execute(
-        "UPDATE runs SET suspended_ms = ?, expires_ms = ? WHERE id = ? AND NOT EXISTS (SELECT 1"
-        " FROM inbox WHERE run_id = runs.id AND is_taken = 0 AND kind IN ('answer', 'cancel'))",
-        (now_ms, expires_ms, run_id),
+        "UPDATE runs SET suspended_ms = ?, expires_ms = ? WHERE id = ? AND state = 'live'"
+        " AND (? OR NOT EXISTS (SELECT 1 FROM inbox WHERE run_id = runs.id AND is_taken = 0"
+        " AND kind IN ('answer', 'cancel')))",
+        (now_ms, expires_ms, run_id, even_with_input),
     )
     return changed.rowcount == 1
 

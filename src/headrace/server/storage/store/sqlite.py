@@ -118,8 +118,17 @@ class SQLiteStore:
         )
         return [tables.to_run(row) for row in await self._database.fetch(query, (owner, limit))]
 
-    async def suspend(self, run: RunRow, now_ms: int, expires_ms: int | None) -> bool:
-        return await self._database.write(lambda c: suspend_run(c, run.id, now_ms, expires_ms))
+    async def suspend(
+        self,
+        run: RunRow,
+        now_ms: int,
+        expires_ms: int | None,
+        *,
+        even_with_input: bool = False,
+    ) -> bool:
+        return await self._database.write(
+            lambda c: suspend_run(c, run.id, now_ms, expires_ms, even_with_input)
+        )
 
     async def claim(self, run: RunRow) -> bool:
         return await self._database.write(lambda c: claim_run(c, run.id))

@@ -195,8 +195,16 @@ class Store(Protocol):
         """Return runs of a user that have not ended, live or suspended, the oldest first."""
         ...
 
-    async def suspend(self, run: RunRow, now_ms: int, expires_ms: int | None) -> bool:
-        """Mark a run as suspended. Returns False if its inbox has entries that can wake it."""
+    async def suspend(
+        self,
+        run: RunRow,
+        now_ms: int,
+        expires_ms: int | None,
+        *,
+        even_with_input: bool = False,
+    ) -> bool:
+        """Mark a run as suspended. Returns False if its inbox has entries that can wake it, unless
+        it is to be suspended `even_with_input`."""
         ...
 
     async def claim(self, run: RunRow) -> bool:
