@@ -106,6 +106,8 @@ class ProtocolInfo(NamedTuple):
     what a client that changes protocols has received of a record."""
     options: tuple[ProtocolOption, ...] = ()
     """What a client may ask for."""
+    names_events: bool = False
+    """Whether each server-sent event has the type of its frame in an `event:` line."""
 
     def carries(self, kind: ContentKind, frame_type: str) -> bool:
         """Return whether frames of this type carry content of this kind."""
@@ -162,10 +164,53 @@ PROTOCOLS = {
         ),
     )
 }
-"""All protocols by name. The first is the default."""
+"""The protocols of Headrace itself by name. The first is the default."""
+FOREIGN_PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (
+        ProtocolInfo(
+            "openai-chat",
+            "chunks of OpenAI's Chat Completions API",
+            "headrace.projections.openai_chat",
+            ("[DONE]",),
+        ),
+        ProtocolInfo(
+            "openai-responses",
+            "events of OpenAI's Responses API and of Open Responses",
+            "headrace.projections.openai_responses",
+            ("response.completed", "response.incomplete", "response.failed"),
+            names_events=True,
+        ),
+        ProtocolInfo(
+            "anthropic-messages",
+            "events of Anthropic's Messages API",
+            "headrace.projections.anthropic_messages",
+            ("message_stop", "error"),
+            names_events=True,
+        ),
+        ProtocolInfo(
+            "ai-sdk",
+            "chunks of the UI message stream of the Vercel AI SDK",
+            "headrace.projections.ai_sdk",
+            ("[DONE]",),
+        ),
+        ProtocolInfo(
+            "ag-ui",
+            "events of AG-UI",
+            "headrace.projections.ag_ui",
+            ("RUN_FINISHED", "RUN_ERROR"),
+        ),
+    )
+}
+"""Protocols of other projects by name, each with routes of its own."""
 DEFAULT_PROTOCOL = next(iter(PROTOCOLS))
 
 
+def find_protocol(name: str) -> ProtocolInfo:
+    """Return a protocol by its name, which must exist."""
+    return PROTOCOLS.get(name) or FOREIGN_PROTOCOLS[name]
+
+
 def protocol_names() -> str:
-    """Return the names of all protocols for an error message: `ux, thinking`."""
+    """Return the names of Headrace's protocols for an error message: `ux, thinking`."""
     return ", ".join(PROTOCOLS)

@@ -9,7 +9,7 @@ import msgspec
 
 from headrace.events import Record
 from headrace.messages import Message
-from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS
+from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS, find_protocol
 
 HEARTBEAT = b": \n\n"
 """A comment that keeps the connection open. It is not an event."""
@@ -84,16 +84,32 @@ class FrameEncoder:
         message: Callable[[], Message] | None = None,
         **options: Any,
     ) -> None:
-        package = PROTOCOLS[protocol].load()
+        info = find_protocol(protocol)
+        package = info.load()
         self._project = package.create_projection(event_id, message, **options).feed
         self._encode = package.encode_frame
         self._suffix = _id_suffix(protocol)
+        self._frame_type = package.frame_type if info.names_events else None
 
     def feed(self, record: Record) -> list[bytes]:
         """Return the events of one record, ready to be sent."""
         seq, encode, suffix = record.seq, self._encode, self._suffix
+        if self._frame_type is not None:
+            return self._feed_named(record, self._frame_type)
         return [
             sse(FrameId(seq, place), encode(frame), suffix)
+            for place, frame in enumerate(self._project(record), 1)
+        ]
+
+    def _feed_named(self, record: Record, frame_type: Callable[[Any], str]) -> list[bytes]:
+        """Return the events of one record, each with its type in the `event:` line."""
+        seq, encode, suffix = record.seq, self._encode, self._suffix
+        return [
+            sse(
+                FrameId(seq, place),
+                encode(frame),
+                b"%b\nevent: %b" % (suffix, frame_type(frame).encode()),
+            )
             for place, frame in enumerate(self._project(record), 1)
         ]
 
