@@ -13,6 +13,7 @@ from tests.server.operation import RUN_IDS, every
 from tests.server.users import User, document, tokened
 
 ACCEPTED = {
+    "x-api-key": {"x-api-key": "{}"},
     "bearer": {"authorization": "Bearer {}"},
     "lower case": {"authorization": "bearer {}"},
     "more blanks": {"authorization": "Bearer   {} "},
@@ -25,7 +26,6 @@ REFUSED: dict[str, dict[str, str]] = {
     "basic": {"authorization": "Basic {}"},
     "bare": {"authorization": "{}"},
     "twice": {"authorization": "Bearer {}, Bearer {}"},
-    "x-api-key": {"x-api-key": "{}"},
     "api-key": {"api-key": "{}"},
     "x-auth-token": {"x-auth-token": "{}"},
     "x-forwarded-user": {"x-forwarded-user": "anna"},

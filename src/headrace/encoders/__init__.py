@@ -20,6 +20,7 @@ from headrace.encoders.request import (
     Request,
     ToolSpec,
     merge_body,
+    merge_options,
     parse_options,
 )
 from headrace.encoders.responses.request import encode_responses
@@ -48,6 +49,7 @@ __all__ = [
     "encode_responses",
     "encode_xai",
     "merge_body",
+    "merge_options",
     "parse_options",
 ]
 

@@ -124,6 +124,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return bool(self.logprobs or self.top_logprobs)
 
 
+def merge_options(options: Options, changes: Options) -> Options:
+    """Return the options with those of `changes` that are set."""
+    names, defaults = Options.__struct_fields__, Options.__struct_defaults__
+    changed = {
+        name: getattr(changes, name)
+        for name, default in zip(names, defaults, strict=True)
+        if getattr(changes, name) != _default_of(default)
+    }
+    return msgspec.structs.replace(options, **changed) if changed else options
+
+
 class OptionArguments(TypedDict, total=False):
     """The fields of `Options` as keyword arguments, for signatures that editors can complete."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Unpack
 
 import msgspec
 
-from headrace.encoders import OptionArguments, parse_options
+from headrace.encoders import OptionArguments, Options, merge_options, parse_options
 from headrace.engine.cancellation import CancelToken
 from headrace.engine.history.compaction import Compactor
 from headrace.engine.journal.sink import Sink
@@ -111,6 +112,30 @@ class Agent(Generic[OutputT]):
         """Close the shared connections, if there are any."""
         if self._shared is not None:
             await self._shared.aclose()
+
+    def replace(
+        self,
+        *,
+        options: Options | None = None,
+        instructions: str | None = None,
+        tools: Sequence[AnyTool] = (),
+    ) -> Agent[OutputT]:
+        """Return a copy of this agent, with these options instead of its own where they are set,
+        with other instructions if they are given, and with these tools beside its own. The copy
+        uses the connections of this agent."""
+        copied = copy.copy(self)
+        copied.options = merge_options(self.options, options or Options())
+        copied.instructions = self.instructions if instructions is None else instructions
+        if tools:
+            copied.tools = Toolset([*self.tools.all, *tools])
+        # What a caller asks for may be different every time.
+        copied._checked = set()
+        return copied
+
+    @property
+    def model_name(self) -> str:
+        """The model as `provider:model`, or the name of the fallback."""
+        return name_of(self.model)
 
     def check(self) -> None:
         """Raise `UsageError` if no run could start: the provider is unknown, the API key is

@@ -18,6 +18,7 @@ from headrace.engine import Agent
 from headrace.prices import load_prices
 from headrace.server.agent_config import describe_agent
 from headrace.server.api import ModelList
+from headrace.server.http.doors.models import Models
 from headrace.server.http.openapi import openapi
 from headrace.server.http.routes.chat import Chat
 from headrace.server.http.routes.conversations import Conversations
@@ -68,6 +69,7 @@ def create_app(
         *Chat(service).routes,
         *InputRequests(service).routes,
         *Conversations(service).routes,
+        *Models(service).routes,
         *ui_routes(),
         Route("/api/models", _models(service)),
         Route("/healthz", _health),

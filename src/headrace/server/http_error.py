@@ -26,6 +26,11 @@ class HTTPError(Exception):
         self.more = more
 
 
+class DoorError(HTTPError):
+    """Ends a request of another project's protocol. The codes of these errors are those of the
+    protocol or of a provider, beside the codes of Headrace's own API."""
+
+
 class JSONResponse(Response):
     """A JSON response encoded by msgspec."""
 
@@ -38,9 +43,13 @@ class JSONResponse(Response):
 def error_response(status: int, code: str, message: str, request_id: str, **more: Any) -> Response:
     """Return the response that reports an error."""
     body = {"error": {"code": code, "message": message, "request_id": request_id, **more}}
-    response = JSONResponse(body, status)
-    if "retry_after_s" in more:
-        response.headers["retry-after"] = str(max(1, math.ceil(more["retry_after_s"])))
+    return add_retry_after(JSONResponse(body, status), more.get("retry_after_s"))
+
+
+def add_retry_after(response: Response, wait_s: float | None) -> Response:
+    """Tell the client when to try again, if that is known."""
+    if wait_s is not None:
+        response.headers["retry-after"] = str(max(1, math.ceil(wait_s)))
     return response
 
 

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import msgspec
+from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from headrace.encoders import Effort
+from headrace.encoders import Effort, Options
 from headrace.engine import Agent, Run
 from headrace.errors import UsageError
 from headrace.events import RunFinished
 from headrace.log import get_logger
 from headrace.messages import Message
-from headrace.server.http_error import HTTPError
+from headrace.server.http_error import DoorError, HTTPError
 from headrace.server.response_budget import ResponseBudget
 from headrace.server.runs.clock_check import ClockCheck
 from headrace.server.runs.live_runs import LiveRuns
 from headrace.server.runs.next_question import RunRequest, start_after
+from headrace.server.runs.offer import AgentOffer, Offer
 from headrace.server.runs.quota import Quota
 from headrace.server.runs.recovery import Recovery
 from headrace.server.runs.subscription import frames
+from headrace.server.runs.unstored import UnstoredRuns
 from headrace.server.runs.watchers import Watchers
 from headrace.server.settings import Settings
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
@@ -35,6 +37,7 @@ from headrace.server.storage.health import Health, check_after_kill
 from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.log import Log, SQLiteLog
 from headrace.server.storage.store import InboxEntry, RunRow, SQLiteStore, Store
+from headrace.server.storage.usage.usage_table import UsageTable
 
 _EXPIRE_INTERVAL_S = 3600.0
 _REPAIR_INTERVAL_S = 5.0
@@ -93,6 +96,8 @@ class Service:
         self.runs.waiting_stream_s = settings.waiting_stream_s
         self.quota = Quota(settings, self.runs)
         self.watchers = Watchers(settings)
+        self.usage = UsageTable(self.database)
+        self.unstored = UnstoredRuns(self.quota, self.watchers, self.usage, clock)
         self.response_budget = ResponseBudget(settings.send_timeout_s)
         self._recovery = Recovery(self.log, self.store, self.runs.claim)
         self._health = Health(self._folder, self.database, clock)
@@ -253,7 +258,8 @@ class Service:
         self.is_ready = False
         for chore in self._chores:
             chore.cancel()
-        await self.runs.drain(self.settings.drain_s)
+        drain_s = self.settings.drain_s
+        await asyncio.gather(self.runs.drain(drain_s), self.unstored.drain(drain_s))
         await asyncio.gather(*self._chores, return_exceptions=True)
         for agent in self.agents.values():
             await agent.aclose()
@@ -272,12 +278,11 @@ class Service:
         """
         if not self.settings.needs_token:
             return LOCAL_USER
-        scheme, _, value = request.headers.get("authorization", "").partition(" ")
-        is_bearer = scheme.lower() == "bearer"
-        user = await self.access_tokens.find_user(value.strip()) if is_bearer else None
+        value = read_access_token(request.headers)
+        user = None if value is None else await self.access_tokens.find_user(value)
         if user is None:
             text = "this server requires an access token in the header Authorization: Bearer …"
-            if is_bearer:
+            if value is not None:
                 text = "this access token is unknown to the server, or was revoked"
             raise HTTPError(401, "no_token", text)
         if user.scope != scope:
@@ -290,6 +295,21 @@ class Service:
         in_use = self.watchers.token_hashes
         if in_use:
             self.watchers.stop_all(await self.access_tokens.find_revoked(in_use))
+
+    def offered_names(self) -> list[str]:
+        """Return the names of the models that clients can ask for."""
+        return list(self.agents)
+
+    def offer(self, name: str, effort: Effort | None = None) -> Offer:
+        """Return what clients get under the name of a model. Raises an `HTTPError` of 404 if there
+        is nothing, and of 400 if the effort is not allowed."""
+        if name not in self.agents:
+            text = f"there is no model {name!r:.100}: GET /v1/models lists what there is"
+            raise DoorError(404, "model_not_found", text, param="model")
+        if effort is not None and effort not in self.settings.efforts:
+            text = f"this server allows the efforts {', '.join(self.settings.efforts)}"
+            raise DoorError(400, "unknown_effort", text)
+        return AgentOffer(name, self.agents[name])
 
     def agent(self, name: str | None, effort: Effort | None = None) -> tuple[str, Agent]:
         """Return the agent of this name, or the first one, with this effort.
@@ -307,12 +327,19 @@ class Service:
         return name, _with_effort(self.agents[name], effort)
 
 
+def read_access_token(headers: Headers) -> str | None:
+    """Return the access token of a request, or None. Clients of Anthropic's API send it as
+    `x-api-key`."""
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip()
+    return headers.get("x-api-key")
+
+
 def _with_effort(agent: Agent, effort: Effort | None) -> Agent:
     if effort is None:
         return agent
-    copied = copy.copy(agent)
-    copied.options = msgspec.structs.replace(agent.options, effort=effort)
-    return copied
+    return agent.replace(options=Options(effort=effort))
 
 
 async def _repeat(chore: Callable[[], Awaitable[object]], pause_s: float) -> None:

@@ -26,6 +26,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The path under which a proxy serves it and which the proxy removes, such as `/chat`."""
     max_body_bytes: int = 1_000_000
     """Longest body of a request."""
+    max_upload_bytes: int = 32_000_000
+    """Longest body of a request whose protocol sends images, files and whole conversations."""
     max_live_runs: int = 500
     """Most answers written at once, for all users together."""
     max_watchers_per_run: int = 200

@@ -281,6 +281,11 @@ class Toolset:
         return self._tools.get(name)
 
     @property
+    def all(self) -> tuple[AnyTool, ...]:
+        """All tools, those that the provider runs last."""
+        return (*self._tools.values(), *self.provider_tools)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """All names, in the order in which the tools were given."""
         return tuple(self._tools)

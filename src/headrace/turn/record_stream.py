@@ -79,6 +79,13 @@ class RecordStream(Generic[E]):
         """Wait for the next records. Returns an empty list at the end."""
         raise NotImplementedError
 
+    async def next_records(self) -> list[Record]:
+        """Wait for the next records, and return all that have arrived. Returns an empty list at the
+        end."""
+        batch = (await self._unread_batch())[::-1]
+        self._rest = []
+        return batch
+
     def _receive(self, batch: list[Record]) -> None:
         """Note records that the reader gets next."""
 

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
+from headrace.events import JSONObject
 from headrace.server.http_error import HTTPError, media_type
 from headrace.server.settings import Settings
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
 async def read_body(request: Request, kind: type[T], settings: Settings) -> T:
     """Decode the JSON body of a request. Raises an `HTTPError` that says what is wrong with it."""
+    return await _decode(request, kind, settings, settings.max_body_bytes)
+
+
+async def read_upload(request: Request, settings: Settings) -> JSONObject:
+    """Decode the JSON object that a client of another protocol sends, which may contain images and
+    files. Raises an `HTTPError` that says what is wrong with it."""
+    return await _decode(request, dict[str, Any], settings, settings.max_upload_bytes)
+
+
+async def _decode(request: Request, kind: type[T], settings: Settings, max_bytes: int) -> T:
     if media_type(request.headers.get("content-type", "")) != "application/json":
         raise HTTPError(415, "not_json", "send Content-Type: application/json")
     try:
         async with asyncio.timeout(settings.body_timeout_s):
-            data = await _read(request, settings.max_body_bytes)
+            data = await _read(request, max_bytes)
         return msgspec.json.decode(data, type=kind)
     except TimeoutError:
         raise HTTPError(408, "too_slow", "the request body took too long to arrive") from None

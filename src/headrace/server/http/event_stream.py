@@ -87,7 +87,7 @@ class EventStream:
             if scope.get("method") == "HEAD":
                 await self._send(send, b"", more=False)
                 return
-            disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
+            disconnect = asyncio.ensure_future(wait_for_disconnect(receive))
             disconnect.add_done_callback(lambda _: self._cancel(sending))
             if hasattr(connection, "on_half_close"):
                 connection.on_half_close = self._probe
@@ -212,7 +212,7 @@ class EventStream:
         self._timer = loop.call_at(due, self._check_client, sending, send)
 
 
-async def _wait_for_disconnect(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     """Return when the client has disconnected."""
     while True:
         message = await receive()
@@ -237,4 +237,4 @@ async def abort_connection(receive: Receive) -> None:
     abort = getattr(transport, "abort", None)
     if abort is not None:
         abort()
-        await _wait_for_disconnect(receive)
+        await wait_for_disconnect(receive)

@@ -11,12 +11,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.errors import HeadraceError
 from headrace.log import get_logger
+from headrace.server.http.doors.error_shape import UPLOAD_PATHS, find_error_shape
+from headrace.server.http.error_map import to_http_error
 from headrace.server.http.event_stream import MAX_CHUNK_BYTES, STREAM, abort_connection
-from headrace.server.http_error import HTTPError, error_response, media_type
+from headrace.server.http_error import HTTPError, media_type
 from headrace.server.service import Service
-from headrace.server.storage.database import SearchFailed, StorageFailed
-from headrace.server.storage.search_index import TooManyWords
-from headrace.server.storage.store import KeyTaken, NotFound, RunLive
 
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _FORM_TYPES = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
@@ -58,17 +57,15 @@ class SecurityMiddleware:
         except (HTTPError, HeadraceError) as raised:
             if sender.has_started:
                 raise
-            error = _to_http_error(raised)
-            response = error_response(
-                error.status, error.code, error.message, request_id, **error.more
-            )
-            await response(scope, receive, sender)
+            report = find_error_shape(scope["path"])
+            await report(to_http_error(raised), request_id)(scope, receive, sender)
         except Exception:
             _logger.exception("request %s failed", request_id)
             if sender.has_started:
                 raise
             text = "internal error: look for the request id in the server's log"
-            await error_response(500, "internal", text, request_id)(scope, receive, sender)
+            report = find_error_shape(scope["path"])
+            await report(HTTPError(500, "internal", text), request_id)(scope, receive, sender)
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
@@ -81,7 +78,7 @@ class SecurityMiddleware:
             return
         self._check_origin(headers, host)
         self._check_type(headers)
-        self._check_size(headers)
+        self._check_size(headers, scope["path"])
 
     def _check_origin(self, headers: Headers, host: str) -> None:
         """Refuse requests that a page of another site sends on behalf of its visitor."""
@@ -95,9 +92,11 @@ class SecurityMiddleware:
         if media_type(headers.get("content-type", "")) in _FORM_TYPES:
             raise HTTPError(415, "not_json", "send Content-Type: application/json")
 
-    def _check_size(self, headers: Headers) -> None:
+    def _check_size(self, headers: Headers, path: str) -> None:
         length = headers.get("content-length", "0")
         limit = self._settings.max_body_bytes
+        if path.startswith(UPLOAD_PATHS):
+            limit = self._settings.max_upload_bytes
         # A number of many digits is not even parsed.
         is_number = length.isascii() and length.isdigit() and len(length) < 19
         if not is_number or int(length) > limit:
@@ -162,26 +161,3 @@ def _host_name(host: str) -> str:
     """Return a `Host` header without its port."""
     name, bracket, _ = host.partition("]") if host.startswith("[") else host.partition(":")
     return (name + "]" if bracket == "]" else name).lower()
-
-
-def _to_http_error(error: Exception) -> HTTPError:
-    match error:
-        case HTTPError():
-            return error
-        case NotFound():
-            return HTTPError(404, "not_found", str(error))
-        case RunLive():
-            text = "an answer to this message is being written: watch it, or send is_branch"
-            return HTTPError(409, "run_live", text, event_id=error.message_id)
-        case KeyTaken():
-            return HTTPError(422, "key_taken", str(error))
-        case TooManyWords():
-            return HTTPError(400, "too_many_words", str(error))
-        case SearchFailed():
-            return HTTPError(503, "search_busy", str(error), retry_after_s=1.0)
-        case StorageFailed():
-            _logger.error("the database failed: %s", error)
-            text = "the server cannot write to its database: try again later"
-            return HTTPError(503, "storage", text, retry_after_s=5.0)
-        case _:
-            return HTTPError(400, "bad_request", str(error))

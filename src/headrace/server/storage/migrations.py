@@ -10,7 +10,8 @@ from headrace.errors import UsageError
 from headrace.server.storage.database_file import APPLICATION_ID
 from headrace.server.storage.record_table import create_record_tables
 from headrace.server.storage.search_index import create_index
-from headrace.server.storage.stored_bytes import create_sums
+from headrace.server.storage.usage.stored_bytes import create_sums
+from headrace.server.storage.usage.usage_table import create_usage_table
 
 Step: TypeAlias = str | Callable[[sqlite3.Connection], None]
 """SQL statements, or a function for what SQL cannot do."""
@@ -130,6 +131,7 @@ MIGRATIONS: Final[tuple[Step, ...]] = (
     );
     CREATE INDEX open_inbox ON inbox (run_id) WHERE is_taken = 0
     """,
+    create_usage_table,
 )
 
 

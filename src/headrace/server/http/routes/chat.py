@@ -34,7 +34,7 @@ from headrace.server.sse import NOTHING_SEEN, SeenFrame, View, parse_seen_frame
 from headrace.server.storage.access_tokens import User
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.store import InboxEntry, RunLive, RunRow, RunStart, StoredMessage
-from headrace.server.storage.stored_bytes import read_stored_bytes
+from headrace.server.storage.usage.stored_bytes import read_stored_bytes
 
 
 class Chat:

@@ -1,0 +1,83 @@
+"""Error responses in the shape that the clients of each protocol expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from starlette.responses import Response
+
+from headrace.server.http_error import HTTPError, JSONResponse, add_retry_after, error_response
+
+UPLOAD_PATHS: Final = ("/v1/", "/api/ai-sdk/", "/api/ag-ui")
+"""Addresses whose requests may be as long as `Settings.max_upload_bytes`."""
+ErrorShape: TypeAlias = Callable[[HTTPError, str], Response]
+"""Returns the response for an error and the id of the request."""
+
+
+def find_error_shape(path: str) -> ErrorShape:
+    """Return how errors are reported at an address."""
+    for prefix, shape in _SHAPES.items():
+        if path == prefix or path.startswith(prefix + "/"):
+            return shape
+    return _own_shape
+
+
+def _own_shape(error: HTTPError, request_id: str) -> Response:
+    return error_response(error.status, error.code, error.message, request_id, **error.more)
+
+
+def _openai_shape(error: HTTPError, request_id: str) -> Response:
+    body = {
+        "error": {
+            "message": error.message,
+            "type": openai_error_type(error.status),
+            "param": error.more.get("param"),
+            "code": error.code,
+        }
+    }
+    return add_retry_after(JSONResponse(body, error.status), error.more.get("retry_after_s"))
+
+
+def openai_error_type(status: int) -> str:
+    """Return the `type` of an error of OpenAI's API with this HTTP status."""
+    default = "server_error" if status >= 500 else "invalid_request_error"
+    return _OPENAI_TYPES.get(status, default)
+
+
+def _anthropic_shape(error: HTTPError, request_id: str) -> Response:
+    kind = anthropic_error_type(error.status)
+    body = {
+        "type": "error",
+        "error": {"type": kind, "message": error.message},
+        "request_id": request_id,
+    }
+    return add_retry_after(JSONResponse(body, error.status), error.more.get("retry_after_s"))
+
+
+def anthropic_error_type(status: int) -> str:
+    """Return the `type` of an error of Anthropic's API with this HTTP status."""
+    default = "api_error" if status >= 500 else "invalid_request_error"
+    return _ANTHROPIC_TYPES.get(status, default)
+
+
+_OPENAI_TYPES: Final = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+_ANTHROPIC_TYPES: Final = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_SHAPES: Final[dict[str, ErrorShape]] = {
+    "/v1/messages": _anthropic_shape,
+    "/v1": _openai_shape,
+}

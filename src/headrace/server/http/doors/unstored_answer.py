@@ -1,0 +1,99 @@
+"""Responses for runs with their log in memory: streamed, or read to the end first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from headrace.events import Record
+from headrace.projections.registry import find_protocol
+from headrace.server.http.event_stream import DeferredStream, EventStream, wait_for_disconnect
+from headrace.server.runs.unstored import UnstoredRun
+from headrace.server.settings import Settings
+
+
+class PlainFrameEncoder:
+    """Turns records into the server-sent events of a foreign protocol, without ids: nobody can
+    resume such a stream."""
+
+    def __init__(self, protocol: str, event_id: str, **options: Any) -> None:
+        info = find_protocol(protocol)
+        package = info.load()
+        self._project = package.create_projection(event_id, None, **options).feed
+        self._encode = package.encode_frame
+        self._frame_type = package.frame_type if info.names_events else None
+
+    def feed(self, records: Sequence[Record]) -> list[bytes]:
+        """Return the events of some records, ready to be sent."""
+        project, encode, frame_type = self._project, self._encode, self._frame_type
+        frames = [frame for record in records for frame in project(record)]
+        if frame_type is None:
+            return [b"data: %b\n\n" % encode(frame) for frame in frames]
+        return [
+            b"event: %b\ndata: %b\n\n" % (frame_type(frame).encode(), encode(frame))
+            for frame in frames
+        ]
+
+
+def stream_answer(
+    run: UnstoredRun,
+    encoder: PlainFrameEncoder,
+    settings: Settings,
+    headers: Sequence[tuple[bytes, bytes]] = (),
+) -> Response:
+    """Return the response that streams a run. When the client leaves, the run ends."""
+    stream = EventStream(
+        _Frames(run, encoder),
+        heartbeat_s=settings.heartbeat_s,
+        send_timeout_s=settings.send_timeout_s,
+        headers=list(headers),
+    )
+    return DeferredStream(stream)
+
+
+class _Frames:
+    """Batches of the frames of a run. Unlike a generator, it closes the run even if nobody has
+    begun to read."""
+
+    def __init__(self, run: UnstoredRun, encoder: PlainFrameEncoder) -> None:
+        self._run = run
+        self._encoder = encoder
+
+    def __aiter__(self) -> AsyncIterator[list[bytes]]:
+        return self
+
+    async def __anext__(self) -> list[bytes]:
+        while batch := await self._run.next_batch():
+            if frames := self._encoder.feed(batch):
+                return frames
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        await self._run.aclose()
+
+
+async def read_answer(request: Request, run: UnstoredRun) -> list[Record]:
+    """Read a run to its end and return its records. When the client leaves, the run ends, and
+    `asyncio.CancelledError` is raised because nobody waits for the response."""
+    reading = asyncio.create_task(_read_all(run))
+    leaving = asyncio.create_task(wait_for_disconnect(request.receive))
+    try:
+        await asyncio.wait({reading, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not reading.done():
+            reading.cancel()
+        return await reading
+    finally:
+        leaving.cancel()
+        reading.cancel()
+        await asyncio.gather(reading, leaving, return_exceptions=True)
+        await run.aclose()
+
+
+async def _read_all(run: UnstoredRun) -> list[Record]:
+    while await run.next_batch():
+        pass
+    return run.records

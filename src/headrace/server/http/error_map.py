@@ -1,0 +1,39 @@
+"""The HTTP errors that exceptions become."""
+
+from __future__ import annotations
+
+from headrace.log import get_logger
+from headrace.readers import InvalidRequest
+from headrace.server.http_error import DoorError, HTTPError
+from headrace.server.storage.database import SearchFailed, StorageFailed
+from headrace.server.storage.search_index import TooManyWords
+from headrace.server.storage.store import KeyTaken, NotFound, RunLive
+
+_logger = get_logger("server")
+
+
+def to_http_error(error: Exception) -> HTTPError:
+    """Return the error that a client is told for an exception of a route."""
+    match error:
+        case HTTPError():
+            return error
+        case InvalidRequest():
+            more = {} if error.param is None else {"param": error.param}
+            return DoorError(400, "invalid_request", str(error), **more)
+        case NotFound():
+            return HTTPError(404, "not_found", str(error))
+        case RunLive():
+            text = "an answer to this message is being written: watch it, or send is_branch"
+            return HTTPError(409, "run_live", text, event_id=error.message_id)
+        case KeyTaken():
+            return HTTPError(422, "key_taken", str(error))
+        case TooManyWords():
+            return HTTPError(400, "too_many_words", str(error))
+        case SearchFailed():
+            return HTTPError(503, "search_busy", str(error), retry_after_s=1.0)
+        case StorageFailed():
+            _logger.error("the database failed: %s", error)
+            text = "the server cannot write to its database: try again later"
+            return HTTPError(503, "storage", text, retry_after_s=5.0)
+        case _:
+            return HTTPError(400, "bad_request", str(error))

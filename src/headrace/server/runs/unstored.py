@@ -1,0 +1,264 @@
+"""Runs with their log in memory, for clients that cannot come back: when the client leaves, its run
+ends. Only a row with the usage is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from typing import Any
+
+from headrace.engine import AlreadyAnswered, Run
+from headrace.errors import RequestFailed, UsageError
+from headrace.events import (
+    InputRequested,
+    Record,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StepStarted,
+    TurnFailed,
+    TurnFinished,
+)
+from headrace.log import get_logger
+from headrace.messages import Message, fold
+from headrace.outcome import ErrorCategory
+from headrace.readers import IncomingRequest
+from headrace.server.http_error import DoorError, HTTPError
+from headrace.server.runs.offer import Offer
+from headrace.server.runs.quota import Quota
+from headrace.server.runs.watchers import Watchers
+from headrace.server.storage.access_tokens import User
+from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.usage.usage_table import UsageRow, UsageTable
+from headrace.turn.record_stream import RecordStream
+from headrace.turn.turn_stream import TurnStream
+from headrace.usage import Usage
+
+_logger = get_logger("server")
+# An answer that has only these events has not begun.
+_BEFORE_ANSWER = (RunStarted, StepStarted)
+_DRAIN_POLL_S = 0.02
+_ENDS = (RunFinished, RunFailed, TurnFinished, TurnFailed)
+_DENIED = "nobody can be asked here: this API has no way to approve calls or to answer questions"
+STATUS: dict[ErrorCategory, int] = {
+    # The key of the operator was refused, not that of the client.
+    "auth": 502,
+    "permission": 502,
+    "rate_limit": 429,
+    "invalid_request": 400,
+    "not_found": 404,
+    "context_overflow": 400,
+    "content_filter": 400,
+    "overloaded": 503,
+    "server": 502,
+    "timeout": 504,
+    "network": 502,
+    "incomplete": 502,
+    "protocol": 502,
+    "storage": 503,
+    "invalid_output": 502,
+    "interrupted": 503,
+    "unknown": 502,
+}
+"""The HTTP status of an answer that failed before it began, by the category of its error."""
+
+
+class UnstoredRun:
+    """A run with its log in memory, which has begun to answer.
+
+    Read it with `next_batch()`, and call `aclose()` at the end in any case.
+    """
+
+    def __init__(self, run_id: str, stream: RecordStream[Any]) -> None:
+        self.id = run_id
+        self._sent = 0
+        self.records: list[Record] = []
+        """The records that have been read so far."""
+        self.cleanup = AsyncExitStack()
+        """What is to be done at the end."""
+        self._stream = stream
+        self._run: Run[Any] | None = stream if isinstance(stream, Run) else None
+        self._reader: asyncio.Task[Any] | None = None
+        self._interruption: str | None = None
+
+    @property
+    def message(self) -> Message:
+        """The answer so far."""
+        return fold(self.records)
+
+    @property
+    def usage(self) -> Usage:
+        """The usage so far, estimated if the answer was left before its end."""
+        stream = self._stream
+        return stream.usage if isinstance(stream, TurnStream) else self.message.usage
+
+    @property
+    def end(self) -> RunFinished | RunFailed | TurnFinished | TurnFailed | None:
+        """The last event, or None if the answer is not complete."""
+        event = self.records[-1].event if self.records else None
+        return event if isinstance(event, _ENDS) else None
+
+    async def begin(self) -> None:
+        """Wait until the model begins to answer. Raises an `HTTPError` if it does not."""
+        try:
+            await self.cleanup.enter_async_context(self._stream)
+            while all(isinstance(record.event, _BEFORE_ANSWER) for record in self.records):
+                if not await self._read():
+                    break
+        except RequestFailed as refused:
+            raise _to_http_error(refused.category, str(refused), refused.retry_after_s) from None
+        end = self.end
+        if isinstance(end, RunFailed | TurnFailed):
+            raise _to_http_error(end.category, end.message)
+
+    async def next_batch(self) -> list[Record]:
+        """Wait for the next records, from the first one on. Returns an empty list at the end."""
+        if self._sent == len(self.records) and self.end is None:
+            await self._read_or_fail()
+        start, self._sent = self._sent, len(self.records)
+        return self.records[start:]
+
+    async def _read_or_fail(self) -> None:
+        """Wait for the next records, or for an interruption, which becomes the last record."""
+        self._reader = reader = asyncio.current_task()
+        try:
+            if self._interruption is None:
+                await self._read()
+        except asyncio.CancelledError:
+            if self._interruption is None or reader is None:
+                raise
+            reader.uncancel()
+        finally:
+            self._reader = None
+        if self._interruption is not None and self.end is None:
+            self.records.append(_failure_after(self.records[-1], self._interruption))
+
+    async def _read(self) -> list[Record]:
+        batch = await self._stream.next_records()
+        self.records += batch
+        if self._run is not None:
+            _deny_requests(self._run, batch)
+        return batch
+
+    def interrupt(self, why: str) -> None:
+        """End the answer as failed, because the server is stopping."""
+        if self._run is not None:
+            self._run.interrupt(why)
+        elif self._interruption is None:
+            self._interruption = why
+            if self._reader is not None:
+                self._reader.cancel()
+
+    async def aclose(self) -> None:
+        """End the run if it goes on, and store its usage. May be called again."""
+        await self.cleanup.aclose()
+
+
+class UnstoredRuns:
+    """All runs of this server whose log is in memory."""
+
+    def __init__(
+        self, quota: Quota, watchers: Watchers, usage: UsageTable, clock: Callable[[], int]
+    ) -> None:
+        self._quota = quota
+        self._watchers = watchers
+        self._usage = usage
+        self._clock = clock
+        self._runs: set[UnstoredRun] = set()
+
+    @property
+    def count(self) -> int:
+        """Number of runs that are going on."""
+        return len(self._runs)
+
+    async def start(
+        self, user: User, door: str, offer: Offer, asked: IncomingRequest
+    ) -> UnstoredRun:
+        """Ask, and wait until the model begins to answer. `door` is the name of the protocol.
+
+        Raises an `HTTPError` if the request cannot be made or is refused.
+        """
+        self._quota.count_request(user.owner)
+        run_id = f"run_{uuid.uuid4().hex}"
+        try:
+            stream = offer.open(asked, run_id=run_id, user=user.owner)
+        except UsageError as error:
+            raise DoorError(400, "cannot_ask", str(error)) from None
+        run = UnstoredRun(run_id, stream)
+        started_ms = self._clock()
+        try:
+            watcher = self._watchers.enter(user)
+            watcher.stop = lambda: run.interrupt("the access token was revoked")
+            run.cleanup.callback(watcher.leave)
+            run.cleanup.enter_context(self._quota.reserve(user.owner, run_id))
+            self._runs.add(run)
+            run.cleanup.callback(self._runs.discard, run)
+            report = partial(self._report, run, user.owner, door, offer, started_ms)
+            run.cleanup.push_async_callback(report)
+            await run.begin()
+        except BaseException:
+            await run.aclose()
+            raise
+        return run
+
+    async def _report(
+        self, run: UnstoredRun, owner: str, door: str, offer: Offer, started_ms: int
+    ) -> None:
+        """Store the usage of a run. The answer does not depend on it."""
+        row = UsageRow.create(
+            owner=owner,
+            door=door,
+            name=offer.name,
+            model=offer.model,
+            usage=run.usage,
+            started_ms=started_ms,
+            ended_ms=self._clock(),
+            outcome=_outcome_of(run.end),
+        )
+        try:
+            await self._usage.add(row)
+        except StorageFailed as error:
+            _logger.warning("the usage of run %s cannot be stored: %s", run.id, error)
+
+    async def drain(self, grace_s: float) -> None:
+        """Let the runs finish for `grace_s`, then interrupt them."""
+        deadline_s = time.monotonic() + grace_s
+        while self._runs and time.monotonic() < deadline_s:
+            await asyncio.sleep(_DRAIN_POLL_S)
+        for run in list(self._runs):
+            run.interrupt("the server is stopping")
+
+
+def _deny_requests(run: Run[Any], batch: Sequence[Record]) -> None:
+    """Deny what the run asks a person for."""
+    for record in batch:
+        if isinstance(record.event, InputRequested):
+            # Another part of the program may have answered.
+            with suppress(AlreadyAnswered):
+                run.answer(record.event.request_id, "denied", reason=_DENIED)
+
+
+def _failure_after(last: Record, why: str) -> Record:
+    return Record(last.seq + 1, last.at_ms, TurnFailed(category="interrupted", message=why))
+
+
+def _outcome_of(end: object) -> str:
+    """Return the word for the end of a run in the table of usage."""
+    match end:
+        case RunFailed() | TurnFailed():
+            return end.category
+        case RunFinished() | TurnFinished():
+            return end.reason.word
+        case _:
+            return "left"
+
+
+def _to_http_error(
+    category: ErrorCategory, message: str, retry_after_s: float | None = None
+) -> HTTPError:
+    more = {} if retry_after_s is None else {"retry_after_s": retry_after_s}
+    return DoorError(STATUS[category], category, message, **more)

@@ -1,0 +1,1 @@
+"""What users have used: bytes of storage, tokens and money."""

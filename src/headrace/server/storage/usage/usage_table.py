@@ -1,0 +1,139 @@
+"""The table of usage: one row for each answer, with its tokens and its cost."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final, Self
+
+import msgspec
+
+from headrace.errors import UsageError
+from headrace.server.storage.database import Database
+from headrace.usage import Usage
+
+GROUPS: Final = ("user", "model", "name", "door", "day", "month", "outcome")
+"""What usage can be summed up by."""
+_COLUMNS: Final = {
+    "user": "owner",
+    "day": "date(ended_ms / 1000, 'unixepoch')",
+    "month": "strftime('%Y-%m', ended_ms / 1000, 'unixepoch')",
+}
+
+
+class UsageRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one answer has used."""
+
+    owner: str
+    """The user."""
+    door: str
+    """The protocol of the client."""
+    name: str
+    """The name that the client asked for."""
+    model: str
+    """The model that answered, as `provider:model`."""
+    started_ms: int
+    ended_ms: int
+    outcome: str
+    """Why the answer ended: a finish reason, the category of an error, or `left`."""
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost: float | None = None
+    """Cost in US dollars, if it is known."""
+    is_estimated: bool = False
+
+    @classmethod
+    def create(cls, *, usage: Usage, **fields: Any) -> Self:
+        """Create the row of an answer with this usage."""
+        return cls(
+            **fields,
+            input_tokens=usage.input_tokens,
+            cached_tokens=usage.cached_input_tokens,
+            output_tokens=usage.output_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            cost=usage.cost,
+            is_estimated=usage.is_estimated,
+        )
+
+
+class UsageSum(msgspec.Struct, frozen=True, kw_only=True):
+    """The usage of several answers together."""
+
+    group: tuple[str, ...]
+    """The values that they have in common."""
+    answers: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost: float
+    unpriced: int
+    """Answers whose cost is not known."""
+
+
+def create_usage_table(connection: sqlite3.Connection) -> None:
+    """Create the table. Called by a migration."""
+    connection.execute(
+        "CREATE TABLE usage_rows (id INTEGER PRIMARY KEY, owner TEXT NOT NULL, door TEXT NOT NULL,"
+        " name TEXT NOT NULL, model TEXT NOT NULL, started_ms INTEGER NOT NULL,"
+        " ended_ms INTEGER NOT NULL, outcome TEXT NOT NULL, input_tokens INTEGER,"
+        " cached_tokens INTEGER, output_tokens INTEGER, reasoning_tokens INTEGER, cost REAL,"
+        " is_estimated INTEGER NOT NULL)"
+    )
+    connection.execute("CREATE INDEX usage_by_owner ON usage_rows (owner, ended_ms)")
+
+
+class UsageTable:
+    """The table of usage in the database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, row: UsageRow) -> None:
+        """Store the usage of one answer."""
+        await self._database.write(lambda connection: _insert(connection, row))
+
+    def sum_up(
+        self, by: Sequence[str], *, since_ms: int = 0, owner: str | None = None
+    ) -> list[UsageSum]:
+        """Sum up the usage by these of `GROUPS`, the most expensive first. Raises `UsageError` for
+        another name."""
+        for name in by:
+            if name not in GROUPS:
+                raise UsageError(f"usage cannot be listed by {name!r}: use {', '.join(GROUPS)}")
+        columns = [_COLUMNS.get(name, name) for name in by]
+        query = (
+            f"SELECT {''.join(column + ', ' for column in columns)}"
+            " count(*), total(input_tokens), total(cached_tokens), total(output_tokens),"
+            " total(reasoning_tokens), total(cost), sum(cost IS NULL) FROM usage_rows"
+            " WHERE ended_ms >= ? AND (? IS NULL OR owner = ?)"
+            + (f" GROUP BY {', '.join(columns)}" if columns else "")
+            + " ORDER BY total(cost) DESC, count(*) DESC"
+        )
+        rows = self._database.write_now(
+            lambda connection: connection.execute(query, (since_ms, owner, owner)).fetchall()
+        )
+        return [_to_sum(tuple(row), len(columns)) for row in rows if row[len(columns)]]
+
+
+def _insert(connection: sqlite3.Connection, row: UsageRow) -> None:
+    names = UsageRow.__struct_fields__
+    marks = ", ".join("?" * len(names))
+    values = [getattr(row, name) for name in names]
+    connection.execute(f"INSERT INTO usage_rows ({', '.join(names)}) VALUES ({marks})", values)
+
+
+def _to_sum(row: tuple[Any, ...], groups: int) -> UsageSum:
+    answers, given, cached, produced, reasoning, cost, unpriced = row[groups:]
+    return UsageSum(
+        group=tuple(str(value) for value in row[:groups]),
+        answers=answers,
+        input_tokens=int(given),
+        cached_tokens=int(cached),
+        output_tokens=int(produced),
+        reasoning_tokens=int(reasoning),
+        cost=cost,
+        unpriced=unpriced,
+    )
