@@ -26,6 +26,10 @@ class IncomingRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What the model is asked. Its `model` is the name that the client has given."""
     is_stream: bool = False
     """Whether the answer is to be streamed."""
+    dialect: str | None = None
+    """The name of the dialect whose providers take the same body, or None if there are none."""
+    body: JSONObject = {}
+    """The body as it came, for a provider that takes the same."""
     unknown: JSONObject = {}
     """Fields of the body that Headrace does not know. They are sent on if the request goes out in
     the same grammar, and are ignored otherwise."""

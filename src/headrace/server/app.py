@@ -18,6 +18,7 @@ from headrace.engine import Agent
 from headrace.prices import load_prices
 from headrace.server.agent_config import describe_agent
 from headrace.server.api import ModelList
+from headrace.server.gateway import Gateway, GatewayConfig
 from headrace.server.http.doors.models import Models
 from headrace.server.http.openapi import openapi
 from headrace.server.http.routes.chat import Chat
@@ -41,20 +42,27 @@ def create_app(
     address: str = "",
     log: Log | None = None,
     store: Store | None = None,
+    gateway: GatewayConfig | None = None,
     **settings: Any,
 ) -> Starlette:
     """Create an application that serves an agent, or several by name; the first is the default.
 
     `data` is the folder in which everything is stored; `settings` are the fields of `Settings`.
     `log` and `store` replace the SQLite storage of runs and conversations; give both or none, since
-    the store commits the end of a log together with its message. The service is at
+    the store commits the end of a log together with its message. `gateway` offers models of
+    providers to the clients of other APIs. The service is at
     `app.state.service`. An application that mounts this one enters it as a context in its own
     lifespan; otherwise the first request opens it, and nothing drains it. Raises `UsageError` if
     another server uses the folder.
     """
     agents = {"default": agent} if isinstance(agent, Agent) else dict(agent)
     service = Service(
-        agents, Settings(data=Path(data), **settings), address=address, log=log, store=store
+        agents,
+        Settings(data=Path(data), **settings),
+        address=address,
+        log=log,
+        store=store,
+        gateway=None if gateway is None else Gateway(gateway),
     )
 
     @asynccontextmanager

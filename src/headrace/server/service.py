@@ -16,6 +16,7 @@ from headrace.errors import UsageError
 from headrace.events import RunFinished
 from headrace.log import get_logger
 from headrace.messages import Message
+from headrace.server.gateway import Gateway
 from headrace.server.http_error import DoorError, HTTPError
 from headrace.server.response_budget import ResponseBudget
 from headrace.server.runs.clock_check import ClockCheck
@@ -72,6 +73,7 @@ class Service:
         address: str = "",
         log: Log | None = None,
         store: Store | None = None,
+        gateway: Gateway | None = None,
     ) -> None:
         if (log is None) != (store is None):
             raise UsageError("give both a log and a store, or none of them")
@@ -97,7 +99,8 @@ class Service:
         self.quota = Quota(settings, self.runs)
         self.watchers = Watchers(settings)
         self.usage = UsageTable(self.database)
-        self.unstored = UnstoredRuns(self.quota, self.watchers, self.usage, clock)
+        self.gateway = gateway
+        self.unstored = UnstoredRuns(self.quota, self.watchers, self.usage, self.count_use, clock)
         self.response_budget = ResponseBudget(settings.send_timeout_s)
         self._recovery = Recovery(self.log, self.store, self.runs.claim)
         self._health = Health(self._folder, self.database, clock)
@@ -263,6 +266,8 @@ class Service:
         await asyncio.gather(*self._chores, return_exceptions=True)
         for agent in self.agents.values():
             await agent.aclose()
+        if self.gateway is not None:
+            await self.gateway.aclose()
         self.database.close()
         self._folder.close()
 
@@ -296,20 +301,37 @@ class Service:
         if in_use:
             self.watchers.stop_all(await self.access_tokens.find_revoked(in_use))
 
-    def offered_names(self) -> list[str]:
-        """Return the names of the models that clients can ask for."""
-        return list(self.agents)
+    def offered_names(self, user: User) -> list[str]:
+        """Return the names of the models that a user's clients can ask for."""
+        models = [] if self.gateway is None else self.gateway.names(user)
+        return list(dict.fromkeys([*self.agents, *models]))
 
-    def offer(self, name: str, effort: Effort | None = None) -> Offer:
-        """Return what clients get under the name of a model. Raises an `HTTPError` of 404 if there
-        is nothing, and of 400 if the effort is not allowed."""
-        if name not in self.agents:
-            text = f"there is no model {name!r:.100}: GET /v1/models lists what there is"
-            raise DoorError(404, "model_not_found", text, param="model")
+    def offer(self, user: User, name: str, effort: Effort | None = None) -> Offer:
+        """Return what a user's client gets under the name of a model. Raises an `HTTPError` of 404
+        if there is nothing, and of 400 if the effort is not allowed."""
         if effort is not None and effort not in self.settings.efforts:
             text = f"this server allows the efforts {', '.join(self.settings.efforts)}"
             raise DoorError(400, "unknown_effort", text)
-        return AgentOffer(name, self.agents[name])
+        if name in self.agents:
+            return AgentOffer(name, self.agents[name])
+        model = None if self.gateway is None else self.gateway.find(user, name)
+        if model is None:
+            text = f"there is no model {name!r:.100}: GET /v1/models lists what there is"
+            raise DoorError(404, "model_not_found", text, param="model")
+        return model
+
+    async def count_use(self, user: User) -> None:
+        """Count a request of a user. Raises an `HTTPError` of 429 if the user has used up one of
+        the gateway's limits."""
+        if self.gateway is None:
+            return
+        limits = self.gateway.limits_of(user)
+        if limits.is_unlimited:
+            return
+        used_up = await self.usage.count_request(user.owner, self.clock(), limits)
+        if used_up is not None:
+            text = f"you have used up {used_up.limit}"
+            raise DoorError(429, "quota_exceeded", text, retry_after_s=used_up.wait_s)
 
     def agent(self, name: str | None, effort: Effort | None = None) -> tuple[str, Agent]:
         """Return the agent of this name, or the first one, with this effort.

@@ -41,6 +41,15 @@ class TurnTarget:
         # Encoding validates the request before anything is sent; the first turn sends the result.
         self._first_call: HTTPCall | None = model.call(request)
 
+    @property
+    def first_call(self) -> HTTPCall:
+        """The first request, encoded."""
+        return self._first_call or self.model.call(self.request)
+
+    def replace_call(self, call: HTTPCall) -> None:
+        """Send another call instead of the first request. What is asked must be the same."""
+        self._first_call = call
+
     def forget_call(self) -> None:
         """Free the memory of the first call, which will probably not be sent."""
         self._first_call = None

@@ -17,5 +17,6 @@ COMMANDS = {
     "requests": "list and answer what the answers of a server wait for",
     "serve": "serve an agent over HTTP, with a web UI",
     "token": "create, list and revoke access tokens for users of a server",
+    "usage": "sum up the tokens and the cost of a server's answers",
 }
 """The commands by name, with their help line."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
@@ -34,6 +34,7 @@ from headrace.server.runs.watchers import Watchers
 from headrace.server.storage.access_tokens import User
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.usage.usage_table import UsageRow, UsageTable
+from headrace.transport.tee import ByteTee
 from headrace.turn.record_stream import RecordStream
 from headrace.turn.turn_stream import TurnStream
 from headrace.usage import Usage
@@ -73,8 +74,11 @@ class UnstoredRun:
     Read it with `next_batch()`, and call `aclose()` at the end in any case.
     """
 
-    def __init__(self, run_id: str, stream: RecordStream[Any]) -> None:
+    def __init__(self, run_id: str, stream: RecordStream[Any], asked: IncomingRequest) -> None:
         self.id = run_id
+        self.asked = asked
+        self.tee: ByteTee | None = getattr(stream, "tee", None)
+        """The bytes of the provider, if they can be passed on unchanged."""
         self._sent = 0
         self.records: list[Record] = []
         """The records that have been read so far."""
@@ -162,11 +166,17 @@ class UnstoredRuns:
     """All runs of this server whose log is in memory."""
 
     def __init__(
-        self, quota: Quota, watchers: Watchers, usage: UsageTable, clock: Callable[[], int]
+        self,
+        quota: Quota,
+        watchers: Watchers,
+        usage: UsageTable,
+        count_use: Callable[[User], Awaitable[None]],
+        clock: Callable[[], int],
     ) -> None:
         self._quota = quota
         self._watchers = watchers
         self._usage = usage
+        self._count_use = count_use
         self._clock = clock
         self._runs: set[UnstoredRun] = set()
 
@@ -183,12 +193,13 @@ class UnstoredRuns:
         Raises an `HTTPError` if the request cannot be made or is refused.
         """
         self._quota.count_request(user.owner)
+        await self._count_use(user)
         run_id = f"run_{uuid.uuid4().hex}"
         try:
             stream = offer.open(asked, run_id=run_id, user=user.owner)
         except UsageError as error:
             raise DoorError(400, "cannot_ask", str(error)) from None
-        run = UnstoredRun(run_id, stream)
+        run = UnstoredRun(run_id, stream, asked)
         started_ms = self._clock()
         try:
             watcher = self._watchers.enter(user)

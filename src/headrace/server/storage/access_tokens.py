@@ -71,7 +71,7 @@ class AccessTokens:
         """Return all access tokens, the oldest first."""
         query = "SELECT * FROM tokens ORDER BY created_ms, hash"
         rows = self._database.write_now(lambda c: c.execute(query).fetchall())
-        ids = [_id_of(row["hash"]) for row in rows]
+        ids = [token_id_of(row["hash"]) for row in rows]
         fields = [{**dict(row), "id": id_} for row, id_ in zip(rows, ids, strict=True)]
         return msgspec.convert(fields, list[AccessTokenInfo])
 
@@ -85,7 +85,7 @@ class AccessTokens:
             hashes = [
                 (row["hash"],)
                 for row in connection.execute("SELECT hash FROM tokens")
-                if _id_of(row["hash"]) == token_id
+                if token_id_of(row["hash"]) == token_id
             ]
             connection.executemany("DELETE FROM tokens WHERE hash = ?", hashes)
             return bool(hashes)
@@ -111,7 +111,8 @@ class AccessTokens:
         return await self._database.read(work)
 
 
-def _id_of(token_hash: bytes) -> str:
+def token_id_of(token_hash: bytes) -> str:
+    """Return the id of an access token, which names it without revealing it."""
     return token_hash.hex()[:12]
 
 

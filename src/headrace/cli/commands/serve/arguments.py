@@ -19,6 +19,7 @@ examples:
   headrace serve -m anthropic:claude-sonnet-4-5
   headrace serve agent.toml --port 9000 --data ./data
   headrace serve my_module:agent
+  headrace serve --gateway providers.toml --tokens
   curl -N http://127.0.0.1:8700/api/chat -H 'content-type: application/json' \\
        -d '{"message": "What is 12 * 34?"}'
 
@@ -27,6 +28,16 @@ agent.toml:
   instructions = "Answer in one sentence."
   tools = ["calculator", "clock", "notepad"]
   options = { effort = "high" }
+
+providers.toml:
+  [models.fast]
+  model = "anthropic:claude-haiku-4-5"
+  fallback = ["openai:gpt-5-mini"]
+  [limits]
+  requests_per_minute = 60
+  cost_per_month = 20.0
+  [users.anna]
+  models = ["fast"]
 """
 
 
@@ -43,6 +54,12 @@ def add_arguments(command: ArgumentParser) -> None:
         "--model",
         metavar="PROVIDER:MODEL",
         help="the model to serve (default: rehearsal:demo; HEADRACE_MODEL is not used)",
+    )
+    command.add_argument(
+        "--gateway",
+        metavar="FILE",
+        help="a TOML file with models of providers, which clients of OpenAI's and Anthropic's APIs"
+        " can ask for with the keys of this server",
     )
     command.add_argument("--host", default="127.0.0.1", help="address (default: 127.0.0.1)")
     command.add_argument("--port", type=int, default=8700, help="default: 8700; 0: any free port")

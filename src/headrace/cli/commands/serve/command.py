@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from argparse import Namespace
+from pathlib import Path
 
 from headrace.cli.option import data_folder
 from headrace.cli.terminal.log_output import print_log
@@ -18,6 +19,7 @@ def run(options: Namespace) -> int:
     from headrace.address import is_loopback
     from headrace.server import create_app
     from headrace.server.agent_config import load_agent
+    from headrace.server.gateway import read_gateway_config
     from headrace.server.process import open_listener, serve_process
 
     if not is_loopback(options.host) and not options.tokens:
@@ -27,6 +29,7 @@ def run(options: Namespace) -> int:
     # The agent may be in a module of the current folder.
     sys.path.insert(0, os.getcwd())
     agent = load_agent(options.agent, options.model)
+    gateway = None if options.gateway is None else read_gateway_config(Path(options.gateway))
     print_log(logging.WARNING)
     if options.verbose:
         logging.getLogger("headrace.server").setLevel(logging.INFO)
@@ -37,6 +40,7 @@ def run(options: Namespace) -> int:
         agent,
         data=data_folder(options.data),
         address=address,
+        gateway=gateway,
         is_durable=options.durable,
         needs_token=options.tokens,
         hosts=tuple({"127.0.0.1", "localhost", "[::1]", options.host, *options.allow_host}),
@@ -63,6 +67,9 @@ def run(options: Namespace) -> int:
 
     def ready() -> None:
         print(f"Headrace serves {agent.model} at {address}", flush=True)
+        if gateway is not None:
+            names = ", ".join(gateway.models) or "models of its open providers"
+            print(f"gateway: {names} at {address}/v1", flush=True)
         print(f"data: {data_folder(options.data)} · stop with Ctrl-C", flush=True)
 
     serve_process(app, listener, ready=ready, on_drain=_print_drain)

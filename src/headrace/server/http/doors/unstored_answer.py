@@ -9,11 +9,13 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from headrace.events import Record
+from headrace.events import Record, TurnFailed, TurnFinished
 from headrace.projections.registry import find_protocol
 from headrace.server.http.event_stream import DeferredStream, EventStream, wait_for_disconnect
 from headrace.server.runs.unstored import UnstoredRun
 from headrace.server.settings import Settings
+from headrace.transport.tee import ByteTee
+from headrace.wire.json.value import as_object
 
 
 class PlainFrameEncoder:
@@ -39,6 +41,46 @@ class PlainFrameEncoder:
         ]
 
 
+class PassThroughEncoder:
+    """Passes the events of a provider on as they came, if it uses the grammar of the client. An end
+    that the provider did not send is added."""
+
+    def __init__(self, run: UnstoredRun, tee: ByteTee, encoder: PlainFrameEncoder) -> None:
+        self._run = run
+        self._tee = tee
+        self._encoder = encoder
+        options = as_object(run.asked.body.get("stream_options"))
+        self._wants_usage = bool(options.get("include_usage"))
+        self._is_chat = run.asked.dialect == "chat"
+        self._is_done = False
+
+    def feed(self, records: Sequence[Record]) -> list[bytes]:
+        """Return the events that have arrived with some records."""
+        if not self._tee.is_used:
+            return self._encoder.feed(records)
+        frames = self._tee.take_frames()
+        if self._is_chat:
+            frames = [frame for frame in frames if self._wants_usage or not _is_usage(frame)]
+            self._is_done = self._is_done or _DONE in frames[-1:]
+        last = records[-1].event
+        if isinstance(last, TurnFailed) and last.category in _NOT_SENT:
+            self._encoder.feed(self._run.records[:-1])
+            return frames + self._encoder.feed(records[-1:])
+        if self._is_chat and isinstance(last, TurnFinished) and not self._is_done:
+            frames.append(_DONE)
+        return frames
+
+
+def _is_usage(frame: bytes) -> bool:
+    """Return whether a chunk has only the usage, which the client may not have asked for."""
+    return b'"choices":[]' in frame.replace(b" ", b"") and b'"usage"' in frame
+
+
+_DONE = b"data: [DONE]\n\n"
+_NOT_SENT = ("incomplete", "network", "timeout", "protocol", "interrupted")
+"""Errors that the client has not been sent by the provider."""
+
+
 def stream_answer(
     run: UnstoredRun,
     encoder: PlainFrameEncoder,
@@ -46,8 +88,9 @@ def stream_answer(
     headers: Sequence[tuple[bytes, bytes]] = (),
 ) -> Response:
     """Return the response that streams a run. When the client leaves, the run ends."""
+    frames = encoder if run.tee is None else PassThroughEncoder(run, run.tee, encoder)
     stream = EventStream(
-        _Frames(run, encoder),
+        _Frames(run, frames),
         heartbeat_s=settings.heartbeat_s,
         send_timeout_s=settings.send_timeout_s,
         headers=list(headers),
@@ -59,7 +102,7 @@ class _Frames:
     """Batches of the frames of a run. Unlike a generator, it closes the run even if nobody has
     begun to read."""
 
-    def __init__(self, run: UnstoredRun, encoder: PlainFrameEncoder) -> None:
+    def __init__(self, run: UnstoredRun, encoder: PlainFrameEncoder | PassThroughEncoder) -> None:
         self._run = run
         self._encoder = encoder
 

@@ -10,6 +10,12 @@ import msgspec
 
 from headrace.errors import UsageError
 from headrace.server.storage.database import Database
+from headrace.server.storage.usage.windows import (
+    UsedUp,
+    WindowLimits,
+    add_to_windows,
+    count_request,
+)
 from headrace.usage import Usage
 
 GROUPS: Final = ("user", "model", "name", "door", "day", "month", "outcome")
@@ -82,6 +88,11 @@ def create_usage_table(connection: sqlite3.Connection) -> None:
         " cached_tokens INTEGER, output_tokens INTEGER, reasoning_tokens INTEGER, cost REAL,"
         " is_estimated INTEGER NOT NULL)"
     )
+    connection.execute(
+        "CREATE TABLE usage_windows (owner TEXT NOT NULL, window TEXT NOT NULL,"
+        " requests INTEGER NOT NULL DEFAULT 0, tokens INTEGER NOT NULL DEFAULT 0,"
+        " cost REAL NOT NULL DEFAULT 0, PRIMARY KEY (owner, window)) WITHOUT ROWID"
+    )
     connection.execute("CREATE INDEX usage_by_owner ON usage_rows (owner, ended_ms)")
 
 
@@ -94,6 +105,11 @@ class UsageTable:
     async def add(self, row: UsageRow) -> None:
         """Store the usage of one answer."""
         await self._database.write(lambda connection: _insert(connection, row))
+
+    async def count_request(self, owner: str, now_ms: int, limits: WindowLimits) -> UsedUp | None:
+        """Count a request, unless one of the limits is used up: then return which. What goes on at
+        the same time is not counted yet, so that a limit can be exceeded by that much."""
+        return await self._database.write(lambda c: count_request(c, owner, now_ms, limits))
 
     def sum_up(
         self, by: Sequence[str], *, since_ms: int = 0, owner: str | None = None
@@ -123,6 +139,8 @@ def _insert(connection: sqlite3.Connection, row: UsageRow) -> None:
     marks = ", ".join("?" * len(names))
     values = [getattr(row, name) for name in names]
     connection.execute(f"INSERT INTO usage_rows ({', '.join(names)}) VALUES ({marks})", values)
+    tokens = (row.input_tokens or 0) + (row.output_tokens or 0)
+    add_to_windows(connection, row.owner, row.ended_ms, tokens, row.cost or 0.0)
 
 
 def _to_sum(row: tuple[Any, ...], groups: int) -> UsageSum:
