@@ -173,6 +173,19 @@ FOREIGN_PROTOCOLS = {
             "chunks of OpenAI's Chat Completions API",
             "headrace.projections.openai_chat",
             ("[DONE]",),
+            options=(
+                ProtocolOption(
+                    "reasoning_field",
+                    "the field that has the reasoning; the default is `reasoning_content`",
+                    ("reasoning_content", "reasoning", "none"),
+                ),
+                ProtocolOption(
+                    "thinking_blocks",
+                    "whether signed reasoning is also sent as `thinking_blocks`, so that it can be"
+                    " sent back",
+                    ("true", "false"),
+                ),
+            ),
         ),
         ProtocolInfo(
             "openai-responses",
