@@ -25,14 +25,22 @@ class PlainFrameEncoder:
     def __init__(self, protocol: str, event_id: str, **options: Any) -> None:
         info = find_protocol(protocol)
         package = info.load()
-        self._project = package.create_projection(event_id, None, **options).feed
+        projection = package.create_projection(event_id, None, **options)
+        self._project, self._finish = projection.feed, projection.close
         self._encode = package.encode_frame
         self._frame_type = package.frame_type if info.names_events else None
 
     def feed(self, records: Sequence[Record]) -> list[bytes]:
         """Return the events of some records, ready to be sent."""
-        project, encode, frame_type = self._project, self._encode, self._frame_type
-        frames = [frame for record in records for frame in project(record)]
+        project = self._project
+        return self._to_events([frame for record in records for frame in project(record)])
+
+    def close(self) -> list[bytes]:
+        """Return the events that are left when the records have ended."""
+        return self._to_events(self._finish())
+
+    def _to_events(self, frames: Sequence[Any]) -> list[bytes]:
+        encode, frame_type = self._encode, self._frame_type
         if frame_type is None:
             return [b"data: %b\n\n" % encode(frame) for frame in frames]
         return [
@@ -65,10 +73,14 @@ class PassThroughEncoder:
         last = records[-1].event
         if isinstance(last, TurnFailed) and last.category in _NOT_SENT:
             self._encoder.feed(self._run.records[:-1])
-            return frames + self._encoder.feed(records[-1:])
+            return frames + self._encoder.feed(records[-1:]) + self._encoder.close()
         if self._is_chat and isinstance(last, TurnFinished) and not self._is_done:
             frames.append(_DONE)
         return frames
+
+    def close(self) -> list[bytes]:
+        """Return the events that are left when the records have ended."""
+        return [] if self._tee.is_used else self._encoder.close()
 
 
 def _is_usage(frame: bytes) -> bool:
@@ -105,6 +117,7 @@ class _Frames:
     def __init__(self, run: UnstoredRun, encoder: PlainFrameEncoder | PassThroughEncoder) -> None:
         self._run = run
         self._encoder = encoder
+        self._is_closed = False
 
     def __aiter__(self) -> AsyncIterator[list[bytes]]:
         return self
@@ -113,7 +126,13 @@ class _Frames:
         while batch := await self._run.next_batch():
             if frames := self._encoder.feed(batch):
                 return frames
-        raise StopAsyncIteration
+        if self._is_closed or not (frames := self._close()):
+            raise StopAsyncIteration
+        return frames
+
+    def _close(self) -> list[bytes]:
+        self._is_closed = True
+        return self._encoder.close()
 
     async def aclose(self) -> None:
         await self._run.aclose()
