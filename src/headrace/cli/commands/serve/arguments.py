@@ -43,24 +43,7 @@ providers.toml:
 
 def add_arguments(command: ArgumentParser) -> None:
     """Declare the options."""
-    command.add_argument(
-        "agent",
-        nargs="?",
-        metavar="AGENT",
-        help="a TOML file that describes an agent, or module:name of your own Agent",
-    )
-    command.add_argument(
-        "-m",
-        "--model",
-        metavar="PROVIDER:MODEL",
-        help="the model to serve (default: rehearsal:demo; HEADRACE_MODEL is not used)",
-    )
-    command.add_argument(
-        "--gateway",
-        metavar="FILE",
-        help="a TOML file with models of providers, which clients of OpenAI's and Anthropic's APIs"
-        " can ask for with the keys of this server",
-    )
+    _add_models(command)
     command.add_argument("--host", default="127.0.0.1", help="address (default: 127.0.0.1)")
     command.add_argument("--port", type=int, default=8700, help="default: 8700; 0: any free port")
     add_data(command)
@@ -104,6 +87,28 @@ def add_arguments(command: ArgumentParser) -> None:
                 metavar=option.unit,
                 help=f"{option.help} (default: {option.default:g})",
             )
+
+
+def _add_models(command: ArgumentParser) -> None:
+    """Declare what is served."""
+    command.add_argument(
+        "agent",
+        nargs="?",
+        metavar="AGENT",
+        help="a TOML file that describes an agent, or module:name of your own Agent",
+    )
+    command.add_argument(
+        "-m",
+        "--model",
+        metavar="PROVIDER:MODEL",
+        help="the model to serve (default: rehearsal:demo; HEADRACE_MODEL is not used)",
+    )
+    command.add_argument(
+        "--gateway",
+        metavar="FILE",
+        help="a TOML file with models of providers, which clients of OpenAI's and Anthropic's APIs"
+        " can ask for with the keys of this server",
+    )
 
 
 def _add_proxy_options(command: ArgumentParser) -> None:
