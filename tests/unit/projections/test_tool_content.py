@@ -8,7 +8,7 @@ import pytest
 
 from headrace.content import Content, FileContent, ImageContent, JSONContent, TextContent
 from headrace.projections.thinking.tool_result import _plain as thinking_value
-from headrace.projections.ux.tool_value import _plain as ux_value
+from headrace.projections.tool_value import _plain as ux_value
 
 PNG = ImageContent(media_type="image/png", data="AAAA")
 PDF = FileContent(media_type="application/pdf", data="AAAA", name="a.pdf")

@@ -12,6 +12,7 @@ from headrace.content import data_url
 from headrace.errors import UsageError
 from headrace.messages import CallPart, Citation, Message, OutputPart, ReasoningPart, RedactedPart
 from headrace.projections.input_frame import prompt_text
+from headrace.projections.tool_value import ToolValue, tool_value
 from headrace.projections.ux import segment_builder as sb
 from headrace.projections.ux.segment import (
     MediaSegment,
@@ -23,7 +24,6 @@ from headrace.projections.ux.segment import (
     UserMessageSegment,
 )
 from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
-from headrace.projections.ux.tool_value import ToolValue, tool_value
 from headrace.status.answer_text import remove_markers
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from headrace.messages import Citation
 from headrace.outcome import ErrorInfo, FinishReason
+from headrace.projections.tool_value import ToolValue
 from headrace.projections.ux import frame as fr
 from headrace.projections.ux import segment_builder as sb
 from headrace.projections.ux.event import sort_requests
@@ -20,7 +21,6 @@ from headrace.projections.ux.segment import (
     UserMessageSegment,
 )
 from headrace.projections.ux.tool_kind import KIND_OF_FRAME
-from headrace.projections.ux.tool_value import ToolValue
 from headrace.usage import Usage
 
 

@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from headrace.messages import Citation
+from headrace.projections.tool_value import ToolValue
 from headrace.projections.ux import segment as sg
-from headrace.projections.ux.tool_value import ToolValue
 
 WholeSegment: TypeAlias = sg.MediaSegment | sg.OpaqueSegment | sg.UserMessageSegment
 _ENDS: dict[str, sg.ToolStatus] = {

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from headrace import events as ev
+from headrace.projections.tool_value import ToolValue, tool_value
 from headrace.projections.ux.args_preview import preview_args
 from headrace.projections.ux.event import segment_id, to_event
 from headrace.projections.ux.frame import UXFrame
@@ -14,7 +15,6 @@ from headrace.projections.ux.live_segment import LiveSegment
 from headrace.projections.ux.nested_runs import NestedRuns
 from headrace.projections.ux.segment import APPROVAL_REQUESTED, MessageEvent
 from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
-from headrace.projections.ux.tool_value import ToolValue, tool_value
 
 
 class LiveCall(LiveSegment, eq=False):
