@@ -28,13 +28,24 @@ _GAP = "the text was sent with a gap; the stored message is complete"
 _LOSS = "frames of the stream could not be read: part of the answer may be missing"
 
 
-class _OpenPart(msgspec.Struct, eq=False):
-    """A text or a block of reasoning that was announced."""
+class _Part(msgspec.Struct, eq=False, kw_only=True):
+    """A part that was announced."""
 
     id: str
-    reader: AnswerText | ReasoningReader
     item_id: str | None = None
     seals: dict[SealKind, str] = msgspec.field(default_factory=dict[SealKind, str])
+
+
+class _Text(_Part, eq=False, kw_only=True):
+    """A text, and what removes status markers from it."""
+
+    reader: AnswerText
+
+
+class _Thought(_Part, eq=False, kw_only=True):
+    """A block of reasoning, and what finds status phrases in it."""
+
+    reader: ReasoningReader
 
 
 class AISDKProjection:
@@ -52,13 +63,10 @@ class AISDKProjection:
         self._joined_until = joined_until
         self._status = StatusReader()
         self._calls: AISDKToolCalls | None = None
-        self._texts: dict[int, _OpenPart] = {}
-        self._thoughts: dict[int, _OpenPart] = {}
+        self._texts: dict[int, _Text] = {}
+        self._thoughts: dict[int, _Thought] = {}
         # A block of reasoning whose end is held back, because its signature may follow.
-        self._ended_thought: tuple[int, _OpenPart] | None = None
-        # The part of the latest delta. The next delta nearly always belongs to it too.
-        self._part = -1
-        self._open: _OpenPart | None = None
+        self._ended_thought: tuple[int, _Thought] | None = None
         self._is_started = False
         self._is_step_open = False
         self._is_waiting = False
@@ -146,32 +154,28 @@ class AISDKProjection:
     def _text_started(self, event: ev.TextStarted) -> list[AISDKFrame]:
         if not self._status.is_shown(event.output):
             return []
-        self._texts[event.part] = part = _OpenPart(f"p{event.part}", AnswerText())
+        self._texts[event.part] = part = _Text(id=f"p{event.part}", reader=AnswerText())
         return [fr.TextStart(part.id)]
 
     def _text(self, event: TextDelta) -> list[AISDKFrame]:
-        if event.part != self._part:
-            self._part, self._open = event.part, self._texts.get(event.part)
-        part = self._open
+        part = self._texts.get(event.part)
         if part is None:
             return []
         self._status.end_phase()
-        text: str = part.reader.feed(event.text)  # type: ignore[assignment]
+        text = part.reader.feed(event.text)
         return [TextPiece(part.id, text)] if text else []
 
     def _text_finished(self, event: ev.TextFinished) -> list[AISDKFrame]:
         part = self._texts.pop(event.part, None)
         return [] if part is None else self._end_text(part)
 
-    def _end_text(self, part: _OpenPart) -> list[AISDKFrame]:
-        self._part, self._open = -1, None
-        assert isinstance(part.reader, AnswerText)
+    def _end_text(self, part: _Text) -> list[AISDKFrame]:
         rest = part.reader.close()
         metadata = self._seals(part)
         pieces: list[AISDKFrame] = [TextPiece(part.id, rest)] if rest else []
         return [*pieces, fr.TextEnd(part.id, metadata)]
 
-    def _seals(self, part: _OpenPart) -> fr.ProviderMetadata | None:
+    def _seals(self, part: _Part) -> fr.ProviderMetadata | None:
         assert self._calls is not None
         return to_metadata(self._calls.dialect, part.seals, part.item_id)
 
@@ -187,14 +191,12 @@ class AISDKProjection:
         reader = self._status.thought(event.part)
         if reader is None:
             return []
-        part = _OpenPart(f"p{event.part}", reader, event.item_id)
+        part = _Thought(id=f"p{event.part}", reader=reader, item_id=event.item_id)
         self._thoughts[event.part] = part
         return [fr.ReasoningStart(part.id)]
 
     def _thought(self, event: ReasoningDelta, at_ms: int) -> list[AISDKFrame]:
-        if event.part != self._part:
-            self._part, self._open = event.part, self._thoughts.get(event.part)
-        part = self._open
+        part = self._thoughts.get(event.part)
         if part is None:
             return []
         text, status = part.reader.feed(event.text)
@@ -202,12 +204,11 @@ class AISDKProjection:
         if status is None and self._status.waiting is None:
             return pieces
         said = self._status.take_due(at_ms)
-        if isinstance(status, ev.StatusChanged):
+        if status is not None:
             said += self._status.show(status, at_ms)
         return [*pieces, *self._status_frames(said)]
 
     def _reasoning_finished(self, event: ev.ReasoningFinished) -> list[AISDKFrame]:
-        self._part, self._open = -1, None
         part = self._thoughts.pop(event.part, None)
         if part is None:
             return []
@@ -227,13 +228,13 @@ class AISDKProjection:
     def _reasoning_redacted(self, event: ev.ReasoningRedacted) -> list[AISDKFrame]:
         if not self._status.is_shown(event.output):
             return []
-        reader = AnswerText()
-        part = _OpenPart(f"p{event.part}", reader, event.item_id, {"encrypted": event.data})
+        seals: dict[SealKind, str] = {"encrypted": event.data}
+        part = _Part(id=f"p{event.part}", item_id=event.item_id, seals=seals)
         return [fr.ReasoningStart(part.id), fr.ReasoningEnd(part.id, self._seals(part))]
 
     def _part_sealed(self, event: ev.PartSealed) -> list[AISDKFrame]:
         """Keep a seal for the end of its part. One that comes later is in the stored message."""
-        part = self._texts.get(event.part) or self._thoughts.get(event.part)
+        part: _Part | None = self._texts.get(event.part) or self._thoughts.get(event.part)
         if self._ended_thought is not None and self._ended_thought[0] == event.part:
             part = self._ended_thought[1]
         if part is not None:
@@ -330,19 +331,17 @@ class AISDKProjection:
     def _close_parts(self) -> list[AISDKFrame]:
         # Parts are open here only if the records broke off.
         frames = self._flush_thought()
-        for part in self._thoughts.values():
-            frames.append(fr.ReasoningEnd(part.id, self._seals(part)))
-        for part in self._texts.values():
-            frames += self._end_text(part)
+        for thought in self._thoughts.values():
+            frames.append(fr.ReasoningEnd(thought.id, self._seals(thought)))
+        for text in self._texts.values():
+            frames += self._end_text(text)
         self._thoughts, self._texts = {}, {}
-        self._part, self._open = -1, None
         return frames if self._calls is None else [*frames, *self._calls.flush_ended()]
 
     def _step_discarded(self, event: ev.StepDiscarded) -> list[AISDKFrame]:
         assert self._calls is not None
         self._calls.discard(event.step)
         self._thoughts, self._texts, self._ended_thought = {}, {}, None
-        self._part, self._open = -1, None
         self._sources.clear()
         return [fr.ResetStep()]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -62,7 +62,7 @@ class AISDKToolCalls:
     def start(self, event: ev.ToolCallStarted) -> list[AISDKFrame]:
         """Announce a call."""
         call = self._add(event.call_id, event.part, event.name, event.executor == "provider")
-        encoding = "text" if event.input == "text" else None
+        encoding: Literal["text"] | None = "text" if event.input == "text" else None
         return [fr.ToolInputStart(call.id, call.name, call.by_provider, encoding)]
 
     def _add(self, call_id: str, part: int, name: str, is_provider: bool) -> _Call:
