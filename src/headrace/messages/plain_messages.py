@@ -59,7 +59,7 @@ class _Reader:
     def feed(self, entry: Mapping[str, Any]) -> None:
         role = entry["role"]
         if role == "tool":
-            content = _read_content(entry.get("content"))
+            content = read_content(entry.get("content"))
             self._answer(CallResult(call_id=entry["tool_call_id"], content=content))
         elif role == "assistant":
             self.messages.append(_read_assistant(entry))
@@ -75,7 +75,7 @@ class _Reader:
                 self._answer(
                     CallResult(
                         call_id=block["tool_use_id"],
-                        content=_read_content(block.get("content")),
+                        content=read_content(block.get("content")),
                         is_error=bool(block.get("is_error")),
                     )
                 )
@@ -157,7 +157,10 @@ def _to_blocks(content: Any) -> list[Mapping[str, Any]]:
     raise ValueError(f"the content must be a text or a list; got {content!r:.80}")
 
 
-def _read_content(content: Any) -> tuple[Content, ...]:
+def read_content(content: Any) -> tuple[Content, ...]:
+    """Return the content of a message: a text, or a list of blocks in the shape of OpenAI's or
+    Anthropic's API. Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` for anything
+    else."""
     return tuple(map(_read_block, _to_blocks(content)))
 
 
@@ -169,7 +172,9 @@ def _read_block(block: Mapping[str, Any]) -> Content:
             url = block["image_url"]
             return _image_from_url(url if isinstance(url, str) else url["url"])
         case "input_image":
-            return _image_from_url(block["image_url"])
+            return _image_from_url(_get_address(block, "image_url"))
+        case "input_file":
+            return _read_input_file(block)
         case "image":
             return ImageContent(**_read_source(block["source"], "image/*"))
         case "document":
@@ -181,6 +186,24 @@ def _read_block(block: Mapping[str, Any]) -> Content:
             return FileContent(media_type=media_type, name=file.get("filename"), data=data)
         case kind:
             raise ValueError(f"content of type {kind!r} is unknown")
+
+
+def _get_address(block: Mapping[str, Any], name: str) -> str:
+    """Return the address of an image or file, which may be a data URL."""
+    url = block.get(name)
+    if not isinstance(url, str):
+        raise ValueError(f"expected {name}: files are not stored here, so file_id means nothing")
+    return url
+
+
+def _read_input_file(block: Mapping[str, Any]) -> FileContent:
+    name = block.get("filename")
+    if "file_data" not in block:
+        url = _get_address(block, "file_url")
+        guess = mimetypes.guess_type(name or url)[0]
+        return FileContent(media_type=guess or "application/pdf", name=name, url=url)
+    media_type, data = _split_data_url(block["file_data"])
+    return FileContent(media_type=media_type, name=name, data=data)
 
 
 def _image_from_url(url: str) -> ImageContent:
