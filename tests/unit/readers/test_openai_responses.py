@@ -84,7 +84,11 @@ def test_encrypted_reasoning_is_a_seal() -> None:
 
 
 def test_seals_of_other_providers_come_back_where_they_were() -> None:
-    names = {"dialect": "anthropic", "provider": "anthropic", "model": "claude-opus-4-6"}
+    names: dict[str, Any] = {
+        "dialect": "anthropic",
+        "provider": "anthropic",
+        "model": "claude-opus-4-6",
+    }
     sealed = encode_seal(PortableSeal(**names, seals=(("signature", "sig"),)))
     hidden = encode_seal(PortableSeal(**names, redacted="data"))
     of_call = encode_seal(PortableSeal(**names, seals=(("signature", "s2"),), call_id="c1"))
