@@ -72,12 +72,17 @@ def encode_envelope(envelope: SealEnvelope) -> str:
     return f"{_PREFIX}{urlsafe_b64encode(msgspec.json.encode(envelope)).decode()};"
 
 
+def is_envelope(text: str) -> bool:
+    """Return whether a text is an envelope, and not a provider's own signature."""
+    return text.startswith(_PREFIX)
+
+
 def decode_envelope(text: str) -> SealEnvelope | None:
     """Return the envelope that a text is, or None if it is a provider's own signature.
 
     Raises `ValueError` for an envelope that was changed on its way.
     """
-    if not text.startswith(_PREFIX):
+    if not is_envelope(text):
         return None
     if _PATTERN.sub("", text):
         raise ValueError("a signature of Headrace was changed or cut off")

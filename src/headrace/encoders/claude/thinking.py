@@ -30,6 +30,12 @@ _MIN_BUDGET = 1_024
 _MIN_TOP_P_WHILE_THINKING = 0.95
 
 
+def find_effort(budget_tokens: int) -> Effort:
+    """Return the lowest effort whose budget of thinking tokens is at least this large."""
+    enough = (effort for effort, budget in _BUDGETS.items() if budget >= budget_tokens)
+    return next(enough, "max")
+
+
 def is_claude_since(model: str, first: tuple[int, int]) -> bool:
     """Return whether a model is a Claude of this generation or later."""
     return parse_family(model) == "claude" and is_generation_at_least(model, first)

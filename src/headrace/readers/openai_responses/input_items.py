@@ -22,7 +22,7 @@ from headrace.messages import (
     TextPart,
     Turn,
 )
-from headrace.messages.plain_messages import read_content
+from headrace.messages.plain_content import read_content
 from headrace.messages.portable_seal import PortableSeal, decode_seal
 from headrace.outcome import END_TURN, TOOL_USE
 from headrace.readers.incoming import InvalidRequest
