@@ -32,6 +32,7 @@ from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
 from headrace.turn.api import Input, OutputKind, to_messages
 from headrace.turn.fallback import AnyModel, Fallback, resolve_entries
+from headrace.turn.inquiry import TokenCount, count_target_tokens
 from headrace.turn.model import SharedTransport, name_of
 from headrace.turn.result import OutputT, Result, check_output
 from headrace.turn.target import TurnInput, TurnTarget, build_targets
@@ -288,6 +289,17 @@ class Agent(Generic[OutputT]):
         """Asynchronous version of `complete()`."""
         async with self.run(input, history, suspends=self.is_resumable) as run:
             return check_output(await run.wait())
+
+    async def count_tokens_async(
+        self, input: Input, history: Sequence[MessageLike] = ()
+    ) -> TokenCount:
+        """Return how many input tokens the first request of a run would have, with the instructions
+        and tools of this agent; see `count_tokens()`."""
+        target, *_ = self._targets((*read_messages(history), *to_messages(input)))
+        try:
+            return await count_target_tokens(target)
+        finally:
+            await target.model.aclose()
 
     @property
     def is_resumable(self) -> bool:

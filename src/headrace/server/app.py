@@ -19,6 +19,8 @@ from headrace.prices import load_prices
 from headrace.server.agent_config import describe_agent
 from headrace.server.api import ModelList
 from headrace.server.gateway import Gateway, GatewayConfig
+from headrace.server.http.doors.chat_completions import ChatCompletions
+from headrace.server.http.doors.messages import Messages
 from headrace.server.http.doors.models import Models
 from headrace.server.http.openapi import openapi
 from headrace.server.http.routes.chat import Chat
@@ -78,6 +80,8 @@ def create_app(
         *InputRequests(service).routes,
         *Conversations(service).routes,
         *Models(service).routes,
+        *ChatCompletions(service).routes,
+        *Messages(service).routes,
         *ui_routes(),
         Route("/api/models", _models(service)),
         Route("/healthz", _health),

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import Protocol, Unpack, cast
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import msgspec
 
 from headrace.errors import RequestFailed, UsageError
 from headrace.events import JSONObject
 from headrace.prices.estimate import estimate_body_tokens
-from headrace.providers import resolve
+from headrace.providers import Endpoint, resolve
 from headrace.transport.loop_thread import shared_loop
 from headrace.transport.transport import HTTPCall
 from headrace.turn.api import Input, TurnArguments, prepare_turn
 from headrace.turn.model import encode_body
+from headrace.turn.target import TurnTarget
 from headrace.wire.json.value import as_object, as_objects, as_text
 
 # Where each dialect lists its models; the others have no list.
@@ -115,10 +116,40 @@ async def count_tokens_async(
     )
     transport = _new_transport()
     try:
-        answer = _parse(await transport.fetch(call, method="POST"))
+        return await _ask_counter(transport, call, name)
     finally:
         await transport.aclose()
-    count = answer.get(name)
+
+
+async def count_target_tokens(target: TurnTarget) -> TokenCount:
+    """Return how many input tokens the request of a target has. The provider is asked if it can
+    count and is reached over HTTP; otherwise the number is estimated."""
+    model, endpoint = target.model, target.model.endpoint
+    body = encode_body(endpoint.provider, target.request)
+    found = _find_counter(
+        endpoint.provider.name, endpoint.provider.dialect, target.request.model, body
+    )
+    url = None if found is None else _replace_path(endpoint, found[0])
+    if found is None or url is None or not hasattr(model.transport, "fetch"):
+        tokens = estimate_body_tokens(msgspec.json.encode(body))
+        return TokenCount(tokens=tokens, is_estimated=True)
+    _, fields, name = found
+    call = HTTPCall(
+        url=url, headers=endpoint.headers, body=msgspec.json.encode(fields), sign=endpoint.sign
+    )
+    return await _ask_counter(cast("_Requests", model.transport), call, name)
+
+
+def _replace_path(endpoint: Endpoint, path: str) -> str | None:
+    """Return the address of another path at the same provider, or None if it is not known."""
+    name = quote(endpoint.model.removeprefix("models/"), safe="/@:.-")
+    own = endpoint.provider.path.partition("?")[0].replace("{model}", name)
+    base = endpoint.url.partition("?")[0]
+    return base.removesuffix(own) + path.replace("{model}", name) if base.endswith(own) else None
+
+
+async def _ask_counter(transport: _Requests, call: HTTPCall, name: str) -> TokenCount:
+    count = _parse(await transport.fetch(call, method="POST")).get(name)
     if not isinstance(count, int):
         raise RequestFailed("the answer has no number of tokens", category="protocol")
     return TokenCount(tokens=count)

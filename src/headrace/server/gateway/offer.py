@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.encoders import Options, merge_options
+from headrace.encoders import Options, Request, merge_options
 from headrace.errors import RequestFailed
 from headrace.readers import IncomingRequest
 from headrace.server.gateway.pass_through import pass_body
@@ -13,6 +13,7 @@ from headrace.transport.call_secrets import hide_address
 from headrace.transport.retry import DEFAULT_POLICY
 from headrace.transport.tee import ByteTee, TeeTransport
 from headrace.turn.fallback import Fallback
+from headrace.turn.inquiry import TokenCount, count_target_tokens
 from headrace.turn.target import TurnInput, TurnTarget, build_targets
 from headrace.turn.turn_stream import TurnStream
 
@@ -52,15 +53,7 @@ class GatewayOffer:
     def open(self, asked: IncomingRequest, *, run_id: str, user: str) -> GatewayStream:
         """Prepare the turn. The body of a request goes out as it came if the provider uses the same
         grammar."""
-        request = asked.request
-        turn_input = TurnInput(
-            messages=request.messages,
-            instructions=request.instructions,
-            tools=Toolset([*request.tools, *request.provider_tools]),
-            options=merge_options(self._options, request.options),
-            output_retries=0,
-        )
-        targets = build_targets(self._fallback, turn_input, DEFAULT_POLICY, {})
+        targets = self._build_targets(asked.request)
         tee = ByteTee() if asked.dialect is not None and asked.is_stream else None
         for target in targets:
             is_same = target.model.endpoint.provider.dialect == asked.dialect
@@ -71,3 +64,18 @@ class GatewayOffer:
             if tee is not None:
                 target.transport = TeeTransport(target.transport, tee, is_same_grammar=is_same)
         return GatewayStream(targets, self._fallback, tee)
+
+    async def count_tokens(self, asked: IncomingRequest) -> TokenCount:
+        """Count the tokens of a request for the preferred model."""
+        target, *_ = self._build_targets(asked.request)
+        return await count_target_tokens(target)
+
+    def _build_targets(self, request: Request) -> list[TurnTarget]:
+        turn_input = TurnInput(
+            messages=request.messages,
+            instructions=request.instructions,
+            tools=Toolset([*request.tools, *request.provider_tools]),
+            options=merge_options(self._options, request.options),
+            output_retries=0,
+        )
+        return build_targets(self._fallback, turn_input, DEFAULT_POLICY, {})

@@ -8,6 +8,7 @@ from headrace.encoders import Request
 from headrace.engine import Agent
 from headrace.readers import IncomingRequest
 from headrace.server.http_error import DoorError
+from headrace.turn.inquiry import TokenCount
 from headrace.turn.record_stream import RecordStream
 
 
@@ -27,6 +28,10 @@ class Offer(Protocol):
     def open(self, asked: IncomingRequest, *, run_id: str, user: str) -> RecordStream[Any]:
         """Prepare the answer to a request, to be entered and read. Raises an `HTTPError` of 400 for
         a request that cannot be made."""
+        ...
+
+    async def count_tokens(self, asked: IncomingRequest) -> TokenCount:
+        """Return how many input tokens a request would have."""
         ...
 
 
@@ -55,6 +60,11 @@ class AgentOffer:
         # Users need not know where the provider is.
         run.hides_address = True
         return run
+
+    async def count_tokens(self, asked: IncomingRequest) -> TokenCount:
+        """Count the tokens of a request, with the instructions and tools of the agent."""
+        request = asked.request
+        return await self.prepare(request).count_tokens_async(list(request.messages))
 
     def prepare(self, request: Request) -> Agent:
         """Return the agent with the options and instructions of a request added to its own. The

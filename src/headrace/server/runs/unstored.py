@@ -14,11 +14,13 @@ from typing import Any
 from headrace.engine import AlreadyAnswered, Run
 from headrace.errors import RequestFailed, UsageError
 from headrace.events import (
+    HistoryCompacted,
     InputRequested,
     Record,
     RunFailed,
     RunFinished,
     RunStarted,
+    StepFinished,
     StepStarted,
     TurnFailed,
     TurnFinished,
@@ -41,7 +43,7 @@ from headrace.usage import Usage
 
 _logger = get_logger("server")
 # An answer that has only these events has not begun.
-_BEFORE_ANSWER = (RunStarted, StepStarted)
+_BEFORE_ANSWER = (RunStarted, HistoryCompacted, StepStarted, StepFinished)
 _DRAIN_POLL_S = 0.02
 _ENDS = (RunFinished, RunFailed, TurnFinished, TurnFailed)
 _DENIED = "nobody can be asked here: this API has no way to approve calls or to answer questions"
@@ -104,7 +106,9 @@ class UnstoredRun:
     def end(self) -> RunFinished | RunFailed | TurnFinished | TurnFailed | None:
         """The last event, or None if the answer is not complete."""
         event = self.records[-1].event if self.records else None
-        return event if isinstance(event, _ENDS) else None
+        # A run goes on after the end of a turn.
+        is_turn_of_run = self._run is not None and isinstance(event, TurnFinished | TurnFailed)
+        return event if isinstance(event, _ENDS) and not is_turn_of_run else None
 
     async def begin(self) -> None:
         """Wait until the model begins to answer. Raises an `HTTPError` if it does not."""

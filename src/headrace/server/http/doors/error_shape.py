@@ -7,6 +7,8 @@ from typing import Final, TypeAlias
 
 from starlette.responses import Response
 
+from headrace.outcome import ERROR_CATEGORIES
+from headrace.projections.openai_chat import to_error
 from headrace.server.http_error import HTTPError, JSONResponse, add_retry_after, error_response
 
 UPLOAD_PATHS: Final = ("/v1/", "/api/ai-sdk/", "/api/ag-ui")
@@ -33,7 +35,7 @@ def _openai_shape(error: HTTPError, request_id: str) -> Response:
             "message": error.message,
             "type": openai_error_type(error.status),
             "param": error.more.get("param"),
-            "code": error.code,
+            "code": openai_error_code(error.code),
         }
     }
     return add_retry_after(JSONResponse(body, error.status), error.more.get("retry_after_s"))
@@ -43,6 +45,11 @@ def openai_error_type(status: int) -> str:
     """Return the `type` of an error of OpenAI's API with this HTTP status."""
     default = "server_error" if status >= 500 else "invalid_request_error"
     return _OPENAI_TYPES.get(status, default)
+
+
+def openai_error_code(code: str) -> str | None:
+    """Return OpenAI's code for an error. Categories of errors have one; other codes stay."""
+    return to_error(code, "").code if code in ERROR_CATEGORIES else code
 
 
 def _anthropic_shape(error: HTTPError, request_id: str) -> Response:

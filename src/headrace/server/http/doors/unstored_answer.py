@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from headrace.events import Record, TurnFailed, TurnFinished
+from headrace.projections.ending import ending
 from headrace.projections.registry import find_protocol
 from headrace.server.http.event_stream import DeferredStream, EventStream, wait_for_disconnect
-from headrace.server.runs.unstored import UnstoredRun
+from headrace.server.http_error import DoorError
+from headrace.server.runs.unstored import STATUS, UnstoredRun
 from headrace.server.settings import Settings
 from headrace.transport.tee import ByteTee
 from headrace.wire.json.value import as_object
+
+T = TypeVar("T")
 
 
 class PlainFrameEncoder:
@@ -138,21 +142,40 @@ class _Frames:
         await self._run.aclose()
 
 
+async def start_answer(request: Request, starting: Coroutine[Any, Any, UnstoredRun]) -> UnstoredRun:
+    """Wait until a run has begun to answer. When the client leaves before, the run ends, and
+    `asyncio.CancelledError` is raised because nobody waits for the response."""
+    return await _wait_while_connected(request, starting)
+
+
 async def read_answer(request: Request, run: UnstoredRun) -> list[Record]:
     """Read a run to its end and return its records. When the client leaves, the run ends, and
     `asyncio.CancelledError` is raised because nobody waits for the response."""
-    reading = asyncio.create_task(_read_all(run))
+    try:
+        return await _wait_while_connected(request, _read_all(run))
+    finally:
+        await run.aclose()
+
+
+async def _wait_while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of some work, which is cancelled when the client leaves."""
+    working = asyncio.create_task(work)
     leaving = asyncio.create_task(wait_for_disconnect(request.receive))
     try:
-        await asyncio.wait({reading, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not reading.done():
-            reading.cancel()
-        return await reading
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            working.cancel()
+        return await working
     finally:
         leaving.cancel()
-        reading.cancel()
-        await asyncio.gather(reading, leaving, return_exceptions=True)
-        await run.aclose()
+        working.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+def describe_failure(run: UnstoredRun, message: str, code: str | None = None) -> DoorError:
+    """Return the error for a whole answer that failed."""
+    category = ending(run.end).category
+    return DoorError(STATUS[category], code or category, message)
 
 
 async def _read_all(run: UnstoredRun) -> list[Record]:
