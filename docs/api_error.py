@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import headrace.server
+from docs.syntax_tree import parse_source
 from headrace.projections.registry import PROTOCOLS
 
 _SOURCES = Path(headrace.server.__file__).parent
@@ -27,7 +28,7 @@ def api_errors() -> dict[str, APIError]:
     """Return all errors by code, sorted by status. Fails if a code has two statuses."""
     found: dict[str, APIError] = {}
     for path in sorted(_SOURCES.rglob("*.py")):
-        for error in _errors_in(ast.parse(path.read_text("utf-8"))):
+        for error in _errors_in(parse_source(path.read_text("utf-8"))):
             known = found.setdefault(error.code, error)
             assert known.status == error.status, f"{error.code}: {known.status}, {error.status}"
             extras = tuple(sorted({*known.extras, *error.extras}))

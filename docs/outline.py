@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-import textwrap
 from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any, TypeGuard
@@ -13,6 +12,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from docs import meaning
+from docs.syntax_tree import parse_source
 
 
 def struct(kind: type[msgspec.Struct], *, level: int = 3) -> str:
@@ -117,7 +117,7 @@ def field_docs(kind: type) -> dict[str, str]:
     for base in reversed(kind.__mro__):
         if not base.__module__.startswith("headrace."):
             continue
-        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        body = parse_source(inspect.getsource(base)).body[0]
         assert isinstance(body, ast.ClassDef)
         for field, doc in zip(body.body, body.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(doc, ast.Expr):
@@ -145,7 +145,7 @@ def _attributes(kind: type) -> list[str]:
     """Return the attributes that `__init__` sets and documents."""
     if "__init__" not in vars(kind) or not kind.__module__.startswith("headrace."):
         return []
-    init = ast.parse(textwrap.dedent(inspect.getsource(vars(kind)["__init__"]))).body[0]
+    init = parse_source(inspect.getsource(vars(kind)["__init__"])).body[0]
     assert isinstance(init, ast.FunctionDef)
     lines: list[str] = []
     for line, doc in zip(init.body, init.body[1:], strict=False):

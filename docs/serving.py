@@ -12,6 +12,7 @@ import msgspec
 from docs import meaning
 from docs.api_error import MEANINGS, APIError, api_errors
 from docs.outline import default, field_docs, field_types, function, interface, struct, table
+from docs.syntax_tree import parse_source
 from headrace.cli.commands.serve import command as serve
 from headrace.cli.parser import build_parser
 from headrace.client import Answer, AsyncAnswer, AsyncClient, Client, ClientError
@@ -91,7 +92,7 @@ def serve_options() -> dict[str, tuple[str, ...]]:
     """Return the options of each setting, as `headrace serve` passes them to `create_app`."""
     (call,) = (
         node
-        for node in ast.walk(ast.parse(inspect.getsource(serve)))
+        for node in ast.walk(parse_source(inspect.getsource(serve)))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "create_app"
     )
     names = _option_names()

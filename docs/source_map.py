@@ -7,6 +7,7 @@ from pathlib import Path
 
 import headrace
 from docs.outline import table
+from docs.syntax_tree import parse_source
 
 _PACKAGE = Path(headrace.__file__).resolve().parent
 _HEAD = """\
@@ -30,7 +31,7 @@ def page_parts() -> list[str]:
 
 def first_sentence(path: Path) -> str:
     """Return the first sentence of a module's docstring on one line, or an empty string."""
-    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    docstring = ast.get_docstring(parse_source(path.read_text("utf-8"))) or ""
     paragraph = " ".join(docstring.split("\n\n")[0].split())
     sentence, stop, _ = paragraph.partition(". ")
     return sentence + "." if stop else paragraph

@@ -16,6 +16,7 @@ from headrace.cli.commands.chat.answer_state import (
     Used,
 )
 from headrace.cli.commands.chat.step import Other, Thought, Tool
+from headrace.cli.commands.chat.wording import tool_fields
 from headrace.projections.ux import UXFrame
 from headrace.projections.ux import frame as fr
 from headrace.projections.ux.segment import (
@@ -111,3 +112,32 @@ def test_an_answer_that_ends_with_steps_folds_them() -> None:
     draft, cues = _fed(_called(), end)
     assert [type(cue) for cue in cues] == [Folded, Ended]
     assert draft.steps == []
+
+
+def _nested(*frames: UXFrame) -> list[UXFrame]:
+    return [fr.NestedFrame("m", "c1", frame) for frame in frames]
+
+
+def test_what_a_sub_agent_does_belongs_to_its_call() -> None:
+    begun = fr.MessageStarted("m-1", None, 0)
+    thought = fr.ReasoningPartStarted("m-1", "m-1-0", 0, 0, 0)
+    looked = fr.ToolCallStarted("m-1", "c1", "look", "", 1, 0, segment_id="m-1-1")
+    found = fr.ToolResultFrame("m-1", "c1", "found it", None)
+    draft, cues = _fed(_called("research"), *_nested(begun, thought, looked, found))
+    (tool,) = draft.steps
+    assert isinstance(tool, Tool)
+    assert [step.id for step in tool.steps] == ["m-1-0", "m-1-1"]
+    assert tool.state == "running"
+    assert not cues
+    # A text of the sub-agent folds its steps, which stay; a discarded step takes its own away.
+    for frame in _nested(*_text("m-1-2", "Well")):
+        assert not draft.feed(frame)
+    assert [step.id for step in tool.steps] == ["m-1-0", "m-1-1"]
+    draft.feed(*_nested(fr.StepDiscardedFrame("m-1", ("m-1-1",), "again")))
+    assert [step.id for step in tool.steps] == ["m-1-0"]
+    assert "Steps" in dict(tool_fields(tool))
+
+
+def test_a_frame_of_an_unknown_sub_agent_changes_nothing() -> None:
+    draft, cues = _fed(*_nested(fr.MessageStarted("m-1", None, 0)))
+    assert (draft.steps, cues) == ([], [])

@@ -152,8 +152,9 @@ def test_an_interrupted_pipe_stops_the_answer(tmp_path: Path) -> None:
         process.stdin.flush()
         assert process.stdout.readline() == b"First paragraph.\n"
         process.send_signal(signal.SIGINT)
-        (tmp_path / "gate1").touch()
+        # The answer must not end by itself before it is stopped.
         assert process.stderr.readline() == b"Stopping\n"
+        (tmp_path / "gate1").touch()
         process.stdin.close()
         assert b"You stopped this answer." in process.stderr.read()
         assert process.wait() == 0

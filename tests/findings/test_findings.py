@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.syntax_tree import parse_source
 from tests.findings.table import FINDINGS, Finding
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @cache
 def find_tests(file: str) -> set[str]:
-    tree = ast.parse((ROOT / file).read_text())
+    tree = parse_source((ROOT / file).read_text())
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     return {function.name for function in functions if function.name.startswith("test_")}
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import headrace
+from docs.syntax_tree import parse_source
 
 ROOT = Path(headrace.__file__).parent
 parser: Any = importlib.import_module("re._parser")
@@ -66,7 +67,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
         relative = path.relative_to(ROOT.parent).with_suffix("")
         if "static" not in relative.parts and relative.name != "__main__":
             name = ".".join(relative.parts).removesuffix(".__init__")
-            yield name, ast.parse(path.read_text("utf-8"))
+            yield name, parse_source(path.read_text("utf-8"))
 
 
 def find_uses() -> tuple[list[Use], list[str]]:

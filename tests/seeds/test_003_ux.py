@@ -106,6 +106,7 @@ EXTENSIONS: dict[str, set[str]] = {
 }
 """What the document calls optional, and what is ours."""
 NEW = {
+    "nested_frame",
     "message_started",
     "status",
     "segment_added",

@@ -23,6 +23,7 @@ import headrace
 from docs import generate, meaning
 from docs.api_error import MEANINGS, api_errors
 from docs.serving import REQUESTS, RESPONSES, serve_options
+from docs.syntax_tree import parse_source
 from headrace import Agent
 from headrace.cli.commands.chat.slash_command import SLASHES
 from headrace.cli.parser import build_parser
@@ -61,7 +62,7 @@ def row(text: str, first: str) -> list[str]:
 
 def trees(folder: Path = SOURCES) -> Iterator[ast.AST]:
     for path in folder.rglob("*.py"):
-        yield ast.parse(path.read_text("utf-8"))
+        yield parse_source(path.read_text("utf-8"))
 
 
 # --- settings -----------------------------------------------------------------------

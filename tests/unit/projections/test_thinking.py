@@ -368,7 +368,8 @@ def stepped(*steps: list[ev.Event]) -> list[dict[str, Any]]:
             made += projection.feed(record)
         step += not isinstance(events[-1], ev.StepDiscarded)
     made += projection.feed(ev.Record(1, 1, ev.RunFinished(END_TURN)))
-    return [msgspec.json.decode(encode_frame(frame)) for frame in made]
+    payloads = [encode_frame(frame) for frame in made]
+    return [msgspec.json.decode(payload) for payload in payloads if payload != b"[DONE]"]
 
 
 def calling(
@@ -390,12 +391,10 @@ def told_tools(payloads: list[dict[str, Any]]) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("executor", ["client", "provider"])
-@pytest.mark.parametrize("taken_back", [False, True])
-def test_an_id_that_two_steps_use_is_two_calls(executor: ev.Executor, taken_back: bool) -> None:
+def test_an_id_that_two_steps_use_is_two_calls(executor: ev.Executor) -> None:
     first = calling("f", "one", executor=executor)
-    discarded: list[ev.Event] = [ev.StepDiscarded(0, "again")] if taken_back else []
     second = calling("g", "two", executor=executor, part=5)
-    told = told_tools(stepped([*first, *discarded], second))
+    told = told_tools(stepped(first, second))
     assert told == [("f", "f"), ("f", "one"), ("g", "g"), ("g", "two")]
 
 
@@ -409,15 +408,31 @@ def test_an_end_that_waits_belongs_to_the_call_that_it_was_said_of() -> None:
     ]
 
 
-def test_what_a_later_step_answers_is_answered_again_when_that_step_is_taken_back() -> None:
-    def answering(text: str) -> list[ev.Event]:
-        return Turn(first_part=5).output(0).tool_output("c1", text).end_output().end()
+@pytest.mark.parametrize("has_thought", [False, True])
+def test_a_stream_ends_when_a_step_is_discarded_of_which_something_was_sent(
+    has_thought: bool,
+) -> None:
+    begun = Turn().output(0)
+    shown = begun.reasoning("hm") if has_thought else begun.text("A wrong answer.")
+    lost = [*shown.end_output().end(), ev.StepDiscarded(0, "again")]
+    kept = Turn(first_part=5).output(0).text("The answer.").end_output().end()
+    payloads = stepped(lost, kept)
+    assert not any(p.get("text_delta") == "The answer." for p in payloads)
+    (end,) = [p for p in payloads if p["type"] == "error"]
+    assert (end["category"], end["retryable"]) == ("interrupted", True)
+    assert not any(p["type"] == "done" for p in payloads)
 
-    begun = calling("f", executor="provider")
-    told = told_tools(
-        stepped(begun, [*answering("lost"), ev.StepDiscarded(1, "again")], answering("kept"))
-    )
-    assert told == [("f", "f"), ("f", "lost"), ("f", "kept")]
+
+def test_a_step_that_is_discarded_before_anything_was_sent_is_not_noticed() -> None:
+    lost: list[ev.Event] = [
+        ev.TurnStarted(dialect="chat"),
+        ev.TurnFailed(category="overloaded", message="busy"),
+        ev.StepDiscarded(0, "again"),
+    ]
+    kept = Turn(first_part=5).output(0).text("The answer.").end_output().end()
+    payloads = stepped(lost, kept)
+    assert [p["type"] for p in payloads] == ["text_start", "text_delta", "text_end"]
+    assert not any(p["type"] == "error" for p in payloads)
 
 
 def test_arguments_that_a_broken_step_left_open_are_nobody_elses() -> None:

@@ -19,6 +19,7 @@ from headrace.projections.ux import (
     fold_frames,
     to_event,
 )
+from headrace.projections.ux import frame as fr
 from headrace.projections.ux.frame import StepDiscardedFrame
 from headrace.projections.ux.tool_kind import kind_of
 from headrace.usage import Usage
@@ -586,10 +587,25 @@ def test_the_final_text_of_a_part_is_an_option() -> None:
     assert whole["final_text"] == "a bc"
 
 
-def test_nested_runs_are_not_shown() -> None:
+def test_nested_runs_are_shown_inside_their_call() -> None:
     projection = UXProjection("e")
     nested = records(ANSWERING, path=("c1",))
-    assert not [frame for record in nested for frame in projection.feed(record)]
+    sent = [frame for record in nested for frame in projection.feed(record)]
+    assert all(isinstance(frame, fr.NestedFrame) for frame in sent)
+    inner = [decode_frame(encode_frame(frame)) for frame in sent]
+    assert {frame.parent_call_id for frame in inner} == {"c1"}  # type: ignore[union-attr]
+    alone = UXProjection("msg")
+    expected = [frame for record in records(ANSWERING) for frame in alone.feed(record)]
+    assert [frame.frame for frame in inner] == expected  # type: ignore[union-attr]
+
+
+def test_a_sub_agent_of_a_sub_agent_is_nested_twice() -> None:
+    projection = UXProjection("e")
+    nested = records(ANSWERING, path=("c1", "c2"))
+    first = projection.feed(nested[0])[0]
+    assert isinstance(first, fr.NestedFrame)
+    assert isinstance(first.frame, fr.NestedFrame)
+    assert (first.parent_call_id, first.frame.parent_call_id) == ("c1", "c2")
 
 
 def test_an_event_that_nobody_knows_changes_nothing() -> None:

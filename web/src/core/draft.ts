@@ -1,7 +1,7 @@
 /** The draft of one answer, built frame by frame. */
 
 import { MarkdownStream } from "../markdown/blocks.js";
-import { isTool, type Citation, type InputRequest, type ToolSegment, type TextSegment, type MediaSegment, type OpaqueSegment, type UserSegment } from "./event.js";
+import { isTool, type Citation, type InputRequest, type MessageEvent, type ToolSegment, type TextSegment, type MediaSegment, type OpaqueSegment, type UserSegment } from "./event.js";
 import type { Frame, ToolResult, ToolStarted, ToolUpdate } from "./frame.js";
 
 export class EntryDraft {
@@ -44,6 +44,10 @@ export class ToolDraft {
   error: string | undefined;
   durationMs: number | undefined;
   hasEnded = false;
+  /** What a sub-agent does for the call. */
+  nested: EventDraft | undefined;
+  /** The same, when it is complete. */
+  event: MessageEvent | undefined;
 
   constructor(
     readonly type: ToolSegment["type"],
@@ -148,6 +152,8 @@ export class EventDraft {
         if (segment === this || segment instanceof TextDraft) segment.citations.push(frame.citation);
         return;
       }
+      case "nested_frame":
+        return this.#nested(frame.parent_call_id, frame.frame);
       case "step_discarded":
         this.citations.length -= Math.min(frame.dropped_citations ?? 0, this.citations.length);
         return this.#discard(new Set(frame.segment_ids), new Set(frame.unanswered_ids));
@@ -262,6 +268,17 @@ export class EventDraft {
     draft.result = frame.result;
     draft.error = frame.error;
     draft.durationMs = frame.duration_ms;
+    draft.event = frame.event;
+  }
+
+  /** Apply a frame of a sub-agent to the call that has started it. */
+  #nested(callId: string, frame: Frame): void {
+    const call = this.#calls.get(callId);
+    if (!call) return;
+    if (!call.nested || frame.type === "message_started") call.nested = new EventDraft(call.id, call.createdAt);
+    const before = call.nested.chars;
+    call.nested.feed(frame);
+    this.chars += call.nested.chars - before;
   }
 
   #discard(gone: ReadonlySet<string>, unanswered: ReadonlySet<string>): void {

@@ -50,6 +50,8 @@ export interface ToolSegment {
   readonly created_at: number;
   readonly error?: string;
   readonly duration_ms?: number;
+  /** What a sub-agent did for the call. */
+  readonly event?: MessageEvent;
 }
 
 export interface MediaSegment {

@@ -27,6 +27,8 @@ export interface ToolResult {
   readonly result: unknown;
   readonly error?: string;
   readonly duration_ms?: number;
+  /** What a sub-agent did for the call. */
+  readonly event?: MessageEvent;
 }
 
 interface PartPlace {
@@ -82,6 +84,7 @@ export type Frame =
   | ({ readonly type: "input_answered"; readonly request_id: string } & InputAnswer)
   | { readonly type: "message_waiting"; readonly run_id: string; readonly waiting: readonly string[] }
   | { readonly type: "user_message_added"; readonly segment_id: string; readonly text: string; readonly sequence_number: number }
+  | { readonly type: "nested_frame"; readonly parent_call_id: string; readonly frame: Frame }
   | ToolFrame
   | EndFrame;
 

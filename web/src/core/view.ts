@@ -3,7 +3,7 @@
  * A message is a list of groups: the steps before a piece of content, and the content. */
 
 import type { Block } from "../markdown/blocks.js";
-import type { BlockCache } from "./block-cache.js";
+import { BlockCache } from "./block-cache.js";
 import { EntryDraft, EventDraft, ReasoningDraft, TextDraft, ToolDraft, WholeDraft, type SegmentDraft } from "./draft.js";
 import {
   isTool,
@@ -58,6 +58,8 @@ export interface ToolView {
   readonly result: unknown;
   readonly error: string | undefined;
   readonly durationMs: number | undefined;
+  /** What a sub-agent did for the call. */
+  readonly nested: readonly Group[];
 }
 
 export interface OpaqueView {
@@ -135,14 +137,14 @@ function withRequests(items: readonly ItemView[], requests: Iterable<InputReques
 
 // -- a draft
 
-export function draftView(draft: EventDraft): Group[] {
-  const groups = grouped(withRequests(draft.segments.map(drafted), draft.requests.values()));
+export function draftView(draft: EventDraft, cache = new BlockCache()): Group[] {
+  const groups = grouped(withRequests(draft.segments.map((one) => drafted(one, cache)), draft.requests.values()));
   const last = groups.at(-1)?.content;
   const isGoingOn = last?.kind === "said" || (last?.kind === "request" && last.request.decision !== undefined);
   return isGoingOn ? [...groups, { steps: [], content: null }] : groups;
 }
 
-function drafted(segment: SegmentDraft): StepView | ContentView {
+function drafted(segment: SegmentDraft, cache: BlockCache): StepView | ContentView {
   if (segment instanceof TextDraft) {
     return { ...textFacts(segment.segment), citations: segment.citations, ...prose(segment.markdown) };
   }
@@ -151,7 +153,7 @@ function drafted(segment: SegmentDraft): StepView | ContentView {
     const parts = segment.entries.flat().map(draftedPart);
     return { kind: "reasoning", id, parts, durationMs, effort: undefined, tokens: undefined };
   }
-  return segment instanceof WholeDraft ? whole(segment.segment) : draftedTool(segment);
+  return segment instanceof WholeDraft ? whole(segment.segment) : draftedTool(segment, cache);
 }
 
 function draftedPart(entry: EntryDraft): PartView {
@@ -163,12 +165,13 @@ function prose(markdown: { settled: readonly Block[]; tail: string }): Prose {
   return { blocks: markdown.settled, tail: markdown.tail };
 }
 
-function draftedTool(tool: ToolDraft): ToolView {
+function draftedTool(tool: ToolDraft, cache: BlockCache): ToolView {
   const { id, callId, createdAt, type, name, status, progress, logs, result, error, durationMs } = tool;
   const ended = error === undefined ? "completed" : "failed";
   const state = tool.hasEnded ? ended : "running";
   const args = tool.args ?? tool.argsText;
-  return { kind: "tool", id, callId, createdAt, type, name, args, state, status, progress, logs, result, error, durationMs };
+  const nested = tool.event ? eventView(tool.event, cache) : tool.nested ? draftView(tool.nested, cache) : [];
+  return { kind: "tool", id, callId, createdAt, type, name, args, state, status, progress, logs, result, error, durationMs, nested };
 }
 
 // -- a stored event
@@ -181,7 +184,7 @@ export function eventView(event: MessageEvent, cache: BlockCache): Group[] {
 }
 
 function stored(segment: Segment, cache: BlockCache): StepView | ContentView {
-  if (isTool(segment)) return storedTool(segment);
+  if (isTool(segment)) return storedTool(segment, cache);
   switch (segment.type) {
     case "text":
       return { ...textFacts(segment), blocks: cache.blocks(segment.id, segment.text), tail: "" };
@@ -217,7 +220,7 @@ function storedPart(id: string, part: ReasoningEntry, cache: BlockCache): PartVi
   };
 }
 
-function storedTool(segment: ToolSegment): ToolView {
+function storedTool(segment: ToolSegment, cache: BlockCache): ToolView {
   const { id, type, name, args, result, error, status } = segment;
   return {
     kind: "tool",
@@ -234,6 +237,10 @@ function storedTool(segment: ToolSegment): ToolView {
     result,
     error,
     durationMs: segment.duration_ms,
+    // Not rendered until it is opened.
+    get nested() {
+      return segment.event ? eventView(segment.event, cache) : [];
+    },
   };
 }
 

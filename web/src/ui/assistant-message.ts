@@ -117,7 +117,7 @@ export class AssistantMessage extends Element {
   /** Show the overlay from the start, until something else arrives. */
   #liveGroups(): readonly Group[] {
     const draft = this.chat.bus.draft(this.eventId);
-    const groups = draft ? draftView(draft) : [];
+    const groups = draft ? draftView(draft, this.chat.blocks) : [];
     return groups.length === 0 ? [{ steps: [], content: null }] : groups;
   }
 

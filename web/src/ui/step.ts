@@ -73,8 +73,22 @@ function toolState(tool: ToolView): string {
 export function toolBody(tool: ToolView): TemplateResult {
   return html`${field("Arguments", "tool-args", shownValue(tool.args))}
     ${tool.progress === undefined ? nothing : html`<progress max="1" .value=${tool.progress} aria-label="Progress"></progress>`}
+    ${tool.nested.length > 0 ? nested(tool) : nothing}
     ${field("Log", "tool-logs", tool.logs)} ${field("Result", "tool-result", shownValue(tool.result))}
     ${field("Error", "tool-error", tool.error ?? "")}`;
+}
+
+/** What a sub-agent did: its steps and texts, as in an answer. */
+function nested(tool: ToolView): TemplateResult {
+  const isLive = tool.state === "running";
+  return html`<div class="field nested" role="group" aria-label="Steps of ${toolName(tool)}">
+    <span class="label">Steps</span>
+    ${tool.nested.map(({ steps, content }, place) => {
+      const phase = !isLive ? "stored" : place < tool.nested.length - 1 || content ? "settled" : "live";
+      return html`<headrace-steps-panel class=${phase} .steps=${steps} .phase=${phase} .startedAt=${tool.createdAt}></headrace-steps-panel>
+        ${content?.kind === "text" ? html`<headrace-markdown .prose=${content}></headrace-markdown>` : nothing}`;
+    })}
+  </div>`;
 }
 
 function field(label: string, name: string, text: string): TemplateResult | typeof nothing {

@@ -237,4 +237,23 @@ describe("input", () => {
     expect(kinds(eventView(event, new BlockCache()))).toEqual([["request", "q"], ["said", "e-user-0"]]);
     expect(kinds(live).slice(0, 2)).toEqual(kinds(eventView(event, new BlockCache())));
   });
+
+  it("shows what a sub-agent does in the row of its call, and replaces a discarded step", () => {
+    const started = { type: "tool_call_started", event_id: "e", call_id: "c1", segment_id: "e-0", name: "research", sequence_number: 0, created_at: 5 };
+    const inner = (frame: object): Frame => ({ type: "nested_frame", event_id: "e", parent_call_id: "c1", frame }) as unknown as Frame;
+    const said = (id: string, text: string) => [
+      inner({ type: "segment_added", segment: { type: "text", id, text: "" }, sequence_number: 0 }),
+      inner({ type: "text_delta", text_delta: text }),
+    ];
+    const draft = fed([started as unknown as Frame, inner({ type: "message_started", event_id: "e-0", created_at: 6 }), ...said("a", "wrong")]);
+    const nested = () => (draftView(draft)[0]?.steps[0] as { nested: { content: { id: string } | null }[] }).nested;
+    expect(nested().map((group) => group.content?.id)).toEqual(["a"]);
+    draft.feed(inner({ type: "step_discarded", segment_ids: ["a"] }));
+    for (const frame of said("b", "right")) draft.feed(frame);
+    expect(nested().map((group) => group.content?.id)).toEqual(["b"]);
+    expect(draft.chars).toBe("wrong".length + "right".length);
+    const event = { ...EVENT, id: "e-0", segments: [{ type: "text", id: "c", text: "stored" }] };
+    draft.feed({ type: "tool_result", event_id: "e", call_id: "c1", result: "right", event } as unknown as Frame);
+    expect(nested().map((group) => group.content?.id)).toEqual(["c"]);
+  });
 });

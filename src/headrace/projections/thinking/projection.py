@@ -73,6 +73,8 @@ class ThinkingProjection:
         self._terminal: Terminal | None = None
         self._warning: str | None = None
         self._is_over = False
+        # Whether something of the current step was sent.
+        self._is_step_shown = False
         self._run_id = ""
         self._at_ms = 0
         # When the turn began, or something in it last began or ended.
@@ -88,8 +90,10 @@ class ThinkingProjection:
         self._at_ms = record.at_ms
         kind = type(event)
         if kind is ReasoningDelta:
+            self._is_step_shown = True
             return self._thought(event)  # type: ignore[arg-type]
         if kind is TextDelta:
+            self._is_step_shown = True
             return self._text(event)  # type: ignore[arg-type]
         return self._handle_rare(record)
 
@@ -104,7 +108,9 @@ class ThinkingProjection:
         # Status phrases of the thinking come before its end, those of a tool after it.
         frames += [status for status in statuses if status.source != "tool"]
         handle = _HANDLERS.get(type(event))
-        frames += self._calls.feed(event) if handle is None else handle(self, event)
+        handled = self._calls.feed(event) if handle is None else handle(self, event)
+        self._is_step_shown = self._is_step_shown or bool(handled)
+        frames += handled
         if type(event) in _MILESTONES:
             self._idle_since_ms = record.at_ms
         return [*frames, *(status for status in statuses if status.source == "tool")]
@@ -308,10 +314,18 @@ class ThinkingProjection:
         return self._end_text("error")
 
     def _on_step_discarded(self, event: ev.StepDiscarded) -> list[ThinkingFrame]:
-        """Forget the calls of a discarded step; what was shown stays."""
-        frames = self._calls.flush_ended(self._at_ms)
-        self._calls.discard(event.step)
-        return frames
+        """End the stream if something of the step was sent: this protocol cannot take it back."""
+        if not self._is_step_shown:
+            self._calls.discard(event.step)
+            return []
+        self._terminal = None
+        self._is_over = True
+        error = fr.Error(_DISCARDED, "interrupted", self._at_ms, retryable=True)
+        return [*self._closing_frames("error"), error, fr.END_OF_FRAMES]
+
+    def _on_step_started(self, event: ev.StepStarted) -> list[ThinkingFrame]:
+        self._is_step_shown = False
+        return []
 
     def _run_ended(self, event: ev.RunFinished | ev.RunFailed) -> list[ThinkingFrame]:
         self._terminal = event
@@ -352,6 +366,7 @@ def _last_frame(
     return fr.Done(str(terminal.reason), at_ms, usage)
 
 
+_DISCARDED = "a part of this answer failed and is written again: read it from its conversation"
 _MILESTONES = frozenset(
     {
         ev.TurnStarted,
@@ -385,6 +400,7 @@ _HANDLERS: dict[type, _Handler] = {
     ev.TurnFailed: ThinkingProjection._turn_failed,
     ev.RunStarted: ThinkingProjection._run_started,
     **dict.fromkeys(get_args(InputEvent), ThinkingProjection._feed_input),
+    ev.StepStarted: ThinkingProjection._on_step_started,
     ev.StepDiscarded: ThinkingProjection._on_step_discarded,
     ev.RunFinished: ThinkingProjection._run_ended,
     ev.RunFailed: ThinkingProjection._run_ended,

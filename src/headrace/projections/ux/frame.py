@@ -293,6 +293,15 @@ class StepDiscardedFrame(msgspec.Struct, frozen=True, tag="step_discarded", omit
     dropped_citations: int = 0
 
 
+class NestedFrame(msgspec.Struct, frozen=True, tag="nested_frame"):
+    """A frame of a sub-agent, for the call that has started it. The frame may be of this type
+    itself, for a sub-agent of the sub-agent."""
+
+    event_id: str
+    parent_call_id: str
+    frame: UXFrame
+
+
 class MessageFinal(msgspec.Struct, frozen=True, tag="message_final"):
     """The end of the message, with the whole event as it is stored."""
 
@@ -349,6 +358,7 @@ UXFrame: TypeAlias = (
     | MessageWaiting
     | UserMessageAddedFrame
     | StepDiscardedFrame
+    | NestedFrame
     | MessageFinal
     | MessageError
     | MessageCancelled

@@ -1,27 +1,67 @@
-"""The runs of sub-agents, as far as the result of their call needs them."""
+"""The runs of sub-agents: their frames while they go on, and their messages at the end."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from msgspec.structs import replace
+
+from headrace import events as ev
 from headrace.events import Record
 from headrace.messages import Assembler, Message
+from headrace.projections.ux import frame as fr
+from headrace.projections.ux.frame import UXFrame
+
+# Requests of sub-agents are shown by the outermost run, because it takes the answers.
+_SHOWN_OUTSIDE: Final = (fr.InputRequestedFrame, fr.InputAnsweredFrame, fr.MessageWaiting)
+
+
+class NestedProjection(Protocol):
+    """The projection of a sub-agent's run."""
+
+    def feed(self, record: Record) -> list[UXFrame]:
+        """Return the frames of the next record."""
+        ...
+
+
+class _NestedRun:
+    """One run of a sub-agent."""
+
+    def __init__(self, create: Callable[[Callable[[], Message]], NestedProjection]) -> None:
+        self.assembler = Assembler()
+        self.projection = create(self.assembler.message)
 
 
 class NestedRuns:
-    """Folds the records of sub-agents until their calls have results."""
+    """Projects the records of sub-agents, and folds them until their calls have results.
 
-    def __init__(self) -> None:
-        self._runs: dict[str, Assembler] = {}
+    `create` makes the projection of a sub-agent, for the id of its call and a function that returns
+    its message.
+    """
 
-    def feed(self, record: Record) -> None:
-        """Take a record of a nested run. One that is nested in it belongs to its message."""
+    def __init__(self, create: Callable[[str, Callable[[], Message]], NestedProjection]) -> None:
+        self._create = create
+        self._runs: dict[str, _NestedRun] = {}
+
+    def feed(self, record: Record, event_id: str) -> list[UXFrame]:
+        """Return the frames of a record of a nested run. One that is nested in it belongs to its
+        message."""
         call_id = record.path[0]
+        inner = replace(record, path=record.path[1:])
         run = self._runs.get(call_id)
-        if run is None:
-            run = self._runs[call_id] = Assembler(record.path[:1])
-        run.feed(record)
+        # A step that was discarded and tried again may use the id of a call again.
+        if run is None or (not inner.path and isinstance(record.event, ev.RunStarted)):
+            run = self._runs[call_id] = _NestedRun(lambda message: self._create(call_id, message))
+        run.assembler.feed(inner)
+        return [
+            fr.NestedFrame(event_id, call_id, frame)
+            for frame in run.projection.feed(inner)
+            if not isinstance(frame, _SHOWN_OUTSIDE)
+        ]
 
     def take(self, call_id: str) -> Message | None:
         """Return the message of a call's sub-agent, and forget it: a later turn may use the id of
         the call again."""
         run = self._runs.pop(call_id, None)
-        return None if run is None else run.message()
+        return None if run is None else run.assembler.message()

@@ -39,8 +39,8 @@ class UXProjection:
     and its event equals `to_event()` of the folded records.
 
     `event_id` is the message's id; by default it is derived from the run's id. All outputs are
-    shown. Of nested runs their requests for input are, and their messages with the results of their
-    calls. `has_final_text` repeats the text of a part when it is complete.
+    shown. The frames of nested runs are sent inside `nested_frame`, and their messages with the
+    results of their calls. `has_final_text` repeats the text of a part when it is complete.
     `message` returns the folded message if the caller folds the same records anyway.
     """
 
@@ -60,7 +60,7 @@ class UXProjection:
         self._status = StatusReader()
         self._reasoning = UXReasoning(self._message, self._status, has_final_text=has_final_text)
         self._think = self._reasoning.feed
-        self._nested = NestedRuns()
+        self._nested = NestedRuns(self._create_nested)
         self._tools = UXToolCalls(self._message, self._nested)
         self._input = UXInput(self._message)
         self._is_begun = False
@@ -89,15 +89,19 @@ class UXProjection:
         return self._handle_rare(record)
 
     def _feed_nested(self, record: Record) -> list[UXFrame]:
-        """Keep the record of a sub-agent for the result of its call. What the sub-agent asks for
-        is shown at once, because nobody else can answer it."""
+        """Show what a sub-agent does, as part of its call. What it asks for is shown as a request
+        of this message, which takes the answer."""
         if self._is_over:
             return []
         if self._assembler is not None:
             self._assembler.feed(record)
-        self._nested.feed(record)
         self._message.at_ms = record.at_ms
-        return self._input.feed_nested(record)
+        frames = self._nested.feed(record, self._message.event_id)
+        return [*frames, *self._input.feed_nested(record)]
+
+    def _create_nested(self, call_id: str, message: Callable[[], Message]) -> UXProjection:
+        """Create the projection of a sub-agent. Its message has the id of the call's segment."""
+        return UXProjection(self._tools.segment_id_of(call_id), message=message)
 
     def close(self) -> list[UXFrame]:
         """End the stream: return the last frames, unless they were sent already."""

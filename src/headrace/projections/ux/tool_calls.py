@@ -52,6 +52,11 @@ class UXToolCalls:
         handle = _HANDLERS.get(type(event))
         return [] if handle is None else handle(self, event)
 
+    def segment_id_of(self, call_id: str) -> str:
+        """Return the id of a call's segment, or an empty text if there is none."""
+        call = self._by_id.get(call_id)
+        return "" if call is None else call.id
+
     # -- start
 
     def start(self, event: ev.ToolCallStarted | ev.ToolOutput) -> tuple[LiveCall, UXFrame]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, TypeAlias
 
-from headrace.cli.commands.chat.step import Other, Step, Thought, Tool, tool_name
+from headrace.cli.commands.chat.step import Other, Step, Thought, Tool, stored_steps, tool_name
 from headrace.cli.terminal.safe_text import one_line, safe
 from headrace.projections.ux import UXFrame, frame_type
 from headrace.projections.ux import frame as fr
@@ -74,6 +74,7 @@ class AnswerState:
         self.steps: list[Step] = []
         self.status = ""
         self._calls: dict[str, Tool] = {}
+        self._nested: dict[str, AnswerState] = {}
         self._text_id = ""
         self._texts: dict[int, str] = {}
 
@@ -108,6 +109,8 @@ class AnswerState:
                 return self._add_segment(frame)
             case fr.StepDiscardedFrame():
                 return self._discard(frame)
+            case fr.NestedFrame():
+                self._feed_nested(frame)
             case fr.PartRestoredFrame(summary_index=None):
                 return [Paused(), Made(_GAP), Says(safe(frame.text))]
             case _:
@@ -188,12 +191,30 @@ class AnswerState:
         tool.progress = frame.progress if frame.progress is not None else tool.progress
         return []
 
+    def _feed_nested(self, frame: fr.NestedFrame) -> None:
+        """Show what a sub-agent does as part of its call."""
+        tool = self._calls.get(frame.parent_call_id)
+        if tool is None:
+            return
+        state = self._nested.get(tool.id)
+        if state is None or isinstance(frame.frame, fr.MessageStarted):
+            state = self._nested[tool.id] = AnswerState()
+            tool.steps = []
+        earlier = [step for step in tool.steps if step not in state.steps]
+        for event in state.feed(frame.frame):
+            if isinstance(event, Folded):
+                earlier += event.steps
+        gone = frame.frame.segment_ids if isinstance(frame.frame, fr.StepDiscardedFrame) else ()
+        tool.steps = [step for step in [*earlier, *state.steps] if step.id not in gone]
+
     def _result(self, frame: fr.ToolResultFrame) -> list[DisplayEvent]:
         tool = self._calls.get(frame.call_id)
         if tool is None:
             return []
         tool.result, tool.error, tool.duration_ms = frame.result, frame.error, frame.duration_ms
         tool.state = "completed" if frame.error is None else "failed"
+        if frame.event is not None:
+            tool.steps = stored_steps(frame.event.segments)
         return [Used(tool)]
 
     def _discard(self, frame: fr.StepDiscardedFrame) -> list[DisplayEvent]:

@@ -65,6 +65,8 @@ class Tool:
         self.result: Any = None
         self.error: str | None = None
         self.duration_ms: int | None = None
+        self.steps: list[Step] = []
+        """What a sub-agent has done for the call."""
 
 
 class Other:
@@ -109,4 +111,6 @@ def _stored_tool(segment: sg.ToolSegment) -> Tool:
     tool = Tool(segment.id, tool_name(str(segment.__struct_config__.tag), segment.name))
     tool.args, tool.result, tool.error = segment.args, segment.result, segment.error
     tool.state, tool.duration_ms = segment.status, segment.duration_ms
+    if segment.event is not None:
+        tool.steps = stored_steps(segment.event.segments)
     return tool

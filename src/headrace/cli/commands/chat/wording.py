@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from headrace.cli.commands.chat.step import Step, Thought, Tool
+from headrace.cli.commands.chat.step import Other, Step, Thought, Tool
 from headrace.cli.terminal.safe_text import one_line, safe
 from headrace.events import InputKind
 from headrace.messages import InputRequest
@@ -60,8 +60,32 @@ def format_value(value: Any) -> str:
 
 def tool_fields(tool: Tool) -> list[tuple[str, str]]:
     """Return what is known of a tool call in full, with labels."""
-    fields = (("Arguments", tool.args), ("Result", tool.result), ("Error", tool.error))
+    fields = (
+        ("Arguments", tool.args),
+        ("Steps", "\n".join(_step_lines(tool.steps))),
+        ("Result", tool.result),
+        ("Error", tool.error),
+    )
     return [(label, text) for label, value in fields if (text := format_value(value))]
+
+
+def _step_lines(steps: Sequence[Step], depth: int = 0) -> list[str]:
+    """Return a line for each step of a sub-agent, and of its own sub-agents."""
+    lines: list[str] = []
+    for step in steps:
+        lines.append("  " * depth + describe_step(step))
+        if isinstance(step, Tool):
+            lines += _step_lines(step.steps, depth + 1)
+    return lines
+
+
+def describe_step(step: Step) -> str:
+    """Return what a sub-agent does in one line."""
+    if isinstance(step, Tool):
+        asked = format_brief(step.args if step.args is not None else step.args_text)
+        came = format_brief(step.error if step.error is not None else step.result)
+        return " ".join(filter(None, (step.name, asked, came and f"→ {came}")))
+    return step.words if isinstance(step, Other) else summary([step])
 
 
 def describe_request(

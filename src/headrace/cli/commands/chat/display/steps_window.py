@@ -9,7 +9,13 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from headrace.cli.commands.chat.step import Other, State, Step, Tool
-from headrace.cli.commands.chat.wording import count, duration, format_brief, format_elapsed
+from headrace.cli.commands.chat.wording import (
+    count,
+    describe_step,
+    duration,
+    format_brief,
+    format_elapsed,
+)
 from headrace.cli.terminal.row import Painter, Row, Styled
 
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -90,6 +96,8 @@ class Window:
         rows: list[Row] = []
         for tool in tools[:_RUNNING_ROWS]:
             rows.append(tool_row(self._painter, tool, columns))
+            if tool.steps and len(tools) <= _RUNNING_ROWS:
+                rows.append(self._nested_row(tool.steps, columns))
             if tool.logs.strip() and len(tools) <= _RUNNING_ROWS:
                 last = tool.logs.strip().rpartition("\n")[2]
                 rows.append(self._painter.line((f"  {last}", "dim"), columns=columns))
@@ -97,6 +105,13 @@ class Window:
             more = f"  and {count(len(tools) - _RUNNING_ROWS, 'more tool')}"
             rows.append(self._painter.line((more, "dim"), columns=columns))
         return rows
+
+    def _nested_row(self, steps: Sequence[Step], columns: int) -> Row:
+        """Return the newest step of a sub-agent in one line, and how many there are."""
+        counted = f"  {count(len(steps), 'step')}: "
+        text = Text(describe_step(steps[-1]))
+        text.truncate(max(columns - len(counted), 1), overflow="ellipsis")
+        return self._painter.line((counted, "dim"), (text.plain, "dim"), columns=columns)
 
 
 def tool_row(painter: Painter, tool: Tool, columns: int) -> Row:
