@@ -134,6 +134,12 @@ ROUTES: dict[str, str] = {
     "GET /api/conversations/{conversation_id}/export": "Export a conversation. Returns a"
     " [`ConversationExport`](#conversationexport), or Markdown.",
     "GET /api/models": "List the models. Returns a [`ModelList`](#modellist).",
+    "GET /v1/models": "List what clients of OpenAI's and Anthropic's APIs can ask for, in the shape of"
+    " either.",
+    "GET /v1/models/{name:path}": "Describe one of them.",
+    "POST /v1/chat/completions": "OpenAI's Chat Completions API.",
+    "POST /v1/messages": "Anthropic's Messages API.",
+    "POST /v1/messages/count_tokens": "The number of tokens of a request to the Messages API.",
     "GET /": "The web UI.",
     "GET /static/{path}": "Files of the web UI; `headrace.js` is the one to embed.",
     "GET /healthz": "Whether the process is alive.",
@@ -144,6 +150,8 @@ ROUTES: dict[str, str] = {
 """The routes of the server."""
 HEADERS: dict[str, str] = {
     "Authorization": "`Bearer` and an access token, if the server requires one.",
+    "x-api-key": "An access token, as clients of Anthropic's API send it.",
+    "anthropic-beta": "For the Messages API: beta features, separated by commas.",
     "Content-Type": "`application/json` for every request with a body.",
     "Idempotency-Key": "For `POST /api/chat`: the same key gives the same run.",
     "Last-Event-ID": "For a stream: the id of the last frame received, in any protocol.",
