@@ -100,7 +100,10 @@ class UnstoredRun:
     def usage(self) -> Usage:
         """The usage so far, estimated if the answer was left before its end."""
         stream = self._stream
-        return stream.usage if isinstance(stream, TurnStream) else self.message.usage
+        if isinstance(stream, TurnStream):
+            return stream.usage
+        # A run that was left has gone on to its end, which nobody has read.
+        return self.message.usage if self._run is None else self._run.message.usage
 
     @property
     def end(self) -> RunFinished | RunFailed | TurnFinished | TurnFailed | None:

@@ -143,14 +143,14 @@ class _Frames:
 
 
 async def start_answer(request: Request, starting: Coroutine[Any, Any, UnstoredRun]) -> UnstoredRun:
-    """Wait until a run has begun to answer. When the client leaves before, the run ends, and
-    `asyncio.CancelledError` is raised because nobody waits for the response."""
+    """Wait until a run has begun to answer. When the client leaves before, the run ends, and an
+    `HTTPError` is raised that nobody receives."""
     return await _wait_while_connected(request, starting)
 
 
 async def read_answer(request: Request, run: UnstoredRun) -> list[Record]:
-    """Read a run to its end and return its records. When the client leaves, the run ends, and
-    `asyncio.CancelledError` is raised because nobody waits for the response."""
+    """Read a run to its end and return its records. When the client leaves, the run ends, and an
+    `HTTPError` is raised that nobody receives."""
     try:
         return await _wait_while_connected(request, _read_all(run))
     finally:
@@ -164,7 +164,7 @@ async def _wait_while_connected(request: Request, work: Coroutine[Any, Any, T]) 
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            working.cancel()
+            raise DoorError(499, "client_left", "the client has left")
         return await working
     finally:
         leaving.cancel()
