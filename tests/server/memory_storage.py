@@ -108,17 +108,20 @@ class MemoryStore:
             self._check_no_live_run(conversation_id, parent_id)
         prompt = start.prompt
         if start.is_new and prompt is not None:
-            title = " ".join(prompt.message.text.split())
+            messages = [stored.message for stored in (*start.earlier, prompt)]
+            first = next((one for one in messages if one.role == "user"), messages[-1])
+            title = " ".join(first.text.split())
             title = title if len(title) <= 60 else title[:60].rpartition(" ")[0] + " …"
             self._owners[conversation_id] = start.owner
             self._conversations[conversation_id] = Conversation(
                 id=conversation_id, title=title, created_ms=start.now_ms, updated_ms=start.now_ms
             )
-        if prompt is not None:
-            self._messages[prompt.id] = msgspec.structs.replace(
-                prompt, conversation_id=conversation_id, parent_id=parent_id
-            )
-            parent_id = prompt.id
+        for stored in (*start.earlier, prompt):
+            if stored is not None:
+                self._messages[stored.id] = msgspec.structs.replace(
+                    stored, conversation_id=conversation_id, parent_id=parent_id
+                )
+                parent_id = stored.id
         assert parent_id is not None
         self._touch(conversation_id, parent_id, start.now_ms)
         run = RunRow(
@@ -130,6 +133,7 @@ class MemoryStore:
             model=start.model,
             created_ms=start.now_ms,
             is_live=True,
+            request=start.request,
         )
         self._runs[run.id] = run
         if start.idempotency_key is not None:

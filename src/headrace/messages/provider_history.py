@@ -50,7 +50,33 @@ HistoryEntry: TypeAlias = PromptEntry | AssistantEntry | ToolResultsEntry
 
 def history(messages: Iterable[msg.Message]) -> list[HistoryEntry]:
     """Return the conversation as alternating prompts, replies and results."""
-    return [entry for message in messages for entry in _split_message(message)]
+    return [entry for message in _join_results(messages) for entry in _split_message(message)]
+
+
+def _join_results(messages: Iterable[msg.Message]) -> list[msg.Message]:
+    """Return the messages with results that were sent later in the turns of their calls.
+
+    Clients that run tools send the results with their next message, where they are kept.
+    """
+    joined: list[msg.Message] = []
+    for message in messages:
+        if message.role == "assistant" or not message.turns:
+            joined.append(message)
+            continue
+        results = [result for turn in message.turns for result in turn.results]
+        if joined and results:
+            joined[-1] = replace_results(joined[-1], results)
+    return joined
+
+
+def replace_results(message: msg.Message, results: Iterable[msg.CallResult]) -> msg.Message:
+    """Return the message with other results of its last turn, by the ids of the calls."""
+    if not message.turns:
+        return message
+    *earlier, last = message.turns
+    known = {result.call_id: result for result in (*last.results, *results)}
+    last = msgspec.structs.replace(last, results=tuple(known.values()))
+    return msgspec.structs.replace(message, turns=(*earlier, last))
 
 
 def _split_message(message: msg.Message) -> Iterator[HistoryEntry]:

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from headrace import __version__
 from headrace.engine import Agent
@@ -22,6 +22,7 @@ from headrace.server.gateway import Gateway, GatewayConfig
 from headrace.server.http.doors.chat_completions import ChatCompletions
 from headrace.server.http.doors.messages import Messages
 from headrace.server.http.doors.models import Models
+from headrace.server.http.doors.responses import Responses
 from headrace.server.http.openapi import openapi
 from headrace.server.http.routes.chat import Chat
 from headrace.server.http.routes.conversations import Conversations
@@ -75,13 +76,14 @@ def create_app(
         async with service:
             yield
 
-    routes = [
+    routes: list[BaseRoute] = [
         *Chat(service).routes,
         *InputRequests(service).routes,
         *Conversations(service).routes,
         *Models(service).routes,
         *ChatCompletions(service).routes,
         *Messages(service).routes,
+        *Responses(service).routes,
         *ui_routes(),
         Route("/api/models", _models(service)),
         Route("/healthz", _health),

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any, Literal, TypeAlias
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from headrace.server.settings import Settings
 from headrace.transport.process_pause import find_pause_s
@@ -54,7 +55,7 @@ class ConnectionRegistry:
         # A live run may need a connection of its own, to its provider.
         available = max((descriptors - _RESERVED_DESCRIPTORS) // 2, 16)
         self.max_connections = min(settings.max_connections, available)
-        self._open: set[BoundedConnection] = set()
+        self._open: set[AnyConnection] = set()
         # In the order in which they began to wait.
         self._waiting: dict[BoundedConnection, None] = {}
         self._waiting_by_address: Counter[str] = Counter()
@@ -77,10 +78,15 @@ class ConnectionRegistry:
         self.start_waiting(connection)
         return True
 
-    def remove(self, connection: BoundedConnection) -> None:
+    def remove(self, connection: AnyConnection) -> None:
         """Remove a connection that is closed."""
         self.stop_waiting(connection)
         self._open.discard(connection)
+
+    def replace(self, connection: BoundedConnection, by: BoundedWebSocket) -> None:
+        """Note that a connection has become a WebSocket."""
+        self.remove(connection)
+        self._open.add(by)
 
     def start_waiting(self, connection: BoundedConnection) -> None:
         """Note that a connection waits for a request head."""
@@ -88,8 +94,10 @@ class ConnectionRegistry:
             self._waiting[connection] = None
             self._waiting_by_address[connection.address] += 1
 
-    def stop_waiting(self, connection: BoundedConnection) -> None:
+    def stop_waiting(self, connection: AnyConnection) -> None:
         """Note that the head of a request is complete."""
+        if isinstance(connection, BoundedWebSocket):
+            return
         if connection in self._waiting:
             del self._waiting[connection]
             self._waiting_by_address[connection.address] -= 1
@@ -137,6 +145,7 @@ class BoundedConnection(asyncio.Protocol):
     _body_since_s: float | None = None
     _paused_since_s: float | None = None
     _has_ended_input = False
+    _is_upgraded = False
     on_half_close: Callable[[], None] | None = None
     """Called when the client has ended its side of the connection during a response."""
 
@@ -158,6 +167,8 @@ class BoundedConnection(asyncio.Protocol):
         """Pass data to the parser; refuse a request whose head is too large."""
         self._head_bytes += len(data)
         super().data_received(data)
+        if self._is_upgraded:
+            return
         is_in_head = self._is_in_head
         if not is_in_head and self._is_bounded_after_head:
             self._head_bytes = 0
@@ -195,6 +206,15 @@ class BoundedConnection(asyncio.Protocol):
         parent.on_response_complete()
         if self._has_ended_input and self._is_in_head:
             self._transport.close()
+
+    def handle_websocket_upgrade(self, *args: Any) -> None:
+        """Hand the connection over to the protocol of a WebSocket."""
+        self._is_upgraded = True
+        parent: Any = super()
+        parent.handle_websocket_upgrade(*args)
+        protocol = self._transport.get_protocol()
+        if isinstance(protocol, BoundedWebSocket):
+            self.registry.replace(self, protocol)
 
     def pause_writing(self) -> None:
         """Note that the client does not read."""
@@ -243,6 +263,46 @@ class BoundedConnection(asyncio.Protocol):
         return asyncio.get_running_loop().time()
 
 
+class BoundedWebSocket(WebSocketsSansIOProtocol):
+    """A connection that has become a WebSocket. It counts as long as it is open."""
+
+    registry: ConnectionRegistry
+    _paused_since_s: float | None = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self.registry.remove(self)
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Note that the client does not read."""
+        self._paused_since_s = asyncio.get_running_loop().time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """Note that the client reads again."""
+        self._paused_since_s = None
+        super().resume_writing()
+
+    def extend(self, seconds: float) -> None:
+        """Give the client more time: this process was stopped for so long."""
+        if self._paused_since_s is not None:
+            self._paused_since_s += seconds
+
+    def is_late(self, now_s: float, settings: Settings) -> bool:
+        """Return whether the client has not read for too long."""
+        since_s = self._paused_since_s
+        return since_s is not None and now_s - since_s > settings.send_timeout_s
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        transport: Any = self.transport
+        transport.abort()
+
+
+AnyConnection: TypeAlias = BoundedConnection | BoundedWebSocket
+
+
 class BoundedHttpToolsConnection(BoundedConnection):
     """Mixin for httptools, which limits nothing: the next head behind a request that is being
     answered, trailers and the extensions of chunks count as the head does."""
@@ -279,3 +339,8 @@ def create_protocol_class(
 
         bases = (BoundedHttpToolsConnection, HttpToolsProtocol)
     return type("BoundedHTTPProtocol", bases, {"registry": registry})
+
+
+def create_websocket_class(registry: ConnectionRegistry) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol of WebSockets, which the registry counts."""
+    return type("BoundedWebSocketProtocol", (BoundedWebSocket,), {"registry": registry})

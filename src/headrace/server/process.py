@@ -19,6 +19,7 @@ from headrace.server.connections import (
     ConnectionRegistry,
     Parser,
     create_protocol_class,
+    create_websocket_class,
     raise_descriptor_limit,
 )
 from headrace.server.exit_timer import ExitTimer
@@ -123,6 +124,10 @@ async def serve(
     config = uvicorn.Config(
         app,
         http=create_protocol_class(connections, parser),
+        ws=create_websocket_class(connections),
+        ws_max_size=service.settings.max_upload_bytes,
+        # Text that is streamed in small pieces is not worth it.
+        ws_per_message_deflate=False,
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import msgspec
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from headrace.encoders import Effort, Options
 from headrace.engine import Agent, Run
@@ -154,12 +154,16 @@ class Service:
     async def find_agent(self, row: RunRow) -> tuple[Agent, list[Message]]:
         """Return the agent of a run, and the messages up to its question. Raises `UsageError` if
         this server does not have the agent any more."""
-        agent = self.agents.get(row.model)
+        agent = self.agents.get(row.model) or self._find_gateway_agent(row)
         if agent is None:
             raise UsageError(f"this server has no model {row.model} to continue the answer with")
         request = msgspec.json.decode(row.request or "{}", type=RunRequest)
         branch = await self.store.branch(row.owner, row.parent_id)
-        return _with_effort(agent, request.effort), [stored.message for stored in branch]
+        return request.prepare(agent), [stored.message for stored in branch]
+
+    def _find_gateway_agent(self, row: RunRow) -> Agent | None:
+        model = None if self.gateway is None else self.gateway.find(User(row.owner), row.model)
+        return None if model is None else model.to_agent()
 
     async def _resume(self, row: RunRow) -> None:
         try:
@@ -275,7 +279,7 @@ class Service:
         """Return the name of the user of a request; see `user()`."""
         return (await self.user(request)).owner
 
-    async def user(self, request: Request, scope: Scope = "chat") -> User:
+    async def user(self, request: HTTPConnection, scope: Scope = "chat") -> User:
         """Return the user of a request.
 
         Raises an `HTTPError` of 401 for an unknown access token, and of 403 for one that has

@@ -11,7 +11,7 @@ from headrace import events as ev
 from headrace.errors import UsageError
 from headrace.events import JSONObject, ReasoningDelta, Record, TextDelta, ToolCallArgsDelta
 from headrace.messages import Message
-from headrace.outcome import FinishReason
+from headrace.outcome import TOOL_USE, FinishReason
 from headrace.projections.ending import GOES_ON, Terminal, ending
 from headrace.projections.openai_responses.frame import ResponsesFrame
 from headrace.projections.openai_responses.output import ResponseOutput
@@ -34,6 +34,8 @@ _RAW_NOUNS = {"openai": "response.reasoning_text", "open_responses": "response.r
 _CUT_SHORT = frozenset({"max_tokens", "context_full", "time_limit", "content_filter", "aborted"})
 _DISCARDED = "a step of the answer failed and is tried again, which this stream cannot show: {}"
 _ID_PREFIX = "resp_"
+_MESSAGE_PREFIX = "msg_"
+_MAX_DIGITS = 6
 
 
 class ResponsesProjection:
@@ -82,7 +84,7 @@ class ResponsesProjection:
         self._shown_end: FinishReason | None = None
         self._is_complete = True
         self._usage = Usage()
-        self._approvals: dict[str, str] = {}
+        self._waits_for_client = False
         self._terminal: Terminal | None = None
         self._end: ResponseEnd | None = None
 
@@ -137,7 +139,6 @@ class ResponsesProjection:
     def _pass_by(self, record: Record) -> None:
         """Take a record before the beginning of this response, or after its end."""
         event = record.event
-        self._note_approval(event)
         if self._end is not None or record.path:
             return
         self._at_ms = record.at_ms
@@ -238,6 +239,7 @@ class ResponsesProjection:
 
     def _tool_result(self, event: ev.ToolResult) -> list[ResponsesFrame]:
         if event.kind == CLIENT_RESULT:
+            self._waits_for_client = True
             return []
         return self._output.calls.add_result(event.call_id, event.content, is_error=event.is_error)
 
@@ -248,12 +250,7 @@ class ResponsesProjection:
         event = record.event
         return self._input_requested(event) if isinstance(event, ev.InputRequested) else []
 
-    def _note_approval(self, event: object) -> None:
-        if isinstance(event, ev.InputRequested) and event.kind == "approval":
-            self._approvals[event.request_id] = event.call_id
-
     def _input_requested(self, event: ev.InputRequested) -> list[ResponsesFrame]:
-        self._note_approval(event)
         if event.kind != "approval":
             return []
         return self._output.add_approval_request(approval_id(event.request_id), event)
@@ -299,6 +296,9 @@ class ResponsesProjection:
     def _close_run(self, closed: ev.RunClosed | None) -> list[ResponsesFrame]:
         terminal = self._terminal
         reason = terminal.reason if isinstance(terminal, ev.TurnFinished | ev.RunFinished) else None
+        if self._waits_for_client and reason is not None and reason.kind == "terminated":
+            # The calls of the client are what the response was to end with.
+            reason = TOOL_USE
         end = find_end(ending(terminal, closed), reason, is_complete=self._is_complete)
         return [*self._output.close(), *self._finish(end)]
 
@@ -391,14 +391,15 @@ def create_projection(
 
 def make_response_id(message_id: str, stretch: int = 0) -> str:
     """Return the id of a response: that of its message, and which part of the run it is."""
-    return f"{_ID_PREFIX}{message_id}" + (f"_{stretch}" if stretch else "")
+    name = message_id.removeprefix(_MESSAGE_PREFIX)
+    return f"{_ID_PREFIX}{name}" + (f"_{stretch}" if stretch else "")
 
 
 def parse_response_id(response_id: str) -> tuple[str, int] | None:
     """Return the message id and the stretch of a response id, or None if it is malformed."""
     if not response_id.startswith(_ID_PREFIX):
         return None
-    message_id, _, stretch = response_id.removeprefix(_ID_PREFIX).partition("_")
-    if stretch and not (stretch.isascii() and stretch.isdigit() and len(stretch) < 6):
+    name, _, stretch = response_id.removeprefix(_ID_PREFIX).partition("_")
+    if stretch and not (stretch.isascii() and stretch.isdigit() and len(stretch) < _MAX_DIGITS):
         return None
-    return message_id, int(stretch or 0)
+    return f"{_MESSAGE_PREFIX}{name}", int(stretch or 0)

@@ -103,6 +103,7 @@ def read_request(body: JSONObject) -> ResponsesRequest:
         approvals=tuple(reader.approvals),
         items=tuple(items),
         echo=_collect_echo(body),
+        body=body,
         unknown={k: v for k, v in body.items() if k not in _READ and k not in _OPTIONS},
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.encoders import Options, Request, merge_options
+from headrace.engine import Agent
 from headrace.errors import RequestFailed
 from headrace.readers import IncomingRequest
 from headrace.server.gateway.pass_through import pass_body
@@ -49,6 +50,10 @@ class GatewayOffer:
     def model(self) -> str:
         """The preferred model, as `provider:model`."""
         return self._fallback.name
+
+    def to_agent(self) -> Agent:
+        """Return an agent without tools of its own, for answers that are stored."""
+        return Agent(self._fallback).replace(options=self._options)
 
     def open(self, asked: IncomingRequest, *, run_id: str, user: str) -> GatewayStream:
         """Prepare the turn. The body of a request goes out as it came if the provider uses the same

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from headrace.errors import HeadraceError
 from headrace.log import get_logger
@@ -41,6 +42,9 @@ class SecurityMiddleware:
         self._settings = service.settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._serve_websocket(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -67,18 +71,47 @@ class SecurityMiddleware:
             report = find_error_shape(scope["path"])
             await report(HTTPError(500, "internal", text), request_id)(scope, receive, sender)
 
+    async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a WebSocket on after the same checks as a request that changes something: a page of
+        another site can open one without asking."""
+        request_id = uuid.uuid4().hex
+        scope.setdefault("state", {})["request_id"] = request_id
+        try:
+            headers = self._check_host(scope)
+            self._check_origin(headers, headers.get("host", ""))
+            if not self._service.is_ready:
+                await self._service.open()
+            await self._app(scope, receive, send)
+        except (HTTPError, HeadraceError) as raised:
+            report = find_error_shape(scope["path"])
+            response = report(to_http_error(raised), request_id)
+            websocket = WebSocket(scope, receive, send)
+            if "websocket.http.response" in scope.get("extensions", {}):
+                await websocket.send_denial_response(response)
+            else:
+                await websocket.close()
+        except Exception:
+            _logger.exception("WebSocket %s failed", request_id)
+            raise
+
     def _check(self, scope: Scope) -> None:
+        headers = self._check_host(scope)
+        host = headers.get("host", "")
+        if scope["method"] in _SAFE_METHODS:
+            return
+        self._check_origin(headers, host)
+        self._check_type(headers)
+        self._check_size(headers, scope["path"])
+
+    def _check_host(self, scope: Scope) -> Headers:
+        """Refuse a host name that is not one of this server. Returns the headers."""
         headers = Headers(scope=scope)
         if len(headers.getlist("host")) > 1:
             raise HTTPError(400, "bad_request", "the request names more than one host")
         host = headers.get("host", "")
         if _host_name(host) not in self._settings.hosts:
             raise HTTPError(421, "wrong_host", "this server does not accept this host name")
-        if scope["method"] in _SAFE_METHODS:
-            return
-        self._check_origin(headers, host)
-        self._check_type(headers)
-        self._check_size(headers, scope["path"])
+        return headers
 
     def _check_origin(self, headers: Headers, host: str) -> None:
         """Refuse requests that a page of another site sends on behalf of its visitor."""

@@ -7,8 +7,11 @@ import uuid
 import msgspec
 
 from headrace.content import TextContent
-from headrace.encoders import Effort
+from headrace.encoders import Effort, Options, ToolSpec
+from headrace.engine import Agent
 from headrace.messages import Message
+from headrace.projections.openai_responses import ResponseOptions
+from headrace.server.runs.client_tool import ClientTool
 from headrace.server.storage.store import InboxEntry, RunRow, RunStart, StoredMessage
 
 
@@ -17,6 +20,26 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     process can continue it."""
 
     effort: Effort | None = None
+    instructions: str | None = None
+    """Instructions beside those of the agent."""
+    options: Options | None = None
+    """Options that replace those of the agent."""
+    client_tools: tuple[ToolSpec, ...] = ()
+    """Tools that the client runs: a call ends the run."""
+    response: ResponseOptions | None = None
+    """How the run is shown as a response of the Responses API."""
+
+    def prepare(self, agent: Agent) -> Agent:
+        """Return the agent as it was asked for."""
+        options = self.options or Options()
+        if self.effort is not None:
+            options = msgspec.structs.replace(options, effort=self.effort)
+        texts = [text for text in (agent.instructions, self.instructions) if text]
+        return agent.replace(
+            options=options,
+            instructions="\n\n".join(texts) or None,
+            tools=[ClientTool(spec) for spec in self.client_tools],
+        )
 
 
 def start_after(row: RunRow, entry: InboxEntry, now_ms: int) -> RunStart:

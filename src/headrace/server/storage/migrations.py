@@ -132,6 +132,7 @@ MIGRATIONS: Final[tuple[Step, ...]] = (
     CREATE INDEX open_inbox ON inbox (run_id) WHERE is_taken = 0
     """,
     create_usage_table,
+    "CREATE TABLE server_keys (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
 )
 
 

@@ -16,6 +16,7 @@ from headrace.server.storage.store.store import (
     RunRow,
     RunStart,
     StartedRun,
+    StoredMessage,
 )
 
 _TITLE_CHARS: Final = 60
@@ -65,7 +66,7 @@ def _find_place(connection: sqlite3.Connection, start: RunStart) -> tuple[str, s
     if start.conversation_id is None or start.prompt is None:
         return _find_question(connection, start)
     if start.is_new:
-        title = _title_of(start.prompt.message)
+        title = _title_of(_find_question_message(start, start.prompt))
         row = tables.index_title(connection, start.conversation_id, start.owner, title)
         connection.execute(
             "INSERT INTO conversations (id, owner, title, created_ms, updated_ms, title_row)"
@@ -83,6 +84,12 @@ def _find_place(connection: sqlite3.Connection, start: RunStart) -> tuple[str, s
         return start.conversation_id, found["leaf_id"]
     tables.find_message(connection, start.owner, start.parent_id, start.conversation_id)
     return start.conversation_id, start.parent_id
+
+
+def _find_question_message(start: RunStart, prompt: StoredMessage) -> Message:
+    """Return the first message of the user, from which the conversation has its title."""
+    messages = [stored.message for stored in (*start.earlier, prompt)]
+    return next((message for message in messages if message.role == "user"), messages[-1])
 
 
 def _find_question(connection: sqlite3.Connection, start: RunStart) -> tuple[str, str | None]:
@@ -110,22 +117,34 @@ def _check_no_live_run(
 def _insert_prompt(
     connection: sqlite3.Connection, start: RunStart, conversation_id: str, parent_id: str | None
 ) -> str:
-    """Insert the user message, if there is a new one; return the id of the one to answer."""
+    """Insert the new messages, if there are any; return the id of the one to answer."""
     prompt = start.prompt
     if prompt is None:
         assert parent_id is not None
         tables.touch(connection, conversation_id, parent_id, start.now_ms)
         return parent_id
-    message, owner, now_ms = prompt.message, start.owner, start.now_ms
+    for stored in (*start.earlier, prompt):
+        _insert_message(connection, start, stored, conversation_id, parent_id)
+        parent_id = stored.id
+    tables.touch(connection, conversation_id, prompt.id, start.now_ms)
+    return prompt.id
+
+
+def _insert_message(
+    connection: sqlite3.Connection,
+    start: RunStart,
+    stored: StoredMessage,
+    conversation_id: str,
+    parent_id: str | None,
+) -> None:
+    message, owner = stored.message, start.owner
     row = tables.index_words(connection, conversation_id, owner, message.text)
-    place = (prompt.id, conversation_id, owner, parent_id)
-    now_ms = tables.not_before_parent(connection, parent_id, now_ms)
+    place = (stored.id, conversation_id, owner, parent_id)
+    now_ms = tables.not_before_parent(connection, parent_id, start.now_ms)
     connection.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
         (*place, message.role, now_ms, _encode(message), row),
     )
-    tables.touch(connection, conversation_id, prompt.id, start.now_ms)
-    return prompt.id
 
 
 def _insert_run(connection: sqlite3.Connection, run: RunRow, start: RunStart) -> None:

@@ -144,6 +144,9 @@ class RunStart(msgspec.Struct, frozen=True, kw_only=True):
     """The user message that the new one is an edited version of; it gets the same parent."""
     prompt: StoredMessage | None = None
     """The new user message, or None if a stored one is answered again."""
+    earlier: tuple[StoredMessage, ...] = ()
+    """Messages that are stored in front of the prompt, the oldest first. Each follows the one
+    before it."""
     is_branch: bool = False
     """Whether another live run under the same parent is allowed."""
     request: str | None = None
