@@ -22,6 +22,8 @@ PYTHONS := 3.11 3.12 3.13
 RELEASE := .venv-release/bin
 NPM := web/npm.sh
 STATIC := src/headrace/server/static
+# Packages of JavaScript clients that the tests run.
+CLIENTS := tests/clients/node
 # Folders too: removing a file changes only the time stamp of its folder.
 WEB_SOURCES := web/build.mjs $(shell find web/src)
 UNIT_TESTS := tests/unit tests/seeds tests/complaints tests/rehearsal
@@ -44,7 +46,7 @@ help: ## Show this list
 	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS, SOAK_RUNS, SOAK_STREAMS,'
 	@echo '             SOAK_KILLS, SOAK_INTERLEAVINGS, SOAK_EXAMPLES, SOAK_ATTACK_SECONDS.'
 
-setup: $(VENV)/.stamp $(STATIC)/.stamp chromium ## Create .venv and build the web UI; does nothing if nothing changed
+setup: $(VENV)/.stamp $(STATIC)/.stamp $(CLIENTS)/node_modules/.stamp chromium ## Create .venv and build the web UI; does nothing if nothing changed
 
 serve: $(VENV)/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, on 127.0.0.1:PORT
 	@$(BIN)/headrace serve --port $(PORT) --data $(DATA) $(if $(MODEL),-m $(MODEL)) $(ARGS)
@@ -161,6 +163,11 @@ $(VENV)/.stamp: pyproject.toml
 web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc | $(VENV)/.stamp
 	@echo 'installing into web/node_modules ...'
 	@$(NPM) ci >/dev/null
+	@touch $@
+
+$(CLIENTS)/node_modules/.stamp: $(CLIENTS)/package.json $(CLIENTS)/package-lock.json $(CLIENTS)/.npmrc | $(VENV)/.stamp
+	@echo 'installing into $(CLIENTS)/node_modules ...'
+	@HEADRACE_NPM_FOLDER=$(CLIENTS) $(NPM) ci >/dev/null
 	@touch $@
 
 $(STATIC)/.stamp: web/node_modules/.stamp $(WEB_SOURCES)
