@@ -246,7 +246,7 @@ describe("input", () => {
       inner({ type: "text_delta", text_delta: text }),
     ];
     const draft = fed([started as unknown as Frame, inner({ type: "message_started", event_id: "e-0", created_at: 6 }), ...said("a", "wrong")]);
-    const nested = () => (draftView(draft)[0]?.steps[0] as { nested: { content: { id: string } | null }[] }).nested;
+    const nested = () => (draftView(draft)[0]?.steps[0] as { nested: readonly { content: { id: string } | null }[] }).nested;
     expect(nested().map((group) => group.content?.id)).toEqual(["a"]);
     draft.feed(inner({ type: "step_discarded", segment_ids: ["a"] }));
     for (const frame of said("b", "right")) draft.feed(frame);

@@ -78,7 +78,8 @@ class PassThroughEncoder:
         if isinstance(last, TurnFailed) and last.category in _NOT_SENT:
             self._encoder.feed(self._run.records[:-1])
             return frames + self._encoder.feed(records[-1:]) + self._encoder.close()
-        if self._is_chat and isinstance(last, TurnFinished) and not self._is_done:
+        has_ended = isinstance(last, TurnFinished | TurnFailed)
+        if self._is_chat and has_ended and not self._is_done:
             frames.append(_DONE)
         return frames
 
