@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from headrace import events as ev
@@ -148,6 +148,7 @@ def test_tools_that_ran_here_are_not_shown(records: list[Record]) -> None:
 
 @given(runs())
 def test_the_frames_have_the_whole_text(records: list[Record]) -> None:
+    assume(not any(isinstance(record.event, ev.StepDiscarded) for record in records))
     texts = [r.event.text for r in records if isinstance(r.event, ev.TextDelta) and not r.path]
     shown = [
         choice.delta.content or choice.delta.refusal or ""
@@ -181,7 +182,7 @@ def test_the_bytes_grow_like_the_text(protocol: str) -> None:
     assert sizes[2] - sizes[1] == pytest.approx(2 * (sizes[1] - sizes[0]), rel=0.02)
 
 
-def test_a_discarded_step_is_not_in_the_whole_answer() -> None:
+def test_a_discarded_step_is_not_in_the_whole_answer_and_ends_a_stream() -> None:
     failed = Turn().output(0).text("wrong").events
     again = Turn(first_part=5).output(0).text("right").events
     made = records(
@@ -202,6 +203,11 @@ def test_a_discarded_step_is_not_in_the_whole_answer() -> None:
     completion = chat.build_completion(made)
     assert isinstance(completion, dict)
     assert completion["choices"][0]["message"]["content"] == "right"
+    for protocol in PROTOCOLS:
+        frames = project(protocol, made)
+        check(protocol, frames)
+        assert has_failed(protocol, frames)
+        assert b"right" not in to_bytes(protocol, frames)
     message = messages.build_message(made)
     assert isinstance(message, dict)
     assert [block["text"] for block in message["content"]] == ["right"]

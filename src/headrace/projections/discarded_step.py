@@ -9,7 +9,7 @@ from headrace.events import Record
 
 
 def drop_discarded(records: Iterable[Record]) -> list[Record]:
-    """Return the records without the turns whose steps were discarded and tried again."""
+    """Return the records without the turns that were discarded and tried again."""
     kept: list[Record] = []
     turn_at = 0
     for record in records:
@@ -19,6 +19,7 @@ def drop_discarded(records: Iterable[Record]) -> list[Record]:
                     turn_at = len(kept)
                 case ev.StepDiscarded():
                     del kept[turn_at:]
+                    continue
                 case _:
                     pass
         kept.append(record)

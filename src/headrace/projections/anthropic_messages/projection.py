@@ -22,6 +22,7 @@ from headrace.projections.ending import GOES_ON, Terminal, ending
 
 _GAP = "the text was sent with a gap, because frames of the provider could not be read"
 _LOSS = "frames of the provider could not be read: part of the answer may be missing"
+_DISCARDED = "a step of the answer failed and is tried again, which this stream cannot show: {}"
 _BROKEN_CALL = "the arguments of a call were sent with a gap"
 _KEPT = ("container", "stop_details")
 
@@ -61,6 +62,7 @@ class MessagesProjection:
         self._error: str | None = None
         self._warning: str | None = None
         self._provider_data: JSONObject = {}
+        self._is_step_shown = False
         self._is_over = False
 
     def feed(self, record: Record) -> list[MessagesFrame]:
@@ -130,6 +132,7 @@ class MessagesProjection:
         return [*frames, BlockStart(self._open.index, block)]
 
     def _add(self, kind: BlockKind, part: int, start: Any) -> OpenBlock:
+        self._is_step_shown = True
         self._count += 1
         return OpenBlock(self._count - 1, kind, part, start)
 
@@ -310,6 +313,17 @@ class MessagesProjection:
             self._warning = _LOSS
         return self._settle()
 
+    def _step_started(self, event: ev.StepStarted) -> list[MessagesFrame]:
+        self._is_step_shown = False
+        return []
+
+    def _step_discarded(self, event: ev.StepDiscarded) -> list[MessagesFrame]:
+        """End the stream if something of the step was sent: it cannot be taken back."""
+        if not self._is_step_shown:
+            return []
+        self._is_over = True
+        return [fr.ErrorFrame(fr.to_error("interrupted", _DISCARDED.format(event.reason)))]
+
     def _turn_failed(self, event: ev.TurnFailed) -> list[MessagesFrame]:
         self._terminal = event
         return self._settle()
@@ -378,6 +392,8 @@ _HANDLERS: dict[type, Callable[[MessagesProjection, Any], list[MessagesFrame]]] 
     ev.OutputFinished: MessagesProjection._output_finished,
     ev.TurnFinished: MessagesProjection._turn_finished,
     ev.TurnFailed: MessagesProjection._turn_failed,
+    ev.StepStarted: MessagesProjection._step_started,
+    ev.StepDiscarded: MessagesProjection._step_discarded,
     ev.RunFinished: MessagesProjection._run_ended,
     ev.RunFailed: MessagesProjection._run_ended,
     ev.RunClosed: MessagesProjection._end,

@@ -27,6 +27,7 @@ from headrace.projections.openai_chat.shown_choice import (
 _PARAGRAPH = "\n\n"
 _GAP = "the text was sent with a gap, because frames of the provider could not be read"
 _LOSS = "frames of the provider could not be read: part of the answer may be missing"
+_DISCARDED = "a step of the answer failed and is tried again, which this stream cannot show: {}"
 _BROKEN_CALL = "the arguments of a call were sent with a gap"
 
 
@@ -74,6 +75,7 @@ class ChatProjection:
         self._warning: str | None = None
         self._logprobs: dict[str, Any] = {}
         self._service_tier: str | None = None
+        self._is_step_shown = False
         self._is_over = False
 
     def feed(self, record: Record) -> list[ChatFrame]:
@@ -128,12 +130,14 @@ class ChatProjection:
             return []
         choice, text = shown.choice, event.text
         if shown.is_refusal:
+            self._is_step_shown = True
             return self._add(choice, Delta(refusal=text))
         if choice.is_text_broken:
             choice.is_text_broken = False
             text = _PARAGRAPH + text
         if shown.offset is None:
             shown.offset = choice.sent_chars + len(text) - len(event.text)
+            self._is_step_shown = True
         choice.sent_chars += len(text)
         if choice.is_started:
             return [self._chunk(choice, Delta(text))]
@@ -159,7 +163,7 @@ class ChatProjection:
         if choice.is_reasoning_broken:
             choice.is_reasoning_broken = False
             text = _PARAGRAPH + text
-        choice.has_reasoning = True
+        choice.has_reasoning = self._is_step_shown = True
         if self._field == "reasoning_content":
             return self._add(choice, Delta(None, text))
         return self._add(choice, Delta(reasoning=text)) if self._field == "reasoning" else []
@@ -213,6 +217,7 @@ class ChatProjection:
             return []
         call = self._calls[event.part] = ShownCall(choice, choice.call_count, event)
         choice.call_count += 1
+        self._is_step_shown = True
         if call.is_text:
             entry = fr.CallDelta(
                 call.index, event.call_id, "custom", custom=fr.CustomStart(event.name)
@@ -313,6 +318,18 @@ class ChatProjection:
             self._warning = _LOSS
         return []
 
+    def _step_started(self, event: ev.StepStarted) -> list[ChatFrame]:
+        self._is_step_shown = False
+        return []
+
+    def _step_discarded(self, event: ev.StepDiscarded) -> list[ChatFrame]:
+        """End the stream if something of the step was sent: it cannot be taken back."""
+        if not self._is_step_shown:
+            return []
+        self._is_over = True
+        error = fr.to_error("interrupted", _DISCARDED.format(event.reason))
+        return [fr.ErrorFrame(error), fr.END_OF_FRAMES]
+
     def _turn_failed(self, event: ev.TurnFailed) -> list[ChatFrame]:
         self._terminal = event
         return []
@@ -403,6 +420,8 @@ _HANDLERS: dict[type, Callable[[ChatProjection, Any], list[ChatFrame]]] = {
     ev.OutputFinished: ChatProjection._output_finished,
     ev.TurnFinished: ChatProjection._turn_finished,
     ev.TurnFailed: ChatProjection._turn_failed,
+    ev.StepStarted: ChatProjection._step_started,
+    ev.StepDiscarded: ChatProjection._step_discarded,
     ev.RunFinished: ChatProjection._run_ended,
     ev.RunFailed: ChatProjection._run_ended,
     ev.RunClosed: ChatProjection._end,
