@@ -140,6 +140,13 @@ ROUTES: dict[str, str] = {
     "POST /v1/chat/completions": "OpenAI's Chat Completions API.",
     "POST /v1/messages": "Anthropic's Messages API.",
     "POST /v1/messages/count_tokens": "The number of tokens of a request to the Messages API.",
+    "POST /api/ai-sdk/chat": "Send a chat of the Vercel AI SDK, and stream the answer; see"
+    " [useChat](../howto/use-chat.md).",
+    "GET /api/ai-sdk/chat/{chat_id}/stream": "Resume the answer that is being written in a chat of"
+    " the AI SDK, or 204.",
+    "POST /api/ai-sdk/chat/{chat_id}/stop": "Stop the answer that is being written in a chat of the"
+    " AI SDK.",
+    "POST /api/ag-ui": "Run an agent for an AG-UI client; see [AG-UI](../howto/ag-ui.md).",
     "GET /": "The web UI.",
     "GET /static/{path}": "Files of the web UI; `headrace.js` is the one to embed.",
     "GET /healthz": "Whether the process is alive.",

@@ -9,8 +9,19 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("post", "/api/chat"): {"message": "x"},
     ("post", "/api/runs/{run_id}/requests/{request_id}"): {"decision": "denied"},
     ("patch", "/api/conversations/{conversation_id}"): {"title": "mine now"},
+    ("post", "/api/ai-sdk/chat"): {
+        "id": "c",
+        "messages": [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "x"}]}],
+    },
+    ("post", "/api/ag-ui"): {
+        "threadId": "t",
+        "runId": "r",
+        "messages": [{"id": "u", "role": "user", "content": "x"}],
+    },
 }
 """What is sent beside the ids."""
+CLIENT_NAMES = {"chat_id": "c"}
+"""Ids that clients choose: the same id of another user is something else, not a secret."""
 RUN_IDS = {"run_id": "run_x", "request_id": "req_x"}
 """A run and a request that do not exist."""
 
@@ -55,7 +66,7 @@ def requests(
     """Every request that names one of `ids`; its other ids are `own`."""
     for operation in operations(document):
         verb, path, path_ids, body_ids = operation
-        if path_ids:
+        if path_ids and not CLIENT_NAMES.keys() & set(path_ids):
             yield Sent(verb, path.format_map(ids), operation.body)
         for name in body_ids:
             body = operation.body or {}
@@ -68,7 +79,8 @@ def requests(
 def every(document: Mapping[str, Any], ids: Mapping[str, str]) -> Iterator[Sent]:
     """Every operation once."""
     for operation in operations(document):
-        yield Sent(operation.verb, operation.path.format_map(ids), operation.body)
+        path = operation.path.format_map({**CLIENT_NAMES, **ids})
+        yield Sent(operation.verb, path, operation.body)
 
 
 def _path_ids(told: Mapping[str, Any]) -> tuple[str, ...]:
@@ -79,6 +91,9 @@ def _body_ids(told: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[str
     if "requestBody" not in told:
         return ()
     schema = told["requestBody"]["content"]["application/json"]["schema"]
+    if "$ref" not in schema:
+        # The body of another project's protocol.
+        return ()
     name = schema["$ref"].rpartition("/")[2]
     fields = document["components"]["schemas"][name]["properties"]
     return tuple(field for field in fields if field.endswith("_id"))

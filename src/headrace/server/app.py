@@ -19,6 +19,8 @@ from headrace.prices import load_prices
 from headrace.server.agent_config import describe_agent
 from headrace.server.api import ModelList
 from headrace.server.gateway import Gateway, GatewayConfig
+from headrace.server.http.doors.ag_ui import AGUI
+from headrace.server.http.doors.ai_sdk import AISDKChat
 from headrace.server.http.doors.chat_completions import ChatCompletions
 from headrace.server.http.doors.messages import Messages
 from headrace.server.http.doors.models import Models
@@ -79,6 +81,8 @@ def create_app(
     routes: list[BaseRoute] = [
         *Chat(service).routes,
         *InputRequests(service).routes,
+        *AISDKChat(service).routes,
+        *AGUI(service).routes,
         *Conversations(service).routes,
         *Models(service).routes,
         *ChatCompletions(service).routes,

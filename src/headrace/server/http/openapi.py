@@ -8,6 +8,7 @@ import msgspec
 
 from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS
 from headrace.server import api
+from headrace.server.http.doors.openapi_paths import door_paths
 from headrace.server.storage.store import Conversation
 
 Schema: TypeAlias = dict[str, Any]
@@ -110,6 +111,7 @@ def _paths(schemas: Schema) -> Schema:
             )
         },
         "/api/models": {"get": _operation("List the models", json("ModelList"), [])},
+        **door_paths(),
     }
 
 

@@ -13,6 +13,7 @@ from headrace.messages import Message
 from headrace.projections.openai_responses import ResponseOptions
 from headrace.server.runs.client_tool import ClientTool
 from headrace.server.storage.store import InboxEntry, RunRow, RunStart, StoredMessage
+from headrace.tools import ExternalTool
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -26,11 +27,16 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Options that replace those of the agent."""
     client_tools: tuple[ToolSpec, ...] = ()
     """Tools that the client runs: a call ends the run."""
+    external_tools: tuple[ToolSpec, ...] = ()
+    """Tools that the client runs: a call suspends the run until the client has sent the result."""
     response: ResponseOptions | None = None
     """How the run is shown as a response of the Responses API."""
 
     def prepare(self, agent: Agent) -> Agent:
-        """Return the agent as it was asked for."""
+        """Return the agent as it was asked for. An external tool that has the name of one of the
+        agent's tools is left out. Raises `UsageError` for a tool that is not valid."""
+        if self == RunRequest():
+            return agent
         options = self.options or Options()
         if self.effort is not None:
             options = msgspec.structs.replace(options, effort=self.effort)
@@ -38,7 +44,16 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return agent.replace(
             options=options,
             instructions="\n\n".join(texts) or None,
-            tools=[ClientTool(spec) for spec in self.client_tools],
+            tools=[
+                *(ClientTool(spec) for spec in self.client_tools),
+                *(
+                    ExternalTool(
+                        name=spec.name, description=spec.description, parameters=spec.parameters
+                    )
+                    for spec in self.external_tools
+                    if spec.name not in agent.tools.names
+                ),
+            ],
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from headrace.outcome import ERROR_CATEGORIES
 from headrace.projections.openai_chat import to_error
@@ -68,6 +68,17 @@ def anthropic_error_type(status: int) -> str:
     return _ANTHROPIC_TYPES.get(status, default)
 
 
+def _ai_sdk_shape(error: HTTPError, request_id: str) -> Response:
+    """The AI SDK takes the whole body for the message that its users see."""
+    response = PlainTextResponse(error.message, error.status, {"x-error-code": error.code})
+    return add_retry_after(response, error.more.get("retry_after_s"))
+
+
+def _ag_ui_shape(error: HTTPError, request_id: str) -> Response:
+    body = {"type": "RUN_ERROR", "message": error.message, "code": error.code}
+    return add_retry_after(JSONResponse(body, error.status), error.more.get("retry_after_s"))
+
+
 _OPENAI_TYPES: Final = {
     401: "authentication_error",
     403: "permission_error",
@@ -87,4 +98,6 @@ _ANTHROPIC_TYPES: Final = {
 _SHAPES: Final[dict[str, ErrorShape]] = {
     "/v1/messages": _anthropic_shape,
     "/v1": _openai_shape,
+    "/api/ai-sdk": _ai_sdk_shape,
+    "/api/ag-ui": _ag_ui_shape,
 }

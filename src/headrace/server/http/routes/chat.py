@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -15,7 +13,6 @@ from starlette.routing import Route
 
 from headrace.content import TextContent
 from headrace.engine import Agent
-from headrace.errors import UsageError
 from headrace.messages import Message
 from headrace.projections.registry import (
     DEFAULT_PROTOCOL,
@@ -25,16 +22,12 @@ from headrace.projections.registry import (
 )
 from headrace.server.api import MAX_KEY_CHARS, CancelResult, ChatRequest
 from headrace.server.http.body import read_body
-from headrace.server.http.event_stream import DeferredStream, EventStream
+from headrace.server.http.run_stream import begin_run, cancel_run, stream_run, watch
 from headrace.server.http_error import HTTPError, JSONResponse
 from headrace.server.runs.next_question import RunRequest
-from headrace.server.runs.watchers import Watcher
 from headrace.server.service import Service
-from headrace.server.sse import NOTHING_SEEN, SeenFrame, View, parse_seen_frame
-from headrace.server.storage.access_tokens import User
-from headrace.server.storage.database import StorageFailed
+from headrace.server.sse import View, parse_seen_frame
 from headrace.server.storage.store import InboxEntry, RunLive, RunRow, RunStart, StoredMessage
-from headrace.server.storage.usage.stored_bytes import read_stored_bytes
 
 
 class Chat:
@@ -61,12 +54,12 @@ class Chat:
         model, agent = service.agent(body.model, body.effort)
         start = _to_run_start(body, user.owner, model, _parse_key(request), service.clock())
         # Before the run begins: a question whose answer cannot be watched is not asked.
-        with self._watch(user) as watcher:
+        with watch(service, user) as watcher:
             # A request that was accepted once is answered even by a server that is stopping.
             run = await self._find_earlier(start, body)
             if run is None:
                 run = await self._begin_or_add(request, start, agent, body)
-            return await self._stream(run, view, NOTHING_SEEN, watcher)
+            return await stream_run(service, run, view, watcher)
 
     async def _find_earlier(self, start: RunStart, body: ChatRequest) -> RunRow | None:
         """Return the run that the same request has started or was added to, or None."""
@@ -84,7 +77,7 @@ class Chat:
     ) -> RunRow:
         """Begin a run, or give the message to the run that is going on, if the client wants it."""
         try:
-            return await self._begin(request, start, agent)
+            return (await begin_run(self._service, start, agent, request.state.request_id)).run
         except RunLive as live:
             if body.mode == "reject" or body.message is None:
                 raise
@@ -101,21 +94,6 @@ class Chat:
         await service.add_entry(run, entry)
         return run
 
-    async def _begin(self, request: Request, start: RunStart, agent: Agent) -> RunRow:
-        service = self._service
-        self._check_open()
-        _check_agent(agent)
-        stored_bytes = await read_stored_bytes(service.database, start.owner)
-        service.quota.check_stored_bytes(stored_bytes)
-        with service.quota.reserve(start.owner, start.run_id):
-            started = await service.store.begin(start)
-            if not started.is_repeated:
-                branch = await service.store.branch(start.owner, started.run.parent_id)
-                history = [stored.message for stored in branch]
-                request_id = request.state.request_id
-                await service.runs.begin(started.run, agent, history, request_id)
-            return started.run
-
     async def resume(self, request: Request) -> Response:
         """Stream the frames after the last one that the client has received."""
         user = await self._service.user(request)
@@ -126,70 +104,15 @@ class Chat:
             raise HTTPError(
                 400, "bad_id", "Last-Event-ID must be an id of this stream, such as 12.1"
             )
-        with self._watch(user) as watcher:
-            return await self._stream(run, view, seen, watcher)
+        with watch(self._service, user) as watcher:
+            return await stream_run(self._service, run, view, watcher, seen=seen)
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a run; nothing happens if it is over."""
         owner = await self._service.owner(request)
         run = await self._service.store.run(owner, request.path_params["event_id"])
-        was_live = run.is_live
-        if was_live:
-            entry = InboxEntry(
-                id=f"ent_{uuid.uuid4().hex}",
-                run_id=run.id,
-                kind="cancel",
-                body={"by": owner},
-                created_ms=self._service.clock(),
-            )
-            try:
-                await self._service.add_entry(run, entry)
-            except StorageFailed:
-                # A full disk must not keep anybody from stopping a run.
-                was_live = self._service.runs.cancel(run.message_id)
+        was_live = await cancel_run(self._service, run)
         return JSONResponse(CancelResult(event_id=run.message_id, was_live=was_live))
-
-    @contextmanager
-    def _watch(self, user: User) -> Generator[Watcher, None, None]:
-        """Count a stream that is about to be opened, unless the block raises."""
-        watcher = self._service.watchers.enter(user)
-        try:
-            yield watcher
-        except BaseException:
-            watcher.leave()
-            raise
-
-    async def _stream(self, run: RunRow, view: View, seen: SeenFrame, watcher: Watcher) -> Response:
-        watcher.join(run.id)
-        frames = await self._service.frames(run, view, seen)
-        headers = [
-            (b"x-event-id", run.message_id.encode()),
-            (b"x-conversation-id", run.conversation_id.encode()),
-            (b"x-parent-id", run.parent_id.encode()),
-        ]
-        settings = self._service.settings
-        stream = EventStream(
-            frames,
-            heartbeat_s=settings.heartbeat_s,
-            send_timeout_s=settings.send_timeout_s,
-            headers=headers,
-            on_end=watcher.leave,
-        )
-        watcher.stop = stream.stop
-        return DeferredStream(stream)
-
-    def _check_open(self) -> None:
-        if self._service.runs.is_draining or not self._service.is_ready:
-            text = "the server is starting or stopping: try again soon"
-            raise HTTPError(503, "stopping", text, retry_after_s=1.0)
-
-
-def _check_agent(agent: Agent) -> None:
-    """Refuse a model that can never be asked, before anything is stored."""
-    try:
-        agent.check()
-    except UsageError as error:
-        raise HTTPError(422, "cannot_ask", str(error)) from None
 
 
 def _parse_view(request: Request) -> View:
