@@ -33,9 +33,14 @@ def find_node() -> str:
 
 async def run_script(name: str, *arguments: str) -> Any:
     """Run a script of the folder, and return the JSON that it prints."""
+    return msgspec.json.decode(await run_file(FOLDER / name, *arguments))
+
+
+async def run_file(path: Path, *arguments: str) -> bytes:
+    """Run a script, and return what it prints."""
     process = await asyncio.create_subprocess_exec(
         find_node(),
-        str(FOLDER / name),
+        str(path),
         *arguments,
         cwd=FOLDER,
         env={**os.environ, "NODE_NO_WARNINGS": "1"},
@@ -49,4 +54,4 @@ async def run_script(name: str, *arguments: str) -> Any:
         await process.wait()
         raise
     assert process.returncode == 0, problems.decode()
-    return msgspec.json.decode(out)
+    return out

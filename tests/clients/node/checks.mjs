@@ -1,14 +1,15 @@
-// Runs named checks one after the other and prints the result of each as a line of JSON.
+// Runs named checks one after the other, and prints the error of each as JSON: null if it passed.
 export async function runChecks(checks) {
+  const errors = {};
   for (const [name, check] of Object.entries(checks)) {
-    let error = null;
     try {
       await check();
+      errors[name] = null;
     } catch (caught) {
-      error = caught?.stack ?? String(caught);
+      errors[name] = caught?.stack ?? String(caught);
     }
-    console.log(JSON.stringify({ name, error }));
   }
+  console.log(JSON.stringify(errors));
 }
 
 // Waits until a condition holds.

@@ -39,6 +39,11 @@ def agent(play: Any, tools: Any = ()) -> Agent:
     return Agent("anthropic:test", transport=transport, api_key="k", tools=tools, policy=NEVER)
 
 
+def requests_of(agent: Agent) -> list[Any]:
+    """What the model was sent."""
+    return agent._endpoint["transport"].requests  # type: ignore[no-any-return]
+
+
 def staged(*turns: Any) -> Any:
     """The turns of each run, from the first."""
     return lambda heard: turns[min(len(heard.since_user), len(turns) - 1)]

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.engine import Agent
 from headrace.tools.builtin import default_tools
-from tests.clients.node_client import FOLDER, run_file
+from tests.clients.node import FOLDER, needs_packages, run_file
 from tests.server.serving import served
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "typescript"
@@ -20,7 +20,8 @@ PRINTED = {
 }
 
 
-@pytest.mark.timeout(120)
+@needs_packages
+@pytest.mark.timeout(150)
 @pytest.mark.parametrize("name", sorted(PRINTED))
 def test_an_example_prints_what_it_says(name: str, tmp_path: Path) -> None:
     # Modules are looked for beside the file.
@@ -30,6 +31,6 @@ def test_an_example_prints_what_it_says(name: str, tmp_path: Path) -> None:
     async def main() -> str:
         agent = Agent("rehearsal:demo", tools=default_tools())
         async with served(agent, tmp_path / "data") as server:
-            return await run_file(copied, server.url)
+            return (await run_file(copied, server.url)).decode()
 
     assert asyncio.run(main()) == PRINTED[name]
