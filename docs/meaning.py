@@ -136,7 +136,7 @@ ROUTES: dict[str, str] = {
     "GET /api/models": "List the models. Returns a [`ModelList`](#modellist).",
     "GET /v1/models": "List what clients of OpenAI's and Anthropic's APIs can ask for, in the"
     " shape of either.",
-    "GET /v1/models/{name:path}": "Describe one of them.",
+    "GET /v1/models/{name}": "Describe one of them.",
     "POST /v1/chat/completions": "OpenAI's Chat Completions API.",
     "POST /v1/messages": "Anthropic's Messages API.",
     "POST /v1/messages/count_tokens": "The number of tokens of a request to the Messages API.",

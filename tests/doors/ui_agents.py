@@ -46,7 +46,11 @@ def requests_of(agent: Agent) -> list[Any]:
 
 def staged(*turns: Any) -> Any:
     """The turns of each run, from the first."""
-    return lambda heard: turns[min(len(heard.since_user), len(turns) - 1)]
+
+    def play(heard: Heard) -> Any:
+        return turns[min(len(heard.since_user), len(turns) - 1)]
+
+    return play
 
 
 def _result(heard: Heard) -> str:
@@ -55,9 +59,15 @@ def _result(heard: Heard) -> str:
 
 def _answer_result(name: str) -> Any:
     """Call a tool of the client, and say what it gave back."""
-    return lambda heard: (
-        turn(say(f"It is {_result(heard)}.")) if heard.since_user else turn(call(name))
-    )
+
+    def play(heard: Heard) -> Any:
+        return turn(say(f"It is {_result(heard)}.")) if heard.since_user else turn(call(name))
+
+    return play
+
+
+def _say_instructions(heard: Heard) -> Any:
+    return turn(say(heard.system or "nothing"))
 
 
 def _echo(heard: Heard) -> Any:
@@ -79,12 +89,12 @@ def create_agents() -> dict[str, Agent]:
             [add, fail],
         ),
         "echo": agent(_echo),
-        "context": agent(lambda heard: turn(say(heard.system or "nothing"))),
+        "context": agent(_say_instructions),
         "approval": agent(staged(*approval), [pay]),
         "client-tool": agent(_answer_result("read_selection"), [SELECTION]),
         "front-end": agent(_answer_result("pick_color")),
         "sub-agent": agent(staged(*delegate), [helper.as_tool("research", "Find out.")]),
-        "slow": agent(lambda _: slow),
-        "error": agent(lambda _: turn(say("I be"), error())),
-        "refuse": agent(lambda _: turn(refuse(429))),
+        "slow": agent(staged(slow)),
+        "error": agent(staged(turn(say("I be"), error()))),
+        "refuse": agent(staged(turn(refuse(429)))),
     }
