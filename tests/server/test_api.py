@@ -56,7 +56,7 @@ def test_the_document_names_every_route_and_no_other(client: TestClient) -> None
     there = {
         (route.path.replace(":path", ""), method)
         for route in routes
-        if isinstance(route, Route) and route.path.startswith("/api/")
+        if isinstance(route, Route) and route.path.startswith(("/api/", "/v1/responses"))
         for method in route.methods or ()
         if method != "HEAD"
     }
@@ -74,7 +74,7 @@ def operations(client: TestClient) -> dict[str, Any]:
 
 def is_foreign(operation: str) -> bool:
     """Whether an operation is one of another project's protocol."""
-    return operation.partition(" ")[2].startswith(("/api/ai-sdk", "/api/ag-ui"))
+    return operation.partition(" ")[2].startswith(("/api/ai-sdk", "/api/ag-ui", "/v1/"))
 
 
 def test_the_document_tells_that_every_request_may_be_refused_or_fail(client: TestClient) -> None:

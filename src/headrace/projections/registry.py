@@ -192,6 +192,22 @@ FOREIGN_PROTOCOLS = {
             "events of OpenAI's Responses API and of Open Responses",
             "headrace.projections.openai_responses",
             ("response.completed", "response.incomplete", "response.failed"),
+            {
+                "text": ("response.output_text.delta", "response.refusal.delta"),
+                "reasoning": (
+                    "response.reasoning_text.delta",
+                    "response.reasoning.delta",
+                    "response.reasoning_summary_text.delta",
+                ),
+                "result": ("response.mcp_call.completed", "response.mcp_call.failed"),
+            },
+            (
+                ProtocolOption(
+                    "reasoning_events",
+                    "how raw reasoning is streamed: as OpenAI does, or as Open Responses does",
+                    ("openai", "open_responses"),
+                ),
+            ),
             names_events=True,
         ),
         ProtocolInfo(

@@ -72,7 +72,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     has_final_text: bool = False
     """Whether `reasoning_part_completed` of the ux protocol repeats the whole text of the part."""
 
+    reasoning_events: Literal["openai", "open_responses"] = "openai"
+    """How the Responses API streams raw reasoning: as `response.reasoning_text.delta`, which the
+    clients of OpenAI read, or as `response.reasoning.delta` of the Open Responses specification."""
+
     @property
     def projection_options(self) -> dict[str, dict[str, Any]]:
         """Options of the projections, by the name of the protocol."""
-        return {"ux": {"has_final_text": self.has_final_text}}
+        return {
+            "ux": {"has_final_text": self.has_final_text},
+            "openai-responses": {"reasoning_events": self.reasoning_events},
+        }

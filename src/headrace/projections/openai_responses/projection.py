@@ -354,7 +354,6 @@ class ResponseOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """Fields of the response that repeat the request."""
     client_tools: tuple[str, ...] = ()
     """Names of the tools that the client runs."""
-    reasoning_events: ReasoningEvents = "openai"
     includes_seals: bool = False
     """Whether encrypted reasoning was asked for."""
     label: str = "headrace"
@@ -370,19 +369,19 @@ def create_projection(
     *,
     options: str = "{}",
     stretch: int = 0,
-    reasoning_events: ReasoningEvents | None = None,
+    reasoning_events: ReasoningEvents = "openai",
 ) -> ResponsesProjection:
     """Create the projection of one run; see `headrace.projections.registry`.
 
     `options` is the JSON of `ResponseOptions`: a text, since views of a run are compared by their
-    options. `reasoning_events` overrides the one that it has.
+    options.
     """
     told = _decode_options(options)
     return ResponsesProjection(
         make_response_id(event_id or "0", stretch),
         request=told.request,
         client_tools=frozenset(told.client_tools),
-        reasoning_events=reasoning_events or told.reasoning_events,
+        reasoning_events=reasoning_events,
         includes_seals=told.includes_seals,
         label=told.label,
         stretch=stretch,

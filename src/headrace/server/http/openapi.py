@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS
+from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS, find_protocol
 from headrace.server import api
 from headrace.server.http.doors.openapi_paths import door_paths
 from headrace.server.storage.store import Conversation
@@ -93,6 +93,7 @@ def _paths(schemas: Schema) -> Schema:
             "post": _operation("Cancel a run", json("CancelResult"), [event_id])
         },
         **_request_paths(schemas),
+        **_responses_paths(),
         "/api/conversations": {
             "get": _operation("List or search", json("ConversationPage"), search)
         },
@@ -134,6 +135,55 @@ def _request_paths(schemas: Schema) -> Schema:
                 _json(schemas["InputAnswer"]),
             )
         },
+    }
+
+
+def _responses_paths() -> Schema:
+    """Return the routes of the Responses API, whose bodies OpenAI documents."""
+    response_id, thing = _path("response_id"), _json({"type": "object"})
+    stream = {**thing, **_event_stream()}
+    options = [
+        {**_query(option.name, option.description), "schema": option.schema}
+        for option in find_protocol("openai-responses").options
+    ]
+    resume = [
+        _query("stream", "true to stream the events"),
+        _query("starting_after", "number of the event after which the stream begins"),
+    ]
+    page = [
+        _query("order", "asc or desc"),
+        _query("limit", "most items to return"),
+        _query("after", "id of the item after which the page begins"),
+    ]
+    one = "/v1/responses/{response_id}"
+    paths = {
+        "/v1/responses": {
+            "post": _operation("Answer, as OpenAI's Responses API", stream, options, thing)
+        },
+        "/v1/responses/compact": {"post": _operation("Compact a conversation", thing, [], thing)},
+        one: {
+            "get": _operation("Read a response", stream, [response_id, *resume, *options]),
+            "delete": _operation("Delete a response", thing, [response_id]),
+        },
+        f"{one}/cancel": {"post": _operation("Cancel a response", thing, [response_id])},
+        f"{one}/input_items": {
+            "get": _operation("List the input of a response", thing, [response_id, *page])
+        },
+    }
+    for verbs in paths.values():
+        for operation in verbs.values():
+            operation["responses"] |= _openai_errors()
+    return paths
+
+
+def _openai_errors() -> Schema:
+    """Return the errors in the shape of OpenAI's API."""
+    nullable: Schema = {"type": ["string", "null"]}
+    fields = {"message": _STRING, "type": _STRING, "param": nullable, "code": nullable}
+    content = _json({"type": "object", "properties": {"error": {"properties": fields}}})
+    return {
+        "4XX": {"description": "what is wrong with the request", "content": content},
+        "5XX": {"description": "an error of the server, or when to try again", "content": content},
     }
 
 

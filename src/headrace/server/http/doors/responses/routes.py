@@ -23,11 +23,13 @@ from headrace.server.http.doors.responses.input import encode_items
 from headrace.server.http.doors.responses.socket import ResponseSocket
 from headrace.server.http.doors.responses.starter import ResponseStarter, StoredResponse
 from headrace.server.http.doors.responses.unstored import start_unstored
+from headrace.server.http.doors.responses.view import parse_view
 from headrace.server.http.doors.unstored_answer import read_answer, stream_answer
 from headrace.server.http.event_stream import DeferredStream, EventStream, wait_for_disconnect
 from headrace.server.http_error import DoorError, JSONResponse
 from headrace.server.runs.unstored import STATUS
 from headrace.server.service import Service
+from headrace.server.sse import View
 from headrace.server.storage.access_tokens import User
 
 _DEFAULT_PAGE = 20
@@ -67,6 +69,8 @@ class Responses:
         service = self._service
         user = await service.user(request)
         body = await read_upload(request, service.settings)
+        # Before anything is asked: a wrong option is an error.
+        parse_view(request)
         asked = read_request(await self._compaction.expand(user.owner, body))
         if asked.is_background and not asked.is_stored:
             text = "a response in the background must be stored"
@@ -78,7 +82,8 @@ class Responses:
         key = _parse_key(request)
         stored = await self._starter.start(user, asked, body, request.state.request_id, key)
         if asked.is_stream:
-            return await self._stream(user, stored, is_foreground=not asked.is_background)
+            view = stored.to_view(**parse_view(request))
+            return await self._stream(user, stored, view, is_foreground=not asked.is_background)
         if asked.is_background:
             return JSONResponse(await self._read(user.owner, stored))
         return await self._wait(request, stored)
@@ -92,7 +97,7 @@ class Responses:
             history = await self._starter.read_history(user.owner, previous)
         response = await start_unstored(self._service, user, asked, history)
         if asked.is_stream:
-            encoder = response.create_encoder()
+            encoder = response.create_encoder(self._service.settings, **parse_view(request))
             return stream_answer(response.run, encoder, self._service.settings)
         return _to_response(response.project(await read_answer(request, response.run)))
 
@@ -100,6 +105,7 @@ class Responses:
         self,
         user: User,
         stored: StoredResponse,
+        view: View,
         *,
         starting_after: int | None = None,
         is_foreground: bool = False,
@@ -108,7 +114,7 @@ class Responses:
         watcher = service.watchers.enter(user)
         try:
             watcher.join(stored.run.id)
-            frames = ResponseFrames(await service.frames(stored.run, stored.view), starting_after)
+            frames = ResponseFrames(await service.frames(stored.run, view), starting_after)
         except BaseException:
             watcher.leave()
             raise
@@ -130,7 +136,7 @@ class Responses:
 
     async def _wait(self, request: Request, stored: StoredResponse) -> Response:
         """Wait for the end of a response. When the client leaves, the run ends."""
-        frames = ResponseFrames(await self._service.frames(stored.run, stored.view))
+        frames = ResponseFrames(await self._service.frames(stored.run, stored.to_view()))
         reading = asyncio.create_task(_read_last(frames))
         leaving = asyncio.create_task(wait_for_disconnect(request.receive))
         try:
@@ -156,7 +162,8 @@ class Responses:
         if query.get("stream", "false").lower() not in ("true", "1"):
             return JSONResponse(await self._read(user.owner, stored))
         after = _parse_number(query.get("starting_after"), "starting_after")
-        return await self._stream(user, stored, starting_after=after)
+        view = stored.to_view(**parse_view(request))
+        return await self._stream(user, stored, view, starting_after=after)
 
     async def _read(self, owner: str, stored: StoredResponse) -> JSONObject:
         run = stored.run

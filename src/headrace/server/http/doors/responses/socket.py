@@ -25,6 +25,7 @@ from headrace.server.http.doors.responses.frames import ResponseFrames, payload_
 from headrace.server.http.doors.responses.input import join_input
 from headrace.server.http.doors.responses.starter import ResponseStarter
 from headrace.server.http.doors.responses.unstored import start_unstored
+from headrace.server.http.doors.responses.view import parse_view
 from headrace.server.http.error_map import to_http_error
 from headrace.server.http_error import HTTPError
 from headrace.server.service import Service
@@ -52,6 +53,7 @@ class ResponseSocket:
         self._starter = starter
         self._compaction = compaction
         self._socket = websocket
+        self._view = parse_view(websocket)
         self._waiting: asyncio.Queue[str | None] = asyncio.Queue(_MAX_WAITING)
         # The conversations of responses that are not stored, by the id of the response.
         self._remembered: dict[str, list[Message]] = {}
@@ -114,7 +116,7 @@ class ResponseSocket:
             service.quota.count_request(user.owner)
             request_id = uuid.uuid4().hex
             stored = await self._starter.start(user, asked, body, request_id)
-            frames = ResponseFrames(await service.frames(stored.run, stored.view))
+            frames = ResponseFrames(await service.frames(stored.run, stored.to_view(**self._view)))
             await self._send_stored(frames, stored.run.message_id)
             return
         await self._answer_unstored(user, asked)
@@ -136,7 +138,7 @@ class ResponseSocket:
             history = await self._starter.read_history(user.owner, found)
         before = history or []
         response = await start_unstored(self._service, user, asked, before)
-        run, encoder = response.run, response.create_encoder()
+        run, encoder = response.run, response.create_encoder(self._service.settings, **self._view)
         last: list[bytes] = []
         try:
             while batch := await run.next_batch():

@@ -6,12 +6,13 @@ import asyncio
 import hashlib
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from headrace.engine import Agent
 from headrace.errors import UsageError
-from headrace.events import JSONObject
+from headrace.events import JSONObject, RunSuspended
 from headrace.messages import Assembler, InputRequest, Message
 from headrace.projections.openai_responses import (
     ResponseOptions,
@@ -45,17 +46,20 @@ class StoredResponse(msgspec.Struct, frozen=True, kw_only=True):
 
     run: RunRow
     stretch: int = 0
+    """Number of times that the run has waited for approvals before this response began."""
     options: ResponseOptions
+    is_waiting: bool = False
+    """Whether the run waits for approvals."""
 
     @property
     def id(self) -> str:
         return make_response_id(self.run.message_id, self.stretch)
 
-    @property
-    def view(self) -> View:
-        """How its frames are made."""
+    def to_view(self, **more: Any) -> View:
+        """Return how its frames are made, with `more` options of the protocol."""
         text = msgspec.json.encode(self.options).decode()
-        return View(PROTOCOL, (("options", text), ("stretch", self.stretch)))
+        options = {"options": text, "stretch": self.stretch, **more}
+        return View(PROTOCOL, tuple(sorted(options.items())))
 
 
 class ResponseStarter:
@@ -88,15 +92,22 @@ class ResponseStarter:
             text = f"Previous response with id '{response_id[:100]}' not found."
             more = {"param": "previous_response_id"}
             raise DoorError(400, "previous_response_not_found", text, **more) from None
-        if found.run.is_live and not found.run.is_suspended:
+        is_waiting = found.run.is_suspended or await self._is_waiting(found.run)
+        if found.run.is_live and not is_waiting:
             text = f"Previous response '{response_id[:100]}' is still in progress."
             more = {"param": "previous_response_id"}
             raise DoorError(400, "previous_response_in_progress", text, **more)
-        return found
+        return msgspec.structs.replace(found, is_waiting=is_waiting)
+
+    async def _is_waiting(self, run: RunRow) -> bool:
+        """Return whether a run waits for input although its row does not say so yet: the client
+        has read the end of the response, and the row is written after that."""
+        records = await self._service.log.read(run.id) if run.is_live else []
+        return bool(records) and isinstance(records[-1].event, RunSuspended)
 
     async def read_history(self, owner: str, previous: StoredResponse) -> list[Message]:
         """Return the messages up to a response, which must have ended."""
-        if previous.run.is_suspended:
+        if previous.is_waiting:
             text = "the response before waits for approvals: send an mcp_approval_response"
             raise DoorError(400, "approval_required", text, param="input")
         branch = await self._service.store.branch(owner, previous.run.message_id)
@@ -119,7 +130,7 @@ class ResponseStarter:
         history: list[Message] = []
         if asked.previous_response_id is not None:
             previous = await self.find_previous(user.owner, asked.previous_response_id)
-            if previous.run.is_suspended and asked.approvals:
+            if previous.is_waiting and asked.approvals:
                 return await self._answer(user.owner, previous, asked.approvals)
             history = await self.read_history(user.owner, previous)
         if asked.approvals:

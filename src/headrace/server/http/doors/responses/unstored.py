@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -19,6 +20,7 @@ from headrace.server.http.doors.unstored_answer import PlainFrameEncoder
 from headrace.server.runs.offer import Offer
 from headrace.server.runs.unstored import UnstoredRun
 from headrace.server.service import Service
+from headrace.server.settings import Settings
 from headrace.server.storage.access_tokens import User
 
 DOOR = "responses"
@@ -35,9 +37,10 @@ class UnstoredResponse:
         self._message_id = f"msg_{name}"
         self._options = msgspec.json.encode(options).decode()
 
-    def create_encoder(self) -> PlainFrameEncoder:
-        """Create the encoder of its frames."""
-        return PlainFrameEncoder(PROTOCOL, self._message_id, options=self._options)
+    def create_encoder(self, settings: Settings, **more: Any) -> PlainFrameEncoder:
+        """Create the encoder of its frames, with `more` options of the protocol."""
+        options = {**settings.projection_options[PROTOCOL], **more}
+        return PlainFrameEncoder(PROTOCOL, self._message_id, options=self._options, **options)
 
     def project(self, records: list[Record]) -> JSONObject:
         """Return the whole response."""
