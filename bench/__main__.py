@@ -16,6 +16,7 @@ from bench.agents import agents as contest_of_agents
 from bench.agents import crowd
 from bench.growth import growths
 from bench.imports import import_costs
+from bench.load.gateway import gateway_section, measure_gateways
 from bench.load.load import under_load
 from bench.load.report import section as load_section
 from bench.page.contest import pages
@@ -37,6 +38,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes; implies --no-write")
     parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md alone")
     parser.add_argument("--load", action="store_true", help="the server under load alone")
+    parser.add_argument("--gateway", action="store_true", help="the gateway under load alone")
     parser.add_argument("--storage", action="store_true", help="disk, searches and restart alone")
     parser.add_argument("--clouds", action="store_true", help="Bedrock and Cohere alone")
     parser.add_argument("--typed", action="store_true", help="typed results alone")
@@ -44,6 +46,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.load:
         print(load_section(under_load(_tell, is_quick=options.quick)))
+        return
+    if options.gateway:
+        measured_gateways = measure_gateways(_tell, is_quick=options.quick)
+        print(gateway_section(measured_gateways))
+        print("", *measured_gateways.goals(), sep="\n")
         return
     if options.storage:
         storage = measure_storage(_tell, is_quick=options.quick)

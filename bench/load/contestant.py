@@ -47,6 +47,16 @@ _ASKED = {
     "messages": [{"role": "user", "content": "How much water?"}],
 }
 HEADRACE = Contestant("headrace", "**Headrace**", "/api/chat", {"message": "How much water?"})
+GATEWAY = Contestant(
+    "gateway", "**Headrace** gateway, the same API", "/v1/chat/completions", _ASKED
+)
+MESSAGES = Contestant(
+    "gateway-messages",
+    "**Headrace** gateway, Messages API to chat provider",
+    "/v1/messages",
+    {**_ASKED, "max_tokens": 100_000},
+)
+RELAY = Contestant("relay", "aiohttp pass-through", "/v1/chat/completions", _ASKED)
 BARE = Contestant("bare", "bare Starlette generator, no upstream", "/api/chat", {})
 LITELLM = Contestant(
     "litellm", "LiteLLM proxy", "/v1/chat/completions", _ASKED, f"sk-{secrets.token_hex(32)}"

@@ -32,11 +32,12 @@ def section(load: Load) -> str:
         "|---|---:|:---:|---:|---:|---:|---:|---:|",
     ]
     for ramp in load.ramps:
-        lines += [_row(ramp, level) for level in ramp.levels]
+        lines += [level_row(ramp, level) for level in ramp.levels]
     return "\n".join([*lines, "", _parts(load.headrace), "", _deaf(load)])
 
 
-def _row(ramp: Ramp, level: Level) -> str:
+def level_row(ramp: Ramp, level: Level) -> str:
+    """One row of a table."""
     cells = [
         ramp.contestant.title,
         str(level.streams),

@@ -33,6 +33,53 @@ def headrace(upstream: str, data: str, *trace: str) -> None:
     asyncio.run(serve(app, listener, ready=lambda: print("port", port, flush=True)))
 
 
+def gateway(upstream: str, data: str) -> None:
+    """The product as `headrace serve --gateway` runs it."""
+    from headrace.engine import Agent
+    from headrace.server import create_app
+    from headrace.server.gateway import GatewayConfig
+    from headrace.server.gateway.config import GatewayModel, GatewayProvider
+    from headrace.server.process import open_listener, serve
+
+    os.environ["COMPATIBLE_API_KEY"] = "none"
+    config = GatewayConfig(
+        models={"bench": GatewayModel(model="compatible:bench")},
+        providers={"compatible": GatewayProvider(base_url=upstream)},
+    )
+    app = create_app(Agent("rehearsal:demo"), data=Path(data), gateway=config)
+    listener = open_listener("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    asyncio.run(serve(app, listener, ready=lambda: print("port", port, flush=True)))
+
+
+def relay(upstream: str, *_: str) -> None:
+    """A pass-through with aiohttp alone: what the upstream sends goes to the client, unread."""
+    from aiohttp import ClientSession, web
+
+    async def chat(request: web.Request) -> web.StreamResponse:
+        session: ClientSession = request.app["session"]
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        url = f"{upstream}/chat/completions"
+        async with session.post(url, data=await request.read()) as answer:
+            await response.prepare(request)
+            async for part in answer.content.iter_any():
+                await response.write(part)
+        return response
+
+    async def main() -> None:
+        app = web.Application()
+        app["session"] = ClientSession()
+        app.router.add_post("/v1/chat/completions", chat)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        print("port", runner.addresses[0][1], flush=True)
+        await asyncio.Event().wait()
+
+    asyncio.run(main())
+
+
 def bare(*_: str) -> None:
     """A Starlette generator that makes its events itself: no upstream, no log."""
     from starlette.applications import Starlette
@@ -95,6 +142,9 @@ def _run(app: Any) -> None:
 if __name__ == "__main__":
     servers: dict[str, Callable[..., None]] = {
         "headrace": headrace,
+        "gateway": gateway,
+        "gateway-messages": gateway,
+        "relay": relay,
         "bare": bare,
         "litellm": litellm,
     }
