@@ -43,10 +43,14 @@ def run_example(folder: Path, *command: str) -> str:
     return asyncio.run(run())
 
 
+def no_pause(*_: object) -> float:
+    return 0.0
+
+
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rehearsal model pauses between words, as a real one does."""
-    monkeypatch.setattr(model, "_pace_s", lambda *_: 0.0)
+    monkeypatch.setattr(model, "_pace_s", no_pause)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -24,7 +24,7 @@ ARGUMENTS = st.dictionaries(NAMES, st.integers() | WORDS, max_size=3)
 SCHEMAS = st.fixed_dictionaries(
     {"type": st.just("object"), "properties": st.dictionaries(NAMES, st.just({"type": "string"}))}
 )
-FORMATS = st.fixed_dictionaries(
+FORMATS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "type": st.just("json_schema"),
         "json_schema": st.fixed_dictionaries(
