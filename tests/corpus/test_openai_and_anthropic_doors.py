@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from headrace import events as ev
@@ -147,6 +148,31 @@ def test_messages_keep_the_meaning(record_property: Any) -> None:
         _compare(joined, after, MESSAGES_FINISH, MESSAGES_ERRORS, losses)
 
     _check_all("anthropic-messages", check, record_property)
+
+
+def test_nothing_of_an_anthropic_stream_is_lost() -> None:
+    """Signatures, encrypted reasoning, tools that Anthropic ran with their results, and sources."""
+    for row in recorded.rows("anthropic"):
+        events = _events(row)
+        again = read_again(
+            "anthropic-messages",
+            to_bytes("anthropic-messages", project("anthropic-messages", to_records(events))),
+        )
+        before, after = recorded.row_of("", events), recorded.row_of("", again)
+        for name in ("signatures", "redacted", "reasoning_parts"):
+            assert after[name] == before[name], (row["file"], name)
+        for kind in (ev.ToolCallStarted, ev.ToolOutput, ev.OpaqueItem, ev.CitationAdded):
+            assert _facts(again, kind) == _facts(events, kind), (row["file"], kind)
+
+
+def _facts(events: list[ev.TurnEvent], kind: type) -> list[Any]:
+    """The events of a kind, without their numbers."""
+    facts: list[Any] = []
+    for event in events:
+        if isinstance(event, kind):
+            fields = msgspec.to_builtins(event)
+            facts.append({k: v for k, v in fields.items() if k not in ("part", "item", "data")})
+    return facts
 
 
 @pytest.mark.parametrize("protocol", ["openai-chat", "anthropic-messages"])

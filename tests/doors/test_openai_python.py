@@ -135,6 +135,42 @@ def test_the_clients_own_tools(tmp_path: Path, word: str) -> None:
     run(tmp_path, check)
 
 
+def test_signatures_of_every_provider_come_back_to_it(tmp_path: Path) -> None:
+    async def check(staged: Stage, client: AsyncOpenAI) -> None:
+        seals = {"claude": "sig_", "gemini": "thoughtSignature", "o-model": "encrypted_content"}
+        for model, mark in seals.items():
+            for is_stream in (False, True):
+                messages: list[Any] = [user("tool")]
+                reply = await ask_for_call(client, model, messages, is_stream)
+                call = reply["tool_calls"][0]
+                result = {"role": "tool", "tool_call_id": call["id"], "content": "noon"}
+                messages += [reply, result]
+                await client.chat.completions.create(model=model, messages=messages, tools=[TOOL])
+                sent = staged.providers.calls[-1].body.decode()
+                assert mark in sent, (model, sent)
+                assert "headrace1." not in sent
+
+    run(tmp_path, check)
+
+
+async def ask_for_call(
+    client: AsyncOpenAI, model: str, messages: list[Any], is_stream: bool
+) -> dict[str, Any]:
+    """The message with the call, as the client would send it back."""
+    query = {"thinking_blocks": "true"}
+    if is_stream:
+        async with client.chat.completions.stream(
+            model=model, messages=messages, tools=[TOOL], extra_query=query
+        ) as stream:
+            completion: Any = await stream.get_final_completion()
+    else:
+        completion = await client.chat.completions.create(
+            model=model, messages=messages, tools=[TOOL], extra_query=query
+        )
+    reply: dict[str, Any] = completion.choices[0].message.model_dump(exclude_none=True)
+    return reply
+
+
 def test_the_agents_own_tools_run_here(tmp_path: Path) -> None:
     async def check(staged: Stage, client: AsyncOpenAI) -> None:
         chunks = await collect(await complete(client, "parallel", stream=True))

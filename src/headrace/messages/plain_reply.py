@@ -85,6 +85,9 @@ class _ReplyReader:
         if entry.get("thinking_blocks"):
             for block in entry["thinking_blocks"]:
                 self._read_block(block)
+            if self._dialect is not None and self._origin is None:
+                # Gateways pass Anthropic's own blocks on in this field.
+                self._dialect = "anthropic"
         elif entry.get("reasoning_details"):
             for detail in entry["reasoning_details"]:
                 self._read_detail(detail)

@@ -190,7 +190,7 @@ def test_reasoning_in_a_history_is_read_once() -> None:
     assert (thought.text, thought.signature) == ("why", "sig")
     assert isinstance(hidden, RedactedPart)
     assert isinstance(text, TextPart)
-    assert turn.dialect == "chat"
+    assert turn.dialect == "anthropic"
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
