@@ -68,6 +68,8 @@ def read_request(body: JSONObject) -> AGUIRequest:
         match message.get("role"):
             case "tool":
                 answers.append(_read_result(message, place))
+                # A message before a result is older than the call.
+                question = None
             case "user":
                 question = Message(role="user", content=_read_content(message, place))
             case _:

@@ -212,3 +212,12 @@ def test_an_approval_must_be_explicit() -> None:
     for value in (None, "yes", {}, {"approved": "true"}, 1):
         with pytest.raises(InvalidRequest):
             read_approval(value)
+
+
+def test_a_message_before_a_result_is_not_new() -> None:
+    question = {"id": "u", "role": "user", "content": "Pick."}
+    result = {"id": "a", "role": "tool", "toolCallId": "k", "content": "teal"}
+    assert ag_ui.read_request(run_input(question, result)).request.messages == ()
+    asked = ag_ui.read_request(run_input(result, question))
+    assert asked.request.messages[0].content == (TextContent("Pick."),)
+    assert len(asked.answers) == 1

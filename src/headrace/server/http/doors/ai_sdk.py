@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -30,6 +31,7 @@ _IS_LAST = ends_at(b"[DONE]")
 _LAST_PLACE = 1_000_000
 # How long a client that stops an answer waits for its end.
 _STOP_S = 5.0
+_PAUSE_S = 0.01
 
 
 class AISDKChat:
@@ -165,11 +167,21 @@ class AISDKChat:
         owner = await service.owner(request)
         runs = await self._live_runs(owner, request.path_params["chat_id"])
         stopped = [await cancel_run(service, run) for run in runs]
-        for run in runs:
+        with suppress(TimeoutError, NotFound):
+            async with asyncio.timeout(_STOP_S):
+                for run in runs:
+                    await self._wait_for_end(run)
+        return JSONResponse({"was_live": any(stopped)})
+
+    async def _wait_for_end(self, run: RunRow) -> None:
+        service = self._service
+        while (await service.store.run(run.owner, run.message_id)).is_live:
             live = service.runs.get(run.message_id)
             if live is not None and live.task is not None:
-                await asyncio.wait([live.task], timeout=_STOP_S)
-        return JSONResponse({"was_live": any(stopped)})
+                await asyncio.wait([live.task])
+            else:
+                # It is being suspended or resumed, and ends then.
+                await asyncio.sleep(_PAUSE_S)
 
     async def _live_runs(self, owner: str, chat_id: str) -> list[RunRow]:
         conversation_id = conversation_id_for(owner, PROTOCOL, chat_id)

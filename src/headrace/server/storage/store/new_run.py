@@ -65,7 +65,7 @@ def _find_place(connection: sqlite3.Connection, start: RunStart) -> tuple[str, s
     """Return the conversation, created if it is new, and the message that the run follows."""
     if start.conversation_id is None or start.prompt is None:
         return _find_question(connection, start)
-    if start.is_new:
+    if start.is_new and not _exists(connection, start):
         title = _title_of(_find_question_message(start, start.prompt))
         row = tables.index_title(connection, start.conversation_id, start.owner, title)
         connection.execute(
@@ -90,6 +90,14 @@ def _find_question_message(start: RunStart, prompt: StoredMessage) -> Message:
     """Return the first message of the user, from which the conversation has its title."""
     messages = [stored.message for stored in (*start.earlier, prompt)]
     return next((message for message in messages if message.role == "user"), messages[-1])
+
+
+def _exists(connection: sqlite3.Connection, start: RunStart) -> bool:
+    """Return whether another request has created the conversation meanwhile: its id may be derived
+    from a name that a client has chosen."""
+    query = "SELECT 1 FROM conversations WHERE id = ? AND owner = ?"
+    found = connection.execute(query, (start.conversation_id, start.owner))
+    return found.fetchone() is not None
 
 
 def _find_question(connection: sqlite3.Connection, start: RunStart) -> tuple[str, str | None]:

@@ -137,7 +137,7 @@ class RunStart(msgspec.Struct, frozen=True, kw_only=True):
     conversation_id: str | None = None
     """None if a stored message is answered again: its conversation is used."""
     is_new: bool = False
-    """Whether to create the conversation; otherwise it must exist."""
+    """Whether to create the conversation if there is none; otherwise it must exist."""
     parent_id: str | None = None
     """The message to answer again or to follow; None: the active leaf."""
     beside_id: str | None = None
