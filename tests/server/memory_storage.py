@@ -107,7 +107,8 @@ class MemoryStore:
         if not start.is_branch:
             self._check_no_live_run(conversation_id, parent_id)
         prompt = start.prompt
-        if start.is_new and prompt is not None:
+        is_new = start.is_new and conversation_id not in self._conversations
+        if is_new and prompt is not None:
             messages = [stored.message for stored in (*start.earlier, prompt)]
             first = next((one for one in messages if one.role == "user"), messages[-1])
             title = " ".join(first.text.split())
@@ -362,7 +363,7 @@ class MemoryStore:
             if question.message.role != "user":
                 raise NotFound("no user message with this id")
             return question.conversation_id, question.id
-        if start.is_new:
+        if start.is_new and start.conversation_id not in self._conversations:
             return start.conversation_id, None
         if self._owners.get(start.conversation_id) != start.owner:
             raise NotFound("nothing with this id was found")
