@@ -114,7 +114,7 @@ def test_a_run_that_waits_goes_on_after_a_restart(tmp_path: Path) -> None:
         async with served(create_agents(), tmp_path, on_interrupt="continue") as server:
             _, said = await post(server, CHAT, chat(user("Pay."), model="approval"))
             message = read_ui_message(said)
-            tool = {"name": "pick_color", "description": "Pick.", "parameters": {}}
+            tool: Chunk = {"name": "pick_color", "description": "Pick.", "parameters": {}}
             props = {"model": "front-end"}
             body = thread(asking("Pick."), tools=[tool], forwardedProps=props)
             _, events = await post(server, "/api/ag-ui", body)
@@ -152,7 +152,7 @@ def test_a_new_question_does_not_replace_one_that_waits(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(create_agents(), tmp_path) as server:
             _, said = await post(server, CHAT, chat(user("Pay."), model="approval"))
-            answer = {"id": said[0]["messageId"], "role": "assistant", "parts": []}
+            answer: Chunk = {"id": said[0]["messageId"], "role": "assistant", "parts": []}
             body = chat(user("Pay."), answer, user("Next", "u2"), model="approval")
             status, told = await post(server, CHAT, body)
             assert status == 409
@@ -175,12 +175,8 @@ def test_an_answer_to_nothing_or_of_no_meaning_is_refused(
             _, said = await post(server, CHAT, chat(user("Pay."), model="approval"))
             part = next(p for p in read_ui_message(said).parts if p["type"] == "tool")
             given = {"id": part["approval"]["id"], **approval}
-            answer = {
-                "id": said[0]["messageId"],
-                "role": "assistant",
-                "parts": [{**part, "type": "tool-pay", "state": "approval-responded"}],
-            }
-            answer["parts"][0]["approval"] = given
+            tool = {**part, "type": "tool-pay", "state": "approval-responded", "approval": given}
+            answer = {"id": said[0]["messageId"], "role": "assistant", "parts": [tool]}
             assert (await post(server, CHAT, chat(user("Pay."), answer)))[0] == status
             # It still waits.
             async with server.http.get(f"{server.url}{CHAT}/c1/stream") as response:
