@@ -140,6 +140,14 @@ ROUTES: dict[str, str] = {
     "POST /v1/chat/completions": "OpenAI's Chat Completions API.",
     "POST /v1/messages": "Anthropic's Messages API.",
     "POST /v1/messages/count_tokens": "The number of tokens of a request to the Messages API.",
+    "POST /v1/responses": "OpenAI's Responses API, also in the background; see [the Responses"
+    " API](../howto/responses-api.md).",
+    "GET /v1/responses": "The Responses API over a WebSocket.",
+    "POST /v1/responses/compact": "Replace a conversation by one item that stands for it.",
+    "GET /v1/responses/{response_id}": "Read a stored response, or stream it from any event on.",
+    "DELETE /v1/responses/{response_id}": "Delete a stored response and its conversation.",
+    "POST /v1/responses/{response_id}/cancel": "Cancel a response that is being written.",
+    "GET /v1/responses/{response_id}/input_items": "List what a response was asked with.",
     "POST /api/ai-sdk/chat": "Send a chat of the Vercel AI SDK, and stream the answer; see"
     " [useChat](../howto/use-chat.md).",
     "GET /api/ai-sdk/chat/{chat_id}/stream": "Resume the answer that is being written in a chat of"
@@ -152,7 +160,7 @@ ROUTES: dict[str, str] = {
     "GET /healthz": "Whether the process is alive.",
     "GET /readyz": "Whether requests are accepted: 200 or 503.",
     "GET /metrics": "Metrics for Prometheus.",
-    "GET /openapi.json": "The OpenAPI document of the routes under `/api`.",
+    "GET /openapi.json": "The OpenAPI document of the routes under `/api` and `/v1/responses`.",
 }
 """The routes of the server."""
 HEADERS: dict[str, str] = {

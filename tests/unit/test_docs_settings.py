@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, WebSocketRoute
 
 import headrace
 from docs import generate, meaning
@@ -168,6 +168,8 @@ def test_every_request_is_documented(tmp_path: Path) -> None:
     for route in app.routes:
         if isinstance(route, Mount):
             asked.add(f"GET {route.path}/{{path}}")
+        elif isinstance(route, WebSocketRoute):
+            asked.add(f"GET {route.path}")
         else:
             assert isinstance(route, Route)
             path = route.path.replace(":path", "")

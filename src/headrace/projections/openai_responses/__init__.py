@@ -4,7 +4,7 @@ from headrace.projections.openai_responses.frame import ResponsesFrame, encode_f
 from headrace.projections.openai_responses.projection import (
     CLIENT_RESULT,
     ReasoningEvents,
-    ResponseOptions,
+    ResponseProfile,
     ResponsesProjection,
     approval_id,
     create_projection,
@@ -18,7 +18,7 @@ __all__ = [
     "CLIENT_RESULT",
     "DEFAULT_FIELDS",
     "ReasoningEvents",
-    "ResponseOptions",
+    "ResponseProfile",
     "ResponsesFrame",
     "ResponsesProjection",
     "approval_id",

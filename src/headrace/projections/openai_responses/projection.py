@@ -347,7 +347,7 @@ _HANDLERS: dict[type, _Handler] = {
 }
 
 
-class ResponseOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ResponseProfile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a run is shown as a response, as it is stored with the run."""
 
     request: JSONObject = {}
@@ -360,7 +360,7 @@ class ResponseOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """Name of the agent, as the server of its tools."""
 
 
-_decode_options = msgspec.json.Decoder(ResponseOptions).decode
+_decode_options = msgspec.json.Decoder(ResponseProfile).decode
 
 
 def create_projection(
@@ -373,7 +373,7 @@ def create_projection(
 ) -> ResponsesProjection:
     """Create the projection of one run; see `headrace.projections.registry`.
 
-    `options` is the JSON of `ResponseOptions`: a text, since views of a run are compared by their
+    `options` is the JSON of `ResponseProfile`: a text, since views of a run are compared by their
     options.
     """
     told = _decode_options(options)

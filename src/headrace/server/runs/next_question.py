@@ -10,7 +10,7 @@ from headrace.content import TextContent
 from headrace.encoders import Effort, Options, ToolSpec
 from headrace.engine import Agent
 from headrace.messages import Message
-from headrace.projections.openai_responses import ResponseOptions
+from headrace.projections.openai_responses import ResponseProfile
 from headrace.server.runs.client_tool import ClientTool
 from headrace.server.storage.store import InboxEntry, RunRow, RunStart, StoredMessage
 from headrace.tools import ExternalTool
@@ -29,7 +29,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Tools that the client runs: a call ends the run."""
     external_tools: tuple[ToolSpec, ...] = ()
     """Tools that the client runs: a call suspends the run until the client has sent the result."""
-    response: ResponseOptions | None = None
+    response: ResponseProfile | None = None
     """How the run is shown as a response of the Responses API."""
 
     def prepare(self, agent: Agent) -> Agent:

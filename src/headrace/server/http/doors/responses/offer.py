@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.projections.openai_responses import ResponseOptions
+from headrace.projections.openai_responses import ResponseProfile
 from headrace.readers import IncomingRequest
 from headrace.readers.openai_responses import ResponsesRequest
 from headrace.server.gateway.offer import GatewayOffer
@@ -28,7 +28,7 @@ class ClientToolOffer(AgentOffer):
         if own:
             text = f"{self.name} has tools of its own with these names: {', '.join(sorted(own))}"
             raise DoorError(400, "tools_not_allowed", text, param="tools")
-        response = ResponseOptions(
+        response = ResponseProfile(
             request=asked.echo,
             client_tools=tuple(tool.name for tool in tools),
             includes_seals=asked.includes_seals,

@@ -15,7 +15,7 @@ from headrace.errors import UsageError
 from headrace.events import JSONObject, RunSuspended
 from headrace.messages import Assembler, InputRequest, Message
 from headrace.projections.openai_responses import (
-    ResponseOptions,
+    ResponseProfile,
     approval_id,
     make_response_id,
     parse_response_id,
@@ -47,7 +47,7 @@ class StoredResponse(msgspec.Struct, frozen=True, kw_only=True):
     run: RunRow
     stretch: int = 0
     """Number of times that the run has waited for approvals before this response began."""
-    options: ResponseOptions
+    options: ResponseProfile
     is_waiting: bool = False
     """Whether the run waits for approvals."""
 
@@ -80,7 +80,7 @@ class ResponseStarter:
             text = f"Response with id '{response_id[:100]}' not found."
             raise DoorError(404, "not_found", text) from None
         request = msgspec.json.decode(run.request or "{}", type=RunRequest)
-        options = request.response or ResponseOptions(request={"model": run.model}, label=run.model)
+        options = request.response or ResponseProfile(request={"model": run.model}, label=run.model)
         return StoredResponse(run=run, stretch=stretch, options=options)
 
     async def find_previous(self, owner: str, response_id: str) -> StoredResponse:

@@ -9,7 +9,7 @@ import msgspec
 
 from headrace.events import JSONObject, Record
 from headrace.messages import Message
-from headrace.projections.openai_responses import ResponseOptions
+from headrace.projections.openai_responses import ResponseProfile
 from headrace.projections.openai_responses.whole import project_records
 from headrace.readers.openai_responses import ResponsesRequest
 from headrace.server.gateway.offer import GatewayOffer
@@ -30,7 +30,7 @@ DOOR = "responses"
 class UnstoredResponse:
     """A run that is not stored, and how it is shown."""
 
-    def __init__(self, run: UnstoredRun, options: ResponseOptions) -> None:
+    def __init__(self, run: UnstoredRun, options: ResponseProfile) -> None:
         name = run.id.removeprefix("run_")
         self.run = run
         self.id = f"resp_{name}"
@@ -53,7 +53,7 @@ async def start_unstored(
     """Start a run that is not stored, after the messages of `history`. Raises an `HTTPError`."""
     offer: Offer = service.offer(user, asked.request.model, asked.request.options.effort)
     tooled = to_agent_offer(offer)
-    options = tooled.prepare_run(asked).response or ResponseOptions()
+    options = tooled.prepare_run(asked).response or ResponseProfile()
     messages = (*history, *join_input(history, asked))
     request = msgspec.structs.replace(asked.request, messages=messages)
     asked = msgspec.structs.replace(asked, request=request)
