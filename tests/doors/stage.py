@@ -85,6 +85,7 @@ _SCRIPTS: dict[str, Callable[[Heard], Any]] = {
     "cut": lambda heard: turn(say("Half an "), cut()),
     "slow": lambda heard: turn(say("One "), wait(30), say("two")),
     "silent": lambda heard: turn(wait(30), say("late")),
+    "late": lambda heard: turn(wait(0.3), error("overloaded", "Busy.")),
     "ask": lambda heard: _answer_calls(heard, turn(call("launch", {}))),
 }
 

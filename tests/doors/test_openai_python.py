@@ -303,6 +303,29 @@ def test_a_client_that_leaves_ends_the_run(tmp_path: Path) -> None:
     run(tmp_path, check)
 
 
+def test_a_model_that_is_silent_for_long_does_not_delay_the_stream(tmp_path: Path) -> None:
+    """Proxies close connections without traffic: comments are sent while the model thinks."""
+
+    async def check(staged: Stage, client: AsyncOpenAI) -> None:
+        create = client.chat.completions.with_streaming_response.create
+        for model in ("helper", "gpt", "claude"):
+            messages = [user("silent")]
+            async with create(model=model, messages=messages, stream=True) as raw:
+                assert raw.status_code == 200
+                async for line in raw.iter_lines():
+                    assert line.startswith(":")
+                    break
+            await staged.until_idle()
+            late = await complete(client, "late", model, stream=True)
+            with pytest.raises(openai.APIError):
+                await collect(late)
+            # A whole answer has a status, however long it takes.
+            with pytest.raises(openai.InternalServerError):
+                await complete(client, "late", model)
+
+    run(tmp_path, check, heartbeat_s=0.05)
+
+
 def test_an_access_token_is_required(tmp_path: Path) -> None:
     async def check(staged: Stage, client: AsyncOpenAI) -> None:
         with pytest.raises(openai.AuthenticationError):

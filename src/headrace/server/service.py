@@ -100,7 +100,9 @@ class Service:
         self.watchers = Watchers(settings)
         self.usage = UsageTable(self.database)
         self.gateway = gateway
-        self.unstored = UnstoredRuns(self.quota, self.watchers, self.usage, self.count_use, clock)
+        self.unstored = UnstoredRuns(
+            self.quota, self.watchers, self.usage, self.count_use, clock, settings.heartbeat_s
+        )
         self.response_budget = ResponseBudget(settings.send_timeout_s)
         self._recovery = Recovery(self.log, self.store, self.runs.claim)
         self._health = Health(self._folder, self.database, clock)

@@ -88,6 +88,7 @@ class UnstoredRun:
         """What is to be done at the end."""
         self._stream = stream
         self._run: Run[Any] | None = stream if isinstance(stream, Run) else None
+        self._beginning: asyncio.Task[None] | None = None
         self._reader: asyncio.Task[Any] | None = None
         self._interruption: str | None = None
 
@@ -113,21 +114,45 @@ class UnstoredRun:
         is_turn_of_run = self._run is not None and isinstance(event, TurnFinished | TurnFailed)
         return event if isinstance(event, _ENDS) and not is_turn_of_run else None
 
-    async def begin(self) -> None:
-        """Wait until the model begins to answer. Raises an `HTTPError` if it does not."""
+    async def begin(self, patience_s: float | None = None) -> None:
+        """Wait until the model begins to answer, but no longer than `patience_s`. Raises an
+        `HTTPError` if it refuses by then; a later refusal becomes the last record."""
+        self._beginning = asyncio.create_task(self._begin())
+        await asyncio.wait({self._beginning}, timeout=patience_s)
+        if not self._beginning.done():
+            return
+        await self._end_beginning()
+        end = self.end
+        if isinstance(end, TurnFailed):
+            raise _to_http_error(end.category, end.message, end.retry_after_s)
+        if isinstance(end, RunFailed):
+            raise _to_http_error(end.category, end.message)
+
+    async def _begin(self) -> None:
         try:
             await self.cleanup.enter_async_context(self._stream)
             while all(isinstance(record.event, _BEFORE_ANSWER) for record in self.records):
                 if not await self._read():
                     break
         except RequestFailed as refused:
-            raise _to_http_error(refused.category, str(refused), refused.retry_after_s) from None
-        end = self.end
-        if isinstance(end, RunFailed | TurnFailed):
-            raise _to_http_error(end.category, end.message)
+            self._fail(refused.category, str(refused), refused.retry_after_s)
+
+    async def _end_beginning(self) -> None:
+        """Wait until the answer has begun, or has failed."""
+        if self._beginning is None:
+            return
+        try:
+            await self._beginning
+        except asyncio.CancelledError:
+            reader = asyncio.current_task()
+            if self._interruption is None or (reader is not None and reader.cancelling()):
+                raise
+            self._fail("interrupted", self._interruption)
+        self._beginning = None
 
     async def next_batch(self) -> list[Record]:
         """Wait for the next records, from the first one on. Returns an empty list at the end."""
+        await self._end_beginning()
         if self._sent == len(self.records) and self.end is None:
             await self._read_or_fail()
         start, self._sent = self._sent, len(self.records)
@@ -146,7 +171,16 @@ class UnstoredRun:
         finally:
             self._reader = None
         if self._interruption is not None and self.end is None:
-            self.records.append(_failure_after(self.records[-1], self._interruption))
+            self._fail("interrupted", self._interruption)
+
+    def _fail(
+        self, category: ErrorCategory, message: str, retry_after_s: float | None = None
+    ) -> None:
+        """Add the record of a turn that failed."""
+        last = self.records[-1] if self.records else None
+        at_ms = time.time_ns() // 1_000_000 if last is None else last.at_ms
+        failed = TurnFailed(category=category, message=message, retry_after_s=retry_after_s)
+        self.records.append(Record(len(self.records) + 1, at_ms, failed))
 
     async def _read(self) -> list[Record]:
         batch = await self._stream.next_records()
@@ -161,11 +195,16 @@ class UnstoredRun:
             self._run.interrupt(why)
         elif self._interruption is None:
             self._interruption = why
-            if self._reader is not None:
-                self._reader.cancel()
+            task = self._beginning or self._reader
+            if task is not None:
+                task.cancel()
 
     async def aclose(self) -> None:
         """End the run if it goes on, and store its usage. May be called again."""
+        beginning, self._beginning = self._beginning, None
+        if beginning is not None:
+            beginning.cancel()
+            await asyncio.gather(beginning, return_exceptions=True)
         await self.cleanup.aclose()
 
 
@@ -179,12 +218,14 @@ class UnstoredRuns:
         usage: UsageTable,
         count_use: Callable[[User], Awaitable[None]],
         clock: Callable[[], int],
+        patience_s: float,
     ) -> None:
         self._quota = quota
         self._watchers = watchers
         self._usage = usage
         self._count_use = count_use
         self._clock = clock
+        self._patience_s = patience_s
         self._runs: set[UnstoredRun] = set()
 
     @property
@@ -197,7 +238,9 @@ class UnstoredRuns:
     ) -> UnstoredRun:
         """Ask, and wait until the model begins to answer. `door` is the name of the protocol.
 
-        Raises an `HTTPError` if the request cannot be made or is refused.
+        A stream begins without an answer if the model thinks for too long, because proxies close
+        connections without traffic. Raises an `HTTPError` if the request cannot be made or is
+        refused.
         """
         self._quota.count_request(user.owner)
         await self._count_use(user)
@@ -217,7 +260,7 @@ class UnstoredRuns:
             run.cleanup.callback(self._runs.discard, run)
             report = partial(self._report, run, user.owner, door, offer, started_ms)
             run.cleanup.push_async_callback(report)
-            await run.begin()
+            await run.begin(self._patience_s if asked.is_stream else None)
         except BaseException:
             await run.aclose()
             raise
@@ -258,10 +301,6 @@ def _deny_requests(run: Run[Any], batch: Sequence[Record]) -> None:
             # Another part of the program may have answered.
             with suppress(AlreadyAnswered):
                 run.answer(record.event.request_id, "denied", reason=_DENIED)
-
-
-def _failure_after(last: Record, why: str) -> Record:
-    return Record(last.seq + 1, last.at_ms, TurnFailed(category="interrupted", message=why))
 
 
 def _outcome_of(end: object) -> str:

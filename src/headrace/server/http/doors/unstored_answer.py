@@ -75,7 +75,8 @@ class PassThroughEncoder:
             frames = [frame for frame in frames if self._wants_usage or not _is_usage(frame)]
             self._is_done = self._is_done or _DONE in frames[-1:]
         last = records[-1].event
-        if isinstance(last, TurnFailed) and last.category in _NOT_SENT:
+        is_refused = len(self._run.records) == 1
+        if isinstance(last, TurnFailed) and (is_refused or last.category in _NOT_SENT):
             self._encoder.feed(self._run.records[:-1])
             return frames + self._encoder.feed(records[-1:]) + self._encoder.close()
         has_ended = isinstance(last, TurnFinished | TurnFailed)
