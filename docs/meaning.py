@@ -154,6 +154,8 @@ ROUTES: dict[str, str] = {
     " the AI SDK, or 204.",
     "POST /api/ai-sdk/chat/{chat_id}/stop": "Stop the answer that is being written in a chat of the"
     " AI SDK.",
+    "GET /api/ai-sdk/chat/{chat_id}/messages": "List the newest messages of a chat as `UIMessage`s,"
+    " 100 at most.",
     "POST /api/ag-ui": "Run an agent for an AG-UI client; see [AG-UI](../howto/ag-ui.md).",
     "GET /": "The web UI.",
     "GET /static/{path}": "Files of the web UI; `headrace.js` is the one to embed.",

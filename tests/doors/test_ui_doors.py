@@ -12,7 +12,7 @@ import pytest
 from headrace.testing import say, turn, wait
 from tests.doors.test_ai_sdk_interleavings import chunks_of
 from tests.doors.ui_agents import agent, create_agents, requests_of, staged
-from tests.phases.ui_order import Chunk, check_ag_ui, read_ui_message
+from tests.phases.ui_order import DONE, Chunk, check_ag_ui, read_ui_message
 from tests.server.serving import Served, served
 
 CHAT = "/api/ai-sdk/chat"
@@ -51,7 +51,7 @@ async def get_status(server: Served, path: str, token: str) -> int:
 
 
 def text_of(chunks: list[Any]) -> str:
-    return "".join(chunk.get("delta", "") for chunk in chunks if isinstance(chunk, dict))
+    return "".join(str(chunk.get("delta", "")) for chunk in chunks if chunk != DONE)
 
 
 # --- names -----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from headrace import events as ev
 from headrace.events import Record
 from headrace.messages import ReasoningPart, TextPart, fold
+from headrace.projections.ai_sdk.message import to_ui_message
 from headrace.status.answer_text import remove_markers
 from headrace.testing import run_virtual
 from tests.authored import Stream
@@ -137,3 +138,49 @@ def long_text(count: int) -> list[Record]:
         *[ev.TextDelta(0, "word ")] * count,
     ]
     return [Record(seq, seq, event) for seq, event in enumerate(events, 1)]
+
+
+# --- whole messages --------------------------------------------------------------------
+
+
+def plain(part: dict[str, Any]) -> Any:
+    """What a part shows, without what only one of both has."""
+    kind = part["type"]
+    if kind == "tool" or kind.startswith("tool-"):
+        name = part.get("name") or kind.removeprefix("tool-")
+        shown = {key: part.get(key) for key in ("toolCallId", "state", "output", "errorText")}
+        # A malformed call has no arguments.
+        given = part.get("input")
+        # An approval of a sub-agent is shown at its call only while it is asked for.
+        asked = None if name == "research" else part.get("approval", {}).get("approved")
+        return name, shown, given, asked
+    if kind in ("text", "reasoning"):
+        return kind, part["text"], part.get("providerMetadata")
+    if kind == "data-user-message":
+        return part["data"]
+    return part
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_stored_message_is_what_the_stream_has_made(name: str) -> None:
+    player = Player(SCENES[name], "anthropic", suspends=True)
+    records = run_virtual(play_out(player))
+    reader = read_ui_message(payloads(records, "ai-sdk"))
+    whole = to_ui_message(fold(records), "msg_1")
+    # What was asked for is in the stored message as its answer.
+    shown = [part for part in reader.parts if part["type"] != "data-input-request"]
+    assert list(map(plain, whole["parts"])) == list(map(plain, shown))
+    assert whole["metadata"].items() <= reader.metadata.items()
+
+
+@given(ANY_STREAM)
+def test_a_stored_turn_has_the_texts_and_calls_of_the_stream(stream: Stream) -> None:
+    records = records_of(stream.data, framing=stream.framing)
+    reader = read_ui_message(payloads(records, "ai-sdk"))
+    whole = to_ui_message(fold(records), "msg_1")
+
+    def said(parts: list[dict[str, Any]]) -> list[Any]:
+        return [plain(p)[:2] for p in parts if p["type"] in ("text", "reasoning") and p["text"]]
+
+    if not has_gap(records):
+        assert said(whole["parts"]) == said(reader.parts)

@@ -152,6 +152,30 @@ await runChecks({
     assert.equal(text(chat.last), "Zero");
   },
 
+  "the stored messages are those of the stream": async () => {
+    for (const model of ["all", "echo"]) {
+      const chat = new Chat({ id: chatId(), model });
+      await chat.sendMessage({ text: "Go." });
+      const response = await fetch(`${api}/${encodeURIComponent(chat.id)}/messages`);
+      const { messages } = await response.json();
+      const shown = (message) => [
+        message.role,
+        message.parts.map(({ type, text, input, output, state, toolCallId, errorText }) => ({
+          type, text, input, output, toolCallId, errorText, state: message.role === "user" ? null : state,
+        })),
+      ];
+      const plain = (value) => JSON.parse(JSON.stringify(value));
+      assert.deepEqual(plain(messages.map(shown)), plain(chat.messages.map(shown)));
+      assert.equal(messages[1].id, chat.last.id);
+      assert.deepEqual(messages[1].metadata.usage, chat.last.metadata.usage);
+      // A page that is loaded with them goes on.
+      const page = new Chat({ id: chat.id, model, messages });
+      await page.sendMessage({ text: "More." });
+      assert.equal(page.status, "ready");
+      assert.equal(page.messages.length, 4);
+    }
+  },
+
   "the same message sent twice is answered once": async () => {
     const id = chatId();
     const message = user("Once");

@@ -9,8 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from headrace.projections.ai_sdk.message import to_ui_message
 from headrace.readers.ai_sdk import AISDKRequest, read_request
+from headrace.server.api import MAX_PAGE, MAX_PAGE_BYTES, select_branch
 from headrace.server.http.body import read_upload
+from headrace.server.http.bounded_response import BoundedResponse
 from headrace.server.http.doors import stored_chat
 from headrace.server.http.doors.asked_requests import AskedRequests
 from headrace.server.http.doors.stored_chat import QuestionPlace, ends_at
@@ -22,7 +25,13 @@ from headrace.server.runs.watchers import Watcher
 from headrace.server.service import Service
 from headrace.server.sse import FrameId, SeenFrame, View
 from headrace.server.storage.access_tokens import User
-from headrace.server.storage.store import Conversation, NotFound, RunRow, RunStart
+from headrace.server.storage.store import (
+    Conversation,
+    MessageQuery,
+    NotFound,
+    RunRow,
+    RunStart,
+)
 
 PROTOCOL = "ai-sdk"
 _HEADERS = ((b"x-vercel-ai-ui-message-stream", b"v1"),)
@@ -32,6 +41,7 @@ _LAST_PLACE = 1_000_000
 # How long a client that stops an answer waits for its end.
 _STOP_S = 5.0
 _PAUSE_S = 0.01
+_NEWEST = MessageQuery(limit=MAX_PAGE, max_bytes=MAX_PAGE_BYTES)
 
 
 class AISDKChat:
@@ -47,6 +57,7 @@ class AISDKChat:
             Route(path, self.send, methods=["POST"]),
             Route(path + "/{chat_id:path}/stream", self.resume, methods=["GET"]),
             Route(path + "/{chat_id:path}/stop", self.stop, methods=["POST"]),
+            Route(path + "/{chat_id:path}/messages", self.list_messages, methods=["GET"]),
         ]
 
     async def send(self, request: Request) -> Response:
@@ -172,6 +183,25 @@ class AISDKChat:
                 for run in runs:
                     await self._wait_for_end(run)
         return JSONResponse({"was_live": any(stopped)})
+
+    async def list_messages(self, request: Request) -> Response:
+        """Return the newest messages of the branch that is shown, for a page that is loaded."""
+        service = self._service
+        owner, store = await service.owner(request), service.store
+        chat_id: str = request.path_params["chat_id"]
+        conversation_id = conversation_id_for(owner, PROTOCOL, chat_id)
+        conversation = await stored_chat.find_conversation(service, owner, conversation_id)
+        if conversation is None:
+            return JSONResponse({"id": chat_id, "messages": []})
+
+        async def create() -> Response:
+            page = await store.messages(owner, conversation_id, _NEWEST)
+            branch = select_branch(page.messages, conversation.leaf_id)
+            found = [to_ui_message(stored.message, stored.id) for stored in branch]
+            return JSONResponse({"id": chat_id, "messages": found})
+
+        size = await store.message_bytes(owner, conversation_id, _NEWEST)
+        return BoundedResponse(service.response_budget, owner, size, create)
 
     async def _wait_for_end(self, run: RunRow) -> None:
         service = self._service

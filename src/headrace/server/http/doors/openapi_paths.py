@@ -58,6 +58,11 @@ _STOPPED: Schema = {
     "properties": {"was_live": {"type": "boolean"}},
     "required": ["was_live"],
 }
+_MESSAGES: Schema = {
+    "type": "object",
+    "properties": {"id": _STRING, "messages": _OBJECTS},
+    "required": ["id", "messages"],
+}
 
 
 def door_paths() -> Schema:
@@ -66,6 +71,7 @@ def door_paths() -> Schema:
     stream = _operation("Resume the stream of an answer that is being written", _STREAM, _TEXT)
     stream["responses"]["204"] = {"description": "no answer is being written"}
     stop = _operation("Stop the answer that is being written", _json(_STOPPED), _TEXT)
+    listed = _operation("List the messages of a chat", _json(_MESSAGES), _TEXT)
     chat = "/api/ai-sdk/chat"
     model = {
         "name": "model",
@@ -78,6 +84,7 @@ def door_paths() -> Schema:
         chat: {"post": _operation("Send a chat of the AI SDK", _STREAM, _TEXT, _AI_SDK_BODY)},
         f"{chat}/{{chat_id}}/stream": {"get": {**stream, "parameters": [chat_id]}},
         f"{chat}/{{chat_id}}/stop": {"post": {**stop, "parameters": [chat_id]}},
+        f"{chat}/{{chat_id}}/messages": {"get": {**listed, "parameters": [chat_id]}},
         "/api/ag-ui": {"post": {**run, "parameters": [model]}},
     }
 
