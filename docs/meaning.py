@@ -162,7 +162,7 @@ ROUTES: dict[str, str] = {
     "GET /healthz": "Whether the process is alive.",
     "GET /readyz": "Whether requests are accepted: 200 or 503.",
     "GET /metrics": "Metrics for Prometheus.",
-    "GET /openapi.json": "The OpenAPI document of the routes under `/api` and `/v1/responses`.",
+    "GET /openapi.json": "The OpenAPI document of the routes under `/api` and `/v1`.",
 }
 """The routes of the server."""
 HEADERS: dict[str, str] = {

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from headrace.projections.registry import find_protocol
+
 Schema: TypeAlias = dict[str, Any]
 
 _STRING: Schema = {"type": "string"}
@@ -65,8 +67,42 @@ _MESSAGES: Schema = {
 }
 
 
+_OBJECT: Schema = {"type": "object"}
+_ASKED: Schema = {
+    "type": "object",
+    "properties": {
+        "model": _STRING,
+        "messages": {"type": "array", "items": _OBJECT},
+        "stream": {"type": "boolean"},
+    },
+    "required": ["model", "messages"],
+}
+_OPENAI_ERROR: Schema = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {
+                "message": _STRING,
+                "type": _STRING,
+                "param": {"type": ["string", "null"]},
+                "code": {"type": ["string", "null"]},
+            },
+        }
+    },
+}
+_ANTHROPIC_ERROR: Schema = {
+    "type": "object",
+    "properties": {
+        "type": {"const": "error"},
+        "error": {"type": "object", "properties": {"type": _STRING, "message": _STRING}},
+        "request_id": _STRING,
+    },
+}
+
+
 def door_paths() -> Schema:
-    """Return the paths of the AI SDK and of AG-UI."""
+    """Return the paths of other projects' protocols, but for the Responses API."""
     chat_id: Schema = {"name": "chat_id", "in": "path", "required": True, "schema": _STRING}
     stream = _operation("Resume the stream of an answer that is being written", _STREAM, _TEXT)
     stream["responses"]["204"] = {"description": "no answer is being written"}
@@ -86,6 +122,35 @@ def door_paths() -> Schema:
         f"{chat}/{{chat_id}}/stop": {"post": {**stop, "parameters": [chat_id]}},
         f"{chat}/{{chat_id}}/messages": {"get": {**listed, "parameters": [chat_id]}},
         "/api/ag-ui": {"post": {**run, "parameters": [model]}},
+        **_sdk_paths(),
+    }
+
+
+def _sdk_paths() -> Schema:
+    """Return the paths for the SDKs of OpenAI and Anthropic, which document their bodies."""
+    openai, anthropic = _json(_OPENAI_ERROR), _json(_ANTHROPIC_ERROR)
+    answer = {**_json(_OBJECT), **_STREAM}
+    complete = _operation("Answer as OpenAI's Chat Completions API", answer, openai, _ASKED)
+    complete["parameters"] = [
+        {
+            "name": option.name,
+            "in": "query",
+            "description": option.description,
+            "schema": option.schema,
+        }
+        for option in find_protocol("openai-chat").options
+    ]
+    create = _operation("Answer as Anthropic's Messages API", answer, anthropic, _ASKED)
+    counted = _json({"type": "object", "properties": {"input_tokens": {"type": "integer"}}})
+    count = _operation("Count the tokens of a request", counted, anthropic, _ASKED)
+    name: Schema = {"name": "name", "in": "path", "required": True, "schema": _STRING}
+    show = _operation("Describe a model", _json(_OBJECT), openai)
+    return {
+        "/v1/models": {"get": _operation("List the models", _json(_OBJECT), openai)},
+        "/v1/models/{name}": {"get": {**show, "parameters": [name]}},
+        "/v1/chat/completions": {"post": complete},
+        "/v1/messages": {"post": create},
+        "/v1/messages/count_tokens": {"post": count},
     }
 
 
