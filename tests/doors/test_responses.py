@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from headrace.engine import Agent
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.testing import call, error, refuse, say, stall, think, turn
-from headrace.tools import tool
+from headrace.tools import ExternalTool, tool
 from headrace.transport.retry import NEVER
 from tests.doors.event_loop import in_loop
 from tests.doors.responses_frames import check_stream
@@ -239,6 +239,19 @@ async def test_approvals_end_a_response_and_begin_another(
         assert second.output_text == "Done."
         assert await client.responses.retrieve(first.id) == first
         assert (await client.responses.retrieve(second.id)).output == second.output
+
+
+@in_loop
+async def test_forms_are_denied(tmp_path: Path) -> None:
+    form = ExternalTool(name="ask_size", description="Ask.", kind="text")
+    agent = playing(
+        turn(call("ask_size", question="Which size?")), turn(say("No size then.")), tools=[form]
+    )
+    async with door(agent, tmp_path) as (client, _):
+        response = await client.responses.create(model="default", input="Order shoes.")
+        assert response.output_text == "No size then."
+        shown = next(item for item in response.output if item.type == "mcp_call")
+        assert shown.status == "failed"
 
 
 class Place(BaseModel):

@@ -50,10 +50,11 @@ async def test_a_tool_loop_with_any_provider(tmp_path: Path, model: str, store: 
         stage(tmp_path) as staged,
         AsyncOpenAI(base_url=f"{staged.url}/v1", api_key="none", max_retries=0) as client,
     ):
+        create: Any = client.responses.create
         asked: dict[str, Any] = {"model": model, "tools": [TIDES], "store": store}
         if not store:
             asked["include"] = ["reasoning.encrypted_content"]
-        first = await client.responses.create(input="tool", **asked)
+        first = await create(input="tool", **asked)
         call: Any = next(item for item in first.output if item.type == "function_call")
         assert call.arguments == '{"day":"today"}'
         result = {"type": "function_call_output", "call_id": call.call_id, "output": "noon"}
@@ -62,8 +63,13 @@ async def test_a_tool_loop_with_any_provider(tmp_path: Path, model: str, store: 
         else:
             items = [item.to_dict() for item in first.output]
             more = {"input": [{"role": "user", "content": "tool"}, *items, result]}
-        second = await client.responses.create(**more, **asked)
+        second = await create(**more, **asked)
         assert second.output_text == "Found: noon."
         sent = msgspec.json.encode(staged.providers.requests[-1]).decode()
         assert "noon" in sent
         assert SEALS.get(model, "") in sent
+        await staged.until_idle()
+        while staged.service.runs.count:
+            await asyncio.sleep(0.005)
+        rows = await staged.usage_rows()
+        assert [(row["door"], row["name"]) for row in rows] == [("responses", model)] * 2

@@ -33,6 +33,8 @@ CLIENT_RESULT = "client"
 _RAW_NOUNS = {"openai": "response.reasoning_text", "open_responses": "response.reasoning"}
 _CUT_SHORT = frozenset({"max_tokens", "context_full", "time_limit", "content_filter", "aborted"})
 _DISCARDED = "a step of the answer failed and is tried again, which this stream cannot show: {}"
+# Why a response is incomplete whose run waits for a form or a text.
+_QUESTION = "input_required"
 _ID_PREFIX = "resp_"
 _MESSAGE_PREFIX = "msg_"
 _MAX_DIGITS = 6
@@ -85,6 +87,8 @@ class ResponsesProjection:
         self._is_complete = True
         self._usage = Usage()
         self._waits_for_client = False
+        # What the run has asked a person for, other than approvals.
+        self._questions: set[str] = set()
         self._terminal: Terminal | None = None
         self._end: ResponseEnd | None = None
 
@@ -248,18 +252,26 @@ class ResponsesProjection:
     def _feed_nested(self, record: Record) -> list[ResponsesFrame]:
         """Return the frames of what a sub-agent asks for; the rest of it is not shown."""
         event = record.event
-        return self._input_requested(event) if isinstance(event, ev.InputRequested) else []
+        if isinstance(event, ev.InputRequested):
+            return self._input_requested(event)
+        return self._input_answered(event) if isinstance(event, ev.InputAnswered) else []
 
     def _input_requested(self, event: ev.InputRequested) -> list[ResponsesFrame]:
         if event.kind != "approval":
+            self._questions.add(event.request_id)
             return []
         return self._output.add_approval_request(approval_id(event.request_id), event)
+
+    def _input_answered(self, event: ev.InputAnswered) -> list[ResponsesFrame]:
+        self._questions.discard(event.request_id)
+        return []
 
     def _suspended(self, event: ev.RunSuspended) -> list[ResponsesFrame]:
         """End the response: it goes on as another one when the approvals are answered."""
         if event.reason != "input":
             return []
-        return [*self._output.close(), *self._finish(ResponseEnd("completed"))]
+        end = ResponseEnd("incomplete", _QUESTION) if self._questions else ResponseEnd("completed")
+        return [*self._output.close(), *self._finish(end)]
 
     # -- ends
 
@@ -337,6 +349,7 @@ _HANDLERS: dict[type, _Handler] = {
     ev.OpaqueItem: ResponsesProjection._opaque,
     ev.ToolResult: ResponsesProjection._tool_result,
     ev.InputRequested: ResponsesProjection._input_requested,
+    ev.InputAnswered: ResponsesProjection._input_answered,
     ev.RunSuspended: ResponsesProjection._suspended,
     ev.TurnFinished: ResponsesProjection._turn_finished,
     ev.TurnFailed: ResponsesProjection._turn_failed,

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
 
 from headrace.engine import AlreadyAnswered, Run
 from headrace.errors import UsageError
-from headrace.events import Record, RunFailed
+from headrace.events import InputRequested, Record, RunFailed
 from headrace.log import get_logger
 from headrace.messages import Message
 from headrace.server.runs.broadcast import Broadcast, Subscription
 from headrace.server.runs.log_replay import Replay, read_pages
+from headrace.server.runs.next_question import read_run_request
 from headrace.server.runs.phase_log import create_phase_log
 from headrace.server.sse import FrameEncoder, FrameId, View
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import InboxEntry, RunRow
 
 _logger = get_logger("server")
+_NO_FORMS = "nobody can be asked here: this API can only approve calls"
 
 ProjectionOptions: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Options of the projections, by the name of the protocol."""
@@ -64,6 +67,8 @@ class LiveRun:
         self.stored_message: Message | None = None
         """The message as the log has it, if the log has failed before the end of the run, or if
         the run did not end."""
+        # Clients of the Responses API cannot fill in forms.
+        self._denies_questions = read_run_request(row).response is not None
         self.task: asyncio.Task[None] | None = None
         self.closer: asyncio.TimerHandle | None = None
         """Closes the streams of a suspended run after a while."""
@@ -145,6 +150,8 @@ class LiveRun:
             self.taken += [entry_id for entry_id in ids if entry_id is not None]
         if self._phases is not None:
             self._phases.feed(records)
+        if self._denies_questions:
+            self._deny_questions(records)
         for view, broadcast in list(self._broadcasts.items()):
             try:
                 broadcast.feed(records)
@@ -152,6 +159,14 @@ class LiveRun:
                 # A projection that fails ends its subscriptions, but never the run.
                 _logger.exception("run %s cannot be shown as %s", self.row.id, view.protocol)
                 self._broadcasts.pop(view).close()
+
+    def _deny_questions(self, records: Sequence[Record]) -> None:
+        """Deny what a tool asks a person for; approvals are asked for by the protocol."""
+        for record in records:
+            event = record.event
+            if isinstance(event, InputRequested) and event.kind != "approval" and self.run:
+                with suppress(AlreadyAnswered, UsageError):
+                    self.run.answer(event.request_id, "denied", reason=_NO_FORMS)
 
     def close(self) -> None:
         """End the subscriptions after the last record."""

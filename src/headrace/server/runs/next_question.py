@@ -57,6 +57,14 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
+def read_run_request(row: RunRow) -> RunRequest:
+    """Return what the caller of a run asked for beside the question."""
+    return _decode_request(row.request) if row.request else RunRequest()
+
+
+_decode_request = msgspec.json.Decoder(RunRequest).decode
+
+
 def start_after(row: RunRow, entry: InboxEntry, now_ms: int) -> RunStart:
     """Return the start of the run that answers a question after another answer. It is the same
     run however often this is tried."""

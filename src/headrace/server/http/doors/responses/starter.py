@@ -24,7 +24,7 @@ from headrace.readers.openai_responses import Approval, ResponsesRequest
 from headrace.server.http.doors.responses.input import join_input
 from headrace.server.http.doors.responses.offer import to_agent_offer
 from headrace.server.http_error import DoorError, HTTPError
-from headrace.server.runs.next_question import RunRequest
+from headrace.server.runs.next_question import read_run_request
 from headrace.server.service import Service
 from headrace.server.sse import View
 from headrace.server.storage.access_tokens import User
@@ -79,8 +79,9 @@ class ResponseStarter:
         except NotFound:
             text = f"Response with id '{response_id[:100]}' not found."
             raise DoorError(404, "not_found", text) from None
-        request = msgspec.json.decode(run.request or "{}", type=RunRequest)
-        options = request.response or ResponseProfile(request={"model": run.model}, label=run.model)
+        options = read_run_request(run).response or ResponseProfile(
+            request={"model": run.model}, label=run.model
+        )
         return StoredResponse(run=run, stretch=stretch, options=options)
 
     async def find_previous(self, owner: str, response_id: str) -> StoredResponse:
