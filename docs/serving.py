@@ -19,6 +19,13 @@ from headrace.client import Answer, AsyncAnswer, AsyncClient, Client, ClientErro
 from headrace.recording.exchange_recorder import RecordingLimits
 from headrace.server import create_app
 from headrace.server.agent_config import AgentFile
+from headrace.server.gateway.config import (
+    GatewayConfig,
+    GatewayModel,
+    GatewayProvider,
+    Grant,
+    UsageLimits,
+)
 from headrace.server.api import (
     CancelResult,
     ChatRequest,
@@ -68,6 +75,8 @@ def settings_parts() -> list[str]:
     """Return the parts of the page on settings."""
     parts = [_SETTINGS, "## Server", function(create_app), server_settings()]
     parts += ["## Agent file", _AGENT_FILE, struct(AgentFile)]
+    gateway = (GatewayConfig, GatewayModel, GatewayProvider, Grant, UsageLimits)
+    parts += ["## Gateway file", _GATEWAY_FILE, *map(struct, gateway)]
     return [*parts, "## Environment", _ENVIRONMENT, variables()]
 
 
@@ -210,6 +219,10 @@ server](../topics/server.md) explains how it works; [Command line](cli.md) has t
 command. Runs are limited by [`RunLimits`](engine.md#runlimits), streams by
 [`WireLimits`](../topics/limits.md), and connections by the settings of
 [Transports](transport.md#limits-and-retries)."""
+_GATEWAY_FILE = """\
+`headrace serve --gateway FILE` reads a TOML file with these tables; see
+[Replace a proxy](../howto/gateway.md).
+"""
 _AGENT_FILE = """\
 `headrace serve agent.toml` and `headrace chat --agent agent.toml` read a TOML file. Unknown fields
 are rejected. The option `-m` takes precedence over `model`; in the chat, so does `HEADRACE_MODEL`.

@@ -12,11 +12,14 @@ import pytest
 
 from headrace.cli.main import main
 from headrace.errors import UsageError
+from headrace.rehearsal.script import say, turn
+from headrace.rehearsal.script import usage as tokens
 from headrace.server.gateway.config import UsageLimits
 from headrace.server.storage.database import Database
 from headrace.server.storage.store import SQLiteStore
 from headrace.server.storage.usage.usage_table import GROUPS, UsageRow, UsageTable
 from headrace.usage import Usage
+from tests.server.serving import scripted, served
 
 
 @pytest.fixture
@@ -143,3 +146,15 @@ def test_the_command_refuses_what_it_does_not_know(
     assert "salary" in capsys.readouterr().err
     assert main(["usage", "--data", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "no usage so far\n"
+
+
+def test_every_stored_answer_has_one_row(tmp_path: Path) -> None:
+    async def main_() -> None:
+        async with served(scripted(turn(say("Yes."), tokens(7, 3))), tmp_path) as site:
+            await site.ask("Really?")
+            await site.idle()
+            (total,) = site.service.usage.sum_up(["user", "door", "name", "model", "outcome"])
+            assert total.group == ("local", "headrace", "default", "openai-chat:test", "end_turn")
+            assert (total.answers, total.input_tokens, total.output_tokens) == (1, 7, 3)
+
+    asyncio.run(main_())

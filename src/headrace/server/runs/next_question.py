@@ -20,6 +20,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the caller asked for beside the question. It is stored with the run, so that another
     process can continue it."""
 
+    door: str = "headrace"
+    """The protocol of the client, for the table of usage."""
     effort: Effort | None = None
     instructions: str | None = None
     """Instructions beside those of the agent."""
@@ -35,7 +37,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def prepare(self, agent: Agent) -> Agent:
         """Return the agent as it was asked for. An external tool that has the name of one of the
         agent's tools is left out. Raises `UsageError` for a tool that is not valid."""
-        if self == RunRequest():
+        if self == RunRequest(door=self.door):
             return agent
         options = self.options or Options()
         if self.effort is not None:

@@ -8,9 +8,8 @@ from argparse import ArgumentParser, ArgumentTypeError
 from headrace.cli.option import add_data
 
 DESCRIPTION = """\
-Sum up what the answers of a server have used: tokens and cost, by user, model, or day. It counts
-answers that clients of OpenAI's and Anthropic's APIs have got, and reads the data folder of the
-server, which may be running.
+Sum up what the answers of a server have used: tokens and cost, by user, model, or day. It reads
+the data folder of the server, which may be running.
 """
 EXAMPLES = """\
 examples:

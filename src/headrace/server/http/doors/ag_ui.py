@@ -92,7 +92,10 @@ class AGUI:
         name = wanted.model or request.query_params.get("model")
         model, _ = service.agent(name, effort)
         run_request = RunRequest(
-            effort=effort, instructions=wanted.instructions, external_tools=wanted.tools
+            door="ag-ui",
+            effort=effort,
+            instructions=wanted.instructions,
+            external_tools=wanted.tools,
         )
         answer_id = _own_id(asked.answer_id)
         start = stored_chat.create_start(

@@ -93,7 +93,7 @@ class AISDKChat:
         model, _ = service.agent(asked.request.model or None, effort)
         (question,) = asked.request.messages
         parent_id = await self._find_question(owner, asked, conversation)
-        request = RunRequest(effort=effort)
+        request = RunRequest(door="ai-sdk", effort=effort)
         if parent_id is not None:
             place = QuestionPlace(parent_id=parent_id)
         else:

@@ -40,6 +40,7 @@ from headrace.server.storage.store.store import (
     StartedRun,
     StoredMessage,
 )
+from headrace.server.storage.usage.usage_table import insert_usage, usage_of_run
 
 _FIRST_PAGE = PageCursor(2**63 - 1, "")
 # Longer than any search takes; a search that does is ended.
@@ -70,10 +71,13 @@ class SQLiteStore:
     async def commit(self, run: RunRow, message: Message, closing: Sequence[Record]) -> None:
         body, text, rows = _encode(message), message.text, encode_rows(run.id, closing)
         now_ms = closing[-1].at_ms if closing else message.created_at_ms
+        usage = usage_of_run(run, message, now_ms)
 
         def work(connection: sqlite3.Connection) -> bool:
             is_new = _insert_answer(connection, run, body, text, message.created_at_ms)
             self._records.append(connection, rows)
+            if is_new:
+                insert_usage(connection, usage)
             connection.execute(
                 "UPDATE runs SET state = 'closed', closed_ms = ?, suspended_ms = NULL,"
                 " expires_ms = NULL WHERE id = ?",

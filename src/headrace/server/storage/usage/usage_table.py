@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
@@ -17,6 +17,10 @@ from headrace.server.storage.usage.windows import (
     count_request,
 )
 from headrace.usage import Usage
+
+if TYPE_CHECKING:
+    from headrace.messages import Message
+    from headrace.server.storage.store import RunRow
 
 GROUPS: Final = ("user", "model", "name", "door", "day", "month", "outcome")
 """What usage can be summed up by."""
@@ -64,6 +68,30 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
+class _RunRequest(msgspec.Struct, frozen=True):
+    """What is known here of the request of a run."""
+
+    door: str = "headrace"
+
+
+def usage_of_run(run: RunRow, message: Message, ended_ms: int) -> UsageRow:
+    """Return the row of a run that is stored."""
+    turn = message.turns[-1] if message.turns else None
+    model = run.model if turn is None else ":".join(filter(None, (turn.provider, turn.model)))
+    end = message.error.category if message.error is not None else None
+    finish = None if message.finish is None else message.finish.word
+    return UsageRow.create(
+        owner=run.owner,
+        door=msgspec.json.decode(run.request or "{}", type=_RunRequest).door,
+        name=run.model,
+        model=model or run.model,
+        started_ms=run.created_ms,
+        ended_ms=ended_ms,
+        outcome=end or finish or "left",
+        usage=message.usage,
+    )
+
+
 class UsageSum(msgspec.Struct, frozen=True, kw_only=True):
     """The usage of several answers together."""
 
@@ -104,7 +132,7 @@ class UsageTable:
 
     async def add(self, row: UsageRow) -> None:
         """Store the usage of one answer."""
-        await self._database.write(lambda connection: _insert(connection, row))
+        await self._database.write(lambda connection: insert_usage(connection, row))
 
     async def count_request(self, owner: str, now_ms: int, limits: WindowLimits) -> UsedUp | None:
         """Count a request, unless one of the limits is used up: then return which. What goes on at
@@ -134,7 +162,8 @@ class UsageTable:
         return [_to_sum(tuple(row), len(columns)) for row in rows if row[len(columns)]]
 
 
-def _insert(connection: sqlite3.Connection, row: UsageRow) -> None:
+def insert_usage(connection: sqlite3.Connection, row: UsageRow) -> None:
+    """Insert the row of one answer, and add it to the windows of its user."""
     names = UsageRow.__struct_fields__
     marks = ", ".join("?" * len(names))
     values = [getattr(row, name) for name in names]

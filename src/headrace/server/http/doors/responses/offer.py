@@ -35,6 +35,7 @@ class ClientToolOffer(AgentOffer):
             label=self.name,
         )
         return RunRequest(
+            door="openai-responses",
             instructions=request.instructions,
             options=request.options,
             client_tools=tools,
