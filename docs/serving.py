@@ -19,13 +19,6 @@ from headrace.client import Answer, AsyncAnswer, AsyncClient, Client, ClientErro
 from headrace.recording.exchange_recorder import RecordingLimits
 from headrace.server import create_app
 from headrace.server.agent_config import AgentFile
-from headrace.server.gateway.config import (
-    GatewayConfig,
-    GatewayModel,
-    GatewayProvider,
-    Grant,
-    UsageLimits,
-)
 from headrace.server.api import (
     CancelResult,
     ChatRequest,
@@ -43,6 +36,13 @@ from headrace.server.api import (
     ModelInfo,
     ModelList,
     WaitingRunList,
+)
+from headrace.server.gateway.config import (
+    GatewayConfig,
+    GatewayModel,
+    GatewayProvider,
+    Grant,
+    UsageLimits,
 )
 from headrace.server.http.openapi import openapi
 from headrace.server.settings import Settings
