@@ -32,8 +32,10 @@ _MIN_TOP_P_WHILE_THINKING = 0.95
 
 def find_effort(budget_tokens: int) -> Effort:
     """Return the lowest effort whose budget of thinking tokens is at least this large."""
-    enough = (effort for effort, budget in _BUDGETS.items() if budget >= budget_tokens)
-    return next(enough, "max")
+    for effort, budget in _BUDGETS.items():
+        if budget >= budget_tokens:
+            return effort
+    return "max"
 
 
 def is_claude_since(model: str, first: tuple[int, int]) -> bool:
