@@ -157,6 +157,7 @@ ROUTES: dict[str, str] = {
     "GET /api/ai-sdk/chat/{chat_id}/messages": "List the newest messages of a chat as `UIMessage`s,"
     " 100 at most.",
     "POST /api/ag-ui": "Run an agent for an AG-UI client; see [AG-UI](../howto/ag-ui.md).",
+    "POST /api/ag-ui/{thread_id}/stop": "Stop the run of a thread.",
     "GET /": "The web UI.",
     "GET /static/{path}": "Files of the web UI; `headrace.js` is the one to embed.",
     "GET /healthz": "Whether the process is alive.",

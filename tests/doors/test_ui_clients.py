@@ -17,7 +17,7 @@ PNG = "iVBORw0KGgo="
 
 @needs_packages
 @pytest.mark.timeout(150)
-@pytest.mark.parametrize(("script", "count"), [("ai_sdk.mjs", 18), ("ag_ui.mjs", 11)])
+@pytest.mark.parametrize(("script", "count"), [("ai_sdk.mjs", 18), ("ag_ui.mjs", 12)])
 def test_the_client_of_the_protocol(script: str, count: int, tmp_path: Path) -> None:
     agents = create_agents()
 

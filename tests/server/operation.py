@@ -20,7 +20,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     },
 }
 """What is sent beside the ids."""
-CLIENT_NAMES = {"chat_id": "c"}
+CLIENT_NAMES = {"chat_id": "c", "thread_id": "t"}
 """Ids that clients choose: the same id of another user is something else, not a secret."""
 RUN_IDS = {"run_id": "run_x", "request_id": "req_x"}
 """A run and a request that do not exist."""

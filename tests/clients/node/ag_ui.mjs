@@ -181,6 +181,21 @@ await runChecks({
     assert.equal(end(events).type, "RUN_FINISHED");
   },
 
+  "a stop stops": async () => {
+    const agent = agentFor("slow");
+    say(agent, "Count.");
+    const { events, subscriber } = watch();
+    const running = agent.runAgent({}, subscriber);
+    await until(() => text(agent).length > 10, "some text");
+    const response = await fetch(`${url}/${agent.threadId}/stop`, { method: "POST" });
+    assert.deepEqual(await response.json(), { was_live: true });
+    await running;
+    assert.equal(end(events).outcome.type, "cancelled");
+    assert.doesNotMatch(text(agent), /word 59/);
+    await run(agent, "Go on.");
+    assert.match(text(agent), /word 59 $/);
+  },
+
   "nothing was dropped by the client": async () => {
     assert.deepEqual(warnings.filter((warning) => warning.includes("[ag-ui]")), []);
   },

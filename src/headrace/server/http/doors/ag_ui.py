@@ -1,4 +1,4 @@
-"""The route `/api/ag-ui`, for CopilotKit and other clients of AG-UI."""
+"""The routes under `/api/ag-ui`, for CopilotKit and other clients of AG-UI."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from headrace.readers import InvalidRequest
 from headrace.readers.ag_ui import AGUIRequest, read_request
 from headrace.server.http.body import read_upload
 from headrace.server.http.doors import stored_chat
+from headrace.server.http.doors.stop import stop_answers
 from headrace.server.http.doors.stored_chat import ends_at
 from headrace.server.http.run_stream import begin_run, stream_run, watch
-from headrace.server.http_error import DoorError
+from headrace.server.http_error import DoorError, JSONResponse
 from headrace.server.runs.client_name import conversation_id_for, idempotency_key_for
 from headrace.server.runs.next_question import RunRequest
 from headrace.server.runs.watchers import Watcher
@@ -34,14 +35,17 @@ _MESSAGE_ID = re.compile(r"msg_[0-9a-f]{32}")
 
 
 class AGUI:
-    """The route `/api/ag-ui`."""
+    """The routes under `/api/ag-ui`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     @property
     def routes(self) -> list[Route]:
-        return [Route("/api/ag-ui", self.run, methods=["POST"])]
+        return [
+            Route("/api/ag-ui", self.run, methods=["POST"]),
+            Route("/api/ag-ui/{thread_id:path}/stop", self.stop, methods=["POST"]),
+        ]
 
     async def run(self, request: Request) -> Response:
         """Ask a question, or answer what a run waits for. The same `runId` is the same run."""
@@ -65,6 +69,13 @@ class AGUI:
             )
             run = await self._begin(request, start, run_request)
             return await self._stream(run, asked, watcher)
+
+    async def stop(self, request: Request) -> Response:
+        """Cancel the run of a thread that goes on or waits, and wait until it has ended."""
+        owner = await self._service.owner(request)
+        conversation_id = conversation_id_for(owner, PROTOCOL, request.path_params["thread_id"])
+        was_live = await stop_answers(self._service, owner, conversation_id)
+        return JSONResponse({"was_live": was_live})
 
     async def _begin(self, request: Request, start: RunStart, run_request: RunRequest) -> RunRow:
         service = self._service

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -16,8 +13,9 @@ from headrace.server.http.body import read_upload
 from headrace.server.http.bounded_response import BoundedResponse
 from headrace.server.http.doors import stored_chat
 from headrace.server.http.doors.asked_requests import AskedRequests
+from headrace.server.http.doors.stop import stop_answers
 from headrace.server.http.doors.stored_chat import QuestionPlace, ends_at
-from headrace.server.http.run_stream import begin_run, cancel_run, stream_run, watch
+from headrace.server.http.run_stream import begin_run, stream_run, watch
 from headrace.server.http_error import DoorError, JSONResponse
 from headrace.server.runs.client_name import conversation_id_for, idempotency_key_for
 from headrace.server.runs.next_question import RunRequest
@@ -38,9 +36,6 @@ _HEADERS = ((b"x-vercel-ai-ui-message-stream", b"v1"),)
 _IS_LAST = ends_at(b"[DONE]")
 # Longer than any position of a frame in a record.
 _LAST_PLACE = 1_000_000
-# How long a client that stops an answer waits for its end.
-_STOP_S = 5.0
-_PAUSE_S = 0.01
 _NEWEST = MessageQuery(limit=MAX_PAGE, max_bytes=MAX_PAGE_BYTES)
 
 
@@ -176,13 +171,9 @@ class AISDKChat:
         """Cancel the answers that are being written, and wait until they have ended."""
         service = self._service
         owner = await service.owner(request)
-        runs = await self._live_runs(owner, request.path_params["chat_id"])
-        stopped = [await cancel_run(service, run) for run in runs]
-        with suppress(TimeoutError, NotFound):
-            async with asyncio.timeout(_STOP_S):
-                for run in runs:
-                    await self._wait_for_end(run)
-        return JSONResponse({"was_live": any(stopped)})
+        conversation_id = conversation_id_for(owner, PROTOCOL, request.path_params["chat_id"])
+        was_live = await stop_answers(service, owner, conversation_id)
+        return JSONResponse({"was_live": was_live})
 
     async def list_messages(self, request: Request) -> Response:
         """Return the newest messages of the branch that is shown, for a page that is loaded."""
@@ -202,16 +193,6 @@ class AISDKChat:
 
         size = await store.message_bytes(owner, conversation_id, _NEWEST)
         return BoundedResponse(service.response_budget, owner, size, create)
-
-    async def _wait_for_end(self, run: RunRow) -> None:
-        service = self._service
-        while (await service.store.run(run.owner, run.message_id)).is_live:
-            live = service.runs.get(run.message_id)
-            if live is not None and live.task is not None:
-                await asyncio.wait([live.task])
-            else:
-                # It is being suspended or resumed, and ends then.
-                await asyncio.sleep(_PAUSE_S)
 
     async def _live_runs(self, owner: str, chat_id: str) -> list[RunRow]:
         conversation_id = conversation_id_for(owner, PROTOCOL, chat_id)

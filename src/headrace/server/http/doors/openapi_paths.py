@@ -115,6 +115,8 @@ def door_paths() -> Schema:
         "description": "name of one of the server's models",
         "schema": _STRING,
     }
+    stop_run = _operation("Stop the run of a thread", _json(_STOPPED), _json(_AG_UI_ERROR))
+    thread_id = {**chat_id, "name": "thread_id"}
     run = _operation("Run an agent for an AG-UI client", _STREAM, _json(_AG_UI_ERROR), _AG_UI_BODY)
     return {
         chat: {"post": _operation("Send a chat of the AI SDK", _STREAM, _TEXT, _AI_SDK_BODY)},
@@ -122,6 +124,7 @@ def door_paths() -> Schema:
         f"{chat}/{{chat_id}}/stop": {"post": {**stop, "parameters": [chat_id]}},
         f"{chat}/{{chat_id}}/messages": {"get": {**listed, "parameters": [chat_id]}},
         "/api/ag-ui": {"post": {**run, "parameters": [model]}},
+        "/api/ag-ui/{thread_id}/stop": {"post": {**stop_run, "parameters": [thread_id]}},
         **_sdk_paths(),
     }
 
