@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -96,11 +97,15 @@ def check_chat(frames: list[Any]) -> None:
                     assert call.index == calls.get(choice.index, 0)
                     calls[choice.index] = call.index + 1
                 assert call.index < calls[choice.index]
-    assert len({(frame.id, frame.model, frame.created) for frame in chunks(frames)}) <= 1
+    sent = [msgspec.json.decode(chat.encode_frame(frame)) for frame in chunks(frames)]
+    assert len({(body["id"], body["model"], body["created"]) for body in sent}) <= 1
+    for body, frame in zip(sent, chunks(frames), strict=True):
+        told = msgspec.json.decode(msgspec.json.encode(frame.choices))
+        assert body["choices"] == told
 
 
-def chunks(frames: list[Any]) -> list[chat.Chunk]:
-    return [frame for frame in frames if isinstance(frame, chat.Chunk)]
+def chunks(frames: list[Any]) -> list[chat.Chunk | chat.Piece]:
+    return [frame for frame in frames if isinstance(frame, chat.Chunk | chat.Piece)]
 
 
 def check(protocol: str, frames: list[Any]) -> None:

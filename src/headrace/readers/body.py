@@ -50,9 +50,14 @@ def read_history(entries: Sequence[JSONObject], dialect: str) -> list[Message]:
 def has_envelope(value: Any) -> bool:
     """Return whether a history has a signature that only Headrace can read. Such a body cannot be
     sent on as it is."""
-    if isinstance(value, str):
-        return is_envelope(value)
-    return any(map(has_envelope, [*as_object(value).values(), *as_list(value)]))
+    # Without recursion: the arguments of a call may be nested deeply.
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str) and is_envelope(one):
+            return True
+        left += [*as_object(one).values(), *as_list(one)]
+    return False
 
 
 def read_effort(word: Any, param: str) -> Effort:

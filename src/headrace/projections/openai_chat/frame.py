@@ -87,14 +87,44 @@ class Chunk(msgspec.Struct, frozen=True):
     """One chunk: more of a choice, the end of a choice, or the usage."""
 
     id: str
+    object: str
     created: int
     model: str
     choices: tuple[Choice, ...]
-    object: str = "chat.completion.chunk"
     usage: dict[str, Any] | UnsetType = UNSET
     service_tier: str | UnsetType = UNSET
     warning: str | UnsetType = UNSET
     """What is known about content that is missing because frames could not be read."""
+
+
+TextField: TypeAlias = Literal["content", "reasoning_content", "reasoning", "refusal"]
+
+
+class Piece(msgspec.Struct, frozen=True, gc=False):
+    """A chunk with nothing but more text of one field, as nearly all are. What such chunks have in
+    common is encoded once, in `prefix`."""
+
+    prefix: bytes
+    text: str
+    index: int
+    """The number of the choice."""
+    field: TextField
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The choice that the text belongs to, as in a `Chunk`."""
+        fields: dict[str, Any] = {self.field: self.text}
+        return (Choice(self.index, Delta(**fields)),)
+
+
+def encode_prefix(chunk: Chunk, field: TextField) -> bytes:
+    """Return the bytes of a chunk with one choice up to the text of this field."""
+    encoded = _encode(chunk)
+    at = encoded.index(b'"delta":{') + len(b'"delta":{')
+    return b'%b"%b":' % (encoded[:at], field.encode())
+
+
+_PIECE_END = b'},"finish_reason":null}]}'
 
 
 class ErrorBody(msgspec.Struct, frozen=True, gc=False):
@@ -117,19 +147,21 @@ class EndOfFrames(msgspec.Struct, frozen=True, gc=False):
 
 
 END_OF_FRAMES = EndOfFrames()
-ChatFrame: TypeAlias = Chunk | ErrorFrame | EndOfFrames
+ChatFrame: TypeAlias = Piece | Chunk | ErrorFrame | EndOfFrames
 
 _encode = msgspec.json.Encoder().encode
 
 
 def encode_frame(frame: ChatFrame) -> bytes:
     """Return the payload of a frame: JSON, or `[DONE]`."""
+    if type(frame) is Piece:
+        return frame.prefix + _encode(frame.text) + _PIECE_END
     return b"[DONE]" if frame is END_OF_FRAMES else _encode(frame)
 
 
 def frame_type(frame: ChatFrame) -> str:
     """Return the name of a frame's type: `chunk`, `error` or `[DONE]`."""
-    if isinstance(frame, Chunk):
+    if isinstance(frame, Piece | Chunk):
         return "chunk"
     return "error" if isinstance(frame, ErrorFrame) else "[DONE]"
 

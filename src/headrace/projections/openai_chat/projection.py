@@ -15,7 +15,15 @@ from headrace.events import ReasoningDelta, Record, TextDelta, ToolCallArgsDelta
 from headrace.messages import Message
 from headrace.projections.ending import GOES_ON, Terminal, ending
 from headrace.projections.openai_chat import frame as fr
-from headrace.projections.openai_chat.frame import ChatFrame, Choice, Chunk, Delta
+from headrace.projections.openai_chat.frame import (
+    ChatFrame,
+    Choice,
+    Chunk,
+    Delta,
+    Piece,
+    TextField,
+    encode_prefix,
+)
 from headrace.projections.openai_chat.reasoning import ReasoningField, seal_call
 from headrace.projections.openai_chat.shown_choice import (
     ShownCall,
@@ -57,7 +65,7 @@ class ChatProjection:
         self._id = response_id
         self._model = model
         self._includes_usage = include_usage
-        self._field = reasoning_field
+        self._field: TextField | None = None if reasoning_field == "none" else reasoning_field
         self._sends_blocks = thinking_blocks
         self._client_tools = client_tools
         self._created: int | None = None
@@ -102,9 +110,20 @@ class ChatProjection:
     # -- chunks
 
     def _chunk(self, choice: ShownChoice, delta: Delta) -> Chunk:
+        return self._chunk_of((Choice(choice.index, delta),))
+
+    def _chunk_of(self, choices: tuple[Choice, ...]) -> Chunk:
         return Chunk(
-            self._id or "", self._created or 0, self._model or "", (Choice(choice.index, delta),)
+            self._id or "", "chat.completion.chunk", self._created or 0, self._model or "", choices
         )
+
+    def _add_text(self, choice: ShownChoice, field: TextField, text: str) -> list[ChatFrame]:
+        """Return the chunk of more text, after the first chunk of its choice."""
+        prefix = choice.prefixes.get(field)
+        if prefix is not None:
+            return [Piece(prefix, text, choice.index, field)]
+        prefix = choice.prefixes[field] = encode_prefix(self._chunk(choice, Delta()), field)
+        return [*self._start(choice), Piece(prefix, text, choice.index, field)]
 
     def _add(self, choice: ShownChoice, delta: Delta) -> list[ChatFrame]:
         """Return the chunk of a delta, after the first chunk of its choice."""
@@ -131,7 +150,7 @@ class ChatProjection:
         choice, text = shown.choice, event.text
         if shown.is_refusal:
             self._is_step_shown = True
-            return self._add(choice, Delta(refusal=text))
+            return self._add_text(choice, "refusal", text)
         if choice.is_text_broken:
             choice.is_text_broken = False
             text = _PARAGRAPH + text
@@ -139,9 +158,7 @@ class ChatProjection:
             shown.offset = choice.sent_chars + len(text) - len(event.text)
             self._is_step_shown = True
         choice.sent_chars += len(text)
-        if choice.is_started:
-            return [self._chunk(choice, Delta(text))]
-        return self._add(choice, Delta(text))
+        return self._add_text(choice, "content", text)
 
     def _reasoning_started(self, event: ev.ReasoningStarted) -> list[ChatFrame]:
         choice = self._find_choice(event.output)
@@ -164,9 +181,7 @@ class ChatProjection:
             choice.is_reasoning_broken = False
             text = _PARAGRAPH + text
         choice.has_reasoning = self._is_step_shown = True
-        if self._field == "reasoning_content":
-            return self._add(choice, Delta(None, text))
-        return self._add(choice, Delta(reasoning=text)) if self._field == "reasoning" else []
+        return [] if self._field is None else self._add_text(choice, self._field, text)
 
     def _reasoning_finished(self, event: ev.ReasoningFinished) -> list[ChatFrame]:
         choice = self._thoughts.get(event.part)
@@ -384,7 +399,7 @@ class ChatProjection:
         if not self._includes_usage or not terminal.usage.is_known:
             return []
         counts = fr.to_usage(terminal.usage)
-        return [Chunk(self._id or "", self._created or 0, self._model or "", (), usage=counts)]
+        return [msgspec.structs.replace(self._chunk_of(()), usage=counts)]
 
 
 def _join_logprobs(pieces: list[dict[str, Any]] | None) -> Any:

@@ -7,7 +7,12 @@ from typing import Any
 from headrace import events as ev
 from headrace.messages.message import Citation
 from headrace.outcome import FinishReason
-from headrace.projections.openai_chat.frame import CallDelta, CustomDelta, FunctionDelta
+from headrace.projections.openai_chat.frame import (
+    CallDelta,
+    CustomDelta,
+    FunctionDelta,
+    TextField,
+)
 from headrace.projections.openai_chat.reasoning import SignedBlocks
 
 
@@ -63,6 +68,8 @@ class ShownChoice:
         self.annotations: list[dict[str, Any]] = []
         self.reason: FinishReason | None = None
         self.blocks = SignedBlocks()
+        self.prefixes: dict[TextField, bytes] = {}
+        """How chunks with text of a field begin."""
 
     def begin_step(self) -> None:
         """Note that another step begins."""

@@ -9,7 +9,14 @@ from msgspec import UNSET
 
 from headrace.events import JSONObject, Record
 from headrace.projections.discarded_step import drop_discarded
-from headrace.projections.openai_chat.frame import CallDelta, Choice, Chunk, ErrorBody, ErrorFrame
+from headrace.projections.openai_chat.frame import (
+    CallDelta,
+    Choice,
+    Chunk,
+    ErrorBody,
+    ErrorFrame,
+    Piece,
+)
 from headrace.projections.openai_chat.projection import ChatProjection
 
 _TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
@@ -43,13 +50,14 @@ class _Fold:
         """Take the next frame."""
         if isinstance(frame, ErrorFrame):
             self.error = frame.error
-        if not isinstance(frame, Chunk):
+        if isinstance(frame, Chunk):
+            self._head |= {"id": frame.id, "created": frame.created, "model": frame.model}
+            for name in ("usage", "service_tier", "warning"):
+                value = getattr(frame, name)
+                if value is not UNSET:
+                    self._head[name] = value
+        if not isinstance(frame, Chunk | Piece):
             return
-        self._head |= {"id": frame.id, "created": frame.created, "model": frame.model}
-        for name in ("usage", "service_tier", "warning"):
-            value = getattr(frame, name)
-            if value is not UNSET:
-                self._head[name] = value
         for choice in frame.choices:
             self._choices.setdefault(choice.index, _ChoiceFold()).feed(choice)
 
