@@ -76,7 +76,7 @@ def settings_parts() -> list[str]:
     parts = [_SETTINGS, "## Server", function(create_app), server_settings()]
     parts += ["## Agent file", _AGENT_FILE, struct(AgentFile)]
     gateway = (GatewayConfig, GatewayModel, GatewayProvider, Grant, UsageLimits)
-    parts += ["## Gateway file", _GATEWAY_FILE, *map(struct, gateway)]
+    parts += ["## Gateway file", _GATEWAY_FILE, *(struct(kind) for kind in gateway)]
     return [*parts, "## Environment", _ENVIRONMENT, variables()]
 
 

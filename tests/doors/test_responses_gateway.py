@@ -72,4 +72,4 @@ async def test_a_tool_loop_with_any_provider(tmp_path: Path, model: str, store: 
         while staged.service.runs.count:
             await asyncio.sleep(0.005)
         rows = await staged.usage_rows()
-        assert [(row["door"], row["name"]) for row in rows] == [("responses", model)] * 2
+        assert [(row["door"], row["name"]) for row in rows] == [("openai-responses", model)] * 2

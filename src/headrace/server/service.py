@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection, Request
 from headrace.encoders import Effort, Options
 from headrace.engine import Agent, Run
 from headrace.errors import UsageError
-from headrace.events import RunFinished, RunStarted
+from headrace.events import RunFinished
 from headrace.log import get_logger
 from headrace.messages import Message
 from headrace.server.gateway import Gateway
@@ -25,7 +25,7 @@ from headrace.server.runs.offer import AgentOffer, Offer
 from headrace.server.runs.quota import Quota
 from headrace.server.runs.recovery import Recovery
 from headrace.server.runs.subscription import frames
-from headrace.server.runs.unstored import UnstoredRuns, outcome_of
+from headrace.server.runs.unstored import UnstoredRuns
 from headrace.server.runs.watchers import Watchers
 from headrace.server.settings import Settings
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
@@ -37,7 +37,7 @@ from headrace.server.storage.health import Health, check_after_kill
 from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.log import Log, SQLiteLog
 from headrace.server.storage.store import InboxEntry, RunRow, SQLiteStore, Store
-from headrace.server.storage.usage.usage_table import UsageRow, UsageTable
+from headrace.server.storage.usage.usage_table import UsageTable
 
 _EXPIRE_INTERVAL_S = 3600.0
 _REPAIR_INTERVAL_S = 5.0
@@ -93,7 +93,6 @@ class Service:
         )
         self.runs.find_agent = self.find_agent
         self.runs.on_end = self._ask_next
-        self.runs.on_close = self._report_usage
         self.runs.continues = settings.on_interrupt == "continue"
         self.runs.waiting_stream_s = settings.waiting_stream_s
         self.quota = Quota(settings, self.runs)
@@ -203,28 +202,6 @@ class Service:
         end = run.records_so_far[-1].event
         is_normal = isinstance(end, RunFinished) and end.reason.word != "aborted"
         await self._ask_left(row, is_normal=is_normal)
-
-    async def _report_usage(self, row: RunRow, run: Run) -> None:
-        """Store the usage of an answer that was asked for through the Responses API. Its clients
-        may use models of the gateway, which have limits."""
-        if read_run_request(row).response is None:
-            return
-        start, end = run.records_so_far[0].event, run.records_so_far[-1].event
-        model = start.model if isinstance(start, RunStarted) else None
-        usage_row = UsageRow.create(
-            owner=row.owner,
-            door="responses",
-            name=row.model,
-            model=model or row.model,
-            usage=run.message.usage,
-            started_ms=row.created_ms,
-            ended_ms=self.clock(),
-            outcome=outcome_of(end),
-        )
-        try:
-            await self.usage.add(usage_row)
-        except StorageFailed as error:
-            _logger.warning("the usage of run %s cannot be stored: %s", row.id, error)
 
     async def _ask_left(self, row: RunRow, *, is_normal: bool = True) -> None:
         entries = await self.store.open_entries(row.id)

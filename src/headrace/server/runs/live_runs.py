@@ -69,8 +69,6 @@ class LiveRuns:
         """Returns the agent of a run, and the messages up to its question."""
         self.on_end: Callable[[RunRow, Run], Awaitable[None]] | None = None
         """Called after a run has been closed that had entries in its inbox."""
-        self.on_close: Callable[[RunRow, Run], Awaitable[None]] | None = None
-        """Called after any run has been closed."""
         self.continues = False
         """Whether the next server goes on with runs that are live when this one stops."""
         self.waiting_stream_s = 300.0
@@ -350,8 +348,6 @@ class LiveRuns:
             if not run.is_suspended:
                 await self._close(live, run)
                 await self._take_entries(live)
-                if self.on_close is not None:
-                    await self.on_close(live.row, run)
         finally:
             if not run.is_suspended:
                 live.close()

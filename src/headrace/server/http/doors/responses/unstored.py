@@ -23,7 +23,7 @@ from headrace.server.service import Service
 from headrace.server.settings import Settings
 from headrace.server.storage.access_tokens import User
 
-DOOR = "responses"
+DOOR = "openai-responses"
 """The name of this door in the table of usage."""
 
 
