@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, get_args
 
-import msgspec
-from msgspec import UNSET
-
 from headrace import events as ev
 from headrace.content import data_url
 from headrace.errors import UsageError
@@ -15,15 +12,8 @@ from headrace.events import ReasoningDelta, Record, TextDelta, ToolCallArgsDelta
 from headrace.messages import Message
 from headrace.projections.ending import GOES_ON, Terminal, ending
 from headrace.projections.openai_chat import frame as fr
-from headrace.projections.openai_chat.frame import (
-    ChatFrame,
-    Choice,
-    Chunk,
-    Delta,
-    Piece,
-    TextField,
-    encode_prefix,
-)
+from headrace.projections.openai_chat.chunk_writer import ChunkWriter
+from headrace.projections.openai_chat.frame import ChatFrame, Delta, TextField
 from headrace.projections.openai_chat.reasoning import ReasoningField, seal_call
 from headrace.projections.openai_chat.shown_choice import (
     ShownCall,
@@ -62,13 +52,11 @@ class ChatProjection:
                 f"no reasoning field {reasoning_field!r}: there are reasoning_content, reasoning"
                 " and none"
             )
-        self._id = response_id
-        self._model = model
+        self._write = ChunkWriter(response_id, model)
         self._includes_usage = include_usage
         self._field: TextField | None = None if reasoning_field == "none" else reasoning_field
         self._sends_blocks = thinking_blocks
         self._client_tools = client_tools
-        self._created: int | None = None
         self._is_run = False
         self._is_successive = False
         self._output: int | None = None
@@ -96,8 +84,8 @@ class ChatProjection:
             return self._text(event)  # type: ignore[arg-type]
         if kind is ReasoningDelta:
             return self._thought(event)  # type: ignore[arg-type]
-        if self._created is None:
-            self._created = record.at_ms // 1000
+        if self._write.created is None:
+            self._write.created = record.at_ms // 1000
         if isinstance(event, GOES_ON):
             self._terminal = None
         handle = _HANDLERS.get(kind)
@@ -106,34 +94,6 @@ class ChatProjection:
     def close(self) -> list[ChatFrame]:
         """End the stream: return the last frames, unless they were sent already."""
         return [] if self._is_over else self._end(None)
-
-    # -- chunks
-
-    def _chunk(self, choice: ShownChoice, delta: Delta) -> Chunk:
-        return self._chunk_of((Choice(choice.index, delta),))
-
-    def _chunk_of(self, choices: tuple[Choice, ...]) -> Chunk:
-        return Chunk(
-            self._id or "", "chat.completion.chunk", self._created or 0, self._model or "", choices
-        )
-
-    def _add_text(self, choice: ShownChoice, field: TextField, text: str) -> list[ChatFrame]:
-        """Return the chunk of more text, after the first chunk of its choice."""
-        prefix = choice.prefixes.get(field)
-        if prefix is not None:
-            return [Piece(prefix, text, choice.index, field)]
-        prefix = choice.prefixes[field] = encode_prefix(self._chunk(choice, Delta()), field)
-        return [*self._start(choice), Piece(prefix, text, choice.index, field)]
-
-    def _add(self, choice: ShownChoice, delta: Delta) -> list[ChatFrame]:
-        """Return the chunk of a delta, after the first chunk of its choice."""
-        return [*self._start(choice), self._chunk(choice, delta)]
-
-    def _start(self, choice: ShownChoice) -> list[ChatFrame]:
-        if choice.is_started:
-            return []
-        choice.is_started = True
-        return [self._chunk(choice, Delta(role="assistant", content=""))]
 
     # -- text and reasoning
 
@@ -150,7 +110,7 @@ class ChatProjection:
         choice, text = shown.choice, event.text
         if shown.is_refusal:
             self._is_step_shown = True
-            return self._add_text(choice, "refusal", text)
+            return self._write.add_text(choice, "refusal", text)
         if choice.is_text_broken:
             choice.is_text_broken = False
             text = _PARAGRAPH + text
@@ -158,7 +118,7 @@ class ChatProjection:
             shown.offset = choice.sent_chars + len(text) - len(event.text)
             self._is_step_shown = True
         choice.sent_chars += len(text)
-        return self._add_text(choice, "content", text)
+        return self._write.add_text(choice, "content", text)
 
     def _reasoning_started(self, event: ev.ReasoningStarted) -> list[ChatFrame]:
         choice = self._find_choice(event.output)
@@ -181,19 +141,19 @@ class ChatProjection:
             choice.is_reasoning_broken = False
             text = _PARAGRAPH + text
         choice.has_reasoning = self._is_step_shown = True
-        return [] if self._field is None else self._add_text(choice, self._field, text)
+        return [] if self._field is None else self._write.add_text(choice, self._field, text)
 
     def _reasoning_finished(self, event: ev.ReasoningFinished) -> list[ChatFrame]:
         choice = self._thoughts.get(event.part)
         if choice is None or not self._sends_blocks:
             return []
-        return self._add(choice, Delta(thinking_blocks=choice.blocks.close(event)))
+        return self._write.add(choice, Delta(thinking_blocks=choice.blocks.close(event)))
 
     def _redacted(self, event: ev.ReasoningRedacted) -> list[ChatFrame]:
         choice = self._find_choice(event.output)
         if choice is None or not self._sends_blocks:
             return []
-        return self._add(choice, Delta(thinking_blocks=choice.blocks.redact(event)))
+        return self._write.add(choice, Delta(thinking_blocks=choice.blocks.redact(event)))
 
     def _sealed(self, event: ev.PartSealed) -> list[ChatFrame]:
         call = self._calls.get(event.part)
@@ -203,12 +163,12 @@ class ChatProjection:
             seal = seal_call(event, call.start, self._origin)
             extra = {"google": {"thought_signature": seal}}
             entry = fr.CallDelta(call.index, extra_content=extra)
-            return self._add(call.choice, Delta(tool_calls=(entry,)))
+            return self._write.add(call.choice, Delta(tool_calls=(entry,)))
         choice = self._thoughts.get(event.part)
         if choice is None or not self._sends_blocks:
             return []
         blocks = choice.blocks.seal(event)
-        return self._add(choice, Delta(thinking_blocks=blocks)) if blocks else []
+        return self._write.add(choice, Delta(thinking_blocks=blocks)) if blocks else []
 
     def _restored(self, event: ev.PartRestored) -> list[ChatFrame]:
         """Complete the arguments of a call; of a text only the gap can be told."""
@@ -222,7 +182,7 @@ class ChatProjection:
         rest = call.restore(event.text)
         if rest is None:
             self._error = _BROKEN_CALL
-        return self._add(call.choice, Delta(tool_calls=(call.extend(rest),))) if rest else []
+        return self._write.add(call.choice, Delta(tool_calls=(call.extend(rest),))) if rest else []
 
     # -- calls
 
@@ -245,13 +205,13 @@ class ChatProjection:
                 fr.FunctionStart(event.name),
                 extra_content=call.extra,
             )
-        return self._add(choice, Delta(tool_calls=(entry,)))
+        return self._write.add(choice, Delta(tool_calls=(entry,)))
 
     def _call_args(self, event: ToolCallArgsDelta) -> list[ChatFrame]:
         call = self._calls.get(event.part)
         if call is None:
             return []
-        return [self._chunk(call.choice, Delta(tool_calls=(call.extend(event.text),)))]
+        return self._write.add(call.choice, Delta(tool_calls=(call.extend(event.text),)))
 
     @property
     def _shows_calls(self) -> bool:
@@ -277,20 +237,20 @@ class ChatProjection:
         url = data_url(event)
         entry = {"index": choice.image_count, "type": "image_url", "image_url": {"url": url}}
         choice.image_count += 1
-        return self._add(choice, Delta(images=(entry,)))
+        return self._write.add(choice, Delta(images=(entry,)))
 
     # -- turns, runs and the end
 
     def _run_started(self, event: ev.RunStarted) -> list[ChatFrame]:
         self._is_run = True
-        self._id = self._id or f"chatcmpl-{event.run_id}"
-        self._model = self._model or event.model
+        self._write.id = self._write.id or f"chatcmpl-{event.run_id}"
+        self._write.model = self._write.model or event.model
         return []
 
     def _turn_started(self, event: ev.TurnStarted) -> list[ChatFrame]:
         self._origin = event
-        self._id = self._id or event.response_id
-        self._model = self._model or event.model
+        self._write.id = self._write.id or event.response_id
+        self._write.model = self._write.model or event.model
         self._is_successive = event.outputs == "successive"
         self._output = None
         for choice in self._choices.values():
@@ -360,14 +320,22 @@ class ChatProjection:
         self._is_over = True
         terminal = self._terminal
         end = ending(terminal, closed)
-        usage = [] if terminal is None else self._usage_chunk(terminal)
+        usage: list[ChatFrame] = []
+        if self._includes_usage and terminal is not None:
+            usage = self._write.report(terminal.usage)
         if end.kind == "finished" and self._error is None:
             assert isinstance(terminal, ev.TurnFinished | ev.RunFinished)
             self._get_choice(min(self._choices, default=0))
             finished = [
                 frame
                 for choice in self._choices.values()
-                for frame in self._finish(choice, choice.reason or terminal.reason)
+                for frame in self._write.finish(
+                    choice,
+                    choice.reason or terminal.reason,
+                    self._logprobs.get(str(choice.index)),
+                    service_tier=self._service_tier,
+                    warning=self._warning,
+                )
             ]
             return [*finished, *usage, fr.END_OF_FRAMES]
         if end.kind == "finished":
@@ -378,36 +346,6 @@ class ChatProjection:
             code = terminal.code if isinstance(terminal, ev.TurnFailed) else None
             error = fr.to_error(end.category, end.message, code)
         return [*usage, fr.ErrorFrame(error), fr.END_OF_FRAMES]
-
-    def _finish(self, choice: ShownChoice, reason: Any) -> list[ChatFrame]:
-        delta = Delta(annotations=tuple(choice.annotations))
-        chunk = self._chunk(choice, delta)
-        end = msgspec.structs.replace(
-            chunk.choices[0],
-            finish_reason=fr.to_finish_word(reason),
-            logprobs=_join_logprobs(self._logprobs.get(str(choice.index))),
-        )
-        last = msgspec.structs.replace(
-            chunk,
-            choices=(end,),
-            service_tier=self._service_tier or UNSET,
-            warning=self._warning or UNSET,
-        )
-        return [*self._start(choice), last]
-
-    def _usage_chunk(self, terminal: Terminal) -> list[ChatFrame]:
-        if not self._includes_usage or not terminal.usage.is_known:
-            return []
-        counts = fr.to_usage(terminal.usage)
-        return [msgspec.structs.replace(self._chunk_of(()), usage=counts)]
-
-
-def _join_logprobs(pieces: list[dict[str, Any]] | None) -> Any:
-    """Return the log-probabilities of a choice as one object."""
-    if not pieces:
-        return UNSET
-    names = dict.fromkeys(name for piece in pieces for name in piece)
-    return {name: [entry for piece in pieces for entry in piece.get(name) or ()] for name in names}
 
 
 def create_projection(
