@@ -413,3 +413,31 @@ async def test_compaction_stands_for_the_conversation(tmp_path: Path) -> None:
         kept[0]["encrypted_content"] = kept[0]["encrypted_content"][:-1] + "x"
         with pytest.raises(openai.BadRequestError):
             await client.responses.create(model="default", input=asked)
+
+
+@in_loop
+async def test_responses_belong_to_their_user(tmp_path: Path) -> None:
+    agent = playing(*[turn(say("Hi."))] * 4)
+    async with door(agent, tmp_path, needs_token=True) as (client, server):
+        tokens = [server.service.access_tokens.create(name, "test", 0) for name in ("ada", "bob")]
+        ada, bob = (client.with_options(api_key=token) for token in tokens)
+        response = await ada.responses.create(model="default", input="Mine.")
+        with pytest.raises(openai.NotFoundError):
+            await bob.responses.retrieve(response.id)
+        with pytest.raises(openai.NotFoundError):
+            await bob.responses.cancel(response.id)
+        with pytest.raises(openai.NotFoundError):
+            await bob.responses.delete(response.id)
+        with pytest.raises(openai.NotFoundError):
+            await bob.responses.input_items.list(response.id)
+        with pytest.raises(openai.BadRequestError) as refused:
+            await bob.responses.create(model="default", input="?", previous_response_id=response.id)
+        assert refused.value.code == "previous_response_not_found"
+        items: Any = [{"role": "user", "content": "Mine."}]
+        compacted = await ada.responses.compact(model="default", input=items)
+        kept: Any = [*[item.to_dict() for item in compacted.output], *items]
+        with pytest.raises(openai.BadRequestError):
+            await bob.responses.create(model="default", input=kept)
+        await ada.responses.create(model="default", input=kept)
+        with pytest.raises(openai.AuthenticationError):
+            await client.responses.create(model="default", input="?")

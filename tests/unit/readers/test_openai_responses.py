@@ -10,7 +10,7 @@ import pytest
 from headrace.content import FileContent, ImageContent, TextContent
 from headrace.encoders.responses.request import encode_responses
 from headrace.messages import ReasoningPart, RedactedPart, Seal
-from headrace.messages.portable_seal import PortableSeal, encode_seal
+from headrace.messages.seal_envelope import SealEnvelope, encode_envelope
 from headrace.readers import InvalidRequest
 from headrace.readers.openai_responses import read_request
 
@@ -89,9 +89,9 @@ def test_seals_of_other_providers_come_back_where_they_were() -> None:
         "provider": "anthropic",
         "model": "claude-opus-4-6",
     }
-    sealed = encode_seal(PortableSeal(**names, seals=(("signature", "sig"),)))
-    hidden = encode_seal(PortableSeal(**names, redacted="data"))
-    of_call = encode_seal(PortableSeal(**names, seals=(("signature", "s2"),), call_id="c1"))
+    sealed = encode_envelope(SealEnvelope(**names, seals=(Seal("signature", "sig"),)))
+    hidden = encode_envelope(SealEnvelope(**names, data="data"))
+    of_call = encode_envelope(SealEnvelope(**names, seals=(Seal("signature", "s2"),), call_id="c1"))
     raw = [{"type": "reasoning_text", "text": "Hm."}]
     asked = read(
         {"type": "reasoning", "summary": [], "content": raw, "encrypted_content": sealed},

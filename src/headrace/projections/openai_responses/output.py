@@ -99,7 +99,10 @@ class ResponseOutput:
         turn = self._list.turn
         sealed = [
             *(encode_seals(turn, seals, call_id=name) for name, seals in self.calls.seals.items()),
-            *(encode_seals(turn, seals, text=at) for at, seals in self.prose.text_seals.items()),
+            *(
+                encode_seals(turn, seals, item=at, is_of_text=True)
+                for at, seals in self.prose.text_seals.items()
+            ),
         ]
         return [frame for text in sealed for frame in self._add_seal_item(text)]
 

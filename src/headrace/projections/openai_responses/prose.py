@@ -6,7 +6,8 @@ from typing import Any, TypeAlias
 
 from headrace import events as ev
 from headrace.events import JSONObject
-from headrace.messages.portable_seal import PortableSeal, encode_seal
+from headrace.messages import Seal
+from headrace.messages.seal_envelope import SealEnvelope, encode_envelope
 from headrace.projections.openai_responses.frame import (
     AnswerDeltaFrame,
     ResponsesFrame,
@@ -291,9 +292,8 @@ class ProseItems:
         if self._list.is_ours:
             values = [value for kind, value in prose.seals if kind == "encrypted"]
             return values[-1] if values else None
-        if not prose.seals and prose.redacted is None:
-            return None
-        facts = {"redacted": prose.redacted, "provider_data": prose.provider_data}
+        # Also without a seal: the origin decides whether the reasoning may be sent back.
+        facts = {"data": prose.redacted, "provider_data": prose.provider_data}
         return encode_seals(self._list.turn, prose.seals, **facts)
 
 
@@ -306,12 +306,12 @@ def _content_part(kind: str, text: str, annotations: list[JSONObject]) -> JSONOb
 
 
 def encode_seals(turn: ev.TurnStarted, seals: Seals, **facts: Any) -> str:
-    """Encode the seals of a part of this turn as one text."""
-    seal = PortableSeal(
+    """Return the envelope with the seals of a part of this turn."""
+    envelope = SealEnvelope(
         dialect=turn.dialect,
         provider=turn.provider,
         model=turn.model,
-        seals=tuple(seals),
+        seals=tuple(Seal(kind, value) for kind, value in seals),
         **facts,
     )
-    return encode_seal(seal)
+    return encode_envelope(envelope)

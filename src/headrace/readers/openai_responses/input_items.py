@@ -23,7 +23,7 @@ from headrace.messages import (
     Turn,
 )
 from headrace.messages.plain_content import read_content
-from headrace.messages.portable_seal import PortableSeal, decode_seal
+from headrace.messages.seal_envelope import SealEnvelope, decode_envelope
 from headrace.outcome import END_TURN, TOOL_USE
 from headrace.readers.incoming import InvalidRequest
 from headrace.wire.json.value import as_object, as_objects, as_text
@@ -146,7 +146,7 @@ class InputReader:
         self.results.append(result)
 
     def _add_model_item(self, item: JSONObject, kind: str) -> None:
-        seal = decode_seal(as_text(item.get("encrypted_content")) or "")
+        seal = decode_envelope(as_text(item.get("encrypted_content")) or "")
         if seal is not None and self._turns and self._turns[-1].take_seal(seal):
             return
         if not self._turns or self._turns[-1].is_answered:
@@ -173,13 +173,13 @@ class _TurnReader:
         """Whether a result has come, so that the next item of the model is of another turn."""
         self._parts: list[Part] = []
         self._results: list[CallResult] = []
-        self._seal: PortableSeal | None = None
+        self._seal: SealEnvelope | None = None
         self._items = 0
 
     def turn(self) -> Turn:
         """Return the turn."""
         has_calls = any(isinstance(p, CallPart) and p.executor == "client" for p in self._parts)
-        made_by = self._seal or PortableSeal(dialect="responses")
+        made_by = self._seal or SealEnvelope(dialect="responses")
         return Turn(
             dialect=made_by.dialect,
             provider=made_by.provider,
@@ -208,21 +208,21 @@ class _TurnReader:
         self._add_output(item, as_text(item.get("call_id")) or "")
         self._items += 1
 
-    def take_seal(self, seal: PortableSeal) -> bool:
+    def take_seal(self, seal: SealEnvelope) -> bool:
         """Add seals of a call or a text of this turn; return whether they are such seals."""
-        if seal.call_id is None and seal.text is None:
+        if seal.call_id is None and not seal.is_of_text:
             return False
         self._seal = seal
         texts = [at for at, part in enumerate(self._parts) if isinstance(part, TextPart)]
         for at, part in enumerate(self._parts):
             is_call = isinstance(part, CallPart) and part.call_id == seal.call_id
-            is_text = seal.text is not None and texts[seal.text : seal.text + 1] == [at]
+            is_text = seal.is_of_text and texts[seal.item : seal.item + 1] == [at]
             if is_call or is_text:
-                seals = (*part.seals, *seal.to_seals())
+                seals = (*part.seals, *seal.seals)
                 self._parts[at] = msgspec.structs.replace(part, seals=seals)
         return True
 
-    def feed(self, item: JSONObject, kind: str, seal: PortableSeal | None) -> None:
+    def feed(self, item: JSONObject, kind: str, seal: SealEnvelope | None) -> None:
         """Add an item."""
         match kind:
             case "message":
@@ -262,17 +262,17 @@ class _TurnReader:
             part = TextPart(text=text, channel=channel, is_refusal=is_refusal, **place)
             self._parts.append(part)
 
-    def _add_reasoning(self, item: JSONObject, seal: PortableSeal | None) -> None:
+    def _add_reasoning(self, item: JSONObject, seal: SealEnvelope | None) -> None:
         seals: tuple[Seal, ...] = ()
         provider_data = None
         if seal is not None:
             self._seal = seal
-            if seal.redacted is not None:
+            if seal.data is not None:
                 place = self._place(item)
-                data, facts = seal.redacted, seal.provider_data
+                data, facts = seal.data, seal.provider_data
                 self._parts.append(RedactedPart(data=data, provider_data=facts, **place))
                 return
-            seals, provider_data = seal.to_seals(), seal.provider_data
+            seals, provider_data = seal.seals, seal.provider_data
         elif encrypted := as_text(item.get("encrypted_content")):
             seals = (Seal("encrypted", encrypted),)
         begin = len(self._parts)

@@ -278,7 +278,7 @@ class UnstoredRuns:
             usage=run.usage,
             started_ms=started_ms,
             ended_ms=self._clock(),
-            outcome=outcome_of(run.end),
+            outcome=_outcome_of(run.end),
         )
         try:
             await self._usage.add(row)
@@ -303,7 +303,7 @@ def _deny_requests(run: Run[Any], batch: Sequence[Record]) -> None:
                 run.answer(record.event.request_id, "denied", reason=_DENIED)
 
 
-def outcome_of(end: object) -> str:
+def _outcome_of(end: object) -> str:
     """Return the word for the end of a run in the table of usage."""
     match end:
         case RunFailed() | TurnFailed():

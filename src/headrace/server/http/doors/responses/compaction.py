@@ -61,7 +61,6 @@ class Compaction:
         await service.count_use(user)
         agent = offer.agent.replace(instructions=PROMPT)
         agent.tools = Toolset([])
-        agent.middleware = ()
         summarizer = Summarize(agent, max_messages=1)
         name = uuid.uuid4().hex
         try:

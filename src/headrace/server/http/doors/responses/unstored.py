@@ -11,6 +11,7 @@ from headrace.events import JSONObject, Record
 from headrace.messages import Message
 from headrace.projections.openai_responses import ResponseProfile
 from headrace.projections.openai_responses.whole import project_records
+from headrace.readers.body import has_envelope
 from headrace.readers.openai_responses import ResponsesRequest
 from headrace.server.gateway.offer import GatewayOffer
 from headrace.server.http.doors.responses.input import join_input
@@ -22,9 +23,6 @@ from headrace.server.runs.unstored import UnstoredRun
 from headrace.server.service import Service
 from headrace.server.settings import Settings
 from headrace.server.storage.access_tokens import User
-
-DOOR = "openai-responses"
-"""The name of this door in the table of usage."""
 
 
 class UnstoredResponse:
@@ -59,9 +57,9 @@ async def start_unstored(
     asked = msgspec.structs.replace(asked, request=request)
     if not isinstance(offer, GatewayOffer):
         offer = tooled
-    elif not history:
+    elif not history and not has_envelope(list(asked.items)):
         # A provider of the same API gets the body of the client. Its ids are not passed on, so
         # its events are not either.
         body = asked.body | {"store": False}
         asked = msgspec.structs.replace(asked, dialect="responses", body=body, is_stream=False)
-    return UnstoredResponse(await service.unstored.start(user, DOOR, offer, asked), options)
+    return UnstoredResponse(await service.unstored.start(user, PROTOCOL, offer, asked), options)
