@@ -114,3 +114,59 @@ def test_every_answer_is_guarded_and_every_refusal_has_a_number(client: TestClie
             assert number
             if not answer.url.path.startswith(FOREIGN_PROTOCOLS):
                 assert answer.json()["error"]["request_id"] == number
+
+
+APP = "https://app.example.org"
+
+
+@pytest.fixture
+def open_client(tmp_path: Path) -> Iterator[TestClient]:
+    with client_of(scripted(turn(say("Hi."))), tmp_path, origins=(APP,)) as client:
+        yield client
+
+
+def test_pages_of_an_allowed_origin_may_ask(open_client: TestClient) -> None:
+    headers = {"origin": APP, "sec-fetch-site": "cross-site"}
+    asking = {
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization, content-type",
+    }
+    preflight = open_client.options("/v1/chat/completions", headers={**headers, **asking})
+    assert preflight.status_code == 204
+    assert preflight.headers["access-control-allow-origin"] == APP
+    assert preflight.headers["access-control-allow-headers"] == "authorization, content-type"
+    answer = open_client.post("/api/chat", json={"message": "x"}, headers=headers)
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-origin"] == APP
+    assert "x-event-id" in answer.headers["access-control-expose-headers"]
+    # No cookie, and no other origin, comes along.
+    assert "access-control-allow-credentials" not in answer.headers
+    missing = open_client.get("/v1/models/nothing", headers=headers)
+    assert missing.status_code == 404
+    assert missing.headers["access-control-allow-origin"] == APP
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example",
+        "null",
+        f"{APP}.evil.example",
+        f"{APP}:444",
+        "http://app.example.org",
+        "*",
+    ],
+)
+def test_an_allowed_origin_allows_no_other(open_client: TestClient, origin: str) -> None:
+    headers = {"origin": origin, "access-control-request-method": "POST"}
+    preflight = open_client.options("/v1/chat/completions", headers=headers)
+    assert "access-control-allow-origin" not in preflight.headers
+    answers = changed(open_client, {"origin": origin})
+    assert {answer.status_code for answer in answers} == {403}
+    assert not any("access-control-allow-origin" in answer.headers for answer in answers)
+
+
+def test_without_an_allowed_origin_no_page_is_told_anything(client: TestClient) -> None:
+    headers = {"origin": APP, "access-control-request-method": "POST"}
+    preflight = client.options("/v1/chat/completions", headers=headers)
+    assert not any(name.startswith("access-control") for name in preflight.headers)

@@ -22,6 +22,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether every request must carry an access token, which names its user."""
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
     """Host names under which the server may be reached."""
+    origins: tuple[str, ...] = ()
+    """Origins whose pages may use the server from a browser, such as `https://app.example.org`."""
     prefix: str = ""
     """The path under which a proxy serves it and which the proxy removes, such as `/chat`."""
     max_body_bytes: int = 1_000_000

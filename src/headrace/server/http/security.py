@@ -12,6 +12,7 @@ from starlette.websockets import WebSocket
 
 from headrace.errors import HeadraceError
 from headrace.log import get_logger
+from headrace.server.http.cross_origin import CrossOrigin
 from headrace.server.http.doors.error_shape import UPLOAD_PATHS, find_error_shape
 from headrace.server.http.error_map import to_http_error
 from headrace.server.http.event_stream import MAX_CHUNK_BYTES, STREAM, abort_connection
@@ -40,6 +41,7 @@ class SecurityMiddleware:
         self._app = app
         self._service = service
         self._settings = service.settings
+        self._cross_origin = CrossOrigin(service.settings.origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -50,9 +52,15 @@ class SecurityMiddleware:
             return
         request_id = uuid.uuid4().hex
         scope.setdefault("state", {})["request_id"] = request_id
-        sender = _Sender(send, receive, request_id, self._settings.send_timeout_s)
+        headers = Headers(scope=scope)
+        more = self._cross_origin.response_headers(headers)
+        sender = _Sender(send, receive, request_id, self._settings.send_timeout_s, more)
         try:
             self._check(scope)
+            preflight = self._cross_origin.answer_preflight(scope["method"], headers)
+            if preflight is not None:
+                await preflight(scope, receive, sender)
+                return
             if not self._service.is_ready:
                 await self._service.open()
             await self._app(scope, receive, sender)
@@ -116,6 +124,8 @@ class SecurityMiddleware:
     def _check_origin(self, headers: Headers, host: str) -> None:
         """Refuse requests that a page of another site sends on behalf of its visitor."""
         origin = headers.get("origin")
+        if self._cross_origin.allows(headers):
+            return
         is_foreign = origin is not None and _origin_host(origin) != host
         if is_foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise HTTPError(403, "foreign_origin", "requests from other sites are refused")
@@ -143,11 +153,19 @@ class _Sender:
     client that does not read a chunk within `timeout_s` is disconnected.
     """
 
-    def __init__(self, send: Send, receive: Receive, request_id: str, timeout_s: float) -> None:
+    def __init__(
+        self,
+        send: Send,
+        receive: Receive,
+        request_id: str,
+        timeout_s: float,
+        more_headers: list[tuple[bytes, bytes]],
+    ) -> None:
         self._send = send
         self._receive = receive
         self._request_id = request_id.encode()
         self._timeout_s = timeout_s
+        self._more_headers = more_headers
         self.has_started = False
 
     async def __call__(self, message: Message) -> None:
@@ -163,6 +181,7 @@ class _Sender:
                 (b"content-security-policy", _CSP),
                 (b"x-content-type-options", b"nosniff"),
                 (b"referrer-policy", b"no-referrer"),
+                *self._more_headers,
             ]
         elif len(message.get("body", b"")) > MAX_CHUNK_BYTES:
             await self._send_chunks(message["body"], message.get("more_body", False))

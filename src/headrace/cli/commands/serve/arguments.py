@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -121,11 +122,29 @@ def _add_proxy_options(command: ArgumentParser) -> None:
         help="another host name of this server; can be repeated",
     )
     group.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        type=_parse_origin,
+        help="an origin whose pages may use this server, such as https://app.example.org; can be"
+        " repeated",
+    )
+    group.add_argument(
         "--prefix",
         default="",
         metavar="PATH",
         help="path prefix that a proxy removes, such as /chat",
     )
+
+
+def _parse_origin(text: str) -> str:
+    """Return an origin as browsers send it."""
+    if re.fullmatch(
+        r"https?://[a-z0-9.\-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?", text
+    ):
+        return text
+    raise ArgumentTypeError(f"expected an origin such as https://app.example.org, got {text!r}")
 
 
 class Limit(NamedTuple):

@@ -44,6 +44,7 @@ def run(options: Namespace) -> int:
         is_durable=options.durable,
         needs_token=options.tokens,
         hosts=tuple({"127.0.0.1", "localhost", "[::1]", options.host, *options.allow_host}),
+        origins=tuple(options.allow_origin),
         prefix=_prefix(options.prefix),
         max_live_runs=options.max_runs,
         max_watchers_per_run=options.watchers_per_run,
