@@ -20,9 +20,9 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     },
 }
 """What is sent beside the ids."""
-CLIENT_NAMES = {"chat_id": "c", "thread_id": "t"}
-"""Ids that clients choose: the same id of another user is something else, not a secret."""
-RUN_IDS = {"run_id": "run_x", "request_id": "req_x"}
+CLIENT_NAMES = {"chat_id": "c", "thread_id": "t", "name": "default"}
+"""Names that are no secret: ids that clients choose, which belong to one user, and models."""
+RUN_IDS = {"run_id": "run_x", "request_id": "req_x", "response_id": "resp_x"}
 """A run and a request that do not exist."""
 
 

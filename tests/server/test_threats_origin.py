@@ -65,7 +65,7 @@ def changed(client: TestClient, headers: dict[str, str]) -> list[Any]:
     ]
 
 
-FOREIGN_PROTOCOLS = ("/api/ai-sdk", "/api/ag-ui")
+FOREIGN_PROTOCOLS = ("/api/ai-sdk", "/api/ag-ui", "/v1/")
 
 
 @pytest.mark.parametrize("kind", FOREIGN)

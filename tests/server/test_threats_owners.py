@@ -70,7 +70,10 @@ def test_t1_and_t2_what_belongs_to_another_does_not_exist_and_is_not_changed(
                 refused = stranger.send(*one, **headers)
                 unknown = stranger.send(*other, **headers)
                 assert refused.status_code == unknown.status_code == 404, one
-                assert without_request_id(refused) == without_request_id(unknown)
+                told = str(without_request_id(refused))
+                for name, id in owner.ids.items():
+                    told = told.replace(id, nobody[name])
+                assert told == str(without_request_id(unknown))
                 assert SECRET not in refused.text
                 assert set(refused.headers) == set(unknown.headers)
                 count += 1
@@ -83,7 +86,9 @@ def test_t1_lists_and_search_show_only_what_is_ones_own(users: tuple[User, User]
         for path in ("/api/conversations", "/api/conversations?q=cellar"):
             found = stranger.send("get", path).json()["conversations"]
             ids = [one["id"] for one in found]
-            assert ids == [stranger.ids["conversation_id"]]
+            # One of the page, and one of the Responses API.
+            assert len(ids) == 2
+            assert stranger.ids["conversation_id"] in ids
             assert owner.ids["conversation_id"] not in ids
 
 

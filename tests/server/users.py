@@ -44,6 +44,9 @@ class User:
             "run_id": asked.text.split('"run_id":"')[1].split('"')[0],
             "request_id": "req_x",
         }
+        response = self.send("post", "/v1/responses", {"model": "default", "input": message})
+        assert response.status_code == 200, response.text
+        self.ids["response_id"] = response.json()["id"]
 
 
 @contextmanager

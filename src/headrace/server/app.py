@@ -25,13 +25,14 @@ from headrace.server.http.doors.chat_completions import ChatCompletions
 from headrace.server.http.doors.messages import Messages
 from headrace.server.http.doors.models import Models
 from headrace.server.http.doors.responses import Responses
+from headrace.server.http.error_map import handle_router_error
 from headrace.server.http.openapi import openapi
 from headrace.server.http.routes.chat import Chat
 from headrace.server.http.routes.conversations import Conversations
 from headrace.server.http.routes.requests import InputRequests
 from headrace.server.http.security import SecurityMiddleware
 from headrace.server.http.static_ui import ui_routes
-from headrace.server.http_error import JSONResponse, handle_router_error
+from headrace.server.http_error import JSONResponse
 from headrace.server.metrics import format_metrics
 from headrace.server.service import Service
 from headrace.server.settings import Settings

@@ -6,8 +6,6 @@ import math
 from typing import Any
 
 import msgspec
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 
 
@@ -51,21 +49,6 @@ def add_retry_after(response: Response, wait_s: float | None) -> Response:
     if wait_s is not None:
         response.headers["retry-after"] = str(max(1, math.ceil(wait_s)))
     return response
-
-
-async def handle_router_error(request: Request, error: Exception) -> Response:
-    """Report an error of Starlette's router in the same form as every other error."""
-    assert isinstance(error, HTTPException)
-    code, text = _ROUTER_ERRORS.get(error.status_code, ("refused", error.detail))
-    response = error_response(error.status_code, code, text, request.state.request_id)
-    response.headers.update(error.headers or {})
-    return response
-
-
-_ROUTER_ERRORS = {
-    404: ("not_found", "there is nothing at this address"),
-    405: ("wrong_verb", "this address does not support this method"),
-}
 
 
 def media_type(header: str) -> str:

@@ -1,9 +1,14 @@
-"""The HTTP errors that exceptions become."""
+"""The HTTP errors that exceptions and unknown addresses become."""
 
 from __future__ import annotations
 
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
 from headrace.log import get_logger
 from headrace.readers import InvalidRequest
+from headrace.server.http.doors.error_shape import find_error_shape
 from headrace.server.http_error import DoorError, HTTPError
 from headrace.server.storage.database import SearchFailed, StorageFailed
 from headrace.server.storage.search_index import TooManyWords
@@ -37,3 +42,19 @@ def to_http_error(error: Exception) -> HTTPError:
             return HTTPError(503, "storage", text, retry_after_s=5.0)
         case _:
             return HTTPError(400, "bad_request", str(error))
+
+
+async def handle_router_error(request: Request, error: Exception) -> Response:
+    """Report an error of Starlette's router in the same form as every other error of the path."""
+    assert isinstance(error, HTTPException)
+    code, text = _ROUTER_ERRORS.get(error.status_code, ("refused", error.detail))
+    report = find_error_shape(request.url.path)
+    response = report(DoorError(error.status_code, code, text), request.state.request_id)
+    response.headers.update(error.headers or {})
+    return response
+
+
+_ROUTER_ERRORS = {
+    404: ("not_found", "there is nothing at this address"),
+    405: ("wrong_verb", "this address does not support this method"),
+}
