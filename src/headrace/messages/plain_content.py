@@ -58,11 +58,26 @@ def find_cache_mark(block: Mapping[str, Any]) -> CacheBreak | None:
     return CacheBreak() if block.get("prompt_cache_breakpoint") else None
 
 
+def check_text(value: Any, name: str) -> str:
+    """Return a value that must be a text. Raises `TypeError` for any other."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text; got {value!r:.40}")
+    return value
+
+
+def _check_texts(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields, which must be texts or None."""
+    for name, value in fields.items():
+        if value is not None:
+            check_text(value, name)
+    return fields
+
+
 def read_block(block: Mapping[str, Any]) -> Content:
     """Read one block. Raises `ValueError` or `KeyError` for one that is not known."""
     match block.get("type"):
         case "text" | "input_text" | "output_text":
-            return TextContent(block["text"])
+            return TextContent(check_text(block["text"], "text"))
         case "image_url":
             url = block["image_url"]
             return _image_from_url(url if isinstance(url, str) else url["url"])
@@ -75,23 +90,27 @@ def read_block(block: Mapping[str, Any]) -> Content:
         case "document":
             return _read_document(block)
         case "search_result":
-            texts = [block.get("title"), block.get("source"), _join(block.get("content"))]
+            shown = _check_texts({name: block.get(name) for name in ("title", "source")})
+            texts = [*shown.values(), _join(block.get("content"))]
             return TextContent("\n".join(filter(None, texts)))
         case "file":
             file = block["file"]
             if "file_data" not in file:
                 raise ValueError("send the data of a file as file_data: file ids are not known")
             media_type, data = _split_data_url(file["file_data"])
-            return FileContent(media_type=media_type, name=file.get("filename"), data=data)
+            name = _check_texts({"filename": file.get("filename")})["filename"]
+            return FileContent(media_type=media_type, name=name, data=data)
         case "input_audio":
             sound = block["input_audio"]
-            return FileContent(media_type=_SOUNDS[sound["format"]], data=sound["data"])
+            data = check_text(sound["data"], "data")
+            return FileContent(media_type=_SOUNDS[sound["format"]], data=data)
         case kind:
             raise ValueError(f"content of type {kind!r} is unknown")
 
 
 def _read_document(block: Mapping[str, Any]) -> Content:
-    name, source = block.get("title"), block["source"]
+    source = block["source"]
+    name = _check_texts({"title": block.get("title")})["title"]
     match source["type"]:
         case "text":
             data = base64.b64encode(source["data"].encode()).decode()
@@ -103,7 +122,7 @@ def _read_document(block: Mapping[str, Any]) -> Content:
 
 
 def _join(content: Any) -> str:
-    return "\n".join(block["text"] for block in to_blocks(content))
+    return "\n".join(check_text(block["text"], "text") for block in to_blocks(content))
 
 
 def _get_address(block: Mapping[str, Any], name: str) -> str:
@@ -115,7 +134,7 @@ def _get_address(block: Mapping[str, Any], name: str) -> str:
 
 
 def _read_input_file(block: Mapping[str, Any]) -> FileContent:
-    name = block.get("filename")
+    name = _check_texts({"filename": block.get("filename")})["filename"]
     if "file_data" not in block:
         url = _get_address(block, "file_url")
         guess = mimetypes.guess_type(name or url)[0]
@@ -134,9 +153,9 @@ def _image_from_url(url: str) -> ImageContent:
 def _read_source(source: Mapping[str, Any], media_type: str) -> dict[str, Any]:
     match source["type"]:
         case "base64":
-            return {"media_type": source["media_type"], "data": source["data"]}
+            return _check_texts({"media_type": source["media_type"], "data": source["data"]})
         case "url":
-            return {"media_type": media_type, "url": source["url"]}
+            return _check_texts({"media_type": media_type, "url": source["url"]})
         case kind:
             raise ValueError(f"a source of type {kind!r} is unknown")
 

@@ -22,12 +22,14 @@ from headrace.messages.message import (
     TextPart,
     Turn,
 )
-from headrace.messages.plain_content import to_blocks
+from headrace.messages.plain_content import check_text, to_blocks
 from headrace.messages.seal_envelope import SealEnvelope, decode_envelope
 from headrace.outcome import END_TURN, TOOL_USE
 
 _NAMED_OF_CALL = frozenset({"id", "name", "input", "cache_control"})
 _NAMED_OF_RESULT = frozenset({"tool_use_id", "content", "is_error", "cache_control"})
+# Fields of parts that must be texts.
+_TEXT_FIELDS = ("text", "data", "call_id", "name", "raw")
 _TEXTS = ("text", "output_text", "input_text")
 
 
@@ -99,7 +101,10 @@ class _ReplyReader:
     def _read_detail(self, detail: Mapping[str, Any]) -> None:
         """Read an entry of OpenRouter's `reasoning_details`."""
         facts = {name: detail[name] for name in ("format", "index") if detail.get(name) is not None}
-        more: dict[str, Any] = {"item_id": detail.get("id"), "provider_data": facts or None}
+        item_id = detail.get("id")
+        if item_id is not None:
+            check_text(item_id, "id")
+        more: dict[str, Any] = {"item_id": item_id, "provider_data": facts or None}
         if detail.get("type") == "reasoning.encrypted":
             self._add(RedactedPart, data=detail["data"], **more)
             return
@@ -242,6 +247,9 @@ class _ReplyReader:
 
     def _add(self, create: Any, envelope: SealEnvelope | None = None, **fields: Any) -> None:
         """Add a part. Parts that were one item of the provider are one item again."""
+        for name in _TEXT_FIELDS:
+            if name in fields:
+                check_text(fields[name], name)
         item = self._next_item
         if envelope is not None:
             item = self._items.setdefault(envelope.item, item)
@@ -254,4 +262,4 @@ class _ReplyReader:
 
 
 def _to_seals(signature: str | None) -> tuple[Seal, ...]:
-    return (Seal("signature", signature),) if signature else ()
+    return (Seal("signature", check_text(signature, "signature")),) if signature else ()

@@ -130,15 +130,16 @@ def _read_provider_tool(
     """Return a tool that Anthropic runs. Tools of Anthropic's design that the client runs, such as
     `bash`, have no schema that another model could be told."""
     domains: JSONObject = {
-        name: tuple(as_list(tool.get(name))) for name in ("allowed_domains", "blocked_domains")
+        name: tuple(map(str, as_list(tool.get(name))))
+        for name in ("allowed_domains", "blocked_domains")
     }
     if kind.startswith("web_search_"):
         place = as_object(tool.get("user_location"))
-        location = {name: value for name, value in place.items() if name != "type"}
+        known = {name: as_text(place.get(name)) for name in Location.__struct_fields__}
         return WebSearch(
             **domains,
             max_uses=as_int(tool.get("max_uses")),
-            location=msgspec.convert(location, Location) if location else None,
+            location=Location(**known) if place else None,
         )
     if kind.startswith("web_fetch_"):
         return WebFetch(**domains, max_uses=as_int(tool.get("max_uses")))
