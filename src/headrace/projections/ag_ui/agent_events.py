@@ -11,19 +11,16 @@ from typing import Any, TypeAlias
 import msgspec
 
 from headrace import events as ev
-from headrace.content import TextContent, data_url
+from headrace.content import data_url
 from headrace.events import JSONObject, Record
 from headrace.projections.ag_ui import frame as fr
 from headrace.projections.ag_ui.frame import AGUIFrame
-from headrace.projections.ag_ui.tool_content import to_tool_content
+from headrace.projections.ag_ui.tool_calls import AGUIToolCalls
 from headrace.projections.call_ids import CallIds, CallPath
 from headrace.projections.input_frame import prompt_text
 from headrace.status.answer_text import AnswerText
 from headrace.status.reader import StatusReader
 from headrace.status.reasoning_reader import ReasoningReader
-
-_UNKNOWN_TOOL = "provider_tool"
-_ACTIVITY_ENDS = {"completed": True, "failed": False, "incomplete": False}
 
 
 class _Text(msgspec.Struct, eq=False):
@@ -41,19 +38,6 @@ class _Thought(msgspec.Struct, eq=False):
     reader: ReasoningReader
 
 
-class Call(msgspec.Struct, eq=False):
-    """A call that was announced."""
-
-    id: str
-    name: str
-    step: int
-    is_provider: bool = False
-    is_open: bool = True
-    is_answered: bool = False
-    ended_well: bool | None = None
-    """How a tool of the provider that showed no output has ended, as far as it is known."""
-
-
 class AgentEvents:
     """Turns the records of one agent into events. `prefix` begins all ids, and `subagent_run_id` is
     in all events of a sub-agent."""
@@ -62,8 +46,6 @@ class AgentEvents:
         self, prefix: str, ids: CallIds, path: CallPath = (), subagent_run_id: str | None = None
     ) -> None:
         self._prefix = prefix
-        self._ids = ids
-        self._path = path
         self._tag = subagent_run_id
         self._status = StatusReader()
         self._turn = -1
@@ -74,8 +56,7 @@ class AgentEvents:
         # The message of each part, to which a seal belongs.
         self._messages: dict[int, str] = {}
         self._text_ids: list[str] = []
-        self._calls_by_part: dict[int, Call] = {}
-        self._calls: dict[str, Call] = {}
+        self.calls = AGUIToolCalls(ids, path, subagent_run_id)
         self._added = 0
 
     def feed(self, record: Record) -> list[AGUIFrame]:
@@ -90,11 +71,8 @@ class AgentEvents:
         own = msgspec.structs.replace(record, path=()) if record.path else record
         statuses = self._status_frames(self._status.feed(own))
         handle = _HANDLERS.get(type(event))
-        return statuses if handle is None else [*handle(self, event), *statuses]
-
-    def find_call(self, call_id: str) -> Call | None:
-        """Return the latest call with this provider's id."""
-        return self._calls.get(call_id)
+        frames = self.calls.feed(event) if handle is None else handle(self, event)
+        return [*frames, *statuses]
 
     def _status_frames(self, statuses: list[ev.StatusChanged]) -> list[AGUIFrame]:
         return [
@@ -125,7 +103,7 @@ class AgentEvents:
 
     def close(self) -> list[AGUIFrame]:
         """End everything that is open at the end of the run."""
-        return [*self._close_parts(None), *self._answer_ended(is_over=True), *self.close_step()]
+        return [*self._close_parts(None), *self.calls.close(is_over=True), *self.close_step()]
 
     def close_step(self) -> list[AGUIFrame]:
         """End the step and everything that is open in it."""
@@ -148,28 +126,19 @@ class AgentEvents:
         for text in self._texts.values():
             frames += self._end_text(text)
         self._texts = {}
-        for call in self._calls_by_part.values():
-            frames += self._end_call(call)
-        return [*frames, *self._answer_ended()]
+        return [*frames, *self.calls.close()]
 
     def _step_discarded(self, event: ev.StepDiscarded) -> list[AGUIFrame]:
         """Tell that the messages and calls of a step do not count. AG-UI cannot take them back."""
         frames = self._close_parts(None)
-        dropped = [call for call in self._calls_by_part.values() if call.step == event.step]
-        for call in dropped:
-            if not call.is_answered:
-                text = (TextContent("discarded: the step is tried again"),)
-                frames.append(self._result_frame(call, to_tool_content(text), is_error=True))
+        ids, results = self.calls.discard(event.step)
         value: JSONObject = {
             "reason": event.reason,
             "messageIds": list(dict.fromkeys([*self._text_ids, *self._messages.values()])),
-            "toolCallIds": [call.id for call in dropped],
-        }
-        self._calls_by_part = {
-            part: call for part, call in self._calls_by_part.items() if call.step != event.step
+            "toolCallIds": ids,
         }
         self._messages = {}
-        return [*frames, self._custom("step-discarded", value)]
+        return [*frames, *results, self._custom("step-discarded", value)]
 
     def _step_ended(self, event: object) -> list[AGUIFrame]:
         self._messages = {}
@@ -301,16 +270,9 @@ class AgentEvents:
         ]
 
     def _part_sealed(self, event: ev.PartSealed) -> list[AGUIFrame]:
-        call = self._calls_by_part.get(event.part)
-        if call is not None:
-            return [
-                fr.ReasoningEncryptedValue(
-                    subtype="tool-call",
-                    entity_id=call.id,
-                    encrypted_value=event.value,
-                    subagent_run_id=self._tag,
-                )
-            ]
+        seal = self.calls.seal(event)
+        if seal is not None:
+            return [seal]
         message_id = self._messages.get(event.part)
         return [] if message_id is None else self._encrypted(message_id, event.value)
 
@@ -319,97 +281,12 @@ class AgentEvents:
     def _call_started(self, event: ev.ToolCallStarted) -> list[AGUIFrame]:
         if not self._status.is_shown(event.output):
             return []
-        return self._start_call(event.call_id, event.part, event.name, event.executor == "provider")
-
-    def _start_call(self, call_id: str, part: int, name: str, is_provider: bool) -> list[AGUIFrame]:
-        call = Call(self._ids.add(self._path, call_id, part), name, self._step, is_provider)
-        self._calls_by_part[part] = self._calls[call_id] = call
-        start = fr.ToolCallStart(
-            tool_call_id=call.id,
-            tool_call_name=name,
-            parent_message_id=self._message_id,
-            subagent_run_id=self._tag,
-        )
-        return [start]
-
-    def _call_delta(self, event: ev.ToolCallArgsDelta) -> list[AGUIFrame]:
-        call = self._calls_by_part.get(event.part)
-        if call is None:
-            return []
-        return [fr.ToolCallArgs(tool_call_id=call.id, delta=event.text, subagent_run_id=self._tag)]
-
-    def _call_finished(self, event: ev.ToolCallFinished | ev.ToolCallMalformed) -> list[AGUIFrame]:
-        call = self._calls_by_part.get(event.part)
-        return [] if call is None else self._end_call(call)
-
-    def _end_call(self, call: Call) -> list[AGUIFrame]:
-        if not call.is_open:
-            return []
-        call.is_open = False
-        return [fr.ToolCallEnd(tool_call_id=call.id, subagent_run_id=self._tag)]
-
-    def _result(self, event: ev.ToolResult) -> list[AGUIFrame]:
-        call = self._calls.get(event.call_id)
-        if call is None or call.is_answered:
-            return []
-        content = to_tool_content(event.content)
-        return [*self._end_call(call), self._result_frame(call, content, is_error=event.is_error)]
+        return self.calls.start(event, self._step, self._message_id)
 
     def _tool_output(self, event: ev.ToolOutput) -> list[AGUIFrame]:
         if not self._status.is_shown(event.output):
             return []
-        frames: list[AGUIFrame] = []
-        call = self._calls.get(event.call_id)
-        if call is None or not call.is_provider or call.is_answered:
-            frames = self._start_call(event.call_id, event.part, _UNKNOWN_TOOL, is_provider=True)
-            call = self._calls[event.call_id]
-        result = self._result_frame(call, to_tool_content(event.content), is_error=event.is_error)
-        return [*frames, *self._end_call(call), result]
-
-    def _result_frame(
-        self, call: Call, content: str | list[JSONObject], *, is_error: bool
-    ) -> AGUIFrame:
-        call.is_answered = True
-        return fr.ToolCallResult(
-            message_id=f"{call.id}-result",
-            tool_call_id=call.id,
-            content=content,
-            role="tool",
-            metadata={"isError": True} if is_error else None,
-            subagent_run_id=self._tag,
-        )
-
-    def _activity(self, event: ev.ToolActivity) -> list[AGUIFrame]:
-        """Note a report; some providers show no output, but report the end of a tool."""
-        call = self._calls_by_part.get(event.part)
-        if call is not None:
-            call.ended_well = _ACTIVITY_ENDS.get(event.status, call.ended_well)
-        return []
-
-    def _answer_ended(self, *, is_over: bool = False) -> list[AGUIFrame]:
-        """Return results for tools of the provider that ended without an output, so that no client
-        takes them for calls that it has to answer. At the end of the run all of them have ended."""
-        return [
-            self._result_frame(
-                call, "" if call.ended_well else "failed", is_error=not call.ended_well
-            )
-            for call in self._calls_by_part.values()
-            if call.is_provider and not call.is_answered and call.ended_well is not None
-        ]
-
-    def _progress(self, event: ev.ToolProgress) -> list[AGUIFrame]:
-        call = self._calls.get(event.call_id)
-        if call is None or call.is_answered:
-            return []
-        fields = {"status": event.status, "progress": event.progress, "log": event.log}
-        content = {name: value for name, value in fields.items() if value is not None}
-        snapshot = fr.ActivitySnapshot(
-            message_id=f"{call.id}-progress",
-            activity_type="tool-progress",
-            content={"toolCallId": call.id, **content},
-            subagent_run_id=self._tag,
-        )
-        return [snapshot]
+        return self.calls.output(event, self._step, self._message_id)
 
     # -- other parts
 
@@ -429,7 +306,6 @@ class AgentEvents:
 _Handler: TypeAlias = Callable[[AgentEvents, Any], list[AGUIFrame]]
 # pyright: reportPrivateUsage=false
 _HANDLERS: dict[type, _Handler] = {
-    ev.ToolCallArgsDelta: AgentEvents._call_delta,
     ev.StepStarted: AgentEvents._step_started,
     ev.StepDiscarded: AgentEvents._step_discarded,
     ev.StepFinished: AgentEvents._step_ended,
@@ -444,12 +320,7 @@ _HANDLERS: dict[type, _Handler] = {
     ev.ReasoningRedacted: AgentEvents._reasoning_redacted,
     ev.PartSealed: AgentEvents._part_sealed,
     ev.ToolCallStarted: AgentEvents._call_started,
-    ev.ToolCallFinished: AgentEvents._call_finished,
-    ev.ToolCallMalformed: AgentEvents._call_finished,
-    ev.ToolActivity: AgentEvents._activity,
     ev.ToolOutput: AgentEvents._tool_output,
-    ev.ToolProgress: AgentEvents._progress,
-    ev.ToolResult: AgentEvents._result,
     ev.MediaProduced: AgentEvents._media,
     ev.CitationAdded: AgentEvents._citation,
 }

@@ -166,7 +166,7 @@ class AGUIProjection:
     def _start_subagent(self, path: CallPath) -> list[AGUIFrame]:
         parent = self._subagents.get(path[:-1])
         caller = self._agent if parent is None else parent.events
-        call = None if caller is None else caller.find_call(path[-1])
+        call = None if caller is None else caller.calls.find(path[-1])
         closing = self._end_subagent(path, None) if path in self._subagents else []
         self._started += 1
         # A call that was cut off may be run again, which is another run for the client.

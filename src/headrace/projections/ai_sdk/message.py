@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -13,6 +12,7 @@ from headrace.events import JSONObject
 from headrace.messages import CallPart, CallResult, Message, Turn
 from headrace.projections.ai_sdk.ending import usage_fields
 from headrace.projections.ai_sdk.provider_metadata import to_metadata
+from headrace.projections.ai_sdk.sources import Sources
 from headrace.projections.input_frame import prompt_text
 from headrace.projections.tool_value import ToolValue, tool_value
 from headrace.status.answer_text import remove_markers
@@ -24,7 +24,7 @@ def to_ui_message(message: Message, message_id: str) -> JSONObject:
         parts = [_to_prompt_part(entry) for entry in message.content]
         known = [part for part in parts if part is not None]
         return {"id": message_id, "role": message.role, "parts": known}
-    sources: set[str] = set()
+    sources = Sources()
     found = [part for turn in message.turns for part in _turn_parts(turn, message_id, sources)]
     if message.output is not msgspec.UNSET:
         found.append({"type": "data-output", "data": message.output})
@@ -65,7 +65,7 @@ def _to_prompt_part(entry: object) -> JSONObject | None:
             return None
 
 
-def _turn_parts(turn: Turn, message_id: str, sources: set[str]) -> Iterator[JSONObject]:
+def _turn_parts(turn: Turn, message_id: str, sources: Sources) -> Iterator[JSONObject]:
     yield {"type": "step-start"}
     shown = turn.outputs[0].output if turn.outputs else 0
     # Several outputs are candidates if all of them have ended by themselves.
@@ -156,17 +156,7 @@ def _to_error(text: str) -> JSONObject:
     return {"state": "output-error", "errorText": text}
 
 
-def _to_sources(citations: tuple[Any, ...], sources: set[str]) -> Iterator[JSONObject]:
-    """Return each source once."""
+def _to_sources(citations: tuple[msg.Citation, ...], sources: Sources) -> Iterator[JSONObject]:
     for citation in citations:
-        ref = citation.ref or citation.title
-        if ref is None or ref in sources:
-            continue
-        sources.add(ref)
-        id = f"s{len(sources)}"
-        if citation.ref is not None and citation.ref.startswith(("http://", "https://")):
-            url: JSONObject = {"type": "source-url", "sourceId": id, "url": citation.ref}
-            yield url if citation.title is None else {**url, "title": citation.title}
-        else:
-            kind = {"type": "source-document", "mediaType": "application/octet-stream"}
-            yield {**kind, "sourceId": id, "title": citation.title or ref}
+        for frame in sources.add(citation):
+            yield msgspec.to_builtins(frame)

@@ -14,38 +14,19 @@ from headrace.messages import Message
 from headrace.projections.ai_sdk import frame as fr
 from headrace.projections.ai_sdk.ending import last_frames, usage_fields
 from headrace.projections.ai_sdk.frame import AISDKFrame, ReasoningPiece, TextPiece
+from headrace.projections.ai_sdk.open_part import OpenPart, OpenText, OpenThought
 from headrace.projections.ai_sdk.provider_metadata import to_metadata
+from headrace.projections.ai_sdk.sources import Sources
 from headrace.projections.ai_sdk.tool_calls import AISDKToolCalls
 from headrace.projections.call_ids import CallIds
 from headrace.projections.ending import GOES_ON, Terminal, ending
 from headrace.projections.input_frame import prompt_text
 from headrace.status.answer_text import AnswerText
 from headrace.status.reader import StatusReader
-from headrace.status.reasoning_reader import ReasoningReader
 from headrace.usage import Usage
 
 _GAP = "the text was sent with a gap; the stored message is complete"
 _LOSS = "frames of the stream could not be read: part of the answer may be missing"
-
-
-class _Part(msgspec.Struct, eq=False, kw_only=True):
-    """A part that was announced."""
-
-    id: str
-    item_id: str | None = None
-    seals: dict[SealKind, str] = msgspec.field(default_factory=dict[SealKind, str])
-
-
-class _Text(_Part, eq=False, kw_only=True):
-    """A text, and what removes status markers from it."""
-
-    reader: AnswerText
-
-
-class _Thought(_Part, eq=False, kw_only=True):
-    """A block of reasoning, and what finds status phrases in it."""
-
-    reader: ReasoningReader
 
 
 class AISDKProjection:
@@ -63,16 +44,17 @@ class AISDKProjection:
         self._joined_until = joined_until
         self._status = StatusReader()
         self._calls: AISDKToolCalls | None = None
-        self._texts: dict[int, _Text] = {}
-        self._thoughts: dict[int, _Thought] = {}
+        self._texts: dict[int, OpenText] = {}
+        self._thoughts: dict[int, OpenThought] = {}
         # A block of reasoning whose end is held back, because its signature may follow.
-        self._ended_thought: tuple[int, _Thought] | None = None
+        self._ended_thought: tuple[int, OpenThought] | None = None
         self._is_started = False
         self._is_step_open = False
         self._is_waiting = False
         self._is_over = False
         self._is_run = False
-        self._sources: set[str] = set()
+        self._sources = Sources()
+        self._added = 0
         self._metadata: JSONObject = {}
         self._usage = Usage()
         self._terminal: Terminal | None = None
@@ -154,7 +136,7 @@ class AISDKProjection:
     def _text_started(self, event: ev.TextStarted) -> list[AISDKFrame]:
         if not self._status.is_shown(event.output):
             return []
-        self._texts[event.part] = part = _Text(id=f"p{event.part}", reader=AnswerText())
+        self._texts[event.part] = part = OpenText(id=f"p{event.part}", reader=AnswerText())
         return [fr.TextStart(part.id)]
 
     def _text(self, event: TextDelta) -> list[AISDKFrame]:
@@ -169,13 +151,13 @@ class AISDKProjection:
         part = self._texts.pop(event.part, None)
         return [] if part is None else self._end_text(part)
 
-    def _end_text(self, part: _Text) -> list[AISDKFrame]:
+    def _end_text(self, part: OpenText) -> list[AISDKFrame]:
         rest = part.reader.close()
         metadata = self._seals(part)
         pieces: list[AISDKFrame] = [TextPiece(part.id, rest)] if rest else []
         return [*pieces, fr.TextEnd(part.id, metadata)]
 
-    def _seals(self, part: _Part) -> fr.ProviderMetadata | None:
+    def _seals(self, part: OpenPart) -> fr.ProviderMetadata | None:
         assert self._calls is not None
         return to_metadata(self._calls.dialect, part.seals, part.item_id)
 
@@ -191,7 +173,7 @@ class AISDKProjection:
         reader = self._status.thought(event.part)
         if reader is None:
             return []
-        part = _Thought(id=f"p{event.part}", reader=reader, item_id=event.item_id)
+        part = OpenThought(id=f"p{event.part}", reader=reader, item_id=event.item_id)
         self._thoughts[event.part] = part
         return [fr.ReasoningStart(part.id)]
 
@@ -229,12 +211,12 @@ class AISDKProjection:
         if not self._status.is_shown(event.output):
             return []
         seals: dict[SealKind, str] = {"encrypted": event.data}
-        part = _Part(id=f"p{event.part}", item_id=event.item_id, seals=seals)
+        part = OpenPart(id=f"p{event.part}", item_id=event.item_id, seals=seals)
         return [fr.ReasoningStart(part.id), fr.ReasoningEnd(part.id, self._seals(part))]
 
     def _part_sealed(self, event: ev.PartSealed) -> list[AISDKFrame]:
         """Keep a seal for the end of its part. One that comes later is in the stored message."""
-        part: _Part | None = self._texts.get(event.part) or self._thoughts.get(event.part)
+        part: OpenPart | None = self._texts.get(event.part) or self._thoughts.get(event.part)
         if self._ended_thought is not None and self._ended_thought[0] == event.part:
             part = self._ended_thought[1]
         if part is not None:
@@ -269,15 +251,7 @@ class AISDKProjection:
         return [fr.Custom(f"{self._calls.dialect or 'provider'}.{event.kind}")]
 
     def _citation(self, event: ev.CitationAdded) -> list[AISDKFrame]:
-        """Show each source once."""
-        ref = event.ref or event.title
-        if ref is None or ref in self._sources:
-            return []
-        self._sources.add(ref)
-        id = f"s{len(self._sources)}"
-        if event.ref is not None and event.ref.startswith(("http://", "https://")):
-            return [fr.SourceURL(id, event.ref, event.title)]
-        return [fr.SourceDocument(id, "application/octet-stream", event.title or ref)]
+        return [*self._sources.add(event)]
 
     # -- input
 
@@ -288,7 +262,8 @@ class AISDKProjection:
         return [] if self._calls is None else self._calls.answer(event)
 
     def _user_message(self, event: ev.UserMessageAdded) -> list[AISDKFrame]:
-        id = event.entry_id or f"added-{len(self._sources)}"
+        self._added += 1
+        id = event.entry_id or f"{self._message_id}-user-{self._added}"
         return [fr.UserMessage(id, {"text": prompt_text(event.content)})]
 
     def _pause(
