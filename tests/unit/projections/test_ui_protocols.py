@@ -170,7 +170,7 @@ def test_progress_comes_before_the_result_and_not_after_it() -> None:
 
 
 def test_tools_of_the_provider_are_marked_and_always_answered() -> None:
-    place = {"output": 0, "executor": "provider"}
+    place: dict[str, Any] = {"output": 0, "executor": "provider"}
     calls = [
         event
         for part, call_id in enumerate(("w1", "w2", "w3"))
@@ -267,7 +267,7 @@ def test_other_requests_are_data_and_pending_calls() -> None:
 def test_requests_that_were_covered_are_shown_again() -> None:
     """Two requests of one sub-agent: the call shows one at a time."""
     path = ("c1",)
-    nested = [(path, ev.RunStarted("r2")), (path, ev.StepStarted(0))]
+    nested: list[Any] = [(path, ev.RunStarted("r2")), (path, ev.StepStarted(0))]
     nested += [(path, event) for event in calling()]
     answer = ev.InputAnswered(request_id="q2", decision="accepted")
     records = numbered(
@@ -283,6 +283,10 @@ def test_requests_that_were_covered_are_shown_again() -> None:
     assert shown == ["q1", "q2", "q1"]
     assert reader.tool("msg_1.2")["approval"]["id"] == "q1"
     check_ag_ui(payloads(records, "ag-ui", is_over=False))
+    # The client does not know a request that is covered, so it is not told its answer.
+    covered = ev.InputAnswered(request_id="q1", decision="accepted")
+    told = payloads([*records[:-2], Record(99, 9_900, covered, path)], "ai-sdk", is_over=False)
+    assert not of_type([c for c in told if c != DONE], "tool-approval-response")
 
 
 # --- steps that are tried again, and ends ----------------------------------------------
@@ -339,10 +343,27 @@ def test_every_end_has_its_word(end: Any, closed: Any, finish: Any, outcome: Any
 
 
 def test_records_that_break_off_are_an_error() -> None:
-    records = numbered(ev.RunStarted("r1"), ev.StepStarted(0), *turn_of()[:2])
-    chunks, events = both(records)
-    assert "records ended" in of_type(chunks, "error")[0]["errorText"]
-    assert events[-1]["code"] == "incomplete"
+    """Also if a turn has ended before: its end is not that of the run."""
+    result = ev.ToolResult(call_id="c1", content=())
+    step = [*calling(), result, ev.StepFinished(0), ev.StepStarted(1)]
+    for begun in (turn_of()[:2], step):
+        chunks, events = both(numbered(ev.RunStarted("r1"), ev.StepStarted(0), *begun))
+        assert "records ended" in of_type(chunks, "error")[0]["errorText"]
+        assert events[-1]["code"] == "incomplete"
+
+
+def test_an_output_for_a_call_of_a_discarded_step_is_a_call_of_its_own() -> None:
+    place: dict[str, Any] = {"output": 0, "call_id": "w1"}
+    started = ev.ToolCallStarted(part=0, item=0, name="search", executor="provider", **place)
+    finished = ev.ToolCallFinished(part=0, call_id="w1", name="search", args={}, raw="{}")
+    output = ev.ToolOutput(part=1, item=1, content=(TextContent("found"),), **place)
+    failed = [
+        *turn_of(started, finished)[:-1],
+        ev.TurnFailed(category="network", message="gone"),
+        ev.StepDiscarded(0, "retry"),
+    ]
+    chunks, _ = both(run_of(*failed, *turn_of(output)))
+    assert of_type(chunks, "tool-output-available")[0]["toolCallId"] == "msg_1.1"
 
 
 def test_usage_is_told_at_every_end() -> None:

@@ -153,7 +153,7 @@ def test_ag_ui_messages_have_images_and_documents() -> None:
 
 
 def test_results_and_resume_entries_are_answers() -> None:
-    answer = {"id": "msg_1-0", "role": "assistant", "toolCalls": []}
+    answer: dict[str, Any] = {"id": "msg_1-0", "role": "assistant", "toolCalls": []}
     results = [
         {"id": "a", "role": "tool", "toolCallId": "k1", "content": '{"a": 1}'},
         {"id": "b", "role": "tool", "toolCallId": "k2", "content": "[x"},
