@@ -22,6 +22,7 @@ from headrace.wire.decode import decode
 from tests.authored import Stream
 from tests.dialect_streams import ANY_STREAM
 from tests.doors.responses_frames import check_stream, decode_frames
+from tests.phases.ux_runs import runs
 
 ENDINGS: dict[str, list[ev.Event]] = {
     "end of bytes": [],
@@ -71,9 +72,24 @@ def test_any_prefix_that_ends_any_way_is_legal(stream: Stream, data: st.DataObje
     assert is_whole or payloads[-1]["response"]["status"] != "completed"
 
 
+@given(runs(), st.data())
+def test_any_prefix_of_any_run_is_legal(records: list[Record], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(records)))
+    tools = frozenset({"tides"}) if data.draw(st.booleans()) else frozenset[str]()
+    payloads = payloads_of(records[:cut], client_tools=tools, includes_seals=True)
+    # The arguments of these runs are not those of their deltas.
+    check_stream(payloads, has_gaps=True)
+    check_types(payloads)
+
+
 @given(ANY_STREAM)
 def test_published_types_take_every_frame(stream: Stream) -> None:
-    for payload in payloads_of(records_of(stream), includes_seals=True):
+    check_types(payloads_of(records_of(stream), includes_seals=True))
+
+
+def check_types(payloads: list[dict[str, Any]]) -> None:
+    """Assert that OpenAI's published types take every event."""
+    for payload in payloads:
         response = payload.get("response", {})
         # Words that the types do not have, and that clients take as they are.
         if response.get("incomplete_details"):

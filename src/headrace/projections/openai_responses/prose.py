@@ -31,6 +31,7 @@ class _Prose:
         self.id = item_id
         self.is_reasoning = is_reasoning
         self.is_announced = False
+        self.is_open = True
         self.has_raw = False
         self.phase: str | None = None
         self.content: list[JSONObject] = []
@@ -63,14 +64,15 @@ class ProseItems:
     """The messages and reasoning items of a response. Each method takes an event and returns its
     frames.
 
-    At most one item is open. It ends when another item begins, or with the turn, because seals and
-    citations may come after the text.
+    At most one item of each output is open. It ends when another item begins, or with the turn,
+    because seals and citations may come after the text.
     """
 
     def __init__(self, items: ItemList, raw_noun: str) -> None:
         self._list = items
         self._raw_noun = raw_noun
-        self._prose: _Prose | None = None
+        # By output: those of an agent's successive steps may overlap.
+        self._open: dict[int, _Prose] = {}
         self._parts: dict[int, _ProsePart] = {}
         self._texts = 0
         self.text_seals: dict[int, Seals] = {}
@@ -84,19 +86,18 @@ class ProseItems:
     def start_text(self, event: ev.TextStarted) -> Frames:
         """Begin a text, which is announced with its first delta."""
         frames = self._open_prose(event, is_reasoning=False)
-        assert self._prose is not None
+        prose = self._open[event.output]
         if event.channel in _PHASES:
-            self._prose.phase = event.channel
+            prose.phase = event.channel
         noun, kind = ("refusal", "refusal") if event.is_refusal else ("output_text", "output_text")
-        self._parts[event.part] = _ProsePart(self._prose, f"response.{noun}", kind)
-        self._prose.open_parts += 1
+        self._parts[event.part] = _ProsePart(prose, f"response.{noun}", kind)
+        prose.open_parts += 1
         return frames
 
     def start_reasoning(self, event: ev.ReasoningStarted) -> Frames:
         """Begin a part of reasoning."""
         frames = self._open_prose(event, is_reasoning=True)
-        prose = self._prose
-        assert prose is not None
+        prose = self._open[event.output]
         prose.provider_data = event.provider_data or prose.provider_data
         is_summary = event.kind == "summary"
         prose.has_raw = prose.has_raw or not is_summary
@@ -112,10 +113,10 @@ class ProseItems:
     def add_redacted(self, event: ev.ReasoningRedacted) -> Frames:
         """Begin a reasoning item that only the provider can read."""
         frames = self._open_prose(event, is_reasoning=True)
-        assert self._prose is not None
-        self._prose.redacted = event.data
-        self._prose.provider_data = event.provider_data
-        return [*frames, *self._announce(self._prose)]
+        prose = self._open[event.output]
+        prose.redacted = event.data
+        prose.provider_data = event.provider_data
+        return [*frames, *self._announce(prose)]
 
     def add_delta(self, part_number: int, text: str) -> Frames:
         """Return the frames of a delta of text or reasoning; by far the most."""
@@ -189,7 +190,7 @@ class ProseItems:
         prose = part.prose
         content = prose.content[part.place]
         prose.content[part.place] = content | {"annotations": list(part.annotations)}
-        if prose is not self._prose:
+        if not prose.is_open:
             # The item is done: only the response at the end can have it.
             self._list.items[prose.index] = self._prose_item(prose, "completed")
             return []
@@ -216,16 +217,17 @@ class ProseItems:
 
     def _open_prose(self, event: Any, *, is_reasoning: bool) -> Frames:
         """Open the item of a part, or keep it open if it has the same one."""
-        prose = self._prose
+        prose = self._open.get(event.output)
         if (
             prose is not None
             and (prose.number, prose.is_reasoning) == (event.item, is_reasoning)
             and prose.redacted is None
         ):
             return []
-        frames = self.close()
+        frames = [] if prose is None else self._close(event.output, "completed")
+        frames += self.leave()
         # The number is taken when the item is announced: a text may turn out to be empty.
-        self._prose = _Prose(event.item, -1, event.item_id or "", is_reasoning)
+        self._open[event.output] = _Prose(event.item, -1, event.item_id or "", is_reasoning)
         return frames
 
     def _announce(self, prose: _Prose) -> Frames:
@@ -257,15 +259,19 @@ class ProseItems:
         return frames
 
     def leave(self) -> Frames:
-        """End the item that is open because another one begins, unless a part of it is open: calls
-        of the provider can begin and end meanwhile."""
-        is_growing = self._prose is not None and self._prose.open_parts > 0
-        return [] if is_growing else self.close()
+        """End what is open because another item begins, unless a part of it is open: calls of the
+        provider can begin and end meanwhile."""
+        idle = [output for output, prose in self._open.items() if not prose.open_parts]
+        return [frame for output in idle for frame in self._close(output, "completed")]
 
     def close(self, status: str = "completed") -> Frames:
-        """End the item that is open."""
-        prose, self._prose = self._prose, None
-        if prose is None or not prose.is_announced:
+        """End everything that is open."""
+        return [frame for output in list(self._open) for frame in self._close(output, status)]
+
+    def _close(self, output: int, status: str) -> Frames:
+        prose = self._open.pop(output)
+        prose.is_open = False
+        if not prose.is_announced:
             return []
         open_parts = [
             number
