@@ -177,9 +177,10 @@ def _read_options(fields: _Body, choice: str | None) -> Options:
         top_k=fields.top_k,
         stop=tuple(stop),
         seed=fields.seed,
-        frequency_penalty=fields.frequency_penalty,
-        presence_penalty=fields.presence_penalty,
-        logit_bias=fields.logit_bias,
+        # Some clients send what is the default, also to providers that do not have the option.
+        frequency_penalty=fields.frequency_penalty or None,
+        presence_penalty=fields.presence_penalty or None,
+        logit_bias=fields.logit_bias or None,
         logprobs=fields.logprobs or None,
         top_logprobs=fields.top_logprobs,
         verbosity=fields.verbosity,

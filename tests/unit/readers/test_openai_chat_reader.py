@@ -74,6 +74,8 @@ def test_every_published_field_is_read_kept_or_refused() -> None:
         ("seed", 1, "seed", 1),
         ("frequency_penalty", 1.5, "frequency_penalty", 1.5),
         ("presence_penalty", 1.5, "presence_penalty", 1.5),
+        ("presence_penalty", 0, "presence_penalty", None),
+        ("logit_bias", {}, "logit_bias", None),
         ("logit_bias", {"1": 2}, "logit_bias", {"1": 2}),
         ("logprobs", True, "logprobs", True),
         ("top_logprobs", 2, "top_logprobs", 2),
