@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from headrace.log import get_logger
 from headrace.readers import InvalidRequest
-from headrace.server.http.doors.error_shape import find_error_shape
+from headrace.server.http.error_shape import find_error_shape
 from headrace.server.http_error import DoorError, HTTPError
 from headrace.server.storage.database import SearchFailed, StorageFailed
 from headrace.server.storage.search_index import TooManyWords

@@ -13,8 +13,8 @@ from starlette.websockets import WebSocket
 from headrace.errors import HeadraceError
 from headrace.log import get_logger
 from headrace.server.http.cross_origin import CrossOrigin
-from headrace.server.http.doors.error_shape import UPLOAD_PATHS, find_error_shape
 from headrace.server.http.error_map import to_http_error
+from headrace.server.http.error_shape import UPLOAD_PATHS, find_error_shape
 from headrace.server.http.event_stream import MAX_CHUNK_BYTES, STREAM, abort_connection
 from headrace.server.http_error import HTTPError, media_type
 from headrace.server.service import Service

@@ -19,7 +19,6 @@ from headrace.log import get_logger
 from headrace.messages import Message
 from headrace.readers import InvalidRequest
 from headrace.readers.openai_responses import ResponsesRequest, read_request
-from headrace.server.http.doors.error_shape import openai_error_type
 from headrace.server.http.doors.responses.compaction import Compaction
 from headrace.server.http.doors.responses.frames import ResponseFrames, payload_of
 from headrace.server.http.doors.responses.input import join_input
@@ -27,6 +26,7 @@ from headrace.server.http.doors.responses.starter import ResponseStarter
 from headrace.server.http.doors.responses.unstored import start_unstored
 from headrace.server.http.doors.responses.view import parse_view
 from headrace.server.http.error_map import to_http_error
+from headrace.server.http.error_shape import openai_error_type
 from headrace.server.http_error import HTTPError
 from headrace.server.service import Service
 from headrace.server.storage.access_tokens import User
