@@ -19,6 +19,8 @@ from bench.imports import import_costs
 from bench.load.gateway import gateway_section, measure_gateways
 from bench.load.load import under_load
 from bench.load.report import section as load_section
+from bench.long_runs import measure_long_runs
+from bench.long_runs import section as long_runs_section
 from bench.page.contest import pages
 from bench.page.report import section as page_section
 from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page, storage_goals
@@ -38,6 +40,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes; implies --no-write")
     parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md alone")
     parser.add_argument("--load", action="store_true", help="the server under load alone")
+    parser.add_argument("--long-runs", action="store_true", help="waiting and long runs alone")
     parser.add_argument("--gateway", action="store_true", help="the gateway under load alone")
     parser.add_argument("--storage", action="store_true", help="disk, searches and restart alone")
     parser.add_argument("--clouds", action="store_true", help="Bedrock and Cohere alone")
@@ -46,6 +49,10 @@ def main() -> None:
     options = parser.parse_args()
     if options.load:
         print(load_section(under_load(_tell, is_quick=options.quick)))
+        return
+    if options.long_runs:
+        long_runs = measure_long_runs(_tell, is_quick=options.quick)
+        print(long_runs_section(long_runs), "", *long_runs.goals(), sep="\n")
         return
     if options.gateway:
         measured_gateways = measure_gateways(_tell, is_quick=options.quick)
