@@ -117,6 +117,10 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "The server has reached its number of concurrent answers, `max_live_runs`.",
         "Repeat the request after `Retry-After`.",
     ),
+    "busy_uploads": (
+        "Too many large requests arrive at the same time.",
+        "Repeat the request after `Retry-After`.",
+    ),
     "cannot_ask": (
         "The model cannot be called: there is no API key, or it does not support an option.",
         "Set the key where the server runs, or leave the option out; the message says which.",

@@ -6,13 +6,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headrace.rehearsal.script import say, turn
+from headrace.server.upload_budget import UploadBudget
 from tests.memory import resident_kb
 from tests.server.nursery import Nursery, Victim, nursery
 from tests.server.raw import Answer, head, send
@@ -137,5 +138,35 @@ def test_a_body_that_never_comes_is_given_up(tmp_path: Path) -> None:
             answer = await send(server.url, [start, b'{"mess'])
             assert answer.status == 408
             assert b'"code":"too_slow"' in answer.body
+
+    asyncio.run(main())
+
+
+def test_large_bodies_that_arrive_slowly_are_bounded_together(tmp_path: Path) -> None:
+    """Each is within its limit; all of them together would fill the memory."""
+
+    async def main() -> None:
+        async with served(scripted(turn(say("Hi."))), tmp_path) as site:
+            site.service.uploads = UploadBudget(3_000_000)
+            released = asyncio.Event()
+
+            async def body() -> AsyncIterator[bytes]:
+                yield b'{"model": "default", "padding": "' + b"x" * 900_000
+                await released.wait()
+                yield b'", "messages": [{"role": "user", "content": "Hi."}]}'
+
+            async def send_one() -> int:
+                headers = {"content-type": "application/json"}
+                url = f"{site.url}/v1/chat/completions"
+                async with site.http.post(url, data=body(), headers=headers) as response:
+                    return response.status
+
+            sending = [asyncio.create_task(send_one()) for _ in range(4)]
+            done, _ = await asyncio.wait(sending, return_when=asyncio.FIRST_COMPLETED)
+            assert [task.result() for task in done] == [503]
+            released.set()
+            statuses = sorted(await asyncio.gather(*sending))
+            assert statuses == [200, 200, 200, 503]
+            assert site.service.uploads.used_bytes == 0
 
     asyncio.run(main())

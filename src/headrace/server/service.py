@@ -38,6 +38,7 @@ from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.log import Log, SQLiteLog
 from headrace.server.storage.store import InboxEntry, RunRow, SQLiteStore, Store
 from headrace.server.storage.usage.usage_table import UsageTable
+from headrace.server.upload_budget import UploadBudget
 
 _EXPIRE_INTERVAL_S = 3600.0
 _REPAIR_INTERVAL_S = 5.0
@@ -102,6 +103,7 @@ class Service:
         self.unstored = UnstoredRuns(
             self.quota, self.watchers, self.usage, self.count_use, clock, settings.heartbeat_s
         )
+        self.uploads = UploadBudget()
         self.response_budget = ResponseBudget(settings.send_timeout_s)
         self._recovery = Recovery(self.log, self.store, self.runs.claim)
         self._health = Health(self._folder, self.database, clock)

@@ -125,3 +125,9 @@ def test_what_cannot_be_asked_is_refused_at_the_start(
 def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         read_gateway_config(tmp_path / "missing.toml")
+
+
+@pytest.mark.parametrize("model", ["../../v1/files", "..", "a/../../b"])
+def test_a_name_does_not_lead_to_another_address(tmp_path: Path, model: str) -> None:
+    gateway = Gateway(read(tmp_path, FILE), environ=ENVIRON)
+    assert gateway.find(User("ben"), f"groq:{model}") is None

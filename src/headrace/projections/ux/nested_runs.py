@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -25,26 +25,29 @@ class NestedProjection(Protocol):
         ...
 
 
+CreateNested: TypeAlias = Callable[[str, Callable[[], Message]], NestedProjection]
+
+
 class _NestedRun:
     """One run of a sub-agent."""
 
-    def __init__(self, create: Callable[[Callable[[], Message]], NestedProjection]) -> None:
+    def __init__(self, segment_id: str, create: CreateNested) -> None:
         self.assembler = Assembler()
-        self.projection = create(self.assembler.message)
+        self.projection = create(segment_id, self.assembler.message)
 
 
 class NestedRuns:
     """Projects the records of sub-agents, and folds them until their calls have results.
 
-    `create` makes the projection of a sub-agent, for the id of its call and a function that returns
-    its message.
+    `create` makes the projection of a sub-agent, for the id of its call's segment and a function
+    that returns its message.
     """
 
-    def __init__(self, create: Callable[[str, Callable[[], Message]], NestedProjection]) -> None:
+    def __init__(self, create: CreateNested) -> None:
         self._create = create
         self._runs: dict[str, _NestedRun] = {}
 
-    def feed(self, record: Record, event_id: str) -> list[UXFrame]:
+    def feed(self, record: Record, event_id: str, segment_id: str) -> list[UXFrame]:
         """Return the frames of a record of a nested run. One that is nested in it belongs to its
         message."""
         call_id = record.path[0]
@@ -52,7 +55,7 @@ class NestedRuns:
         run = self._runs.get(call_id)
         # A step that was discarded and tried again may use the id of a call again.
         if run is None or (not inner.path and isinstance(record.event, ev.RunStarted)):
-            run = self._runs[call_id] = _NestedRun(lambda message: self._create(call_id, message))
+            run = self._runs[call_id] = _NestedRun(segment_id, self._create)
         run.assembler.feed(inner)
         return [
             fr.NestedFrame(event_id, call_id, frame)

@@ -60,7 +60,7 @@ class UXProjection:
         self._status = StatusReader()
         self._reasoning = UXReasoning(self._message, self._status, has_final_text=has_final_text)
         self._think = self._reasoning.feed
-        self._nested = NestedRuns(self._create_nested)
+        self._nested = NestedRuns(_create_nested)
         self._tools = UXToolCalls(self._message, self._nested)
         self._input = UXInput(self._message)
         self._is_begun = False
@@ -96,12 +96,9 @@ class UXProjection:
         if self._assembler is not None:
             self._assembler.feed(record)
         self._message.at_ms = record.at_ms
-        frames = self._nested.feed(record, self._message.event_id)
+        segment_id = self._tools.segment_id_of(record.path[0])
+        frames = self._nested.feed(record, self._message.event_id, segment_id)
         return [*frames, *self._input.feed_nested(record)]
-
-    def _create_nested(self, call_id: str, message: Callable[[], Message]) -> UXProjection:
-        """Create the projection of a sub-agent. Its message has the id of the call's segment."""
-        return UXProjection(self._tools.segment_id_of(call_id), message=message)
 
     def close(self) -> list[UXFrame]:
         """End the stream: return the last frames, unless they were sent already."""
@@ -344,6 +341,11 @@ class UXProjection:
         if end.kind == "cancelled":
             return fr.MessageCancelled(event_id, event)
         return fr.MessageFinal(event)
+
+
+def _create_nested(segment_id: str, message: Callable[[], Message]) -> UXProjection:
+    """Create the projection of a sub-agent. Its message has the id of the call's segment."""
+    return UXProjection(segment_id, message=message)
 
 
 _Handler: TypeAlias = Callable[[UXProjection, Any], list[UXFrame]]

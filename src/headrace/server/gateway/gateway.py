@@ -69,9 +69,12 @@ class Gateway:
 
     def _find_open(self, name: str) -> GatewayOffer | None:
         """Return a model of a provider whose models can all be asked for, or None."""
-        provider = name.partition(":")[0]
+        provider, _, model = name.partition(":")
         settings = self.config.providers.get(provider)
         if settings is None or not settings.is_open:
+            return None
+        if ".." in model.split("/"):
+            # The name is part of some addresses, and must not lead to another one.
             return None
         try:
             offer = self._create(name, (name,), Options())

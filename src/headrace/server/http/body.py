@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from headrace.events import JSONObject
 from headrace.server.http_error import HTTPError, media_type
 from headrace.server.settings import Settings
+from headrace.server.upload_budget import Upload, UploadBudget
 
 T = TypeVar("T")
 
@@ -23,15 +24,23 @@ async def read_body(request: Request, kind: type[T], settings: Settings) -> T:
 async def read_upload(request: Request, settings: Settings) -> JSONObject:
     """Decode the JSON object that a client of another protocol sends, which may contain images and
     files. Raises an `HTTPError` that says what is wrong with it."""
-    return await _decode(request, dict[str, Any], settings, settings.max_upload_bytes)
+    budget: UploadBudget = request.app.state.service.uploads
+    with budget.upload() as upload:
+        return await _decode(request, dict[str, Any], settings, settings.max_upload_bytes, upload)
 
 
-async def _decode(request: Request, kind: type[T], settings: Settings, max_bytes: int) -> T:
+async def _decode(
+    request: Request,
+    kind: type[T],
+    settings: Settings,
+    max_bytes: int,
+    upload: Upload | None = None,
+) -> T:
     if media_type(request.headers.get("content-type", "")) != "application/json":
         raise HTTPError(415, "not_json", "send Content-Type: application/json")
     try:
         async with asyncio.timeout(settings.body_timeout_s):
-            data = await _read(request, max_bytes)
+            data = await _read(request, max_bytes, upload)
         return msgspec.json.decode(data, type=kind)
     except TimeoutError:
         raise HTTPError(408, "too_slow", "the request body took too long to arrive") from None
@@ -43,10 +52,12 @@ async def _decode(request: Request, kind: type[T], settings: Settings, max_bytes
         raise HTTPError(400, "bad_body", str(error)) from None
 
 
-async def _read(request: Request, max_bytes: int) -> bytearray:
+async def _read(request: Request, max_bytes: int, upload: Upload | None) -> bytearray:
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
+        if upload is not None:
+            upload.add(len(chunk))
         if len(data) > max_bytes:
             raise HTTPError(413, "too_large", f"the request body is larger than {max_bytes} bytes")
     return data

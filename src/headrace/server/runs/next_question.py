@@ -11,7 +11,7 @@ from headrace.encoders import Effort, Options, ToolSpec
 from headrace.engine import Agent
 from headrace.messages import Message
 from headrace.projections.openai_responses import ResponseProfile
-from headrace.server.runs.client_tool import ClientTool
+from headrace.server.runs.client.client_tool import ClientTool
 from headrace.server.storage.store import InboxEntry, RunRow, RunStart, StoredMessage
 from headrace.tools import ExternalTool
 

@@ -194,6 +194,12 @@ LIMITS: Final[Mapping[str, tuple[Limit, ...]]] = {
             " have its address",
         ),
         Limit("--max-body", 1000, "longest request body", "KILOBYTES"),
+        Limit(
+            "--max-upload",
+            32_000,
+            "longest request body of APIs that send images, files and whole conversations",
+            "KILOBYTES",
+        ),
     ),
     "limits for each user": (
         Limit("--asks-per-minute", 60, "questions per minute, with --tokens"),

@@ -51,6 +51,7 @@ def run(options: Namespace) -> int:
         max_connections=options.max_connections,
         max_waiting_per_address=options.waiting_per_address,
         max_body_bytes=options.max_body * 1_000,
+        max_upload_bytes=options.max_upload * 1_000,
         asks_per_minute=options.asks_per_minute,
         max_live_runs_per_user=options.runs_per_user,
         max_watchers_per_user=options.watchers_per_user,

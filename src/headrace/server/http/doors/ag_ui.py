@@ -19,7 +19,7 @@ from headrace.server.http.doors.stop import stop_answers
 from headrace.server.http.doors.stored_chat import ends_at
 from headrace.server.http.run_stream import begin_run, stream_run, watch
 from headrace.server.http_error import DoorError, JSONResponse
-from headrace.server.runs.client_name import conversation_id_for, idempotency_key_for
+from headrace.server.runs.client.client_name import conversation_id_for, idempotency_key_for
 from headrace.server.runs.next_question import RunRequest
 from headrace.server.runs.watchers import Watcher
 from headrace.server.service import Service
