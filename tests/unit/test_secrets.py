@@ -23,6 +23,8 @@ NO_SECRETS = {
     # A token of text, as models count them.
     "headrace.wire.dialects.xai.chunk.WireLogProb",
     "headrace.wire.dialects.xai.chunk.WireTopLogProb",
+    # The name of an environment variable, not its value.
+    "headrace.server.gateway.config.GatewayProvider",
     # Whether a token is needed, not the token.
     "headrace.server.settings.Settings",
     # The size of headers, not the headers.

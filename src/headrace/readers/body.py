@@ -17,7 +17,6 @@ from headrace.readers.incoming import InvalidRequest
 from headrace.wire.json.value import as_list, as_object
 
 T = TypeVar("T", bound=msgspec.Struct)
-_AT = re.compile(r" - at `\$\.?(.*)`$")
 
 
 def convert_body(body: JSONObject, kind: type[T]) -> tuple[T, JSONObject]:
@@ -30,10 +29,15 @@ def convert_body(body: JSONObject, kind: type[T]) -> tuple[T, JSONObject]:
         return msgspec.convert(body, kind), unknown
     except msgspec.ValidationError as error:
         text = str(error)
-        found = _AT.search(text)
         missing = re.search(r"missing required field `(\w+)`", text)
-        param = missing[1] if missing else found[1] if found else None
+        param = missing[1] if missing else _find_place(text)
         raise InvalidRequest(text.replace(" - at `$`", ""), param or None) from None
+
+
+def _find_place(text: str) -> str:
+    """Return the place that an error of msgspec ends with, without the `$` of the whole body."""
+    place = text.rpartition(" - at `$")[2] if text.endswith("`") else ""
+    return place.removesuffix("`").removeprefix(".")
 
 
 def read_history(entries: Sequence[JSONObject], dialect: str) -> list[Message]:

@@ -66,7 +66,11 @@ def test_every_limit_has_an_option_with_the_same_default() -> None:
             continue
         (name,) = options[field.name]
         value = getattr(parsed, name.removeprefix("--").replace("-", "_"))
-        factor = {"max_body_bytes": 1_000, "max_stored_bytes_per_user": 1_000_000}
+        factor = {
+            "max_body_bytes": 1_000,
+            "max_upload_bytes": 1_000,
+            "max_stored_bytes_per_user": 1_000_000,
+        }
         assert value * factor.get(field.name, 1) == field.default, field.name
 
 
