@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from headrace.server.storage.database import Database, StorageFailed
 from headrace.server.storage.log import Log, SQLiteLog
 from headrace.server.storage.store import SQLiteStore
 from headrace.usage import Usage
+from tests.postgres import open_postgres, shared_server
 from tests.server.memory_storage import MemoryLog
 
 Opened = Callable[[], Any]
@@ -24,8 +25,8 @@ Opened = Callable[[], Any]
 
 
 def _sqlite(data: Path) -> Opened:
-    @contextmanager
-    def opened() -> Iterator[Log]:
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Log]:
         database = Database(data / "log.db")
         SQLiteStore(database)  # makes the tables
         try:
@@ -39,14 +40,29 @@ def _sqlite(data: Path) -> Opened:
 def _memory(data: Path) -> Opened:
     log = MemoryLog()
 
-    @contextmanager
-    def opened() -> Iterator[Log]:
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Log]:
         yield log
 
     return opened
 
 
-LOGS: dict[str, Callable[[Path], Opened]] = {"sqlite": _sqlite, "memory": _memory}
+def _postgres(data: Path) -> Opened:
+    url = shared_server().create_database()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Log]:
+        async with open_postgres(url) as (_, log):
+            yield log
+
+    return opened
+
+
+LOGS: dict[str, Callable[[Path], Opened]] = {
+    "sqlite": _sqlite,
+    "memory": _memory,
+    "postgres": _postgres,
+}
 
 
 @pytest.fixture(params=LOGS)
@@ -60,7 +76,7 @@ def records(first: int, last: int, text: str = "x") -> list[Record]:
 
 def play(opened: Opened, body: Callable[[Log], Awaitable[None]]) -> None:
     async def main() -> None:
-        with opened() as log:
+        async with opened() as log:
             await body(log)
 
     asyncio.run(main())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from headrace.server.storage.store import (
     StoredMessage,
 )
 from headrace.server.storage.store.store import RunStart
+from tests.postgres import open_postgres, shared_server
 from tests.server.memory_storage import MemoryLog, MemoryStore
 
 Opened = Callable[[], Any]
@@ -35,8 +36,8 @@ Opened = Callable[[], Any]
 
 
 def _sqlite(data: Path) -> Opened:
-    @contextmanager
-    def opened() -> Iterator[tuple[Store, Log]]:
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Store, Log]]:
         database = Database(data / "store.db")
         try:
             yield SQLiteStore(database), SQLiteLog(database)
@@ -50,14 +51,29 @@ def _memory(data: Path) -> Opened:
     log = MemoryLog()
     store = MemoryStore(log)
 
-    @contextmanager
-    def opened() -> Iterator[tuple[Store, Log]]:
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Store, Log]]:
         yield store, log
 
     return opened
 
 
-STORES: dict[str, Callable[[Path], Opened]] = {"sqlite": _sqlite, "memory": _memory}
+def _postgres(data: Path) -> Opened:
+    url = shared_server().create_database()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Store, Log]]:
+        async with open_postgres(url) as (store, log):
+            yield store, log
+
+    return opened
+
+
+STORES: dict[str, Callable[[Path], Opened]] = {
+    "sqlite": _sqlite,
+    "memory": _memory,
+    "postgres": _postgres,
+}
 
 
 @pytest.fixture(params=STORES)
@@ -67,7 +83,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
 
 def play(opened: Opened, body: Callable[[Store, Log], Awaitable[None]]) -> None:
     async def main() -> None:
-        with opened() as (store, log):
+        async with opened() as (store, log):
             await body(store, log)
 
     asyncio.run(main())

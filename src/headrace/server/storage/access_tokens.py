@@ -56,13 +56,8 @@ class AccessTokens:
 
         Raises `UsageError` if the owner or the name is not a single line of printable characters.
         """
-        for text in (owner, name):
-            if not text.isprintable():
-                raise UsageError(
-                    f"expected a single line of printable characters; got {text!r:.60}"
-                )
-        access_token = _PREFIX + secrets.token_urlsafe(32)
-        row = (_hash(access_token), owner, name, now_ms, scope)
+        access_token = create_access_token(owner, name)
+        row = (hash_access_token(access_token), owner, name, now_ms, scope)
         query = "INSERT INTO tokens (hash, owner, name, created_ms, scope) VALUES (?, ?, ?, ?, ?)"
         self._database.write_now(lambda c: c.execute(query, row))
         return access_token
@@ -95,7 +90,7 @@ class AccessTokens:
     async def find_user(self, access_token: str) -> User | None:
         """Return the user of an access token, or None if the token is unknown."""
         query = "SELECT owner, scope FROM tokens WHERE hash = ?"
-        token_hash = _hash(access_token)
+        token_hash = hash_access_token(access_token)
         rows = await self._database.fetch(query, (token_hash,))
         return User(rows[0]["owner"], rows[0]["scope"], token_hash) if rows else None
 
@@ -116,5 +111,15 @@ def token_id_of(token_hash: bytes) -> str:
     return token_hash.hex()[:12]
 
 
-def _hash(access_token: str) -> bytes:
+def create_access_token(owner: str, name: str) -> str:
+    """Return a new access token for a user. Raises `UsageError` if the owner or the name of the
+    token is not a single line of printable characters."""
+    for text in (owner, name):
+        if not text.isprintable():
+            raise UsageError(f"expected a single line of printable characters; got {text!r:.60}")
+    return _PREFIX + secrets.token_urlsafe(32)
+
+
+def hash_access_token(access_token: str) -> bytes:
+    """Return the hash of an access token, which is stored instead of it."""
     return hashlib.sha256(access_token.encode()).digest()

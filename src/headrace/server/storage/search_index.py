@@ -1,42 +1,11 @@
-"""The search index: which terms a text has, and which conversations have the terms of a search.
-
-Terms are words without case and accents. Chinese and Japanese are written without spaces, so each
-pair of neighboring characters is a term there, and a search finds any part of a sentence. Each text
-also has a term for its owner, so that a search never looks at the texts of others.
-"""
+"""The search index in SQLite: which conversations have the terms of a search."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 import sqlite3
-import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
-from typing import Final
 
-from headrace.errors import HeadraceError
-
-MAX_WORDS: Final = 16
-"""Most words of one search."""
-MAX_CANDIDATES: Final = 2_000
-"""Most matching messages, the newest first, that one search looks at."""
-MAX_INDEXED_CHARS: Final = 100_000
-"""Length of the beginning of a text that can be found."""
-_MAX_WORD_CHARS: Final = 64
-_MAX_PAIRS: Final = 16
-
-_CJK = (
-    "\u2e80-\u2eff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_RUN = re.compile(rf"([{_CJK}]+)|[^\W_{_CJK}]+")
-# A character for private use: no word of a text or of a search contains it.
-_OWNER_MARK = "\ue000"
-
-
-class TooManyWords(HeadraceError):
-    """A search has more than `MAX_WORDS` words."""
+from headrace.server.storage.search_terms import MAX_CANDIDATES, list_terms, read_search
 
 
 def create_index(connection: sqlite3.Connection) -> None:
@@ -59,33 +28,14 @@ def create_index(connection: sqlite3.Connection) -> None:
 
 
 def to_terms(owner: str, text: str) -> str:
-    """Return the terms of a text, each once, separated by spaces."""
-    terms = {_owner_term(owner): None}
-    for match in _RUN.finditer(_fold(text[:MAX_INDEXED_CHARS])):
-        run = match[0]
-        if match[1] is None:
-            terms[run[:_MAX_WORD_CHARS]] = None
-        else:
-            # The last character by itself: it begins no pair.
-            terms |= dict.fromkeys([*_to_pairs(run), run[-1]])
-    return " ".join(terms)
+    """Return the terms of a text, separated by spaces, as the index stores them."""
+    return " ".join(list_terms(owner, text))
 
 
 def to_query(owner: str, words: str) -> str | None:
     """Return the FTS5 query for a search, or None if it has no words. Raises `TooManyWords`."""
-    runs = list(_RUN.finditer(_fold(words)))
-    if len(runs) > MAX_WORDS:
-        raise TooManyWords(f"a search may have at most {MAX_WORDS} words")
-    if not runs:
-        return None
-    parts = [f'"{_owner_term(owner)}"']
-    for match in runs:
-        run = match[0]
-        if match[1] is None or len(run) == 1:
-            parts.append(f'"{run[:_MAX_WORD_CHARS]}"*')
-        else:
-            parts += [f'"{pair}"' for pair in _to_pairs(run)[:_MAX_PAIRS]]
-    return " AND ".join(parts)
+    terms = read_search(owner, words)
+    return " AND ".join(f'"{text}"' + "*" * is_prefix for text, is_prefix in terms) or None
 
 
 def find_conversations(
@@ -121,25 +71,3 @@ def _add_rows(
         ).fetchone()
         if row is not None:
             found.setdefault(conversation_id, row)
-
-
-def _to_pairs(run: str) -> list[str]:
-    return [run[start : start + 2] for start in range(len(run) - 1)]
-
-
-def _owner_term(owner: str) -> str:
-    return _OWNER_MARK + hashlib.sha256(owner.encode()).hexdigest()[:16]
-
-
-def _fold(text: str) -> str:
-    text = text.casefold()
-    if text.isascii():
-        return text
-    return "".join(map(_remove_accent, unicodedata.normalize("NFKC", text)))
-
-
-@lru_cache(4096)
-def _remove_accent(character: str) -> str:
-    """Return a Latin, Greek or Cyrillic letter without its accent, and others as they are."""
-    base = unicodedata.normalize("NFD", character)[0]
-    return base if base < "\u0530" else character

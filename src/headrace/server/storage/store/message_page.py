@@ -55,14 +55,15 @@ def _choose(
         f" ORDER BY created_ms {order}, rowid {order} LIMIT ?",
         (*values, query.limit + 1),
     ).fetchall()
-    count = _count_fitting(found[: query.limit], query.max_bytes)
+    count = count_fitting([row["size"] for row in found[: query.limit]], query.max_bytes)
     return found[:count], len(found) > count
 
 
-def _count_fitting(found: list[sqlite3.Row], max_bytes: int) -> int:
-    size = 0
-    for count, row in enumerate(found):
-        size += row["size"]
-        if count and size > max_bytes:
+def count_fitting(sizes: list[int], max_bytes: int) -> int:
+    """Return how many of the first messages, at least one, have at most `max_bytes` together."""
+    total = 0
+    for count, size in enumerate(sizes):
+        total += size
+        if count and total > max_bytes:
             return count
-    return len(found)
+    return len(sizes)

@@ -66,7 +66,7 @@ def _find_place(connection: sqlite3.Connection, start: RunStart) -> tuple[str, s
     if start.conversation_id is None or start.prompt is None:
         return _find_question(connection, start)
     if start.is_new and not _exists(connection, start):
-        title = _title_of(_find_question_message(start, start.prompt))
+        title = make_title(start, start.prompt)
         row = tables.index_title(connection, start.conversation_id, start.owner, title)
         connection.execute(
             "INSERT INTO conversations (id, owner, title, created_ms, updated_ms, title_row)"
@@ -86,10 +86,11 @@ def _find_place(connection: sqlite3.Connection, start: RunStart) -> tuple[str, s
     return start.conversation_id, start.parent_id
 
 
-def _find_question_message(start: RunStart, prompt: StoredMessage) -> Message:
-    """Return the first message of the user, from which the conversation has its title."""
+def make_title(start: RunStart, prompt: StoredMessage) -> str:
+    """Return the title of a new conversation: the beginning of the user's first message."""
     messages = [stored.message for stored in (*start.earlier, prompt)]
-    return next((message for message in messages if message.role == "user"), messages[-1])
+    first = next((message for message in messages if message.role == "user"), messages[-1])
+    return _title_of(first)
 
 
 def _exists(connection: sqlite3.Connection, start: RunStart) -> bool:

@@ -113,6 +113,11 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the run waits for input, and no process works on it."""
     request: str | None = None
     """What the caller asked for beside the question, as JSON."""
+    epoch: int = 0
+    """How often a server has taken the run since it began. Only the one that took it last can
+    write."""
+    holder: str | None = None
+    """The server that works on the run, if several servers share the store."""
 
 
 class StartedRun(msgspec.Struct, frozen=True, kw_only=True):

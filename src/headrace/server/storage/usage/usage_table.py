@@ -144,9 +144,7 @@ class UsageTable:
     ) -> list[UsageSum]:
         """Sum up the usage by these of `GROUPS`, the most expensive first. Raises `UsageError` for
         another name."""
-        for name in by:
-            if name not in GROUPS:
-                raise UsageError(f"usage cannot be listed by {name!r}: use {', '.join(GROUPS)}")
+        check_groups(by)
         columns = [_COLUMNS.get(name, name) for name in by]
         query = (
             f"SELECT {''.join(column + ', ' for column in columns)}"
@@ -159,7 +157,7 @@ class UsageTable:
         rows = self._database.write_now(
             lambda connection: connection.execute(query, (since_ms, owner, owner)).fetchall()
         )
-        return [_to_sum(tuple(row), len(columns)) for row in rows if row[len(columns)]]
+        return [to_sum(tuple(row), len(columns)) for row in rows if row[len(columns)]]
 
 
 def insert_usage(connection: sqlite3.Connection, row: UsageRow) -> None:
@@ -172,7 +170,15 @@ def insert_usage(connection: sqlite3.Connection, row: UsageRow) -> None:
     add_to_windows(connection, row.owner, row.ended_ms, tokens, row.cost or 0.0)
 
 
-def _to_sum(row: tuple[Any, ...], groups: int) -> UsageSum:
+def check_groups(by: Sequence[str]) -> None:
+    """Raise `UsageError` if usage cannot be summed up by one of these."""
+    for name in by:
+        if name not in GROUPS:
+            raise UsageError(f"usage cannot be listed by {name!r}: use {', '.join(GROUPS)}")
+
+
+def to_sum(row: tuple[Any, ...], groups: int) -> UsageSum:
+    """Return the sum of a row whose first `groups` values are what it is summed up by."""
     answers, given, cached, produced, reasoning, cost, unpriced = row[groups:]
     return UsageSum(
         group=tuple(str(value) for value in row[:groups]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, Protocol
 
@@ -41,24 +42,43 @@ def count_request(
 ) -> UsedUp | None:
     """Count a request, unless a limit is used up: then return which."""
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
-    for unit, window, wait_s in (
-        ("minute", _minute(now), 60.0 - now.second),
-        ("month", _month(now), (_next_month(now) - now).total_seconds()),
-    ):
+    for unit, window, wait_s in current_windows(now):
         query = "SELECT requests, tokens, cost FROM usage_windows WHERE owner = ? AND window = ?"
         row = connection.execute(query, (owner, window)).fetchone()
-        for name in _COUNTS:
-            limit = getattr(limits, f"{name}_per_{unit}")
-            used = 0 if row is None else row[name]
-            if limit is not None and used >= limit:
-                what = f"${limit:g}" if name == "cost" else f"{limit} {name}"
-                return UsedUp(f"{what} per {unit}", wait_s)
+        used_up = find_used_up(limits, unit, dict(row or {}), wait_s)
+        if used_up is not None:
+            return used_up
     _add(connection, owner, now, requests=1)
-    oldest = _minute(now - timedelta(minutes=_KEPT_MINUTES))
+    oldest = oldest_window(now)
     connection.execute(
         "DELETE FROM usage_windows WHERE owner = ? AND length(window) = ? AND window < ?",
         (owner, len(oldest), oldest),
     )
+    return None
+
+
+def current_windows(now: datetime) -> tuple[tuple[str, str, float], ...]:
+    """Return the windows that a time is in: unit, name, and the seconds until it ends."""
+    return (
+        ("minute", _minute(now), 60.0 - now.second),
+        ("month", _month(now), (_next_month(now) - now).total_seconds()),
+    )
+
+
+def oldest_window(now: datetime) -> str:
+    """Return the name of the oldest minute that is kept."""
+    return _minute(now - timedelta(minutes=_KEPT_MINUTES))
+
+
+def find_used_up(
+    limits: WindowLimits, unit: str, used: Mapping[str, float], wait_s: float
+) -> UsedUp | None:
+    """Return the limit of a window that is used up, or None."""
+    for name in _COUNTS:
+        limit = getattr(limits, f"{name}_per_{unit}")
+        if limit is not None and used.get(name, 0) >= limit:
+            what = f"${limit:g}" if name == "cost" else f"{limit} {name}"
+            return UsedUp(f"{what} per {unit}", wait_s)
     return None
 
 
@@ -78,7 +98,7 @@ def _add(
     tokens: int = 0,
     cost: float = 0.0,
 ) -> None:
-    for window in (_minute(now), _month(now)):
+    for _, window, _ in current_windows(now):
         connection.execute(
             "INSERT INTO usage_windows VALUES (?, ?, ?, ?, ?) ON CONFLICT (owner, window) DO UPDATE"
             " SET requests = requests + excluded.requests, tokens = tokens + excluded.tokens,"

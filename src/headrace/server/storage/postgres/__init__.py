@@ -1,0 +1,1 @@
+"""Store and log in PostgreSQL, for several servers that share one database."""

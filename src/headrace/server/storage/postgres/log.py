@@ -1,0 +1,361 @@
+"""The log in PostgreSQL.
+
+Each run has a head: the number of its last record, and the epoch of the server that may append.
+An append moves the head and inserts the records in one statement, so a server that has lost its run
+cannot add a character. Records that many runs log at about the same time are one statement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from headrace.events import Record, RunClosed, decode_record, encode_record
+from headrace.log import get_logger
+from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.log.log import Done
+from headrace.server.storage.postgres.pool import Connection, ConnectionLost, Pool, to_storage_error
+
+OUTAGE_S: Final = 30.0
+"""Longest time that appends wait for a database that cannot be reached."""
+WATCH_S: Final = 30.0
+"""Time for which a server that follows a run of another server is told about its records."""
+LOG_CHANNEL: Final = "headrace_log"
+"""Channel of the notifications that wake servers which follow a run."""
+_GATHER_S: Final = 0.003
+_RETRY_S: Final = 0.1
+_MAX_RETRY_S: Final = 1.0
+_MAX_BATCH_BYTES: Final = 4_000_000
+_PAGE_ROWS: Final = 200
+_logger = get_logger("server")
+
+# A notification has at most 8,000 bytes; ids of a hundred runs are shorter.
+_APPEND: Final = """
+WITH given AS (
+    SELECT * FROM unnest($1::text[], $2::int[], $3::bigint[], $4::bigint[], $5::bool[], $6::bytea[])
+        AS given (run_id, epoch, first_seq, last_seq, is_closing, body)
+), moved AS (
+    UPDATE log_heads AS head SET last_seq = given.last_seq, is_closed = given.is_closing FROM given
+    WHERE head.run_id = given.run_id AND head.epoch = given.epoch
+        AND head.last_seq = given.first_seq - 1 AND NOT head.is_closed
+    RETURNING head.run_id, head.watched_until
+), added AS (
+    INSERT INTO log_chunks (run_id, first_seq, last_seq, body)
+    SELECT run_id, first_seq, last_seq, body FROM given JOIN moved USING (run_id)
+), groups AS (
+    SELECT run_id, (row_number() OVER () - 1) / 100 AS number FROM moved WHERE watched_until > now()
+), told AS (
+    SELECT pg_notify('headrace_log', string_agg(run_id, ' ')) FROM groups GROUP BY number
+)
+SELECT run_id, (SELECT count(*) FROM told) AS told FROM moved
+"""
+
+
+class Batch(NamedTuple):
+    """Encoded records of one run that follow one another."""
+
+    run_id: str
+    epoch: int
+    first_seq: int
+    last_seq: int
+    is_closing: bool
+    body: bytes
+
+
+def encode_batch(run_id: str, epoch: int, records: Sequence[Record]) -> Batch:
+    """Encode records of one run. Raises `StorageFailed` if they leave a gap, or follow the one that
+    closes the run."""
+    first = records[0].seq
+    for place, record in enumerate(records):
+        if record.seq != first + place:
+            raise StorageFailed(f"record {record.seq} of run {run_id} does not follow")
+    if any(isinstance(record.event, RunClosed) for record in records[:-1]):
+        raise StorageFailed(f"run {run_id} is closed: no record can follow")
+    is_closing = isinstance(records[-1].event, RunClosed)
+    body = b"\n".join(map(encode_record, records))
+    return Batch(run_id, epoch, first, records[-1].seq, is_closing, body)
+
+
+async def append_batches(connection: Connection, batches: Sequence[Batch]) -> set[str]:
+    """Append records of different runs; return the runs whose records were accepted."""
+    columns = [list(column) for column in zip(*batches, strict=True)]
+    rows = await connection.fetch(_APPEND, *columns)
+    return {row["run_id"] for row in rows}
+
+
+async def explain_refusal(connection: Connection, batch: Batch) -> StorageFailed | None:
+    """Return why records were not accepted; None if they are stored already, because the answer to
+    an earlier attempt was lost."""
+    head = await connection.fetchrow("SELECT * FROM log_heads WHERE run_id = $1", batch.run_id)
+    if head is None:
+        return StorageFailed(f"run {batch.run_id} has no log")
+    is_same_writer = head["epoch"] == batch.epoch
+    if is_same_writer and head["last_seq"] == batch.last_seq:
+        row = await connection.fetchrow(
+            "SELECT body FROM log_chunks WHERE run_id = $1 AND first_seq = $2",
+            batch.run_id,
+            batch.first_seq,
+        )
+        if row is not None and row["body"] == batch.body:
+            return None
+    return StorageFailed(_describe_refusal(batch, head))
+
+
+def _describe_refusal(batch: Batch, head: Any) -> str:
+    if head["epoch"] != batch.epoch:
+        return f"another server has run {batch.run_id}: record {batch.first_seq} is refused"
+    if head["is_closed"]:
+        return f"run {batch.run_id} is closed: record {batch.first_seq} cannot follow"
+    return (
+        f"record {batch.first_seq} of run {batch.run_id} does not follow record {head['last_seq']}"
+    )
+
+
+async def create_head(connection: Connection, run_id: str, epoch: int = 0) -> None:
+    """Create the head of a run's log, if it has none."""
+    await connection.execute(
+        "INSERT INTO log_heads (run_id, epoch) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        run_id,
+        epoch,
+    )
+
+
+class PostgresLog:
+    """Records of all runs in PostgreSQL; see `Log`. Several servers can have one at a time."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._writer = _Writer(pool)
+        self.refused = 0
+        """Number of appends that were refused because another server has the run."""
+
+    async def close(self) -> None:
+        """Finish the appends that wait, and close the connection for them."""
+        await self._writer.close()
+
+    def tail(self, run_id: str, epoch: int = 0) -> PostgresTail:
+        return PostgresTail(self._writer, run_id, epoch)
+
+    async def append(self, run_id: str, records: Sequence[Record], epoch: int = 0) -> None:
+        if not records:
+            return
+        loop = asyncio.get_running_loop()
+        stored: asyncio.Future[None] = loop.create_future()
+
+        def settle(error: Exception | None) -> None:
+            if stored.done():
+                return
+            if error is None:
+                stored.set_result(None)
+            else:
+                stored.set_exception(error)
+
+        self._writer.put(encode_batch(run_id, epoch, records), settle)
+        await stored
+
+    async def read(self, run_id: str, after: int = 0, max_bytes: int | None = None) -> list[Record]:
+        bodies: list[bytes] = []
+        size, seq = 0, after
+        while True:
+            rows = await self._pool.fetch(
+                "SELECT first_seq, last_seq, body FROM log_chunks WHERE run_id = $1"
+                " AND first_seq > coalesce((SELECT max(first_seq) FROM log_chunks"
+                "  WHERE run_id = $1 AND first_seq <= $2 + 1) - 1, 0)"
+                " ORDER BY first_seq LIMIT $3",
+                run_id,
+                seq,
+                _PAGE_ROWS,
+            )
+            for row in rows:
+                lines = row["body"].split(b"\n")[max(0, seq + 1 - row["first_seq"]) :]
+                for line in lines:
+                    bodies.append(line)
+                    size += len(line)
+                    if max_bytes is not None and size >= max_bytes:
+                        return [decode_record(body) for body in bodies]
+                seq = max(seq, row["last_seq"])
+            if len(rows) < _PAGE_ROWS:
+                return [decode_record(body) for body in bodies]
+
+    async def delete(self, run_ids: Sequence[str]) -> None:
+        await self._pool.execute("DELETE FROM log_heads WHERE run_id = ANY($1)", list(run_ids))
+
+    async def watch(self, run_ids: Sequence[str]) -> dict[str, int]:
+        """Ask for notifications about these runs for `WATCH_S`; return the number of the last
+        record of each."""
+        rows = await self._pool.fetch(
+            "UPDATE log_heads SET watched_until = now() + make_interval(secs => $2)"
+            " WHERE run_id = ANY($1) RETURNING run_id, last_seq",
+            list(run_ids),
+            WATCH_S,
+        )
+        return {row["run_id"]: row["last_seq"] for row in rows}
+
+    async def last_seqs(self, run_ids: Sequence[str]) -> dict[str, int]:
+        """Return the number of the last record of each of these runs."""
+        rows = await self._pool.fetch(
+            "SELECT run_id, last_seq FROM log_heads WHERE run_id = ANY($1)", list(run_ids)
+        )
+        return {row["run_id"]: row["last_seq"] for row in rows}
+
+
+class PostgresTail:
+    """The end of one run's log; see `Tail`."""
+
+    __slots__ = ("_epoch", "_run_id", "_writer")
+
+    def __init__(self, writer: _Writer, run_id: str, epoch: int) -> None:
+        self._writer = writer
+        self._run_id = run_id
+        self._epoch = epoch
+
+    def put(self, records: Sequence[Record], done: Done) -> None:
+        try:
+            batch = encode_batch(self._run_id, self._epoch, records)
+        except StorageFailed as error:
+            asyncio.get_running_loop().call_soon(done, error)
+            return
+        self._writer.put(batch, done)
+
+
+class _Entry(NamedTuple):
+    batch: Batch
+    done: Done
+
+
+class _Group:
+    """Records of one run that become one row, from one or more calls of `put()`."""
+
+    def __init__(self, entry: _Entry) -> None:
+        self._entries = [entry]
+        self._is_full = False
+
+    def add(self, entry: _Entry) -> bool:
+        """Add records that follow. Returns False if they do not, or are for the next row."""
+        last, given = self._entries[-1].batch, entry.batch
+        follows = given.first_seq == last.last_seq + 1 and given.epoch == last.epoch
+        # Whatever comes after an entry that does not follow must wait too.
+        self._is_full = self._is_full or not follows or last.is_closing
+        if self._is_full:
+            return False
+        self._entries.append(entry)
+        return True
+
+    def join(self) -> Batch:
+        """Return all records as one batch."""
+        first, last = self._entries[0].batch, self._entries[-1].batch
+        if first is last:
+            return first
+        body = b"\n".join(entry.batch.body for entry in self._entries)
+        return last._replace(first_seq=first.first_seq, body=body)
+
+    def finish(self, error: Exception | None) -> None:
+        """Tell everyone who gave records whether they are stored."""
+        for entry in self._entries:
+            entry.done(error)
+
+
+class _Writer:
+    """Appends batch after batch on a connection of its own, at most one statement at a time."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._pending: list[_Entry] = []
+        self._task: asyncio.Task[None] | None = None
+        self._connection: Connection | None = None
+
+    def put(self, batch: Batch, done: Done) -> None:
+        """Append records with the next statement, and call `done`."""
+        self._pending.append(_Entry(batch, done))
+        if self._task is None:
+            self._task = asyncio.create_task(self._write_all(), name="postgres log")
+
+    async def close(self) -> None:
+        """Finish what waits."""
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=OUTAGE_S)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(Exception):
+                await connection.close(timeout=2.0)
+
+    async def _write_all(self) -> None:
+        try:
+            await asyncio.sleep(_GATHER_S)
+            while self._pending:
+                groups = self._take()
+                errors = await self._write([group.join() for group in groups])
+                for group, error in zip(groups, errors, strict=True):
+                    group.finish(error)
+        finally:
+            self._task = None
+
+    def _take(self) -> list[_Group]:
+        """Return the waiting records, joined by run."""
+        groups: dict[str, _Group] = {}
+        left: list[_Entry] = []
+        size = 0
+        for entry in self._pending:
+            group = groups.get(entry.batch.run_id)
+            size += len(entry.batch.body)
+            if size > _MAX_BATCH_BYTES and groups:
+                left.append(entry)
+            elif group is None:
+                groups[entry.batch.run_id] = _Group(entry)
+            elif not group.add(entry):
+                left.append(entry)
+        self._pending = left
+        return list(groups.values())
+
+    async def _write(self, batches: list[Batch]) -> list[Exception | None]:
+        """Write records of different runs. While the database cannot be reached, this waits."""
+        loop = asyncio.get_running_loop()
+        until_s, pause_s = loop.time() + OUTAGE_S, _RETRY_S
+        while True:
+            try:
+                return await self._try(batches)
+            except ConnectionLost as error:
+                await self._drop_connection()
+                if loop.time() + pause_s > until_s:
+                    _logger.error("records of %d runs cannot be written: %s", len(batches), error)
+                    return [error] * len(batches)
+                _logger.warning("the log waits for the database: %s", error)
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, _MAX_RETRY_S)
+            except Exception as error:  # noqa: BLE001 (given to the runs)
+                return [error] * len(batches)
+
+    async def _try(self, batches: list[Batch]) -> list[Exception | None]:
+        if self._connection is None:
+            self._connection = await self._pool.connect()
+        connection = self._connection
+        try:
+            accepted = await append_batches(connection, batches)
+            self._pool.commits += 1
+            return [
+                None
+                if batch.run_id in accepted
+                else await self._append_alone(connection, batch)
+                for batch in batches
+            ]
+        except StorageFailed:
+            raise
+        except Exception as error:
+            raise to_storage_error(error) from error
+
+    async def _append_alone(self, connection: Connection, batch: Batch) -> StorageFailed | None:
+        """Append records that were not accepted with the others: to a run that has no log yet, or
+        for the second time."""
+        if batch.first_seq == 1:
+            await create_head(connection, batch.run_id, batch.epoch)
+            if await append_batches(connection, [batch]):
+                return None
+        return await explain_refusal(connection, batch)
+
+    async def _drop_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.terminate()
+

@@ -1,0 +1,159 @@
+"""The tables in PostgreSQL, version by version. A released version is never changed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.errors import UsageError
+from headrace.server.storage.postgres.pool import Pool
+
+# Any number that nothing else in the database locks: servers that start at the same time create
+# the tables one after another.
+_LOCK: Final = 0x4865616472616365 >> 1
+
+MIGRATIONS: Final[tuple[str, ...]] = (
+    """
+    CREATE TABLE nodes (
+        id text PRIMARY KEY,
+        renewed_at timestamptz NOT NULL
+    );
+
+    CREATE TABLE conversations (
+        id text PRIMARY KEY,
+        owner text NOT NULL,
+        title text NOT NULL DEFAULT '',
+        is_titled boolean NOT NULL DEFAULT false,
+        created_ms bigint NOT NULL,
+        updated_ms bigint NOT NULL,
+        leaf_id text,
+        deleted_ms bigint,
+        terms tsvector
+    );
+    CREATE INDEX conversations_of ON conversations (owner, updated_ms DESC, id)
+        WHERE deleted_ms IS NULL;
+    CREATE INDEX hidden_conversations ON conversations (id) WHERE deleted_ms IS NOT NULL;
+    CREATE INDEX title_terms ON conversations USING gin (terms);
+
+    CREATE TABLE messages (
+        id text PRIMARY KEY,
+        place bigint GENERATED ALWAYS AS IDENTITY,
+        conversation_id text NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        owner text NOT NULL,
+        parent_id text,
+        run_id text UNIQUE,
+        role text NOT NULL,
+        created_ms bigint NOT NULL,
+        body bytea NOT NULL,
+        size integer GENERATED ALWAYS AS (length(body)) STORED,
+        terms tsvector
+    );
+    CREATE INDEX messages_of ON messages (conversation_id, created_ms, place);
+    CREATE INDEX message_terms ON messages USING gin (terms);
+
+    CREATE TABLE runs (
+        id text PRIMARY KEY,
+        owner text NOT NULL,
+        conversation_id text NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        parent_id text NOT NULL,
+        message_id text NOT NULL UNIQUE,
+        model text NOT NULL,
+        state text NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'closed')),
+        holder text,
+        epoch integer NOT NULL DEFAULT 0,
+        log_version integer NOT NULL DEFAULT 1,
+        created_ms bigint NOT NULL,
+        closed_ms bigint,
+        suspended_ms bigint,
+        expires_ms bigint,
+        idempotency_key text,
+        fingerprint text NOT NULL,
+        request text,
+        is_logged boolean NOT NULL DEFAULT true,
+        UNIQUE (owner, idempotency_key)
+    );
+    CREATE INDEX runs_of ON runs (conversation_id);
+    CREATE INDEX live_runs ON runs (holder) WHERE state = 'live' AND suspended_ms IS NULL;
+    CREATE INDEX expiring_runs ON runs (expires_ms)
+        WHERE suspended_ms IS NOT NULL AND expires_ms IS NOT NULL;
+    CREATE INDEX logged_runs ON runs (closed_ms) WHERE is_logged AND closed_ms IS NOT NULL;
+
+    CREATE TABLE inbox (
+        place bigint GENERATED ALWAYS AS IDENTITY,
+        id text PRIMARY KEY,
+        run_id text NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        kind text NOT NULL,
+        request_id text,
+        body bytea NOT NULL,
+        created_ms bigint NOT NULL,
+        is_taken boolean NOT NULL DEFAULT false,
+        UNIQUE (run_id, request_id)
+    );
+    CREATE INDEX open_inbox ON inbox (run_id) WHERE NOT is_taken;
+
+    -- One row for each run: where its log ends, and who may append to it.
+    CREATE TABLE log_heads (
+        run_id text PRIMARY KEY,
+        last_seq bigint NOT NULL DEFAULT 0,
+        epoch integer NOT NULL DEFAULT 0,
+        is_closed boolean NOT NULL DEFAULT false,
+        watched_until timestamptz
+    ) WITH (fillfactor = 50);
+    CREATE TABLE log_chunks (
+        run_id text NOT NULL REFERENCES log_heads (run_id) ON DELETE CASCADE,
+        first_seq bigint NOT NULL,
+        last_seq bigint NOT NULL,
+        body bytea NOT NULL,
+        PRIMARY KEY (run_id, first_seq)
+    );
+
+    CREATE TABLE stored_bytes (owner text PRIMARY KEY, bytes bigint NOT NULL);
+    CREATE TABLE tokens (
+        hash bytea PRIMARY KEY,
+        owner text NOT NULL,
+        name text NOT NULL,
+        created_ms bigint NOT NULL,
+        scope text NOT NULL DEFAULT 'chat'
+    );
+    CREATE TABLE usage_rows (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        owner text NOT NULL, door text NOT NULL, name text NOT NULL, model text NOT NULL,
+        started_ms bigint NOT NULL, ended_ms bigint NOT NULL, outcome text NOT NULL,
+        input_tokens bigint, cached_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
+        cost double precision, is_estimated boolean NOT NULL
+    );
+    CREATE INDEX usage_by_owner ON usage_rows (owner, ended_ms);
+    CREATE TABLE usage_windows (
+        owner text NOT NULL,
+        period text NOT NULL,
+        requests bigint NOT NULL DEFAULT 0,
+        tokens bigint NOT NULL DEFAULT 0,
+        cost double precision NOT NULL DEFAULT 0,
+        PRIMARY KEY (owner, period)
+    );
+    CREATE TABLE server_keys (name text PRIMARY KEY, value bytea NOT NULL);
+    """,
+)
+
+
+async def migrate(pool: Pool) -> None:
+    """Create the tables, or update them to the newest version; one server at a time does so.
+
+    Raises `UsageError` if a newer release of Headrace has written the database.
+    """
+    async with pool.transaction() as connection:
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+        await connection.execute(
+            "CREATE TABLE IF NOT EXISTS headrace_version (version integer NOT NULL)"
+        )
+        version = await connection.fetchval("SELECT version FROM headrace_version") or 0
+        if version > len(MIGRATIONS):
+            raise UsageError(
+                f"the database has version {version}, but this Headrace knows only version"
+                f" {len(MIGRATIONS)}: update Headrace"
+            )
+        if version == len(MIGRATIONS):
+            return
+        for script in MIGRATIONS[version:]:
+            await connection.execute(script)
+        await connection.execute("DELETE FROM headrace_version")
+        await connection.execute("INSERT INTO headrace_version VALUES ($1)", len(MIGRATIONS))
