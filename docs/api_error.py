@@ -79,8 +79,12 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "The run has no request with this id.",
         "List the requests of the run again.",
     ),
+    "request_expired": (
+        "The request was open until its `expires_at_ms`.",
+        "Show that it has expired; the run ends, or goes on without the answer.",
+    ),
     "run_over": (
-        "The run has ended without this answer.",
+        "The run has ended or gone on without this answer.",
         "Read the answer from its conversation.",
     ),
     "bad_before": (

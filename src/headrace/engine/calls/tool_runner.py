@@ -119,7 +119,8 @@ class ToolRunner:
                 raise RunWaits(tuple(r.request_id for r in self._scope.inputs.open))
             item = await self._next_item()
             if isinstance(item, Ended):
-                item = Report([self._end_call(*item)])
+                closed = self._scope.inputs.close_call(self._view.path, item.call_id)
+                item = Report([*closed, self._end_call(*item)])
             if item is not None:
                 yield item
                 if item.written is not None and not item.written.done():

@@ -110,6 +110,9 @@ class LiveRun:
                     self.taken.append(entry.id)
                 except UsageError as error:
                     _logger.info("run %s did not take an answer: %s", self.row.id, error)
+                    if run.takes_answers:
+                        # It never will: the entry must not keep the run from being suspended.
+                        self.taken.append(entry.id)
             case "steer":
                 text, said_at_ms = entry.body["text"], entry.created_ms
                 run.steer(text, entry_id=entry.id, said_at_ms=said_at_ms)

@@ -67,7 +67,7 @@ class LiveRuns:
         self._waiting: dict[str, LiveRun] = {}
         self.find_agent: Callable[[RunRow], Awaitable[tuple[Agent, list[Message]]]] = _find_nothing
         """Returns the agent of a run, and the messages up to its question."""
-        self.on_end: Callable[[RunRow, Run], Awaitable[None]] | None = None
+        self.on_end: Callable[[RunRow], Awaitable[None]] | None = None
         """Called after a run has been closed that had entries in its inbox."""
         self.continues = False
         """Whether the next server goes on with runs that are live when this one stops."""
@@ -143,15 +143,15 @@ class LiveRuns:
     # -- suspended runs
 
     async def wake(self, row: RunRow) -> None:
-        """Let a run take the entries of its inbox. A suspended run goes on for that."""
-        if self._live.get(row.message_id) is None:
-            await self.claim(row)
-            return
+        """Let a run take the entries of its inbox. A suspended run goes on for an answer or a
+        cancellation; messages wait until then."""
         entries = await self._store.open_entries(row.id)
         live = self._live.get(row.message_id)
         if live is not None:
             for entry in entries:
                 live.deliver(entry)
+        elif any(entry.kind in ("answer", "cancel") for entry in entries):
+            await self.claim(row)
 
     async def claim(self, row: RunRow) -> None:
         """Go on with a suspended run. Of several calls at the same moment, one does."""
@@ -355,7 +355,7 @@ class LiveRuns:
         if run.is_suspended:
             await self._rest(live, run)
         elif live.has_entries and self.on_end is not None:
-            await self.on_end(live.row, run)
+            await self.on_end(live.row)
 
     async def _close(self, live: LiveRun, run: Run) -> None:
         """Commit the answer together with the last record, which tells whether that worked."""

@@ -124,7 +124,7 @@ def _requests(records: Sequence[Record]) -> Iterable[InputRequest]:
     assembler = Assembler()
     for record in records:
         assembler.feed(record)
-    return assembler.all_requests()
+    return assembler.open_requests()
 
 
 def missing_records(

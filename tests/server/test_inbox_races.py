@@ -1,0 +1,213 @@
+"""Inboxes of runs at bad moments: entries that come twice, too late, or for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace
+from headrace import events as ev
+from headrace.engine import Agent
+from headrace.rehearsal.request_reader import Heard
+from headrace.rehearsal.transport import ScriptedTransport
+from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.store import InboxEntry
+from headrace.testing import call, say, turn
+from headrace.transport.retry import NEVER
+from tests.server.serving import Served, served
+from tests.server.test_input_requests import (
+    ask,
+    paying,
+    post,
+    read_requests,
+    wait_until_over,
+    wait_until_suspended,
+)
+from tests.server.test_steering import Gate, _answers, _begin, _say
+
+
+def _two_approvals(done: list[str], *names: str) -> Agent:
+    """An agent that calls two tools at once, and has those of these names."""
+
+    def create(name: str) -> Any:
+        @headrace.tool(name=name, needs_approval=True)
+        async def work() -> str:
+            """Work."""
+            done.append(name)
+            return f"{name} done"
+
+        return work
+
+    def play(heard: Heard) -> Any:
+        has_results = any(m.result is not None for m in heard.messages)
+        return turn(say("Done.")) if has_results else turn(call("first"), call("second"))
+
+    tools = [create(name) for name in names]
+    return Agent("vllm:any", transport=ScriptedTransport(play), tools=tools, policy=NEVER)
+
+
+def test_an_answer_for_a_tool_that_is_gone_does_not_keep_the_run_awake(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    async def main() -> None:
+        async with served(_two_approvals(done, "first", "second"), tmp_path) as site:
+            run_id, event_id = await ask(site)
+            first, second = await read_requests(site, run_id)
+        async with served(_two_approvals(done, "other", "second"), tmp_path) as site:
+            path = f"/api/runs/{run_id}/requests/"
+            assert (await post(site, path + first["request_id"], {"decision": "accepted"}))[
+                0
+            ] == 200
+            await asyncio.sleep(0.5)
+            await wait_until_suspended(site, event_id)
+            records = await site.service.log.read(run_id)
+            kinds = [type(record.event) for record in records]
+            assert kinds.count(ev.RunResumed) == 1
+            (left,) = await read_requests(site, run_id)
+            assert left["request_id"] == second["request_id"]
+            body = {"decision": "accepted"}
+            assert (await post(site, path + second["request_id"], body))[0] == 200
+            await wait_until_over(site, event_id)
+
+    asyncio.run(main())
+    assert done == ["second"]
+
+
+class TwoGates(Gate):
+    """An agent that waits in two steps."""
+
+    def agent(self) -> Agent:
+        async def wait() -> str:
+            """Wait."""
+            self.entered.set()
+            await self.opened.wait()
+            self.opened.clear()
+            return "waited"
+
+        def play(heard: Heard) -> Any:
+            said = [m.text for m in heard.messages if m.role == "user"]
+            results = [m for m in heard.messages if m.result is not None]
+            return turn(call("wait")) if len(results) < 2 else turn(say(" | ".join(said)))
+
+        transport = ScriptedTransport(play)
+        return Agent("vllm:any", transport=transport, tools=[wait], policy=NEVER)
+
+
+async def _wait_for_event(site: Served, run_id: str, kind: type) -> None:
+    for _ in range(500):
+        records = await site.service.log.read(run_id)
+        if any(isinstance(record.event, kind) for record in records):
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"no {kind.__name__} comes")
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_message_that_reached_the_model_before_a_kill_is_not_asked_again(
+    tmp_path: Path, is_over: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log has the message, but the server was stopped before it could mark the entry."""
+
+    async def main() -> None:
+        gate: Gate = Gate() if is_over else TwoGates()
+        async with served(gate.agent(), tmp_path, on_interrupt="continue") as site:
+            event_id, conversation = await _begin(site, gate)
+            await _say(site, "Hurry.", conversation, mode="steer")
+            run_id = (await site.service.store.run("local", event_id)).id
+            with monkeypatch.context() as patch:
+                patch.setattr(site.service.store, "take_entries", _do_nothing)
+                patch.setattr(site.service.store, "commit", _fail)
+                gate.opened.set()
+                await _wait_for_event(
+                    site, run_id, ev.RunFinished if is_over else ev.UserMessageAdded
+                )
+                await site.service.runs.drain(0.2)
+        later = Gate()
+        later.opened.set()
+        async with served(later.agent(), tmp_path, on_interrupt="continue") as site:
+            message = await wait_until_over(site, event_id)
+            assert message.text == "First. | Hurry."
+            await asyncio.sleep(0.2)
+            await site.idle()
+            assert await _answers(site, conversation) == ["user", "assistant"]
+
+    asyncio.run(main())
+
+
+async def _do_nothing(*_: Any) -> None:
+    """The server was killed before this."""
+
+
+async def _fail(*_: Any) -> None:
+    raise StorageFailed("the server was killed")
+
+
+def test_a_message_queued_at_the_moment_of_the_end_is_asked(tmp_path: Path) -> None:
+    """The run was live when the server looked, and is over when the entry is stored."""
+
+    async def main() -> None:
+        gate = Gate()
+        async with served(gate.agent(), tmp_path) as site:
+            event_id, conversation = await _begin(site, gate)
+            row = await site.service.store.run("local", event_id)
+            gate.opened.set()
+            await wait_until_over(site, event_id)
+            await site.idle()
+            entry = InboxEntry(
+                id="ent_1", run_id=row.id, kind="queue", body={"text": "Next."}, created_ms=1
+            )
+            await site.service.add_entry(row, entry)
+            for _ in range(200):
+                roles = await _answers(site, conversation)
+                if roles == ["user", "assistant"] * 2 and not site.service.runs.count:
+                    return
+                await asyncio.sleep(0.02)
+            raise AssertionError(roles)
+
+    asyncio.run(main())
+
+
+def test_an_answer_after_the_request_has_expired_is_refused(tmp_path: Path) -> None:
+    paid: list[int] = []
+    limits = headrace.RunLimits(input_timeout_s=0.3)
+
+    async def main() -> None:
+        async with served(paying(paid, limits=limits), tmp_path) as site:
+            run_id, event_id = await ask(site)
+            (request,) = await read_requests(site, run_id)
+            await asyncio.sleep(0.4)
+            path = f"/api/runs/{run_id}/requests/{request['request_id']}"
+            status, body = await post(site, path, {"decision": "accepted"})
+            assert (status, body["error"]["decision"]) == (409, "expired")
+            message = await wait_until_over(site, event_id)
+            assert message.finish is not None
+            assert message.finish.kind == "timeout"
+
+    asyncio.run(main())
+    assert paid == []
+
+
+def test_steering_does_not_wake_a_suspended_run(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(paying([]), tmp_path) as site:
+            async with site.open("Pay.") as answer:
+                event_id = answer.headers["x-event-id"]
+                conversation = answer.headers["x-conversation-id"]
+            run_id = await wait_until_suspended(site, event_id)
+            await _say(site, "Hurry.", conversation, mode="steer")
+            await asyncio.sleep(0.2)
+        async with served(paying([]), tmp_path) as site:
+            await asyncio.sleep(0.2)
+            records = await site.service.log.read(run_id)
+            assert not any(isinstance(record.event, ev.RunResumed) for record in records)
+            (request,) = await read_requests(site, run_id)
+            path = f"/api/runs/{run_id}/requests/{request['request_id']}"
+            assert (await post(site, path, {"decision": "accepted"}))[0] == 200
+            message = await wait_until_over(site, event_id)
+            (added,) = message.turns[0].added
+            assert added.content == (headrace.TextContent("Hurry."),)
+
+    asyncio.run(main())
