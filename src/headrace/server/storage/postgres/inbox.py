@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import msgspec
 
-from headrace.server.storage.postgres import rows
 from headrace.server.storage.postgres.nodes import ALIVE
 from headrace.server.storage.postgres.pool import Connection
 from headrace.server.storage.store.inbox import InboxEntry
@@ -79,17 +78,24 @@ async def _has_input(connection: Connection, run_id: str) -> bool:
     return found is not None
 
 
-async def claim_run(connection: Connection, run: RunRow, node: str) -> RunRow | None:
-    """Make a server the holder of a run that is suspended, that it has already, or whose server is
-    gone. Everything that an earlier holder still writes is refused from now on. Returns None if
-    another server has the run."""
+async def claim_run(
+    connection: Connection, run: RunRow, node: str, *, even_if_live: bool, can_take_over: bool
+) -> int | None:
+    """Make a server the holder of a run that is suspended; with `even_if_live`, also of one that it
+    has already or that nobody has; with `can_take_over`, also of one whose server is gone.
+
+    Everything that an earlier holder still writes is refused from now on. Returns the new epoch, or
+    None if another server has the run.
+    """
     claimed = await connection.fetchrow(
         "UPDATE runs SET holder = $3, epoch = epoch + 1, suspended_ms = NULL, expires_ms = NULL"
-        " WHERE id = $1 AND epoch = $2 AND state = 'live'"
-        f" AND (suspended_ms IS NOT NULL OR holder = $3 OR NOT {ALIVE}) RETURNING *",
+        " WHERE id = $1 AND epoch = $2 AND state = 'live' AND (suspended_ms IS NOT NULL"
+        f" OR ($4 AND (holder = $3 OR holder IS NULL)) OR ($5 AND NOT {ALIVE})) RETURNING epoch",
         run.id,
         run.epoch,
         node,
+        even_if_live,
+        can_take_over,
     )
     if claimed is None:
         return None
@@ -99,7 +105,8 @@ async def claim_run(connection: Connection, run: RunRow, node: str) -> RunRow | 
         run.id,
         claimed["epoch"],
     )
-    return rows.to_run(claimed)
+    epoch: int = claimed["epoch"]
+    return epoch
 
 
 def to_entry(row: Any) -> InboxEntry:

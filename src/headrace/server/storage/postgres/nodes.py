@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from headrace.server.storage.lease import LEASE_S
 from headrace.server.storage.postgres.pool import Pool
 
-HEARTBEAT_S: Final = 3.0
-"""Time between two heartbeats of a server."""
-LEASE_S: Final = 15.0
-"""Time after its last heartbeat until others may take the runs of a server."""
 
 ALIVE: Final = (
     "EXISTS (SELECT 1 FROM nodes WHERE nodes.id = runs.holder"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -48,6 +48,8 @@ class PostgresStore:
     def __init__(self, pool: Pool, node: str) -> None:
         self._pool = pool
         self._node = node
+        self.may_take_over: Callable[[], bool] = lambda: True
+        """Returns whether this server may take the runs of servers that seem to be gone."""
         self.message_writes = 0
         """Number of answers committed so far."""
 
@@ -127,9 +129,10 @@ class PostgresStore:
     async def live_runs(self) -> list[RunRow]:
         query = (
             "SELECT * FROM runs WHERE state = 'live' AND suspended_ms IS NULL"
-            f" AND (holder = $1 OR NOT {ALIVE}) ORDER BY created_ms"
+            f" AND (holder = $1 OR holder IS NULL OR ($2 AND NOT {ALIVE})) ORDER BY created_ms"
         )
-        return [rows.to_run(row) for row in await self._pool.fetch(query, self._node)]
+        found = await self._pool.fetch(query, self._node, self.may_take_over())
+        return [rows.to_run(row) for row in found]
 
     async def open_runs(self, owner: str, limit: int) -> list[RunRow]:
         query = (
@@ -149,11 +152,15 @@ class PostgresStore:
         async with self._pool.transaction() as connection:
             return await inbox.suspend_run(connection, run, now_ms, expires_ms, even_with_input)
 
-    async def claim(self, run: RunRow) -> RunRow | None:
+    async def claim(self, run: RunRow, *, even_if_live: bool = False) -> int | None:
+        can_take_over = even_if_live and self.may_take_over()
         async with self._pool.transaction() as connection:
-            return await inbox.claim_run(connection, run, self._node)
+            return await inbox.claim_run(
+                connection, run, self._node, even_if_live=even_if_live, can_take_over=can_take_over
+            )
 
     async def release(self, run: RunRow) -> None:
+        """Give up a run, so that any server can go on with it."""
         await self._pool.execute(
             "UPDATE runs SET holder = NULL WHERE id = $1 AND epoch = $2", run.id, run.epoch
         )
@@ -179,9 +186,6 @@ class PostgresStore:
     async def add_entry(self, entry: InboxEntry) -> InboxEntry:
         async with self._pool.transaction() as connection:
             return await inbox.add_entry(connection, entry)
-
-    async def notify(self, run: RunRow) -> None:
-        await self._pool.execute("SELECT pg_notify($1, $2)", inbox.INBOX_CHANNEL, run.id)
 
     async def find_entry(self, entry_id: str) -> InboxEntry | None:
         found = await self._pool.fetch("SELECT * FROM inbox WHERE id = $1", entry_id)

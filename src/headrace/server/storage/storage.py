@@ -1,0 +1,96 @@
+"""The `Storage` interface: everything that a server stores, wherever that is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, Protocol
+
+from headrace.server.storage.access_tokens import User
+from headrace.server.storage.cluster import Cluster
+from headrace.server.storage.log import Log
+from headrace.server.storage.store import Store
+from headrace.server.storage.usage.usage_table import UsageRow
+from headrace.server.storage.usage.windows import UsedUp, WindowLimits
+
+
+class StorageMetric(NamedTuple):
+    """A figure for the metrics of a server."""
+
+    name: str
+    kind: str
+    """`counter` or `gauge`."""
+    description: str
+    value: int
+
+
+class TokenCheck(Protocol):
+    """Finds the users of access tokens."""
+
+    async def find_user(self, access_token: str) -> User | None:
+        """Return the user of an access token, or None if the token is unknown."""
+        ...
+
+    async def find_revoked(self, token_hashes: Collection[bytes]) -> set[bytes]:
+        """Return those of these hashes whose access tokens have been revoked."""
+        ...
+
+
+class UsageCount(Protocol):
+    """Stores and limits what users use."""
+
+    async def add(self, row: UsageRow) -> None:
+        """Store the usage of one answer."""
+        ...
+
+    async def count_request(self, owner: str, now_ms: int, limits: WindowLimits) -> UsedUp | None:
+        """Count a request, unless one of the limits is used up: then return which."""
+        ...
+
+
+class Storage(Protocol):
+    """The storage of a server."""
+
+    store: Store
+    """Conversations, messages and runs."""
+    log: Log
+    """The records of runs."""
+    access_tokens: TokenCheck
+    usage: UsageCount
+    cluster: Cluster | None
+    """The other servers that share the storage; None if this server has it for itself."""
+
+    async def open(self) -> None:
+        """Connect, and create or update the tables."""
+        ...
+
+    async def close(self) -> None:
+        """Finish all writes and disconnect."""
+        ...
+
+    def close_now(self) -> None:
+        """Release what a process must not keep, if the event loop does not run any more."""
+        ...
+
+    async def find_problem(self) -> str:
+        """Return what is wrong with the storage, or an empty string. Tries a write."""
+        ...
+
+    async def is_clock_trusted(self, now_ms: int) -> bool:
+        """Return whether things may expire by this time."""
+        ...
+
+    async def clean_up(self) -> None:
+        """Erase what was deleted. Called often; does nothing if there is nothing to do."""
+        ...
+
+    async def stored_bytes(self, owner: str) -> int:
+        """Return the bytes that are stored for a user."""
+        ...
+
+    async def server_key(self, name: str) -> bytes:
+        """Return a key that the server signs with, created when it is first needed."""
+        ...
+
+    def metrics(self) -> Sequence[StorageMetric]:
+        """Return figures for the metrics."""
+        ...
