@@ -80,7 +80,14 @@ class PostgresServer:
             time.sleep(0.05)
 
     def _accepts(self) -> bool:
-        command = [str(self._programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        command = [
+            str(self._programs / "pg_isready"),
+            "-q",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(self.port),
+        ]
         return subprocess.run(command, check=False).returncode == 0
 
     def kill(self) -> None:

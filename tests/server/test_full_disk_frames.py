@@ -85,8 +85,8 @@ def test_the_error_of_any_log_is_shown_to_nobody(
             log, is_full = server.service.log, asyncio.Event()
             open_tail = log.tail
 
-            def open_failing(run_id: str) -> _FailingTail:
-                return _FailingTail(open_tail(run_id), is_full)
+            def open_failing(run_id: str, epoch: int = 0) -> _FailingTail:
+                return _FailingTail(open_tail(run_id, epoch), is_full)
 
             monkeypatch.setattr(log, "tail", open_failing)
             async with server.open("Go.", protocol=protocol) as response:

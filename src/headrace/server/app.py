@@ -37,6 +37,7 @@ from headrace.server.metrics import format_metrics
 from headrace.server.service import Service
 from headrace.server.settings import Settings
 from headrace.server.storage.log import Log
+from headrace.server.storage.open_storage import open_storage
 from headrace.server.storage.store import Store
 from headrace.turn.model import is_rehearsal
 
@@ -47,15 +48,17 @@ def create_app(
     data: str | Path,
     address: str = "",
     log: Log | None = None,
-    store: Store | None = None,
+    store: Store | str | None = None,
     gateway: GatewayConfig | None = None,
     **settings: Any,
 ) -> Starlette:
     """Create an application that serves an agent, or several by name; the first is the default.
 
     `data` is the folder in which everything is stored; `settings` are the fields of `Settings`.
-    `log` and `store` replace the SQLite storage of runs and conversations; give both or none, since
-    the store commits the end of a log together with its message. `gateway` offers models of
+    `store` can be the address of a PostgreSQL database that several servers share, as
+    `postgresql://user@host/name`: then everything is stored there instead. `log` and `store` can
+    also be objects that replace the SQLite storage of runs and conversations; give both or none,
+    since the store commits the end of a log together with its message. `gateway` offers models of
     providers to the clients of other APIs. The service is at
     `app.state.service`. An application that mounts this one enters it as a context in its own
     lifespan; otherwise the first request opens it, and nothing drains it. Raises `UsageError` if
@@ -67,7 +70,8 @@ def create_app(
         Settings(data=Path(data), **settings),
         address=address,
         log=log,
-        store=store,
+        store=None if isinstance(store, str) else store,
+        storage=open_storage(store) if isinstance(store, str) else None,
         gateway=None if gateway is None else Gateway(gateway),
     )
 

@@ -84,7 +84,7 @@ def serve_process(
     even the event loop runs any more, the database is closed and the status is 1.
     """
     service: Service = app.state.service
-    timer = ExitTimer(service.database.close)
+    timer = ExitTimer(service.storage.close_now)
     limit_s = service.settings.drain_s + DRAIN_END_S + _SEND_S + _MARGIN_S
 
     async def main() -> None:

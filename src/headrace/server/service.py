@@ -12,13 +12,12 @@ from starlette.requests import HTTPConnection, Request
 from headrace.encoders import Effort, Options
 from headrace.engine import Agent
 from headrace.errors import UsageError
-from headrace.events import RunFinished, UserMessageAdded
+from headrace.events import LOG_VERSION, RunFinished, UserMessageAdded
 from headrace.log import get_logger
 from headrace.messages import Message
 from headrace.server.gateway import Gateway
 from headrace.server.http_error import DoorError, HTTPError
 from headrace.server.response_budget import ResponseBudget
-from headrace.server.runs.clock_check import ClockCheck
 from headrace.server.runs.live_runs import LiveRuns
 from headrace.server.runs.next_question import read_run_request, start_after
 from headrace.server.runs.offer import AgentOffer, Offer
@@ -29,19 +28,17 @@ from headrace.server.runs.unstored import UnstoredRuns
 from headrace.server.runs.watchers import Watchers
 from headrace.server.settings import Settings
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
-from headrace.server.storage.access_tokens import LOCAL_USER, AccessTokens, Scope, User
-from headrace.server.storage.data_folder import DataFolder
+from headrace.server.storage.access_tokens import LOCAL_USER, Scope, User
 from headrace.server.storage.database import Database, StorageFailed
-from headrace.server.storage.database_file import enable_shrinking
-from headrace.server.storage.health import Health, check_after_kill
-from headrace.server.storage.housekeeping import Housekeeping
-from headrace.server.storage.log import Log, SQLiteLog
-from headrace.server.storage.store import InboxEntry, RunRow, SQLiteStore, Store
-from headrace.server.storage.usage.usage_table import UsageTable
+from headrace.server.storage.log import Log
+from headrace.server.storage.sqlite_storage import SQLiteStorage
+from headrace.server.storage.storage import Storage
+from headrace.server.storage.store import InboxEntry, RunRow, Store
 from headrace.server.upload_budget import UploadBudget
 
 _EXPIRE_INTERVAL_S = 3600.0
 _REPAIR_INTERVAL_S = 5.0
+_TAKE_OVER_INTERVAL_S = 2.0
 _HOUSEKEEPING_INTERVAL_S = 1.0
 _REVOKED_INTERVAL_S = 0.5
 _EXPIRE_REQUESTS_INTERVAL_S = 60.0
@@ -73,6 +70,7 @@ class Service:
         address: str = "",
         log: Log | None = None,
         store: Store | None = None,
+        storage: Storage | None = None,
         gateway: Gateway | None = None,
     ) -> None:
         if (log is None) != (store is None):
@@ -80,17 +78,24 @@ class Service:
         self.agents = dict(agents)
         self.settings = settings
         self.clock = clock
-        self._folder = DataFolder(settings.data, address=address)
-        enable_shrinking(self._folder.database)
-        self.database = Database(self._folder.database, is_durable=settings.is_durable)
-        if self._folder.was_killed:
-            check_after_kill(self.database)
-        sqlite_store = SQLiteStore(self.database)
-        self.store: Store = store or sqlite_store
-        self.log: Log = log or SQLiteLog(self.database)
-        self.access_tokens = AccessTokens(self.database)
+        self.storage = storage or SQLiteStorage(
+            settings.data,
+            clock,
+            is_durable=settings.is_durable,
+            address=address,
+            log=log,
+            store=store,
+        )
+        self.store = self.storage.store
+        self.log = self.storage.log
+        self.access_tokens = self.storage.access_tokens
+        self.cluster = self.storage.cluster
         self.runs = LiveRuns(
-            self.log, self.store, settings.projection_options, has_users=settings.needs_token
+            self.log,
+            self.store,
+            settings.projection_options,
+            has_users=settings.needs_token,
+            cluster=self.cluster,
         )
         self.runs.find_agent = self.find_agent
         self.runs.on_end = self._ask_left
@@ -98,7 +103,7 @@ class Service:
         self.runs.waiting_stream_s = settings.waiting_stream_s
         self.quota = Quota(settings, self.runs)
         self.watchers = Watchers(settings)
-        self.usage = UsageTable(self.database)
+        self.usage = self.storage.usage
         self.gateway = gateway
         self.unstored = UnstoredRuns(
             self.quota, self.watchers, self.usage, self.count_use, clock, settings.heartbeat_s
@@ -106,12 +111,17 @@ class Service:
         self.uploads = UploadBudget()
         self.response_budget = ResponseBudget(settings.send_timeout_s)
         self._recovery = Recovery(self.log, self.store, self.runs.claim)
-        self._health = Health(self._folder, self.database, clock)
-        self._clock_check = ClockCheck(self.database)
-        self._housekeeping = Housekeeping(self.database)
         self.is_ready = False
         self._opening: asyncio.Task[None] | None = None
         self._chores: list[asyncio.Task[None]] = []
+        self._waking: set[asyncio.Task[None]] = set()
+
+    @property
+    def database(self) -> Database:
+        """The SQLite file. Raises `UsageError` if the server stores its data elsewhere."""
+        if not isinstance(self.storage, SQLiteStorage):
+            raise UsageError("this server does not store its data in SQLite")
+        return self.storage.database
 
     async def __aenter__(self) -> None:
         await self.open()
@@ -134,9 +144,13 @@ class Service:
                 self._opening = None
 
     async def _open(self) -> None:
+        await self.storage.open()
         for agent in self.agents.values():
             agent.share_connections()
-        if self.runs.continues:
+        if self.cluster is not None:
+            await self.cluster.open(self._wake, self.runs.wake_followed)
+            await self.take_over()
+        elif self.runs.continues:
             for row in await self.store.live_runs():
                 await self._resume(row)
         else:
@@ -146,7 +160,8 @@ class Service:
             (self.expire_requests, _EXPIRE_REQUESTS_INTERVAL_S),
             (self.expire, _EXPIRE_INTERVAL_S),
             (self.repair, _REPAIR_INTERVAL_S),
-            (self._housekeeping.run, _HOUSEKEEPING_INTERVAL_S),
+            (self.take_over, _TAKE_OVER_INTERVAL_S),
+            (self.storage.clean_up, _HOUSEKEEPING_INTERVAL_S),
             (self.end_revoked_streams, _REVOKED_INTERVAL_S),
         )
         self._chores = [asyncio.create_task(_repeat(*chore)) for chore in chores]
@@ -156,7 +171,9 @@ class Service:
 
     async def find_agent(self, row: RunRow) -> tuple[Agent, list[Message]]:
         """Return the agent of a run, and the messages up to its question. Raises `UsageError` if
-        this server does not have the agent any more."""
+        this server does not have the agent any more, or is too old for the log of the run."""
+        if row.log_version > LOG_VERSION:
+            raise UsageError(f"a newer Headrace has written the log of the run {row.id}")
         agent = self.agents.get(row.model) or self._find_gateway_agent(row)
         if agent is None:
             raise UsageError(f"this server has no model {row.model} to continue the answer with")
@@ -254,11 +271,36 @@ class Service:
             return "the server is starting or stopping"
         if self.runs.is_draining:
             return "the server is stopping"
-        return await self._health.find_problem()
+        return await self.storage.find_problem()
 
     async def repair(self) -> int:
         """Save the answers that could not be saved when they ended; return how many."""
-        return await self._recovery.repair(self.quota.active_run_ids)
+        node = None if self.cluster is None else self.cluster.node
+        return await self._recovery.repair(self.quota.active_run_ids, node)
+
+    async def take_over(self) -> None:
+        """End the runs of servers that are gone, or go on with them; look at the inboxes of runs
+        here, in case a notification was lost. Does nothing if no other server shares the
+        storage."""
+        if self.cluster is None:
+            return
+        for run_id in await self.cluster.runs_to_wake():
+            await self.runs.wake_by_id(run_id)
+        for row in await self.store.live_runs():
+            if row.holder != self.cluster.node and row.id not in self.quota.active_run_ids():
+                await self.runs.take_over(row)
+
+    def _wake(self, run_id: str) -> None:
+        """Let a run take what another server has stored in its inbox."""
+        task = asyncio.ensure_future(self._try_to_wake(run_id))
+        self._waking.add(task)
+        task.add_done_callback(self._waking.discard)
+
+    async def _try_to_wake(self, run_id: str) -> None:
+        try:
+            await self.runs.wake_by_id(run_id)
+        except StorageFailed as error:
+            _logger.warning("the inbox of run %s cannot be read now: %s", run_id, error)
 
     async def expire(self) -> int:
         """Delete the records of runs that ended `keep_logs_s` ago; return how many runs.
@@ -266,7 +308,7 @@ class Service:
         Nothing is deleted while the clock may be wrong; see `ClockCheck`.
         """
         now_ms = self.clock()
-        if not await self._clock_check.is_trusted(now_ms):
+        if not await self.storage.is_clock_trusted(now_ms):
             return 0
         before_ms = now_ms - int(self.settings.keep_logs_s * 1000)
         old = await self.store.closed_runs(before_ms)
@@ -288,8 +330,9 @@ class Service:
             await agent.aclose()
         if self.gateway is not None:
             await self.gateway.aclose()
-        self.database.close()
-        self._folder.close()
+        if self.cluster is not None:
+            await self.cluster.close()
+        await self.storage.close()
 
     async def owner(self, request: Request) -> str:
         """Return the name of the user of a request; see `user()`."""

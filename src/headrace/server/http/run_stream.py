@@ -19,7 +19,6 @@ from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
 from headrace.server.storage.access_tokens import User
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.store import InboxEntry, RunRow, RunStart, StartedRun
-from headrace.server.storage.usage.stored_bytes import read_stored_bytes
 
 
 async def begin_run(
@@ -35,7 +34,7 @@ async def begin_run(
         agent.check()
     except UsageError as error:
         raise HTTPError(422, "cannot_ask", str(error)) from None
-    service.quota.check_stored_bytes(await read_stored_bytes(service.database, start.owner))
+    service.quota.check_stored_bytes(await service.storage.stored_bytes(start.owner))
     with service.quota.reserve(start.owner, start.run_id):
         started = await service.store.begin(start)
         if not started.is_repeated:

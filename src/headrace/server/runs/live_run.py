@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
 
 from headrace.engine import AlreadyAnswered, Run
 from headrace.errors import UsageError
-from headrace.events import InputRequested, Record, RunFailed
+from headrace.events import InputRequested, Record, RunFailed, StepStarted, ToolStarted
 from headrace.log import get_logger
-from headrace.messages import Message
+from headrace.messages import Assembler, Message
 from headrace.server.runs.broadcast import Broadcast, Subscription
 from headrace.server.runs.log_replay import Replay, read_pages
 from headrace.server.runs.next_question import read_run_request
 from headrace.server.runs.phase_log import create_phase_log
 from headrace.server.sse import FrameEncoder, FrameId, View
-from headrace.server.storage.log import Log
+from headrace.server.storage.log import Done, Log
 from headrace.server.storage.store import InboxEntry, RunRow
 
 _logger = get_logger("server")
+_CURRENT_POLL_S = 0.1
 _NO_FORMS = "nobody can be asked here: this API can only approve calls"
 
 ProjectionOptions: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -29,16 +30,50 @@ ProjectionOptions: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 class LogSink:
-    """The log of one run, as the engine expects it."""
+    """The log of one run, as the engine expects it.
 
-    def __init__(self, log: Log, run_id: str) -> None:
+    `is_current` returns whether this server may begin turns and tools. While it may not, because
+    the database cannot be reached, records that announce them wait, and those behind them.
+    """
+
+    def __init__(self, log: Log, run: RunRow, is_current: Callable[[], bool] | None = None) -> None:
         self._log = log
-        self._run_id = run_id
-        self._tail = log.tail(run_id)
-        self.put = self._tail.put
+        self._run = run
+        self._is_current = is_current
+        self._tail = log.tail(run.id, run.epoch)
+        self._held: list[tuple[Sequence[Record], Done]] = []
+        self._release: asyncio.Task[None] | None = None
+        self.put = self._tail.put if is_current is None else self._put
+
+    def _put(self, records: Sequence[Record], done: Done) -> None:
+        if not self._held and self._may_log(records):
+            self._tail.put(records, done)
+            return
+        self._held.append((records, done))
+        if self._release is None:
+            self._release = asyncio.create_task(self._put_held())
+
+    async def _put_held(self) -> None:
+        await self._wait_until_current()
+        held, self._held, self._release = self._held, [], None
+        for records, done in held:
+            self._tail.put(records, done)
 
     async def append(self, records: Sequence[Record]) -> None:
-        await self._log.append(self._run_id, records)
+        if not self._may_log(records):
+            await self._wait_until_current()
+        await self._log.append(self._run.id, records, self._run.epoch)
+
+    def _may_log(self, records: Sequence[Record]) -> bool:
+        if self._is_current is None or self._is_current():
+            return True
+        return not any(isinstance(record.event, StepStarted | ToolStarted) for record in records)
+
+    async def _wait_until_current(self) -> None:
+        """Wait for the next heartbeat that is accepted. If it comes too late, another server has
+        claimed the run, and the log refuses the records."""
+        while self._is_current is not None and not self._is_current():
+            await asyncio.sleep(_CURRENT_POLL_S)
 
 
 class LiveRun:
@@ -67,6 +102,8 @@ class LiveRun:
         self.stored_message: Message | None = None
         """The message as the log has it, if the log has failed before the end of the run, or if
         the run did not end."""
+        self.assembler: Assembler | None = None
+        """Folds the records of a run that another server works on."""
         # Clients of the Responses API cannot fill in forms.
         self._denies_questions = read_run_request(row).response is not None
         self.task: asyncio.Task[None] | None = None
@@ -76,7 +113,7 @@ class LiveRun:
     def attach(self, run: Run) -> None:
         """Take the run that goes on now."""
         self.run = run
-        self.stored_message = None
+        self.stored_message = self.assembler = None
         if self.closer is not None:
             self.closer.cancel()
             self.closer = None
@@ -139,6 +176,13 @@ class LiveRun:
             if view.options and broadcast.is_idle:
                 del self._broadcasts[view]
 
+    def follow(self, records: Sequence[Record]) -> None:
+        """Send records that another server has logged."""
+        if self.assembler is not None:
+            for record in records:
+                self.assembler.feed(record)
+        self.publish(records)
+
     def has_logged(self, frame: FrameId) -> bool:
         """Return whether the record of this frame is logged, so that a client can know it."""
         return frame.seq <= self.last_seq
@@ -183,6 +227,8 @@ class LiveRun:
         return Replay(pages, self._new_encoder(view), after)
 
     def _read_message(self) -> Message:
+        if self.assembler is not None:
+            return self.assembler.message()
         if self.stored_message is not None or self.run is None:
             return self.stored_message or Message(role="assistant")
         return self.run.message

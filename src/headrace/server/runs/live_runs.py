@@ -9,11 +9,14 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from weakref import WeakValueDictionary
 
+from msgspec.structs import replace
+
 from headrace.engine import Agent, Run
 from headrace.errors import HeadraceError, UsageError
 from headrace.events import Record, RunClosed, RunFailed, RunFinished, RunSuspended
 from headrace.log import get_logger
 from headrace.messages import Message, fold
+from headrace.server.runs.follower import Follower
 from headrace.server.runs.live_run import LiveRun, LogSink, ProjectionOptions
 from headrace.server.runs.recovery import (
     INTERRUPTED,
@@ -21,8 +24,10 @@ from headrace.server.runs.recovery import (
     Recovery,
     first_expiry,
     missing_records,
+    was_drained,
 )
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.cluster import Cluster
+from headrace.server.storage.database import RunTaken, StorageFailed
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
 from headrace.tools.left_behind import (
@@ -55,10 +60,14 @@ class LiveRuns:
         options: ProjectionOptions | None = None,
         *,
         has_users: bool = False,
+        cluster: Cluster | None = None,
     ) -> None:
         self.projection_options: ProjectionOptions = options or {}
         self._log = log
         self._store = store
+        self._cluster = cluster
+        self._node = None if cluster is None else cluster.node
+        self._follower = None if cluster is None else Follower(log, cluster, self._rest_followed)
         self._recovery = Recovery(log, store)
         self._live: dict[str, LiveRun] = {}
         # Runs that are being suspended or resumed.
@@ -113,7 +122,7 @@ class LiveRuns:
             question,
             earlier,
             run_id=row.id,
-            sink=LogSink(self._log, row.id),
+            sink=self._open_sink(row),
             user=row.owner,
             suspends=agent.is_resumable,
         )
@@ -126,6 +135,10 @@ class LiveRuns:
         live.attach(run)
         self._start(live)
         return live
+
+    def _open_sink(self, row: RunRow) -> LogSink:
+        cluster = self._cluster
+        return LogSink(self._log, row, None if cluster is None else lambda: cluster.is_current)
 
     async def _create(self, row: RunRow, create: Callable[[], Run], messages: int) -> Run:
         """Create a run. One that cannot be created is closed, and the error is raised."""
@@ -150,8 +163,12 @@ class LiveRuns:
         if live is not None:
             for entry in entries:
                 live.deliver(entry)
-        elif any(entry.kind in ("answer", "cancel") for entry in entries):
+            return
+        if any(entry.kind in ("answer", "cancel") for entry in entries):
             await self.claim(row)
+        if self._cluster is not None and row.message_id not in self._live:
+            # Another server has the run.
+            await self._cluster.notify(row.id)
 
     async def claim(self, row: RunRow) -> None:
         """Go on with a suspended run. Of several calls at the same moment, one does."""
@@ -164,14 +181,42 @@ class LiveRuns:
                 # It waits for a server that has the agent.
                 _logger.warning("run %s cannot go on here: %s", row.id, error)
                 return
-            if await self._store.claim(row):
-                await self._resume(row)
+            claimed = await self._claim(row)
+            if claimed is not None:
+                await self._resume(claimed)
 
     async def resume(self, row: RunRow) -> None:
         """Go on with a run that a killed server has left. One that cannot go on is closed as
         interrupted."""
         with self._moving(row):
-            await self._resume(row)
+            await self._take_over(row)
+
+    async def _take_over(self, row: RunRow) -> None:
+        """Go on with a run that is not marked as suspended, and that nobody works on."""
+        claimed = await self._claim(row, even_if_live=True)
+        if claimed is not None:
+            await self._resume(claimed)
+
+    async def _claim(self, row: RunRow, *, even_if_live: bool = False) -> RunRow | None:
+        """Make this server the one that works on a run. Returns None if it cannot have the run."""
+        epoch = await self._store.claim(row, even_if_live=even_if_live)
+        if epoch is None:
+            return None
+        return replace(row, epoch=epoch, holder=self._node, is_suspended=False)
+
+    async def take_over(self, row: RunRow) -> None:
+        """End a run whose server is gone, or go on with it."""
+        if self._is_draining:
+            return
+        with self._moving(row):
+            claimed = await self._claim(row, even_if_live=True)
+            if claimed is None:
+                return
+            records = await self._log.read(row.id)
+            if self.continues or was_drained(records):
+                await self._resume(claimed)
+            else:
+                await self._recovery.end(claimed, INTERRUPTED)
 
     @contextmanager
     def _moving(self, row: RunRow) -> Generator[None, None, None]:
@@ -198,9 +243,11 @@ class LiveRuns:
             records,
             input=question,
             history=earlier,
-            sink=LogSink(self._log, row.id),
+            sink=self._open_sink(row),
             user=row.owner,
             suspends=True,
+            node=self._node,
+            epoch=row.epoch,
         )
         try:
             run = await self._create(row, create, len(history))
@@ -209,26 +256,68 @@ class LiveRuns:
             return
         entries = await self._store.open_entries(row.id)
         # From here on without a pause: a client that comes now must find the same object.
-        live = self._waiting.pop(row.message_id, None)
-        if live is None:
+        live = self._waiting.pop(row.message_id, None) or self._stop_following(row)
+        if live is None or live.last_seq != records[-1].seq:
+            if live is not None:
+                # Its clients come back, and get what it has missed.
+                live.close()
             live = LiveRun(row, self._log, self.projection_options)
             live.last_seq = records[-1].seq
+        self._stop_following(row)
+        live.row = row
         live.attach(run)
         for entry in entries:
             live.deliver(entry)
         self._start(live)
 
-    async def watch(self, row: RunRow) -> LiveRun:
-        """Return a suspended run as clients read it: its frames so far, and later ones if it goes
-        on while they wait."""
+    def is_elsewhere(self, row: RunRow) -> bool:
+        """Return whether another server works on a run."""
+        return self._cluster is not None and row.is_live and row.holder != self._node
+
+    async def watch(self, row: RunRow) -> LiveRun | None:
+        """Return a run that is suspended, or that another server works on, as clients read it: its
+        frames so far, and later ones if it goes on while they wait. None if it has ended."""
         records = await self._log.read(row.id)
         live = self._live.get(row.message_id) or self._waiting.get(row.message_id)
-        if live is None:
-            live = LiveRun(row, self._log, self.projection_options)
-            live.last_seq = records[-1].seq if records else 0
-            live.stored_message = fold(records)
-            self._wait(live)
+        if live is not None:
+            return live
+        if records and isinstance(records[-1].event, RunClosed):
+            return None
+        live = LiveRun(row, self._log, self.projection_options)
+        live.last_seq = records[-1].seq if records else 0
+        if self._follower is not None:
+            return self._follower.follow(live, records)
+        live.stored_message = fold(records)
+        self._wait(live)
         return live
+
+    def _stop_following(self, row: RunRow) -> LiveRun | None:
+        return None if self._follower is None else self._follower.pop(row.id)
+
+    def _rest_followed(self, live: LiveRun, is_suspended: bool) -> None:
+        """Limit the time that clients wait for a suspended run of another server."""
+        if live.closer is not None:
+            live.closer.cancel()
+            live.closer = None
+        if is_suspended:
+            loop = asyncio.get_running_loop()
+            live.closer = loop.call_later(self.waiting_stream_s, self._close_followed, live)
+
+    def _close_followed(self, live: LiveRun) -> None:
+        if self._stop_following(live.row) is not None:
+            live.close()
+
+    def wake_followed(self, run_ids: Sequence[str]) -> None:
+        """Read the new records of runs that other servers work on; of all of them, if none is
+        named."""
+        if self._follower is not None:
+            self._follower.wake(run_ids)
+
+    async def wake_by_id(self, run_id: str) -> None:
+        """Let a run of this server take the entries of its inbox."""
+        for live in list(self._live.values()):
+            if live.row.id == run_id:
+                await self.wake(live.row)
 
     def _wait(self, live: LiveRun) -> None:
         """Keep the streams of a suspended run open for a while."""
@@ -256,13 +345,22 @@ class LiveRuns:
         if isinstance(last.event, RunSuspended) and last.event.reason == "drain":
             # The next server goes on with it.
             live.close()
+            if self._cluster is not None:
+                await self._cluster.release(row)
             return
-        if live.has_watchers:
+        if not live.has_watchers:
+            live.close()
+        elif self._follower is None:
             self._wait(live)
         else:
-            live.close()
-        if not await self._store.suspend(row, last.at_ms, first_expiry(requests)):
-            await self._resume(row)
+            # Another server may go on with it.
+            self._follower.follow(live, await self._log.read(row.id))
+        # A server that is stopping leaves what has come meanwhile to the next one.
+        is_suspended = await self._store.suspend(
+            row, last.at_ms, first_expiry(requests), even_with_input=self._is_draining
+        )
+        if not is_suspended:
+            await self._take_over(row)
 
     async def _take_entries(self, live: LiveRun) -> None:
         if live.taken:
@@ -303,6 +401,8 @@ class LiveRuns:
             else:
                 live.run.interrupt("the server is stopping", max_closing_s=_INTERRUPT_S)
         await self._wait_for_all(_END_S)
+        if self._follower is not None:
+            self._follower.close()
         if self._live:
             abandoning = [asyncio.create_task(self._abandon(run)) for run in self._live.values()]
             await asyncio.wait(abandoning, timeout=_ABANDON_S)
@@ -363,6 +463,10 @@ class LiveRuns:
         closing = Record(last.seq + 1, last.at_ms, _closing_event(live.row, last))
         try:
             await self._store.commit(live.row, run.message, [closing])
+        except RunTaken as error:
+            # Another server goes on with it; the clients of this one come back and find it there.
+            _logger.warning("run %s was lost: %s", live.row.id, error)
+            return
         except StorageFailed as error:
             _logger.error("run %s cannot be saved: %s", live.row.id, error)
             live.publish(await self._end_unsaved(live, run))

@@ -44,15 +44,17 @@ class Recovery:
             await self._try_to_end(row, INTERRUPTED, None, frozenset)
         return len(rows)
 
-    async def repair(self, active_ids: Callable[[], Collection[str]]) -> int:
-        """Close the open runs that are not active, whose answers could not be saved.
+    async def repair(
+        self, active_ids: Callable[[], Collection[str]], node: str | None = None
+    ) -> int:
+        """Close the open runs of this server that are not active, whose answers could not be saved.
 
         Their streams stay as they were sent. Returns how many runs there were.
         """
         rows = await self._store.live_runs()
         # Asked for only now: a run that started during the query is in the rows, and active.
         active = active_ids()
-        abandoned = [row for row in rows if row.id not in active]
+        abandoned = [row for row in rows if row.id not in active and row.holder == node]
         for row in abandoned:
             await self._try_to_end(row, UNSAVED, "save_failed", active_ids)
         return len(abandoned)
@@ -83,6 +85,10 @@ class Recovery:
         if await self._store.open_entries(row.id):
             await self._claim(row)
 
+    async def end(self, row: RunRow, error: RunFailed) -> None:
+        """Close a run that this server has claimed, or mark it as suspended."""
+        await self._try_to_end(row, error, None, frozenset)
+
     async def close(self, row: RunRow, error: RunFailed, outcome: Outcome | None = None) -> None:
         """Close one run; `error` becomes its end if its log has none."""
         await self._close(row, await self._log.read(row.id), error, outcome)
@@ -112,6 +118,12 @@ def is_waiting(records: Sequence[Record]) -> bool:
     """Return whether a run with these records waits for input."""
     last = records[-1].event if records else None
     return isinstance(last, RunSuspended) and last.reason == "input"
+
+
+def was_drained(records: Sequence[Record]) -> bool:
+    """Return whether a server that was stopped has left a run for another one to go on with."""
+    last = records[-1].event if records else None
+    return isinstance(last, RunSuspended) and last.reason == "drain"
 
 
 def first_expiry(requests: Iterable[InputRequest]) -> int | None:

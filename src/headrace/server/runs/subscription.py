@@ -8,6 +8,7 @@ from contextlib import aclosing
 from headrace.events import Record, RunSuspended
 from headrace.projections.registry import DEFAULT_PROTOCOL
 from headrace.server.http_error import HTTPError
+from headrace.server.runs.live_run import LiveRun
 from headrace.server.runs.live_runs import LiveRuns
 from headrace.server.runs.log_replay import Replay, read_pages
 from headrace.server.runs.recovery import UNSAVED, missing_records
@@ -33,16 +34,12 @@ async def frames(
     Raises an `HTTPError` of 410 if the records have expired, or if the run has no such frame.
     The result has a method `aclose()`.
     """
-    live = runs.get(run.message_id)
-    if live is None and await _is_suspended(log, run):
-        live = await runs.watch(run)
+    live = await _find_live(runs, log, run)
     if live is not None and not live.has_logged(seen.id):
         raise _unknown_frame(run, seen.id)
     after = await _translate(runs, log, run, view.protocol, seen)
     # It may have ended or been suspended meanwhile.
-    live = runs.get(run.message_id)
-    if live is None and await _is_suspended(log, run):
-        live = await runs.watch(run)
+    live = await _find_live(runs, log, run)
     if live is not None:
         return live.subscribe(view, after or seen.id)
     options = {**runs.projection_options.get(view.protocol, {}), **dict(view.options)}
@@ -55,6 +52,16 @@ async def frames(
     if after is None and seen.id > frame_id_of(replay.newest):
         raise _unknown_frame(run, seen.id)
     return replay
+
+
+async def _find_live(runs: LiveRuns, log: Log, run: RunRow) -> LiveRun | None:
+    """Return a run that has not ended: live here, live on another server, or suspended."""
+    live = runs.get(run.message_id)
+    if live is not None:
+        return live
+    if runs.is_elsewhere(run) or await _is_suspended(log, run):
+        return await runs.watch(run)
+    return None
 
 
 async def _is_suspended(log: Log, run: RunRow) -> bool:

@@ -35,7 +35,8 @@ from headrace.server.runs.quota import Quota
 from headrace.server.runs.watchers import Watchers
 from headrace.server.storage.access_tokens import User
 from headrace.server.storage.database import StorageFailed
-from headrace.server.storage.usage.usage_table import UsageRow, UsageTable
+from headrace.server.storage.storage import UsageCount
+from headrace.server.storage.usage.usage_table import UsageRow
 from headrace.transport.tee import ByteTee
 from headrace.turn.record_stream import RecordStream
 from headrace.turn.turn_stream import TurnStream
@@ -215,7 +216,7 @@ class UnstoredRuns:
         self,
         quota: Quota,
         watchers: Watchers,
-        usage: UsageTable,
+        usage: UsageCount,
         count_use: Callable[[User], Awaitable[None]],
         clock: Callable[[], int],
         patience_s: float,

@@ -46,6 +46,10 @@ class StorageFailed(HeadraceError):
     """What clients are told; the error itself is for the log of the server."""
 
 
+class RunTaken(StorageFailed):
+    """Another server has claimed the run: what this one still writes is refused."""
+
+
 class SearchFailed(HeadraceError):
     """A search took too long, or too many searches are waiting."""
 

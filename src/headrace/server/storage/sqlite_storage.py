@@ -18,7 +18,7 @@ from headrace.server.storage.health import Health, check_after_kill
 from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.log import Log, SQLiteLog
 from headrace.server.storage.server_key import read_server_key
-from headrace.server.storage.storage import StorageMetric
+from headrace.server.storage.storage import Metric, TokenCheck, UsageCount
 from headrace.server.storage.store import SQLiteStore, Store
 from headrace.server.storage.usage.stored_bytes import read_stored_bytes
 from headrace.server.storage.usage.usage_table import UsageTable
@@ -48,8 +48,8 @@ class SQLiteStorage:
         sqlite_store = SQLiteStore(self.database)
         self.store: Store = store or sqlite_store
         self.log: Log = log or SQLiteLog(self.database)
-        self.access_tokens = AccessTokens(self.database)
-        self.usage = UsageTable(self.database)
+        self.access_tokens: TokenCheck = AccessTokens(self.database)
+        self.usage: UsageCount = UsageTable(self.database)
         self.cluster: Cluster | None = None
         self._health = Health(self._folder, self.database, clock)
         self._clock_check = ClockCheck(self.database)
@@ -80,21 +80,21 @@ class SQLiteStorage:
     async def server_key(self, name: str) -> bytes:
         return await read_server_key(self.database, name)
 
-    def metrics(self) -> Sequence[StorageMetric]:
+    def metrics(self) -> Sequence[Metric]:
         path = self.database.path
         wal = path.with_name(path.name + "-wal")
         commits = self.database.commits
         metrics = [
-            StorageMetric("commits_total", "counter", "Transactions written.", commits),
-            StorageMetric("database_bytes", "gauge", "Size of the database file.", _size(path)),
-            StorageMetric(
+            Metric("commits_total", "counter", "Transactions written.", commits),
+            Metric("database_bytes", "gauge", "Size of the database file.", _size(path)),
+            Metric(
                 "wal_bytes", "gauge", "Size of the write-ahead log of the database.", _size(wal)
             ),
         ]
         with suppress(OSError):
             free = shutil.disk_usage(path.parent).free
             metrics.append(
-                StorageMetric("disk_free_bytes", "gauge", "Free space for the data folder.", free)
+                Metric("disk_free_bytes", "gauge", "Free space for the data folder.", free)
             )
         return metrics
 

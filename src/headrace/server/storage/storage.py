@@ -13,7 +13,7 @@ from headrace.server.storage.usage.usage_table import UsageRow
 from headrace.server.storage.usage.windows import UsedUp, WindowLimits
 
 
-class StorageMetric(NamedTuple):
+class Metric(NamedTuple):
     """A figure for the metrics of a server."""
 
     name: str
@@ -91,6 +91,6 @@ class Storage(Protocol):
         """Return a key that the server signs with, created when it is first needed."""
         ...
 
-    def metrics(self) -> Sequence[StorageMetric]:
+    def metrics(self) -> Sequence[Metric]:
         """Return figures for the metrics."""
         ...

@@ -25,16 +25,18 @@ class Tail(Protocol):
 class Log(Protocol):
     """Stores the records of runs. Records that `append()` returned for survive a crash."""
 
-    async def append(self, run_id: str, records: Sequence[Record]) -> None:
+    async def append(self, run_id: str, records: Sequence[Record], epoch: int = 0) -> None:
         """Append records to a run.
 
         Raises `StorageFailed`, and stores none of them, if they do not follow the last record
-        without a gap, follow a `RunClosed`, or cannot be written.
+        without a gap, follow a `RunClosed`, cannot be written, or if several servers share the log
+        and another one has claimed the run since this `epoch`.
         """
         ...
 
-    def tail(self, run_id: str) -> Tail:
-        """Return the writing end of a run's log, for records that come one by one."""
+    def tail(self, run_id: str, epoch: int = 0) -> Tail:
+        """Return the writing end of a run's log, for records that come one by one. `epoch` is that
+        of the run when this server began to work on it."""
         ...
 
     async def read(self, run_id: str, after: int = 0, max_bytes: int | None = None) -> list[Record]:

@@ -22,10 +22,10 @@ class SQLiteLog:
         database.write_now(migrate)
         database.write_now(self._writer.load)
 
-    def tail(self, run_id: str) -> BatchTail:
+    def tail(self, run_id: str, epoch: int = 0) -> BatchTail:
         return BatchTail(self._batcher, run_id)
 
-    async def append(self, run_id: str, records: Sequence[Record]) -> None:
+    async def append(self, run_id: str, records: Sequence[Record], epoch: int = 0) -> None:
         rows = encode_rows(run_id, records)
         await self._database.write(lambda connection: self._writer.append(connection, rows))
 

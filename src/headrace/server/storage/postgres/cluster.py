@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Any, Final
 
 from headrace.log import get_logger
-from headrace.server.storage.lease import HEARTBEAT_S, Lease
 from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.lease import HEARTBEAT_S, Lease
 from headrace.server.storage.postgres.inbox import INBOX_CHANNEL
 from headrace.server.storage.postgres.log import LOG_CHANNEL, PostgresLog
 from headrace.server.storage.postgres.nodes import Nodes
@@ -90,7 +90,8 @@ class PostgresCluster:
                 async with asyncio.timeout(HEARTBEAT_S):
                     await self._renew()
             except (StorageFailed, TimeoutError) as error:
-                _logger.warning("a heartbeat was not accepted: %s", error or "it took too long")
+                reason = str(error) or "it took too long"
+                _logger.warning("a heartbeat was not accepted: %s", reason)
 
     async def _listen(self) -> None:
         while True:

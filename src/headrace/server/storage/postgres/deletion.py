@@ -11,16 +11,15 @@ from headrace.server.storage.store.store import RunLive
 _MAX_ROWS: Final = 500
 
 
-async def hide(
-    connection: Connection, owner: str, conversation_id: str, now_ms: int
-) -> list[str]:
+async def hide(connection: Connection, owner: str, conversation_id: str, now_ms: int) -> list[str]:
     """Hide a conversation, to be deleted by `delete_hidden()`; return the ids of its runs.
 
     Raises `NotFound` and `RunLive`.
     """
     await rows.find_conversation(connection, owner, conversation_id, is_locked=True)
     runs = await connection.fetch(
-        "SELECT id, state, suspended_ms, message_id FROM runs WHERE conversation_id = $1 FOR UPDATE",
+        "SELECT id, state, suspended_ms, message_id FROM runs WHERE conversation_id = $1"
+        " FOR UPDATE",
         conversation_id,
     )
     for run in runs:
@@ -92,5 +91,3 @@ async def finish_deletions(pool: Pool) -> int:
     for row in found:
         await delete_hidden(pool, row["id"])
     return len(found)
-
-

@@ -88,11 +88,10 @@ async def claim_run(
     None if another server has the run.
     """
     claimed = await connection.fetchrow(
-        "UPDATE runs SET holder = $3, epoch = epoch + 1, suspended_ms = NULL, expires_ms = NULL"
-        " WHERE id = $1 AND epoch = $2 AND state = 'live' AND (suspended_ms IS NOT NULL"
-        f" OR ($4 AND (holder = $3 OR holder IS NULL)) OR ($5 AND NOT {ALIVE})) RETURNING epoch",
+        "UPDATE runs SET holder = $2, epoch = epoch + 1, suspended_ms = NULL, expires_ms = NULL"
+        " WHERE id = $1 AND state = 'live' AND (suspended_ms IS NOT NULL"
+        f" OR ($3 AND (holder = $2 OR holder IS NULL)) OR ($4 AND NOT {ALIVE})) RETURNING epoch",
         run.id,
-        run.epoch,
         node,
         even_if_live,
         can_take_over,

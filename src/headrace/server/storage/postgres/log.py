@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from headrace.events import Record, RunClosed, decode_record, encode_record
 from headrace.log import get_logger
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.database import RunTaken, StorageFailed
 from headrace.server.storage.log.log import Done
 from headrace.server.storage.postgres.pool import Connection, ConnectionLost, Pool, to_storage_error
 
@@ -100,17 +100,12 @@ async def explain_refusal(connection: Connection, batch: Batch) -> StorageFailed
         )
         if row is not None and row["body"] == batch.body:
             return None
-    return StorageFailed(_describe_refusal(batch, head))
-
-
-def _describe_refusal(batch: Batch, head: Any) -> str:
-    if head["epoch"] != batch.epoch:
-        return f"another server has run {batch.run_id}: record {batch.first_seq} is refused"
+    run, first = batch.run_id, batch.first_seq
+    if not is_same_writer:
+        return RunTaken(f"another server has run {run}: record {first} is refused")
     if head["is_closed"]:
-        return f"run {batch.run_id} is closed: record {batch.first_seq} cannot follow"
-    return (
-        f"record {batch.first_seq} of run {batch.run_id} does not follow record {head['last_seq']}"
-    )
+        return StorageFailed(f"run {run} is closed: record {first} cannot follow")
+    return StorageFailed(f"record {first} of run {run} does not follow {head['last_seq']}")
 
 
 async def create_head(connection: Connection, run_id: str, epoch: int = 0) -> None:
@@ -128,8 +123,11 @@ class PostgresLog:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._writer = _Writer(pool)
-        self.refused = 0
+
+    @property
+    def refused(self) -> int:
         """Number of appends that were refused because another server has the run."""
+        return self._writer.refused
 
     async def close(self) -> None:
         """Finish the appends that wait, and close the connection for them."""
@@ -265,6 +263,8 @@ class _Writer:
         self._pending: list[_Entry] = []
         self._task: asyncio.Task[None] | None = None
         self._connection: Connection | None = None
+        self.refused = 0
+        """Number of appends that were refused because another server has the run."""
 
     def put(self, batch: Batch, done: Done) -> None:
         """Append records with the next statement, and call `done`."""
@@ -335,9 +335,7 @@ class _Writer:
             accepted = await append_batches(connection, batches)
             self._pool.commits += 1
             return [
-                None
-                if batch.run_id in accepted
-                else await self._append_alone(connection, batch)
+                None if batch.run_id in accepted else await self._append_alone(connection, batch)
                 for batch in batches
             ]
         except StorageFailed:
@@ -352,10 +350,11 @@ class _Writer:
             await create_head(connection, batch.run_id, batch.epoch)
             if await append_batches(connection, [batch]):
                 return None
-        return await explain_refusal(connection, batch)
+        error = await explain_refusal(connection, batch)
+        self.refused += isinstance(error, RunTaken)
+        return error
 
     async def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()
-

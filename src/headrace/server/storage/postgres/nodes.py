@@ -7,7 +7,6 @@ from typing import Final
 from headrace.server.storage.lease import LEASE_S
 from headrace.server.storage.postgres.pool import Pool
 
-
 ALIVE: Final = (
     "EXISTS (SELECT 1 FROM nodes WHERE nodes.id = runs.holder"
     f" AND nodes.renewed_at > clock_timestamp() - interval '{LEASE_S:.0f} seconds')"

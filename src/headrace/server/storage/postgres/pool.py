@@ -82,7 +82,7 @@ class Pool:
 
     async def connect(self) -> Connection:
         """Return a connection outside of the pool, which the caller closes."""
-        with _translate():
+        with _ErrorTranslation():
             return await asyncpg.connect(
                 self._url,
                 command_timeout=_COMMAND_S,
@@ -93,14 +93,14 @@ class Pool:
     async def fetch(self, query: str, *values: Any) -> list[Any]:
         """Return all rows of a query. Raises `StorageFailed`."""
         async with self._acquire() as connection:
-            with _translate():
+            with _ErrorTranslation():
                 rows: list[Any] = await connection.fetch(query, *values)
                 return rows
 
     async def execute(self, query: str, *values: Any) -> int:
         """Execute a statement; return how many rows it has changed. Raises `StorageFailed`."""
         async with self._acquire() as connection:
-            with _translate():
+            with _ErrorTranslation():
                 status: str = await connection.execute(query, *values)
         self.commits += 1
         return count_rows(status)
@@ -112,7 +112,7 @@ class Pool:
         Errors of the database become `StorageFailed`; others roll back and are raised as they are.
         """
         async with self._acquire() as connection:
-            with _translate():
+            with _ErrorTranslation():
                 async with connection.transaction():
                     yield connection
         self.commits += 1
@@ -122,7 +122,9 @@ class Pool:
         async with self._acquire() as connection:
             try:
                 async with connection.transaction(readonly=True):
-                    await connection.execute(f"SET LOCAL statement_timeout = {timeout_s * 1000:.0f}")
+                    await connection.execute(
+                        f"SET LOCAL statement_timeout = {timeout_s * 1000:.0f}"
+                    )
                     rows: list[Any] = await connection.fetch(query, *values)
                     return rows
             except asyncpg.QueryCanceledError:
@@ -151,7 +153,7 @@ async def _release(pool: Any, connection: Connection) -> None:
         connection.terminate()
 
 
-class _translate:
+class _ErrorTranslation:
     """Context in which errors of the driver become `StorageFailed`."""
 
     def __enter__(self) -> None:

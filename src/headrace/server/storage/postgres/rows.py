@@ -95,7 +95,9 @@ def to_lexemes(owner: str, text: str) -> list[str]:
 async def not_before_parent(connection: Connection, parent_id: str | None, at_ms: int) -> int:
     """Return the time of a new message for the order of messages: not before that of the message it
     follows, even if the clock of another server is behind."""
-    parent_ms = await connection.fetchval("SELECT created_ms FROM messages WHERE id = $1", parent_id)
+    parent_ms = await connection.fetchval(
+        "SELECT created_ms FROM messages WHERE id = $1", parent_id
+    )
     return at_ms if parent_ms is None else max(at_ms, parent_ms)
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from headrace.log import get_logger
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.log import Log
 from headrace.server.storage.postgres.cluster import PostgresCluster
 from headrace.server.storage.postgres.deletion import finish_deletions
 from headrace.server.storage.postgres.log import PostgresLog
@@ -19,7 +20,8 @@ from headrace.server.storage.postgres.schema import migrate
 from headrace.server.storage.postgres.store import PostgresStore
 from headrace.server.storage.postgres.tokens import PostgresTokens, read_server_key
 from headrace.server.storage.postgres.usage import PostgresUsage
-from headrace.server.storage.storage import StorageMetric
+from headrace.server.storage.storage import Metric, TokenCheck, UsageCount
+from headrace.server.storage.store import Store
 
 _CHECK_S: Final = 1.0
 _WRITE_S: Final = 5.0
@@ -36,12 +38,14 @@ class PostgresStorage:
     def __init__(self, url: str, *, node: str | None = None) -> None:
         self.pool = Pool(url)
         self.node = node or f"node_{uuid.uuid4().hex[:12]}"
-        self.store = PostgresStore(self.pool, self.node)
-        self.log = PostgresLog(self.pool)
-        self.access_tokens = PostgresTokens(self.pool)
-        self.usage = PostgresUsage(self.pool)
+        postgres_store = PostgresStore(self.pool, self.node)
+        self._log = PostgresLog(self.pool)
+        self.store: Store = postgres_store
+        self.log: Log = self._log
+        self.access_tokens: TokenCheck = PostgresTokens(self.pool)
+        self.usage: UsageCount = PostgresUsage(self.pool)
         self.cluster: Cluster | None = PostgresCluster(
-            self.pool, self.store, self.log, self.node
+            self.pool, postgres_store, self._log, self.node
         )
         self._checked_s = float("-inf")
         self._problem = ""
@@ -52,7 +56,7 @@ class PostgresStorage:
         await migrate(self.pool)
 
     async def close(self) -> None:
-        await self.log.close()
+        await self._log.close()
         await self.pool.close()
 
     def close_now(self) -> None:
@@ -83,7 +87,8 @@ class PostgresStorage:
         found = await self.pool.fetch(
             "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms"
         )
-        return abs(found[0]["now_ms"] - now_ms) <= _MAX_SKEW_MS
+        skew_ms: int = abs(found[0]["now_ms"] - now_ms)
+        return skew_ms <= _MAX_SKEW_MS
 
     async def clean_up(self) -> None:
         if time.monotonic() - self._cleaned_s >= _CLEAN_UP_S:
@@ -97,6 +102,9 @@ class PostgresStorage:
     async def server_key(self, name: str) -> bytes:
         return await read_server_key(self.pool, name)
 
-    def metrics(self) -> Sequence[StorageMetric]:
-        commits = self.pool.commits
-        return [StorageMetric("commits_total", "counter", "Transactions written.", commits)]
+    def metrics(self) -> Sequence[Metric]:
+        refused = "Records refused because another server has the run."
+        return [
+            Metric("commits_total", "counter", "Transactions written.", self.pool.commits),
+            Metric("refused_records_total", "counter", refused, self._log.refused),
+        ]

@@ -9,7 +9,7 @@ import msgspec
 
 from headrace.events import Record
 from headrace.messages import Message
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.database import RunTaken
 from headrace.server.storage.postgres import inbox, rows
 from headrace.server.storage.postgres.deletion import delete_hidden, hide
 from headrace.server.storage.postgres.log import append_batches, encode_batch, explain_refusal
@@ -85,11 +85,9 @@ class PostgresStore:
         await connection.execute(
             "SELECT 1 FROM conversations WHERE id = $1 FOR UPDATE", run.conversation_id
         )
-        state = await connection.fetchrow(
-            "SELECT epoch FROM runs WHERE id = $1 FOR UPDATE", run.id
-        )
+        state = await connection.fetchrow("SELECT epoch FROM runs WHERE id = $1 FOR UPDATE", run.id)
         if state is None or state["epoch"] != run.epoch:
-            raise StorageFailed(f"another server has run {run.id}: its answer is not saved here")
+            raise RunTaken(f"another server has run {run.id}: its answer is not saved here")
         is_new = await _insert_answer(connection, run, message, body)
         if closing:
             batch = encode_batch(run.id, run.epoch, closing)

@@ -58,7 +58,9 @@ class PostgresTokens:
     async def find_user(self, access_token: str) -> User | None:
         """Return the user of an access token, or None if the token is unknown."""
         token_hash = hash_access_token(access_token)
-        found = await self._pool.fetch("SELECT owner, scope FROM tokens WHERE hash = $1", token_hash)
+        found = await self._pool.fetch(
+            "SELECT owner, scope FROM tokens WHERE hash = $1", token_hash
+        )
         return User(found[0]["owner"], found[0]["scope"], token_hash) if found else None
 
     async def find_revoked(self, token_hashes: Collection[bytes]) -> set[bytes]:

@@ -29,7 +29,6 @@ from headrace.server.http_error import DoorError
 from headrace.server.runs.unstored import STATUS
 from headrace.server.service import Service
 from headrace.server.storage.access_tokens import User
-from headrace.server.storage.server_key import read_server_key
 from headrace.tools import Toolset
 from headrace.usage import Usage
 from headrace.wire.json.value import as_list, as_object, as_text
@@ -107,7 +106,7 @@ class Compaction:
             raise InvalidRequest(f"the compaction item is malformed: {error}", param) from None
 
     async def _sign(self, owner: str, payload: str) -> str:
-        key = await read_server_key(self._service.database, _KEY_NAME)
+        key = await self._service.storage.server_key(_KEY_NAME)
         text = f"{len(owner)}:{owner}:{payload}".encode("utf-8", "surrogatepass")
         return hmac.new(key, text, hashlib.sha256).hexdigest()
 

@@ -35,7 +35,6 @@ from headrace.server.storage.store import (
     RunStart,
     StoredMessage,
 )
-from headrace.server.storage.usage.stored_bytes import read_stored_bytes
 
 PROTOCOL = "openai-responses"
 _CANCEL_WAIT_S = 5.0
@@ -172,7 +171,7 @@ class ResponseStarter:
             agent.check()
         except UsageError as error:
             raise DoorError(400, "cannot_ask", str(error)) from None
-        stored_bytes = await read_stored_bytes(service.database, start.owner)
+        stored_bytes = await service.storage.stored_bytes(start.owner)
         service.quota.check_stored_bytes(stored_bytes)
         with service.quota.reserve(start.owner, start.run_id):
             started = await service.store.begin(start)

@@ -1,0 +1,221 @@
+"""Several servers on one PostgreSQL: any of them serves, resumes, cancels, steers and answers any
+run, with the same bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import headrace
+from headrace.engine import Agent
+from headrace.rehearsal.request_reader import Heard
+from headrace.rehearsal.transport import ScriptedTransport
+from headrace.testing import call, say, think, turn
+from headrace.tools import ToolContext
+from headrace.transport.retry import NEVER
+from tests.postgres import shared_server
+from tests.server.serving import Served, frames, served
+
+WORDS = "one two three four five six seven eight nine ten ".split(" ")[:-1]
+
+
+@asynccontextmanager
+async def three(create: Any, tmp_path: Path, **settings: Any) -> AsyncIterator[list[Served]]:
+    """Three servers on a new database."""
+    url = shared_server().create_database()
+    async with AsyncExitStack() as stack:
+        yield [
+            await stack.enter_async_context(
+                served(create(), tmp_path / str(number), store=url, **settings)
+            )
+            for number in range(3)
+        ]
+
+
+def slow_agent() -> Agent:
+    """An agent that thinks and answers slowly enough to be watched."""
+    transport = ScriptedTransport(
+        lambda heard: turn(
+            think("Let me count. " * 3), say(pieces=[f"{word} " for word in WORDS * 4]), pace_s=0.01
+        )
+    )
+    return Agent("vllm:any", transport=transport, policy=NEVER)
+
+
+def paying() -> Agent:
+    """An agent that asks before it pays."""
+
+    @headrace.tool(needs_approval=True)
+    async def pay(amount: int, context: ToolContext) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    def play(heard: Heard) -> Any:
+        results = [m.result.text for m in heard.messages if m.result is not None]
+        return turn(say(results[-1])) if results else turn(call("pay", amount=5))
+
+    return Agent("vllm:any", transport=ScriptedTransport(play), tools=[pay], policy=NEVER)
+
+
+async def read_some(site: Served, event_id: str, after: str, count: int | None) -> list[Any]:
+    """Read frames from a server: `count` of them, or all."""
+    async with site.resume(event_id, after) as response:
+        assert response.status == 200, await response.text()
+        if count is None:
+            return frames(await response.read())
+        data = b""
+        while len(frames(data[: data.rfind(b"\n\n") + 2])) < count:
+            read = await response.content.readany()
+            if not read:
+                break
+            data += read
+        return frames(data[: data.rfind(b"\n\n") + 2])[:count]
+
+
+def test_a_stream_goes_on_at_another_server_after_every_frame(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with three(slow_agent, tmp_path) as sites:
+            _, _, whole = await sites[0].ask("Go.")
+            async with sites[0].open("Go again.") as response:
+                event_id = response.headers["x-event-id"]
+            choose = random.Random(7)
+            seen: list[Any] = []
+            after = "0"
+            while True:
+                some = await read_some(choose.choice(sites), event_id, after, 1 + len(seen) % 3)
+                if not some:
+                    break
+                seen += some
+                after = seen[-1][0]
+            for site in sites:
+                assert await read_some(site, event_id, "0", None) == seen
+            assert [number for number, _ in seen] == [number for number, _ in frames(whole)]
+
+    asyncio.run(main())
+
+
+def test_a_cancel_at_another_server_ends_the_run_for_all(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with three(slow_agent, tmp_path) as sites:
+            async with sites[0].open("Go.", protocol="ux") as response:
+                event_id = response.headers["x-event-id"]
+                await response.content.readany()
+                watching = asyncio.create_task(read_all(sites[1], event_id))
+                await asyncio.sleep(0.05)
+                url = f"{sites[2].url}/api/chat/{event_id}/cancel"
+                async with sites[2].http.post(url) as cancelled:
+                    assert (await cancelled.json())["was_live"] is True
+                rest = await response.read()
+            assert b"message_cancelled" in rest
+            assert (await watching)[-1] == frames(rest)[-1]
+            row = await sites[1].service.store.run("local", event_id)
+            records = await sites[1].service.log.read(row.id)
+            assert any(isinstance(record.event, headrace.events.CancelRequested) for record in records)
+
+    asyncio.run(main())
+
+
+async def read_all(site: Served, event_id: str) -> list[Any]:
+    async with site.resume(event_id, protocol="ux") as response:
+        return frames(await response.read())
+
+
+def test_an_approval_is_answered_at_a_third_server_while_two_watch(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with three(paying, tmp_path) as sites:
+            async with sites[0].open("Pay.", protocol="ux") as response:
+                event_id = response.headers["x-event-id"]
+                data = b""
+                while b"message_waiting" not in data:
+                    data += await response.content.readany()
+                watching = asyncio.create_task(read_all(sites[1], event_id))
+                run = await sites[2].service.store.run("local", event_id)
+                status, body = await sites[2].get(f"/api/runs/{run.id}/requests")
+                assert status == 200
+                (request,) = body["requests"]
+                url = f"{sites[2].url}/api/runs/{run.id}/requests/{request['request_id']}"
+                async with sites[2].http.post(url, json={"decision": "accepted"}) as answered:
+                    assert answered.status == 200
+                data += await response.read()
+            assert b"message_final" in data
+            assert b"paid 5" in data
+            assert await watching == frames(data)
+            stored = [await read_all(site, event_id) for site in sites]
+            assert stored == [frames(data)] * 3
+
+    asyncio.run(main())
+
+
+def test_steering_at_another_server_reaches_the_model(tmp_path: Path) -> None:
+    heard_texts: list[str] = []
+
+    def create() -> Agent:
+        @headrace.tool
+        async def wait(context: ToolContext) -> str:
+            """Wait."""
+            await asyncio.sleep(0.5)
+            return "done"
+
+        def play(heard: Heard) -> Any:
+            heard_texts.append(str(heard.messages))
+            done = any(m.result is not None for m in heard.messages)
+            return turn(say("Good.")) if done else turn(call("wait"))
+
+        return Agent("vllm:any", transport=ScriptedTransport(play), tools=[wait], policy=NEVER)
+
+    async def main() -> None:
+        async with three(create, tmp_path) as sites:
+            async with sites[0].open("Go.", protocol="ux") as response:
+                conversation = response.headers["x-conversation-id"]
+                data = b""
+                while b"tool_call" not in data:
+                    data += await response.content.readany()
+                body = {"message": "Be brief.", "conversation_id": conversation, "mode": "steer"}
+                url = f"{sites[1].url}/api/chat"
+                async with sites[1].http.post(url, json=body) as steered:
+                    assert steered.status in (200, 202), await steered.text()
+                data += await response.read()
+            assert b"message_final" in data
+            assert "Be brief." in heard_texts[-1]
+
+    asyncio.run(main())
+
+
+def test_of_many_questions_under_one_message_one_begins(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with three(slow_agent, tmp_path) as sites:
+            _, conversation, _ = await sites[0].ask("Go.")
+
+            async def begin(number: int) -> int:
+                site = sites[number % 3]
+                body = {"message": f"And {number}?", "conversation_id": conversation}
+                async with site.http.post(f"{site.url}/api/chat", json=body) as response:
+                    return int(response.status)
+
+            statuses = await asyncio.gather(*(begin(number) for number in range(60)))
+            assert sorted(set(statuses)) == [200, 409]
+            assert statuses.count(200) == 1
+
+    asyncio.run(main())
+
+
+def test_one_idempotency_key_at_three_servers_begins_one_run(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with three(slow_agent, tmp_path) as sites:
+
+            async def begin(site: Served) -> str:
+                async with site.open("Go.", headers={"idempotency-key": "k1"}) as response:
+                    assert response.status == 200, await response.text()
+                    await response.read()
+                    return str(response.headers["x-event-id"])
+
+            found = await asyncio.gather(*(begin(site) for site in sites * 5))
+            assert len(set(found)) == 1
+            total = sum(site.service.runs.total for site in sites)
+            assert total == 1
+
+    asyncio.run(main())
