@@ -112,15 +112,16 @@ class Loop:
 
     # -- the run
 
-    async def begin(self, node: str | None = None) -> None:
-        """Write `RunStarted`, or `RunResumed` for a run that goes on."""
+    async def begin(self, node: str | None = None, epoch: int = 1) -> None:
+        """Write `RunStarted`, or `RunResumed` with at least this epoch for a run that goes on."""
         if self._progress is None:
             effort = self._config.target.request.options.effort
             start = ev.RunStarted(self._view.run_id, self._config.name, effort)
             await self._journal.write([start])
             return
         progress = self._progress
-        resumed = [] if self._view.path else [ev.RunResumed(progress.epoch + 1, node)]
+        epoch = max(epoch, progress.epoch + 1)
+        resumed = [] if self._view.path else [ev.RunResumed(epoch, node)]
         cut = ev.TurnFailed(category="interrupted", message=_CUT_OFF, retryable=True)
         await self._journal.write([*resumed, *progress.close_turn(cut)])
 

@@ -70,7 +70,7 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
         if settings.records:
             self._progress = RunProgress.read(settings.records)
             self._journal.restore(settings.records, self._progress)
-        self._node = settings.node
+        self._node, self._epoch = settings.node, settings.epoch
         self._inputs = InputRequests(self._journal.assembler, settings.records)
         self._scope = RunScope(
             run_id, self._inputs, clock, config.limits, settings.user, settings.suspends
@@ -249,7 +249,7 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
         try:
             await self._journal.replay(self._earlier)
             self._earlier = ()
-            await loop.begin(self._node)
+            await loop.begin(self._node, self._epoch)
             self._has_begun = True
             if self._abort_reason is not None:
                 raise asyncio.CancelledError

@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection, Request
 from headrace.encoders import Effort, Options
 from headrace.engine import Agent
 from headrace.errors import UsageError
-from headrace.events import RunFinished, UserMessageAdded
+from headrace.events import LOG_VERSION, RunFinished, UserMessageAdded
 from headrace.log import get_logger
 from headrace.messages import Message
 from headrace.server.gateway import Gateway
@@ -156,7 +156,9 @@ class Service:
 
     async def find_agent(self, row: RunRow) -> tuple[Agent, list[Message]]:
         """Return the agent of a run, and the messages up to its question. Raises `UsageError` if
-        this server does not have the agent any more."""
+        this server does not have the agent any more, or is too old for the log of the run."""
+        if row.log_version > LOG_VERSION:
+            raise UsageError(f"a newer Headrace has written the log of the run {row.id}")
         agent = self.agents.get(row.model) or self._find_gateway_agent(row)
         if agent is None:
             raise UsageError(f"this server has no model {row.model} to continue the answer with")

@@ -164,14 +164,21 @@ class LiveRuns:
                 # It waits for a server that has the agent.
                 _logger.warning("run %s cannot go on here: %s", row.id, error)
                 return
-            if await self._store.claim(row):
-                await self._resume(row)
+            epoch = await self._store.claim(row)
+            if epoch is not None:
+                await self._resume(row, epoch)
 
     async def resume(self, row: RunRow) -> None:
         """Go on with a run that a killed server has left. One that cannot go on is closed as
         interrupted."""
         with self._moving(row):
-            await self._resume(row)
+            await self._take_over(row)
+
+    async def _take_over(self, row: RunRow) -> None:
+        """Go on with a run that is not marked as suspended, and that nobody works on."""
+        epoch = await self._store.claim(row, even_if_live=True)
+        if epoch is not None:
+            await self._resume(row, epoch)
 
     @contextmanager
     def _moving(self, row: RunRow) -> Generator[None, None, None]:
@@ -182,7 +189,7 @@ class LiveRuns:
         finally:
             self._rows_moving.pop(row.id, None)
 
-    async def _resume(self, row: RunRow) -> None:
+    async def _resume(self, row: RunRow, epoch: int) -> None:
         records = await self._log.read(row.id)
         if not is_resumable(records):
             await self._recovery.close(row, INTERRUPTED)
@@ -201,6 +208,7 @@ class LiveRuns:
             sink=LogSink(self._log, row.id),
             user=row.owner,
             suspends=True,
+            epoch=epoch,
         )
         try:
             run = await self._create(row, create, len(history))
@@ -261,8 +269,12 @@ class LiveRuns:
             self._wait(live)
         else:
             live.close()
-        if not await self._store.suspend(row, last.at_ms, first_expiry(requests)):
-            await self._resume(row)
+        # A server that is stopping leaves what has come meanwhile to the next one.
+        is_suspended = await self._store.suspend(
+            row, last.at_ms, first_expiry(requests), even_with_input=self._is_draining
+        )
+        if not is_suspended:
+            await self._take_over(row)
 
     async def _take_entries(self, live: LiveRun) -> None:
         if live.taken:

@@ -134,8 +134,8 @@ class SQLiteStore:
             lambda c: suspend_run(c, run.id, now_ms, expires_ms, even_with_input)
         )
 
-    async def claim(self, run: RunRow) -> bool:
-        return await self._database.write(lambda c: claim_run(c, run.id))
+    async def claim(self, run: RunRow, *, even_if_live: bool = False) -> int | None:
+        return await self._database.write(lambda c: claim_run(c, run.id, even_if_live))
 
     async def expired_runs(self, before_ms: int, limit: int) -> list[RunRow]:
         rows = await self._database.fetch(
