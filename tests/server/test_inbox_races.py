@@ -80,6 +80,7 @@ class TwoGates(Gate):
     """An agent that waits in two steps."""
 
     def agent(self) -> Agent:
+        @headrace.tool(is_idempotent=True)
         async def wait() -> str:
             """Wait."""
             self.entered.set()
@@ -211,3 +212,99 @@ def test_steering_does_not_wake_a_suspended_run(tmp_path: Path) -> None:
             assert added.content == (headrace.TextContent("Hurry."),)
 
     asyncio.run(main())
+
+
+async def _read_epochs(site: Served, run_id: str) -> tuple[int, list[int]]:
+    """Return the epoch in the row of a run, and those in its log."""
+    row = await site.service.store.find_run("local", run_id)
+    records = await site.service.log.read(run_id)
+    return row.epoch, [r.event.epoch for r in records if isinstance(r.event, ev.RunResumed)]
+
+
+def test_row_and_log_count_every_stretch_of_a_run(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    async def main() -> None:
+        gate = TwoGates()
+        async with served(gate.agent(), tmp_path, on_interrupt="continue") as site:
+            event_id, _ = await _begin(site, gate)
+            run_id = (await site.service.store.run("local", event_id)).id
+            assert await _read_epochs(site, run_id) == (0, [])
+        for number in (1, 2):
+            gate = TwoGates()
+            async with served(gate.agent(), tmp_path, on_interrupt="continue") as site:
+                await _wait_for_event(site, run_id, ev.RunResumed)
+                await asyncio.wait_for(gate.entered.wait(), 20)
+                expected = list(range(1, number + 1))
+                assert await _read_epochs(site, run_id) == (number, expected)
+        async with served(_two_approvals(done, "first", "second"), tmp_path) as site:
+            run_id, event_id = await ask(site)
+            path = f"/api/runs/{run_id}/requests/"
+            for number, request in enumerate(await read_requests(site, run_id), 1):
+                body = {"decision": "accepted"}
+                await post(site, path + request["request_id"], body)
+                if number == 1:
+                    await _wait_for_event(site, run_id, ev.ToolResult)
+                    await wait_until_suspended(site, event_id)
+            await wait_until_over(site, event_id)
+            assert await _read_epochs(site, run_id) == (2, [1, 2])
+
+    asyncio.run(main())
+
+
+def test_a_claim_that_was_cut_off_leaves_a_gap_in_the_epochs(tmp_path: Path) -> None:
+    """The number is that of the row, so that no two processes ever have the same."""
+
+    async def main() -> None:
+        async with served(paying([]), tmp_path) as site:
+            run_id, event_id = await ask(site)
+            row = await site.service.store.find_run("local", run_id)
+            assert await site.service.store.claim(row) == 1
+            assert await site.service.store.suspend(row, 1, None)
+            (request,) = await read_requests(site, run_id)
+            path = f"/api/runs/{run_id}/requests/{request['request_id']}"
+            await post(site, path, {"decision": "accepted"})
+            await wait_until_over(site, event_id)
+            assert await _read_epochs(site, run_id) == (2, [2])
+
+    asyncio.run(main())
+
+
+def test_a_run_with_a_log_of_a_newer_release_is_left_alone(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(paying([]), tmp_path) as site:
+            run_id, _ = await ask(site)
+            query = "UPDATE runs SET log_version = log_version + 1 WHERE id = ?"
+            await site.service.database.write(lambda c: c.execute(query, (run_id,)))
+            (request,) = await read_requests(site, run_id)
+            path = f"/api/runs/{run_id}/requests/{request['request_id']}"
+            assert (await post(site, path, {"decision": "accepted"}))[0] == 200
+            row = await site.service.store.find_run("local", run_id)
+            assert (row.is_suspended, row.epoch) == (True, 0)
+
+    asyncio.run(main())
+
+
+def test_an_answer_during_the_suspension_by_a_stopping_server_waits_for_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paid: list[int] = []
+
+    async def main() -> None:
+        async with served(paying(paid), tmp_path) as site:
+            runs = site.service.runs
+
+            async def answer_first(live: Any) -> None:
+                (request,) = await read_requests(site, live.row.id)
+                path = f"/api/runs/{live.row.id}/requests/{request['request_id']}"
+                assert (await post(site, path, {"decision": "accepted"}))[0] == 200
+                runs._is_draining = True
+
+            monkeypatch.setattr(runs, "_take_entries", answer_first)
+            run_id, event_id = await ask(site)
+            assert (await _read_epochs(site, run_id)) == (0, [])
+        async with served(paying(paid), tmp_path) as site:
+            assert (await wait_until_over(site, event_id)).text == "paid 5"
+
+    asyncio.run(main())
+    assert paid == [5]
