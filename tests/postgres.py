@@ -143,7 +143,7 @@ async def open_postgres(
     await migrate(pool)
     log = PostgresLog(pool)
     try:
-        await Nodes(pool).renew(node)
+        await Nodes(pool).renew(node, 15.0)
         yield PostgresStore(pool, node), log
     finally:
         await log.close()

@@ -114,7 +114,9 @@ def test_a_cancel_at_another_server_ends_the_run_for_all(tmp_path: Path) -> None
             assert (await watching)[-1] == frames(rest)[-1]
             row = await sites[1].service.store.run("local", event_id)
             records = await sites[1].service.log.read(row.id)
-            assert any(isinstance(record.event, headrace.events.CancelRequested) for record in records)
+            assert any(
+                isinstance(record.event, headrace.events.CancelRequested) for record in records
+            )
 
     asyncio.run(main())
 

@@ -65,13 +65,14 @@ def create_app(
     another server uses the folder.
     """
     agents = {"default": agent} if isinstance(agent, Agent) else dict(agent)
+    options = Settings(data=Path(data), **settings)
     service = Service(
         agents,
-        Settings(data=Path(data), **settings),
+        options,
         address=address,
         log=log,
         store=None if isinstance(store, str) else store,
-        storage=open_storage(store) if isinstance(store, str) else None,
+        storage=open_storage(store, options.lease_s) if isinstance(store, str) else None,
         gateway=None if gateway is None else Gateway(gateway),
     )
 

@@ -67,6 +67,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     on_interrupt: Literal["close", "continue"] = "close"
     """What happens to runs that were going on when the server was stopped or killed: they end as
     interrupted, or the next server continues them."""
+    lease_s: float = 15.0
+    """Time after which other servers take the runs of one that is gone, if several servers share a
+    database."""
     waiting_stream_s: float = 300.0
     """Time that the stream of a run stays open while the run waits for input."""
     keep_logs_s: float = 7 * 24 * 3600.0

@@ -227,7 +227,7 @@ class LiveRuns:
         finally:
             self._rows_moving.pop(row.id, None)
 
-    async def _resume(self, row: RunRow, epoch: int) -> None:
+    async def _resume(self, row: RunRow) -> None:
         records = await self._log.read(row.id)
         if not is_resumable(records):
             await self._recovery.close(row, INTERRUPTED)

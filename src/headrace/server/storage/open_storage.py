@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from headrace.errors import UsageError
 from headrace.server.storage.storage import Storage
 
 _SCHEMES = ("postgresql://", "postgres://")
 
 
-def open_storage(url: str) -> Storage:
-    """Return the storage at an address such as `postgresql://user@host/name`. Nothing is connected
-    yet. Raises `UsageError` for another kind of address, or if the extra is not installed."""
+def open_storage(url: str, lease_s: float) -> Storage:
+    """Return the storage at an address such as `postgresql://user@host/name`.
+
+    Nothing is connected yet. `lease_s` is the time after which other servers take the runs of one
+    that is gone. Raises `UsageError` for another kind of address, or if the extra is not installed.
+    """
+    check_store_url(url)
+    from headrace.server.storage.postgres.storage import PostgresStorage  # noqa: PLC0415
+
+    return PostgresStorage(url, lease_s=lease_s)
+
+
+def check_store_url(url: str) -> None:
+    """Raise `UsageError` if there is no storage for an address, or if its extra is not
+    installed."""
     if not url.startswith(_SCHEMES):
         # Without the address: it may contain a password.
         raise UsageError("the store must be an address that begins with postgresql://")
-    try:
-        from headrace.server.storage.postgres.storage import PostgresStorage  # noqa: PLC0415
-    except ImportError as error:
-        text = f"PostgreSQL needs an extra: pip install 'headrace[postgres]' ({error.name})"
-        raise UsageError(text) from None
-    return PostgresStorage(url)
+    if find_spec("asyncpg") is None:
+        raise UsageError("PostgreSQL needs an extra: pip install 'headrace[postgres]'")

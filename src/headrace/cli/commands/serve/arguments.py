@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from headrace.cli.option import add_data
+from headrace.cli.store_option import add_store
 
 DESCRIPTION = """\
 Serve an agent: POST /api/chat streams its answers as server-sent events that can be resumed, and
@@ -21,6 +22,7 @@ examples:
   headrace serve agent.toml --port 9000 --data ./data
   headrace serve my_module:agent
   headrace serve --gateway providers.toml --tokens
+  headrace serve --store postgresql://headrace@db.internal/headrace --on-interrupt continue
   curl -N http://127.0.0.1:8700/api/chat -H 'content-type: application/json' \\
        -d '{"message": "What is 12 * 34?"}'
 
@@ -48,6 +50,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--host", default="127.0.0.1", help="address (default: 127.0.0.1)")
     command.add_argument("--port", type=int, default=8700, help="default: 8700; 0: any free port")
     add_data(command)
+    add_store(command)
     command.add_argument(
         "--durable",
         action="store_true",
@@ -221,6 +224,12 @@ LIMITS: Final[Mapping[str, tuple[Limit, ...]]] = {
             "--drain",
             10.0,
             "time that running answers have to finish when the server is stopped",
+            "SECONDS",
+        ),
+        Limit(
+            "--lease",
+            15.0,
+            "time after which other servers take the answers of one that is gone, with --store",
             "SECONDS",
         ),
         Limit(

@@ -17,6 +17,7 @@ from headrace.errors import UsageError
 def run(options: Namespace) -> int:
     """Serve until stopped."""
     from headrace.address import is_loopback
+    from headrace.cli.store_option import find_store, show_store
     from headrace.server import create_app
     from headrace.server.agent_config import load_agent
     from headrace.server.gateway import read_gateway_config
@@ -30,6 +31,7 @@ def run(options: Namespace) -> int:
     sys.path.insert(0, os.getcwd())
     agent = load_agent(options.agent, options.model)
     gateway = None if options.gateway is None else read_gateway_config(Path(options.gateway))
+    store = find_store(options.store)
     print_log(logging.WARNING)
     if options.verbose:
         logging.getLogger("headrace.server").setLevel(logging.INFO)
@@ -40,6 +42,7 @@ def run(options: Namespace) -> int:
         agent,
         data=data_folder(options.data),
         address=address,
+        store=store,
         gateway=gateway,
         is_durable=options.durable,
         needs_token=options.tokens,
@@ -63,6 +66,7 @@ def run(options: Namespace) -> int:
         drain_s=options.drain,
         on_interrupt=options.on_interrupt,
         waiting_stream_s=options.waiting_stream,
+        lease_s=options.lease,
         keep_logs_s=options.keep_logs * 3600.0,
         has_final_text=options.final_text,
     )
@@ -72,7 +76,8 @@ def run(options: Namespace) -> int:
         if gateway is not None:
             names = ", ".join(gateway.models) or "models of its open providers"
             print(f"gateway: {names} at {address}/v1", flush=True)
-        print(f"data: {data_folder(options.data)} · stop with Ctrl-C", flush=True)
+        place = data_folder(options.data) if store is None else show_store(store)
+        print(f"data: {place} · stop with Ctrl-C", flush=True)
 
     serve_process(app, listener, ready=ready, on_drain=_print_drain)
     return 0

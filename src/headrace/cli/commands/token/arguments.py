@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from headrace.cli.option import add_data
+from headrace.cli.store_option import add_store
 
 DESCRIPTION = """\
 Manage access tokens for the users of a server that was started with --tokens. An access token is
@@ -38,3 +39,4 @@ def add_arguments(command: ArgumentParser) -> None:
     revoke.add_argument("id", metavar="ID", help="its id from `headrace token list`")
     for action in (create, listing, revoke):
         add_data(action)
+        add_store(action)

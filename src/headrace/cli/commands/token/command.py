@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.cli.option import data_folder
+from headrace.cli.store_option import call_store, find_store
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from headrace.server.storage.access_tokens import AccessTokens
+    from headrace.server.storage.access_tokens import AccessTokenInfo, AccessTokens, Scope
+    from headrace.server.storage.postgres.pool import Pool
+    from headrace.server.storage.postgres.tokens import PostgresTokens
+
+T = TypeVar("T")
 
 
 def run(options: Namespace) -> int:
     """Create, list or revoke access tokens. A running server notices at once."""
     commands = {"create": _create, "list": _list, "revoke": _revoke}
-    with _open_tokens(options) as tokens:
+    store = find_store(options.store)
+    with _open_tokens(options) if store is None else nullcontext(_StoreTokens(store)) as tokens:
         commands[options.action](tokens, options)
     return 0
 
 
-def _create(tokens: AccessTokens, options: Namespace) -> None:
+def _create(tokens: AccessTokens | _StoreTokens, options: Namespace) -> None:
     from headrace.server.service import now_ms
 
     if not options.user.strip():
@@ -31,14 +37,14 @@ def _create(tokens: AccessTokens, options: Namespace) -> None:
     print(tokens.create(options.user, options.name, now_ms(), options.scope))
 
 
-def _list(tokens: AccessTokens, options: Namespace) -> None:
+def _list(tokens: AccessTokens | _StoreTokens, options: Namespace) -> None:
     for token in tokens.all():
         made = datetime.fromtimestamp(token.created_ms / 1000, UTC)
         note = token.name if token.scope == "chat" else f"({token.scope}) {token.name}"
         print(f"{token.id}  {made:%Y-%m-%d}  {token.owner}  {note}".rstrip())
 
 
-def _revoke(tokens: AccessTokens, options: Namespace) -> None:
+def _revoke(tokens: AccessTokens | _StoreTokens, options: Namespace) -> None:
     if not tokens.revoke(options.id):
         raise UsageError(f"no token {options.id}: `headrace token list` shows all tokens")
 
@@ -57,3 +63,27 @@ def _open_tokens(options: Namespace) -> Generator[AccessTokens, None, None]:
         yield AccessTokens(database)
     finally:
         database.close()
+
+
+class _StoreTokens:
+    """The access tokens in the database of several servers."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def create(self, owner: str, name: str, now_ms: int, scope: Scope = "chat") -> str:
+        return self._call(lambda tokens: tokens.create(owner, name, now_ms, scope))
+
+    def all(self) -> list[AccessTokenInfo]:
+        return self._call(lambda tokens: tokens.all())
+
+    def revoke(self, token_id: str) -> bool:
+        return self._call(lambda tokens: tokens.revoke(token_id))
+
+    def _call(self, work: Callable[[PostgresTokens], Awaitable[T]]) -> T:
+        async def open_tokens(pool: Pool) -> T:
+            from headrace.server.storage.postgres.tokens import PostgresTokens
+
+            return await work(PostgresTokens(pool))
+
+        return call_store(self._url, open_tokens)

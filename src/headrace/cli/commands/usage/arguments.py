@@ -6,10 +6,11 @@ import re
 from argparse import ArgumentParser, ArgumentTypeError
 
 from headrace.cli.option import add_data
+from headrace.cli.store_option import add_store
 
 DESCRIPTION = """\
 Sum up what the answers of a server have used: tokens and cost, by user, model, or day. It reads
-the data folder of the server, which may be running.
+the data folder of the server, which may be running, or the database of several servers.
 """
 EXAMPLES = """\
 examples:
@@ -39,6 +40,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--user", metavar="NAME", help="only the answers of this user")
     command.add_argument("--json", action="store_true", help="print one JSON object per row")
     add_data(command)
+    add_store(command)
 
 
 def _parse_span(text: str) -> float:

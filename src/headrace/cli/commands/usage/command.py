@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from headrace.cli.option import data_folder
+from headrace.cli.store_option import call_store, find_store
 from headrace.cli.terminal.safe_text import one_line
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from headrace.server.storage.postgres.pool import Pool
     from headrace.server.storage.usage.usage_table import UsageSum
 
 _NUMBERS = ("answers", "input", "cached", "output", "reasoning", "cost")
@@ -40,10 +43,13 @@ def _read(options: Namespace, by: Sequence[str]) -> list[UsageSum]:
     from headrace.server.storage.store import SQLiteStore
     from headrace.server.storage.usage.usage_table import UsageTable
 
+    since_ms = 0 if options.since is None else now_ms() - int(options.since * 1000)
+    store = find_store(options.store)
+    if store is not None:
+        return call_store(store, partial(_sum_up, by=by, since_ms=since_ms, owner=options.user))
     path = data_folder(options.data) / "headrace.db"
     if not path.exists():
         raise UsageError(f"there is no database at {path}: give the folder with --data")
-    since_ms = 0 if options.since is None else now_ms() - int(options.since * 1000)
     database = Database(path)
     try:
         # Brings the tables of an older version up to date.
@@ -51,6 +57,14 @@ def _read(options: Namespace, by: Sequence[str]) -> list[UsageSum]:
         return UsageTable(database).sum_up(by, since_ms=since_ms, owner=options.user)
     finally:
         database.close()
+
+
+async def _sum_up(
+    pool: Pool, by: Sequence[str], since_ms: int, owner: str | None
+) -> list[UsageSum]:
+    from headrace.server.storage.postgres.usage import PostgresUsage
+
+    return await PostgresUsage(pool).sum_up(by, since_ms=since_ms, owner=owner)
 
 
 def _print_table(by: Sequence[str], sums: Sequence[UsageSum]) -> None:

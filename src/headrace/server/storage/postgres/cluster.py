@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from headrace.log import get_logger
 from headrace.server.storage.database import StorageFailed
-from headrace.server.storage.lease import HEARTBEAT_S, Lease
+from headrace.server.storage.lease import LEASE_S, Lease
 from headrace.server.storage.postgres.inbox import INBOX_CHANNEL
 from headrace.server.storage.postgres.log import LOG_CHANNEL, PostgresLog
 from headrace.server.storage.postgres.nodes import Nodes
@@ -25,9 +25,16 @@ _logger = get_logger("server")
 class PostgresCluster:
     """This server among those that share a database; see `Cluster`."""
 
-    def __init__(self, pool: Pool, store: PostgresStore, log: PostgresLog, node: str) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        store: PostgresStore,
+        log: PostgresLog,
+        node: str,
+        lease_s: float = LEASE_S,
+    ) -> None:
         self.node = node
-        self.lease = Lease()
+        self.lease = Lease(lease_s)
         self._pool = pool
         self._store = store
         self._log = log
@@ -80,14 +87,14 @@ class PostgresCluster:
 
     async def _renew(self) -> None:
         sent_s = time.monotonic()
-        await self._nodes.renew(self.node)
+        await self._nodes.renew(self.node, self.lease.lease_s)
         self.lease.renew(sent_s)
 
     async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(HEARTBEAT_S)
+            await asyncio.sleep(self.lease.heartbeat_s)
             try:
-                async with asyncio.timeout(HEARTBEAT_S):
+                async with asyncio.timeout(self.lease.heartbeat_s):
                     await self._renew()
             except (StorageFailed, TimeoutError) as error:
                 reason = str(error) or "it took too long"

@@ -16,17 +16,19 @@ from headrace.events import Record, RunClosed, decode_record, encode_record
 from headrace.log import get_logger
 from headrace.server.storage.database import RunTaken, StorageFailed
 from headrace.server.storage.log.log import Done
-from headrace.server.storage.postgres.pool import Connection, ConnectionLost, Pool, to_storage_error
+from headrace.server.storage.postgres.pool import (
+    OUTAGE_S,
+    Connection,
+    ConnectionLost,
+    Pool,
+    to_storage_error,
+)
 
-OUTAGE_S: Final = 30.0
-"""Longest time that appends wait for a database that cannot be reached."""
 WATCH_S: Final = 30.0
 """Time for which a server that follows a run of another server is told about its records."""
 LOG_CHANNEL: Final = "headrace_log"
 """Channel of the notifications that wake servers which follow a run."""
 _GATHER_S: Final = 0.003
-_RETRY_S: Final = 0.1
-_MAX_RETRY_S: Final = 1.0
 _MAX_BATCH_BYTES: Final = 4_000_000
 _PAGE_ROWS: Final = 200
 _logger = get_logger("server")
@@ -311,21 +313,14 @@ class _Writer:
 
     async def _write(self, batches: list[Batch]) -> list[Exception | None]:
         """Write records of different runs. While the database cannot be reached, this waits."""
-        loop = asyncio.get_running_loop()
-        until_s, pause_s = loop.time() + OUTAGE_S, _RETRY_S
-        while True:
-            try:
-                return await self._try(batches)
-            except ConnectionLost as error:
-                await self._drop_connection()
-                if loop.time() + pause_s > until_s:
-                    _logger.error("records of %d runs cannot be written: %s", len(batches), error)
-                    return [error] * len(batches)
-                _logger.warning("the log waits for the database: %s", error)
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, _MAX_RETRY_S)
-            except Exception as error:  # noqa: BLE001 (given to the runs)
-                return [error] * len(batches)
+        try:
+            return await self._pool.retry(lambda: self._try(batches))
+        except ConnectionLost as error:
+            _logger.error("records of %d runs cannot be written: %s", len(batches), error)
+            return [error] * len(batches)
+        except Exception as error:  # given to the runs
+            _logger.exception("records of %d runs cannot be written", len(batches))
+            return [error] * len(batches)
 
     async def _try(self, batches: list[Batch]) -> list[Exception | None]:
         if self._connection is None:
@@ -338,9 +333,10 @@ class _Writer:
                 None if batch.run_id in accepted else await self._append_alone(connection, batch)
                 for batch in batches
             ]
-        except StorageFailed:
+        except ConnectionLost:
             raise
         except Exception as error:
+            await self._drop_connection()
             raise to_storage_error(error) from error
 
     async def _append_alone(self, connection: Connection, batch: Batch) -> StorageFailed | None:

@@ -1,15 +1,14 @@
-"""Leases: which servers are alive, by the clock of the database."""
+"""The table of servers: which of them are alive, by the clock of the database."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from headrace.server.storage.lease import LEASE_S
 from headrace.server.storage.postgres.pool import Pool
 
 ALIVE: Final = (
     "EXISTS (SELECT 1 FROM nodes WHERE nodes.id = runs.holder"
-    f" AND nodes.renewed_at > clock_timestamp() - interval '{LEASE_S:.0f} seconds')"
+    " AND nodes.renewed_at + nodes.lease > clock_timestamp())"
 )
 """Condition for a run whose holder is alive."""
 
@@ -20,12 +19,14 @@ class Nodes:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def renew(self, node: str) -> None:
-        """Note that a server is alive."""
+    async def renew(self, node: str, lease_s: float) -> None:
+        """Note that a server is alive, and how long others should believe it."""
         await self._pool.execute(
-            "INSERT INTO nodes VALUES ($1, clock_timestamp())"
-            " ON CONFLICT (id) DO UPDATE SET renewed_at = excluded.renewed_at",
+            "INSERT INTO nodes VALUES ($1, clock_timestamp(), make_interval(secs => $2))"
+            " ON CONFLICT (id) DO UPDATE"
+            " SET renewed_at = excluded.renewed_at, lease = excluded.lease",
             node,
+            lease_s,
         )
 
     async def remove(self, node: str) -> None:

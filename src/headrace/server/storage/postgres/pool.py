@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import asyncpg
 
 from headrace.errors import UsageError
+from headrace.log import get_logger
 from headrace.server.storage.database import SearchFailed, StorageFailed
 
+T = TypeVar("T")
 Connection: TypeAlias = Any
 """A connection of the driver, which has no types."""
 MAX_CONNECTIONS: Final = 12
 """Most connections of one server for reads and writes; two more are for the log and for wakes."""
+OUTAGE_S: Final = 30.0
+"""Longest time that runs wait for a database that cannot be reached."""
+FIRST_RETRY_S: Final = 0.1
+"""Time after which a write is repeated for the first time; later ones wait longer."""
+MAX_RETRY_S: Final = 1.0
+"""Longest time between two attempts."""
 _COMMAND_S: Final = 20.0
 _CONNECT_S: Final = 10.0
 # The server ends a transaction that does nothing for this long, so that a stopped process holds no
 # lock for ever.
 _IDLE_TRANSACTION_MS: Final = 15_000
-_LOST = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, OSError, TimeoutError)
-_ENDING = (
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.TooManyConnectionsError,
-)
+# Everything that the driver raises for a connection that is gone.
+_LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+# Classes of errors that say nothing about the statement: connection, resources, operator, system.
+_LOST_CLASSES: Final = ("08", "53", "57", "58", "XX")
+_logger = get_logger("server")
 
 
 class ConnectionLost(StorageFailed):
@@ -132,6 +138,21 @@ class Pool:
             except (asyncpg.PostgresError, *_LOST) as error:
                 raise to_storage_error(error) from error
 
+    async def retry(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do some work that may be repeated, again and again while the database cannot be reached,
+        for `OUTAGE_S` at most."""
+        loop = asyncio.get_running_loop()
+        until_s, pause_s = loop.time() + OUTAGE_S, FIRST_RETRY_S
+        while True:
+            try:
+                return await work()
+            except ConnectionLost as error:
+                if loop.time() + pause_s > until_s:
+                    raise
+                _logger.warning("waiting for the database: %s", error)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, MAX_RETRY_S)
+
     @asynccontextmanager
     async def _acquire(self) -> AsyncGenerator[Connection, None]:
         if self._pool is None:
@@ -169,14 +190,10 @@ class _ErrorTranslation:
 def to_storage_error(error: BaseException) -> StorageFailed:
     """Return the error that callers get for one of the driver."""
     text = str(error) or type(error).__name__
-    if isinstance(error, (*_LOST, *_ENDING)):
+    state = getattr(error, "sqlstate", None) or ""
+    if isinstance(error, _LOST) or state[:2] in _LOST_CLASSES:
         return ConnectionLost(f"the database cannot be reached: {text}")
     return StorageFailed(text)
-
-
-def is_unique_violation(error: StorageFailed) -> bool:
-    """Return whether a row was not inserted because another one has the same key."""
-    return isinstance(error.__cause__, asyncpg.UniqueViolationError)
 
 
 def count_rows(status: str) -> int:
@@ -190,7 +207,6 @@ def to_text(text: str) -> str:
     return text.replace("\0", "\ufffd") if "\0" in text else text
 
 
-Listener: TypeAlias = Callable[[str], None]
 _SERVER_SETTINGS: Final = {
     "application_name": "headrace",
     "idle_in_transaction_session_timeout": str(_IDLE_TRANSACTION_MS),

@@ -15,7 +15,8 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     """
     CREATE TABLE nodes (
         id text PRIMARY KEY,
-        renewed_at timestamptz NOT NULL
+        renewed_at timestamptz NOT NULL,
+        lease interval NOT NULL
     );
 
     CREATE TABLE conversations (

@@ -11,6 +11,7 @@ from typing import Final
 from headrace.log import get_logger
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.lease import LEASE_S
 from headrace.server.storage.log import Log
 from headrace.server.storage.postgres.cluster import PostgresCluster
 from headrace.server.storage.postgres.deletion import finish_deletions
@@ -35,7 +36,7 @@ class PostgresStorage:
     """The storage in PostgreSQL; see `Storage`. `node` names this server in the database, by
     default by chance."""
 
-    def __init__(self, url: str, *, node: str | None = None) -> None:
+    def __init__(self, url: str, *, node: str | None = None, lease_s: float = LEASE_S) -> None:
         self.pool = Pool(url)
         self.node = node or f"node_{uuid.uuid4().hex[:12]}"
         postgres_store = PostgresStore(self.pool, self.node)
@@ -45,7 +46,7 @@ class PostgresStorage:
         self.access_tokens: TokenCheck = PostgresTokens(self.pool)
         self.usage: UsageCount = PostgresUsage(self.pool)
         self.cluster: Cluster | None = PostgresCluster(
-            self.pool, postgres_store, self._log, self.node
+            self.pool, postgres_store, self._log, self.node, lease_s
         )
         self._checked_s = float("-inf")
         self._problem = ""

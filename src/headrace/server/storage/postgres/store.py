@@ -67,8 +67,13 @@ class PostgresStore:
 
     async def commit(self, run: RunRow, message: Message, closing: Sequence[Record]) -> None:
         body = _encode(message)
-        async with self._pool.transaction() as connection:
-            is_new = await self._commit(connection, run, message, body, closing)
+
+        async def work() -> bool:
+            async with self._pool.transaction() as connection:
+                return await self._commit(connection, run, message, body, closing)
+
+        # If the answer to a commit is lost, the next attempt finds what the first has stored.
+        is_new = await self._pool.retry(work)
         self.message_writes += is_new
 
     async def _commit(
@@ -147,8 +152,11 @@ class PostgresStore:
         *,
         even_with_input: bool = False,
     ) -> bool:
-        async with self._pool.transaction() as connection:
-            return await inbox.suspend_run(connection, run, now_ms, expires_ms, even_with_input)
+        async def work() -> bool:
+            async with self._pool.transaction() as connection:
+                return await inbox.suspend_run(connection, run, now_ms, expires_ms, even_with_input)
+
+        return await self._pool.retry(work)
 
     async def claim(self, run: RunRow, *, even_if_live: bool = False) -> int | None:
         can_take_over = even_if_live and self.may_take_over()
