@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
@@ -27,6 +27,7 @@ MAX_RETRY_S: Final = 1.0
 """Longest time between two attempts."""
 _COMMAND_S: Final = 20.0
 _CONNECT_S: Final = 10.0
+_RELEASE_S: Final = 5.0
 # The server ends a transaction that does nothing for this long, so that a stopped process holds no
 # lock for ever.
 _IDLE_TRANSACTION_MS: Final = 15_000
@@ -168,10 +169,10 @@ class Pool:
 
 
 async def _release(pool: Any, connection: Connection) -> None:
-    try:
-        await pool.release(connection, timeout=5.0)
-    except (asyncpg.PostgresError, *_LOST):
-        connection.terminate()
+    """Give a connection back. One that is broken has left the pool already, and the driver raises
+    errors of several kinds for that."""
+    with suppress(Exception):
+        await pool.release(connection, timeout=_RELEASE_S)
 
 
 class _ErrorTranslation:
