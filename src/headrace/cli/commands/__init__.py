@@ -10,6 +10,7 @@ COMMANDS = {
     "decode": "show recorded provider streams as events, messages or results",
     "doctor": "check the installation and say how to fix problems",
     "inspect": "show where the time of a run or a stream went",
+    "migrate": "copy a data folder into a PostgreSQL database that several servers share",
     "models": "list the models that a provider offers",
     "providers": "list the providers and which API keys are set",
     "record": "record the responses of a provider; API keys are never written",

@@ -60,6 +60,8 @@ class LogSink:
             self._tail.put(records, done)
 
     async def append(self, records: Sequence[Record]) -> None:
+        if self._release is not None:
+            await self._release
         if not self._may_log(records):
             await self._wait_until_current()
         await self._log.append(self._run.id, records, self._run.epoch)
