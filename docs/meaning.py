@@ -179,6 +179,7 @@ VARIABLES: dict[str, str] = {
     "COLORTERM": "`headrace doctor` checks it for the number of colors of the terminal.",
     "COLUMNS": "Width of a table that is printed to a pipe.",
     "HEADRACE_MODEL": "Default model of `headrace ask` and `headrace chat`, used without `-m`.",
+    "HEADRACE_STORE": "Database that several servers share, used without `--store`.",
     "HEADRACE_TOKEN": "Access token that `headrace chat` sends to a server, used without"
     " `--token-file`.",
     "NO_COLOR": "Any value turns colors off.",

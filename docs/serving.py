@@ -98,17 +98,17 @@ def server_settings() -> str:
 
 
 def serve_options() -> dict[str, tuple[str, ...]]:
-    """Return the options of each setting, as `headrace serve` passes them to `create_app`."""
-    (call,) = (
+    """Return the options of each setting, as `headrace serve` reads them."""
+    (settings,) = (
         node
         for node in ast.walk(parse_source(inspect.getsource(serve)))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "create_app"
+        if isinstance(node, ast.Dict)
     )
     names = _option_names()
     return {
-        keyword.arg: tuple(names[dest] for dest in _options_in(keyword.value))
-        for keyword in call.keywords
-        if keyword.arg in Settings.__struct_fields__
+        ast.literal_eval(key): tuple(names[dest] for dest in _options_in(value))
+        for key, value in zip(settings.keys, settings.values, strict=True)
+        if key is not None
     }
 
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from headrace.server.storage.postgres.log import PostgresLog
-from headrace.server.storage.postgres.nodes import Nodes
 from headrace.server.storage.postgres.pool import Pool
 from headrace.server.storage.postgres.schema import migrate
 from headrace.server.storage.postgres.store import PostgresStore
+from headrace.server.storage.postgres.tables.nodes import Nodes
 
 _START_S: Final = 60.0
 _numbers = count(1)

@@ -87,7 +87,10 @@ def test_a_folder_becomes_a_database_with_nothing_missing(
     ("words", "text"),
     [
         (["--store", "mysql://x"], "begins with postgresql://"),
-        (["--store", "postgresql://u:hunter2@127.0.0.1:1/x"], "cannot use the database 127.0.0.1:1"),
+        (
+            ["--store", "postgresql://u:hunter2@127.0.0.1:1/x"],
+            "cannot use the database 127.0.0.1:1",
+        ),
         ([], "give the database with --store"),
     ],
 )

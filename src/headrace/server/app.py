@@ -55,14 +55,12 @@ def create_app(
     """Create an application that serves an agent, or several by name; the first is the default.
 
     `data` is the folder in which everything is stored; `settings` are the fields of `Settings`.
-    `store` can be the address of a PostgreSQL database that several servers share, as
-    `postgresql://user@host/name`: then everything is stored there instead. `log` and `store` can
-    also be objects that replace the SQLite storage of runs and conversations; give both or none,
-    since the store commits the end of a log together with its message. `gateway` offers models of
-    providers to the clients of other APIs. The service is at
-    `app.state.service`. An application that mounts this one enters it as a context in its own
-    lifespan; otherwise the first request opens it, and nothing drains it. Raises `UsageError` if
-    another server uses the folder.
+    `store` can be the address of a PostgreSQL database instead, which several servers share. `log`
+    and `store` can also be objects that replace the SQLite storage; give both or none, since the
+    store commits the end of a log together with its message. `gateway` offers models of providers
+    to the clients of other APIs. The service is at `app.state.service`. An application that mounts
+    this one enters it as a context in its own lifespan; otherwise the first request opens it, and
+    nothing drains it. Raises `UsageError` if another server uses the folder.
     """
     agents = {"default": agent} if isinstance(agent, Agent) else dict(agent)
     options = Settings(data=Path(data), **settings)
@@ -84,7 +82,16 @@ def create_app(
         async with service:
             yield
 
-    routes: list[BaseRoute] = [
+    routes = _routes(service)
+    handlers: Any = {HTTPException: handle_router_error}
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app.add_middleware(SecurityMiddleware, service=service)
+    app.state.service = service
+    return app
+
+
+def _routes(service: Service) -> list[BaseRoute]:
+    return [
         *Chat(service).routes,
         *InputRequests(service).routes,
         *AISDKChat(service).routes,
@@ -101,11 +108,6 @@ def create_app(
         Route("/metrics", _metrics(service)),
         Route("/openapi.json", _openapi),
     ]
-    handlers: Any = {HTTPException: handle_router_error}
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
-    app.add_middleware(SecurityMiddleware, service=service)
-    app.state.service = service
-    return app
 
 
 async def _health(request: Request) -> Response:

@@ -55,20 +55,7 @@ def openapi(version: str, prefix: str = "") -> Schema:
 
 def _paths(schemas: Schema) -> Schema:
     key = {"minLength": 1, "maxLength": api.MAX_KEY_CHARS}
-    event_id, conversation_id = _path("event_id"), _path("conversation_id")
-    conversation = "/api/conversations/{conversation_id}"
-    search = [
-        _query("q", "words of a title, a question or an answer"),
-        _query("before", "`next` of the previous page; not together with q"),
-        _query("limit", f"most conversations to return, 1 to {api.MAX_PAGE}"),
-    ]
-    page = [
-        _query("before", "`earlier` of another page: the messages in front of it"),
-        _query("limit", f"most messages to return, 1 to {api.MAX_PAGE}"),
-    ]
-    markdown = {"text/markdown": {"schema": _STRING}}
-    delete = _operation("Delete", {}, [conversation_id])
-    delete["responses"] = {"204": {"description": "deleted"}, **_errors()}
+    event_id = _path("event_id")
 
     def json(name: str) -> Schema:
         return _json(schemas[name])
@@ -94,6 +81,32 @@ def _paths(schemas: Schema) -> Schema:
         },
         **_request_paths(schemas),
         **_responses_paths(),
+        **_conversation_paths(schemas),
+        "/api/models": {"get": _operation("List the models", json("ModelList"), [])},
+        **door_paths(),
+    }
+
+
+def _conversation_paths(schemas: Schema) -> Schema:
+    conversation_id = _path("conversation_id")
+    conversation = "/api/conversations/{conversation_id}"
+    search = [
+        _query("q", "words of a title, a question or an answer"),
+        _query("before", "`next` of the previous page; not together with q"),
+        _query("limit", f"most conversations to return, 1 to {api.MAX_PAGE}"),
+    ]
+    page = [
+        _query("before", "`earlier` of another page: the messages in front of it"),
+        _query("limit", f"most messages to return, 1 to {api.MAX_PAGE}"),
+    ]
+    markdown = {"text/markdown": {"schema": _STRING}}
+    delete = _operation("Delete", {}, [conversation_id])
+    delete["responses"] = {"204": {"description": "deleted"}, **_errors()}
+
+    def json(name: str) -> Schema:
+        return _json(schemas[name])
+
+    return {
         "/api/conversations": {
             "get": _operation("List or search", json("ConversationPage"), search)
         },
@@ -111,8 +124,6 @@ def _paths(schemas: Schema) -> Schema:
                 [conversation_id, _query("format", "json or markdown")],
             )
         },
-        "/api/models": {"get": _operation("List the models", json("ModelList"), [])},
-        **door_paths(),
     }
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 from headrace.cli.option import data_folder
 from headrace.cli.terminal.log_output import print_log
@@ -44,31 +45,7 @@ def run(options: Namespace) -> int:
         address=address,
         store=store,
         gateway=gateway,
-        is_durable=options.durable,
-        needs_token=options.tokens,
-        hosts=tuple({"127.0.0.1", "localhost", "[::1]", options.host, *options.allow_host}),
-        origins=tuple(options.allow_origin),
-        prefix=_prefix(options.prefix),
-        max_live_runs=options.max_runs,
-        max_watchers_per_run=options.watchers_per_run,
-        max_connections=options.max_connections,
-        max_waiting_per_address=options.waiting_per_address,
-        max_body_bytes=options.max_body * 1_000,
-        max_upload_bytes=options.max_upload * 1_000,
-        asks_per_minute=options.asks_per_minute,
-        max_live_runs_per_user=options.runs_per_user,
-        max_watchers_per_user=options.watchers_per_user,
-        searches_per_minute=options.searches_per_minute,
-        max_stored_bytes_per_user=options.megabytes_per_user * 1_000_000,
-        head_timeout_s=options.head_timeout,
-        body_timeout_s=options.body_timeout,
-        send_timeout_s=options.send_timeout,
-        drain_s=options.drain,
-        on_interrupt=options.on_interrupt,
-        waiting_stream_s=options.waiting_stream,
-        lease_s=options.lease,
-        keep_logs_s=options.keep_logs * 3600.0,
-        has_final_text=options.final_text,
+        **_read_settings(options),
     )
 
     def ready() -> None:
@@ -81,6 +58,37 @@ def run(options: Namespace) -> int:
 
     serve_process(app, listener, ready=ready, on_drain=_print_drain)
     return 0
+
+
+def _read_settings(options: Namespace) -> dict[str, Any]:
+    """Return the settings that the options give."""
+    return {
+        "is_durable": options.durable,
+        "needs_token": options.tokens,
+        "hosts": tuple({"127.0.0.1", "localhost", "[::1]", options.host, *options.allow_host}),
+        "origins": tuple(options.allow_origin),
+        "prefix": _prefix(options.prefix),
+        "max_live_runs": options.max_runs,
+        "max_watchers_per_run": options.watchers_per_run,
+        "max_connections": options.max_connections,
+        "max_waiting_per_address": options.waiting_per_address,
+        "max_body_bytes": options.max_body * 1_000,
+        "max_upload_bytes": options.max_upload * 1_000,
+        "asks_per_minute": options.asks_per_minute,
+        "max_live_runs_per_user": options.runs_per_user,
+        "max_watchers_per_user": options.watchers_per_user,
+        "searches_per_minute": options.searches_per_minute,
+        "max_stored_bytes_per_user": options.megabytes_per_user * 1_000_000,
+        "head_timeout_s": options.head_timeout,
+        "body_timeout_s": options.body_timeout,
+        "send_timeout_s": options.send_timeout,
+        "drain_s": options.drain,
+        "on_interrupt": options.on_interrupt,
+        "waiting_stream_s": options.waiting_stream,
+        "lease_s": options.lease,
+        "keep_logs_s": options.keep_logs * 3600.0,
+        "has_final_text": options.final_text,
+    }
 
 
 def _print_drain(runs: int, seconds: float) -> None:

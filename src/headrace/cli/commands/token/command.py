@@ -15,7 +15,7 @@ from headrace.errors import UsageError
 if TYPE_CHECKING:
     from headrace.server.storage.access_tokens import AccessTokenInfo, AccessTokens, Scope
     from headrace.server.storage.postgres.pool import Pool
-    from headrace.server.storage.postgres.tokens import PostgresTokens
+    from headrace.server.storage.postgres.tables.tokens import PostgresTokens
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class _StoreTokens:
 
     def _call(self, work: Callable[[PostgresTokens], Awaitable[T]]) -> T:
         async def open_tokens(pool: Pool) -> T:
-            from headrace.server.storage.postgres.tokens import PostgresTokens
+            from headrace.server.storage.postgres.tables.tokens import PostgresTokens
 
             return await work(PostgresTokens(pool))
 

@@ -62,7 +62,7 @@ def _read(options: Namespace, by: Sequence[str]) -> list[UsageSum]:
 async def _sum_up(
     pool: Pool, by: Sequence[str], since_ms: int, owner: str | None
 ) -> list[UsageSum]:
-    from headrace.server.storage.postgres.usage import PostgresUsage
+    from headrace.server.storage.postgres.tables.usage import PostgresUsage
 
     return await PostgresUsage(pool).sum_up(by, since_ms=since_ms, owner=owner)
 

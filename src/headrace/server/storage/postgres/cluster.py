@@ -11,11 +11,11 @@ from typing import Any, Final
 from headrace.log import get_logger
 from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.lease import LEASE_S, Lease
-from headrace.server.storage.postgres.inbox import INBOX_CHANNEL
 from headrace.server.storage.postgres.log import LOG_CHANNEL, PostgresLog
-from headrace.server.storage.postgres.nodes import Nodes
 from headrace.server.storage.postgres.pool import Pool
 from headrace.server.storage.postgres.store import PostgresStore
+from headrace.server.storage.postgres.tables.inbox import INBOX_CHANNEL
+from headrace.server.storage.postgres.tables.nodes import Nodes
 from headrace.server.storage.store import RunRow
 
 _RECONNECT_S: Final = 0.5

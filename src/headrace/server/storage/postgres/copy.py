@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from headrace.errors import UsageError
 from headrace.messages import Message
 from headrace.server.storage.postgres.pool import Connection, Pool, to_text
-from headrace.server.storage.postgres.rows import to_lexemes
+from headrace.server.storage.postgres.tables.rows import to_lexemes
 from headrace.server.storage.store.row import decode_message
 
 _GROUP: Final = 500

@@ -14,13 +14,13 @@ from headrace.server.storage.database import StorageFailed
 from headrace.server.storage.lease import LEASE_S
 from headrace.server.storage.log import Log
 from headrace.server.storage.postgres.cluster import PostgresCluster
-from headrace.server.storage.postgres.deletion import finish_deletions
 from headrace.server.storage.postgres.log import PostgresLog
 from headrace.server.storage.postgres.pool import Pool
 from headrace.server.storage.postgres.schema import migrate
 from headrace.server.storage.postgres.store import PostgresStore
-from headrace.server.storage.postgres.tokens import PostgresTokens, read_server_key
-from headrace.server.storage.postgres.usage import PostgresUsage
+from headrace.server.storage.postgres.tables.deletion import finish_deletions
+from headrace.server.storage.postgres.tables.tokens import PostgresTokens, read_server_key
+from headrace.server.storage.postgres.tables.usage import PostgresUsage
 from headrace.server.storage.storage import Metric, TokenCheck, UsageCount
 from headrace.server.storage.store import Store
 

@@ -10,15 +10,15 @@ import msgspec
 from headrace.events import Record
 from headrace.messages import Message
 from headrace.server.storage.database import RunTaken
-from headrace.server.storage.postgres import inbox, rows
-from headrace.server.storage.postgres.deletion import delete_hidden, hide
 from headrace.server.storage.postgres.log import append_batches, encode_batch, explain_refusal
-from headrace.server.storage.postgres.message_page import page_bytes, read_page
-from headrace.server.storage.postgres.new_run import begin_run, find_repeated
-from headrace.server.storage.postgres.nodes import ALIVE
 from headrace.server.storage.postgres.pool import Connection, Pool, to_text
-from headrace.server.storage.postgres.search import find_conversations
-from headrace.server.storage.postgres.usage import insert_usage
+from headrace.server.storage.postgres.tables import inbox, rows
+from headrace.server.storage.postgres.tables.deletion import delete_hidden, hide
+from headrace.server.storage.postgres.tables.message_page import page_bytes, read_page
+from headrace.server.storage.postgres.tables.new_run import begin_run, find_repeated
+from headrace.server.storage.postgres.tables.nodes import ALIVE
+from headrace.server.storage.postgres.tables.search import find_conversations
+from headrace.server.storage.postgres.tables.usage import insert_usage
 from headrace.server.storage.store.inbox import InboxEntry
 from headrace.server.storage.store.store import (
     NEWEST,

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from headrace.server.storage.postgres.nodes import ALIVE
 from headrace.server.storage.postgres.pool import Connection
+from headrace.server.storage.postgres.tables.nodes import ALIVE
 from headrace.server.storage.store.inbox import InboxEntry
 from headrace.server.storage.store.store import RunRow
 

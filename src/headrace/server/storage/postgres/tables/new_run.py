@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from headrace.server.storage.postgres import rows
 from headrace.server.storage.postgres.log import create_head
 from headrace.server.storage.postgres.pool import Connection, to_text
+from headrace.server.storage.postgres.tables import rows
 from headrace.server.storage.store.new_run import make_title
 from headrace.server.storage.store.store import (
     KeyTaken,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.server.storage.postgres import rows
 from headrace.server.storage.postgres.pool import Connection
+from headrace.server.storage.postgres.tables import rows
 from headrace.server.storage.store.message_page import count_fitting
 from headrace.server.storage.store.store import MessageQuery
 

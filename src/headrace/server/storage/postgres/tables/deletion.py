@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from headrace.server.storage.postgres import rows
 from headrace.server.storage.postgres.pool import Connection, Pool
+from headrace.server.storage.postgres.tables import rows
 from headrace.server.storage.store.store import RunLive
 
 _MAX_ROWS: Final = 500

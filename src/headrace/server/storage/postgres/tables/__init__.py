@@ -1,0 +1,1 @@
+"""The tables in PostgreSQL: rows and statements, by subject."""
