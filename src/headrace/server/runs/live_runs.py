@@ -153,20 +153,22 @@ class LiveRuns:
         elif any(entry.kind in ("answer", "cancel") for entry in entries):
             await self.claim(row)
 
-    async def claim(self, row: RunRow) -> None:
-        """Go on with a suspended run. Of several calls at the same moment, one does."""
+    async def claim(self, row: RunRow) -> bool:
+        """Go on with a suspended run. Of several calls at the same moment, one does. Returns False
+        if the run cannot go on here."""
         if self._is_draining:
-            return
+            return False
         with self._moving(row):
             try:
                 await self.find_agent(row)
             except UsageError as error:
                 # It waits for a server that has the agent.
                 _logger.warning("run %s cannot go on here: %s", row.id, error)
-                return
+                return False
             epoch = await self._store.claim(row)
             if epoch is not None:
                 await self._resume(row, epoch)
+            return True
 
     async def resume(self, row: RunRow) -> None:
         """Go on with a run that a killed server has left. One that cannot go on is closed as
