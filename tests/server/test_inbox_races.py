@@ -332,3 +332,42 @@ def test_expired_requests_of_agents_that_are_gone_do_not_delay_others(
                 assert (await site.service.store.find_run("local", run_id)).is_suspended
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("action", ["answer", "answer and cancel", "answer and steer"])
+def test_answers_that_race_the_suspension_are_taken(tmp_path: Path, action: str) -> None:
+    paid: list[int] = []
+
+    async def answer_at_once(site: Served) -> str:
+        async with site.open("Pay.") as answer:
+            event_id = answer.headers["x-event-id"]
+            conversation = answer.headers["x-conversation-id"]
+        run_id = (await site.service.store.run("local", event_id)).id
+        requests: list[dict[str, Any]] = []
+        while not requests:
+            requests = await read_requests(site, run_id)
+        path = f"/api/runs/{run_id}/requests/{requests[0]['request_id']}"
+        work: list[Any] = [post(site, path, {"decision": "accepted"})]
+        if action == "answer and cancel":
+            work.insert(0, post(site, f"/api/chat/{event_id}/cancel", {}))
+        elif action == "answer and steer":
+            work.insert(0, _say(site, "Hurry.", conversation, mode="steer"))
+        assert {found[0] for found in await asyncio.gather(*work)} <= {200, 409}
+        await wait_until_over(site, event_id)
+        records = await site.service.log.read(run_id)
+        ends = [r for r in records if isinstance(r.event, ev.RunFinished | ev.RunFailed)]
+        answers = [r for r in records if isinstance(r.event, ev.InputAnswered)]
+        assert len(ends) == 1
+        assert len(answers) <= 1
+        assert [record.seq for record in records] == list(range(1, len(records) + 1))
+        assert len([r for r in records if isinstance(r.event, ev.ToolStarted)]) <= 1
+        return str(ends[0].event.reason)  # type: ignore[union-attr]
+
+    async def main() -> list[str]:
+        async with served(paying(paid), tmp_path) as site:
+            return await asyncio.gather(*(answer_at_once(site) for _ in range(20)))
+
+    ends = asyncio.run(main())
+    if action != "answer and cancel":
+        assert paid == [5] * 20
+        assert set(ends) == {"end_turn"}
