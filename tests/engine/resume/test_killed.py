@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import events as ev
 from headrace.engine import Agent
 from headrace.events import Record
-from headrace.testing import call, say, think, turn
+from headrace.testing import ScriptedTransport, call, run_virtual, say, think, turn
 from headrace.tools import tool
-from tests.engine.input.asking import agent_on, play, resume
+from tests.engine.input.asking import QUESTION, agent_on, play, resume
+from tests.engine.play import clock
 from tests.engine.resume.scenes import check_log, through_json
 
 IsLast = Callable[[Record], bool]
@@ -88,3 +90,33 @@ def test_a_step_of_a_sub_agent_counts_as_progress() -> None:
     helper = agent_on(script, quick).as_tool("helper", "Help.")
     records = _kill_often(agent_on(outer, helper), is_nested_step, 5)
     assert isinstance(records[-1].event, ev.RunFinished)
+
+
+def test_a_run_that_somebody_has_cancelled_is_not_continued() -> None:
+    """The process was killed after the log had got the cancellation, in a turn or in a call."""
+
+    @tool(is_idempotent=True)
+    async def slow() -> str:
+        """Take a while."""
+        await asyncio.sleep(10)
+        return "slept"
+
+    async def cancelled(at_s: float) -> list[Record]:
+        agent = agent_on([turn(say("I look."), call("slow"), pace_s=1.0)], slow)
+        async with agent.run(QUESTION, clock=clock()) as run:
+            loop = asyncio.get_running_loop()
+            loop.call_later(at_s, lambda: run.cancel(by="ann"))
+            await run.wait()
+        return list(run.records_so_far)
+
+    for at_s in (1.5, 8.5):
+        records = run_virtual(cancelled(at_s))
+        left = _kill(records, lambda record: isinstance(record.event, ev.CancelRequested), 0)
+        script = ScriptedTransport([turn(say("Never."))])
+        run = resume(agent_on(script, slow), left)
+        check_log(run.records_so_far, "chat")
+        assert script.opened == 0
+        assert run.result.finish is not None
+        assert run.result.finish.kind == "cancelled"
+        starts = [r for r in run.records_so_far if isinstance(r.event, ev.ToolStarted)]
+        assert len(starts) == sum(isinstance(r.event, ev.ToolStarted) for r in left)
