@@ -371,3 +371,33 @@ def test_answers_that_race_the_suspension_are_taken(tmp_path: Path, action: str)
     if action != "answer and cancel":
         assert paid == [5] * 20
         assert set(ends) == {"end_turn"}
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_answer_counts_by_the_time_at_which_it_was_stored(tmp_path: Path, is_late: bool) -> None:
+    """The other APIs store answers without a look at the time; and the run may get one only after
+    the request has expired."""
+    paid: list[int] = []
+    limits = headrace.RunLimits(input_timeout_s=0.2)
+
+    async def main() -> None:
+        async with served(paying(paid, limits=limits), tmp_path) as site:
+            run_id, event_id = await ask(site)
+            row = await site.service.store.find_run("local", run_id)
+            (request,) = await read_requests(site, run_id)
+            await asyncio.sleep(0.3)
+            entry = InboxEntry(
+                id="ent_1",
+                run_id=run_id,
+                kind="answer",
+                request_id=request["request_id"],
+                body={"decision": "accepted"},
+                created_ms=request["expires_at_ms"] + (1 if is_late else -1),
+            )
+            await site.service.add_entry(row, entry)
+            message = await wait_until_over(site, event_id)
+            assert message.finish is not None
+            assert (message.finish.kind == "timeout") is is_late
+
+    asyncio.run(main())
+    assert paid == ([] if is_late else [5])
