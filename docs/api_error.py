@@ -69,7 +69,7 @@ def _to_error(status: ast.expr, code: ast.expr, more: list[ast.keyword]) -> APIE
 MEANINGS: dict[str, tuple[str, str]] = {
     "already_answered": (
         "Somebody has answered the request before, with another answer.",
-        "Show the `decision` that counts, and who gave it.",
+        "Show the `decision` that counts, its `value`, and who gave it.",
     ),
     "bad_value": (
         "The value does not fit what the request asks for.",
@@ -79,8 +79,12 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "The run has no request with this id.",
         "List the requests of the run again.",
     ),
+    "request_expired": (
+        "The request was open until its `expires_at_ms`.",
+        "Show that it has expired; the run ends, or goes on without the answer.",
+    ),
     "run_over": (
-        "The run has ended without this answer.",
+        "The run has ended or gone on without this answer.",
         "Read the answer from its conversation.",
     ),
     "bad_before": (

@@ -17,6 +17,7 @@ from headrace.messages import Message, TextPart, Turn
 from headrace.server.storage.database import Database, StorageFailed
 from headrace.server.storage.log import Log, SQLiteLog
 from headrace.server.storage.store import (
+    InboxEntry,
     KeyTaken,
     MessageQuery,
     NotFound,
@@ -527,5 +528,78 @@ def test_a_page_before_a_message_of_another_conversation_is_not_found(opened: Op
         with pytest.raises(NotFound):
             await store.branch_ids("anna", "ask_c")
         assert await store.branch_ids("anna", "ask_b") == ["ask_b"]
+
+    play(opened, body)
+
+
+# --- suspended runs ------------------------------------------------------------------
+
+
+def test_a_suspended_run_is_claimed_once_and_its_epoch_grows(opened: Opened) -> None:
+    async def body(store: Store, log: Log) -> None:
+        run = (await store.begin(asked("a"))).run
+        assert (run.epoch, run.is_suspended) == (0, False)
+        assert await store.claim(run) is None
+        assert await store.suspend(run, 200, 900)
+        assert await store.live_runs() == []
+        found = await asyncio.gather(*(store.claim(run) for _ in range(5)))
+        assert sorted(found, key=lambda epoch: epoch or 0) == [None] * 4 + [1]
+        (live,) = await store.live_runs()
+        assert (live.epoch, live.is_suspended) == (1, False)
+        assert await store.expired_runs(1_000, 10) == []
+        assert await store.claim(run, even_if_live=True) == 2
+        await store.commit(run, Message(role="assistant"), [])
+        assert await store.claim(run, even_if_live=True) is None
+
+    play(opened, body)
+
+
+def test_runs_with_expired_requests_come_in_order(opened: Opened) -> None:
+    async def body(store: Store, log: Log) -> None:
+        times = {"a": 300, "b": 100, "c": 200, "d": 900, "e": None}
+        for name, expires_ms in times.items():
+            run = (await store.begin(asked(name))).run
+            assert await store.suspend(run, 50, expires_ms)
+        found = [run.conversation_id for run in await store.expired_runs(500, 10)]
+        assert found == ["conv_b", "conv_c", "conv_a"]
+        found = [run.conversation_id for run in await store.expired_runs(500, 1, skip=1)]
+        assert found == ["conv_c"]
+
+    play(opened, body)
+
+
+@pytest.mark.parametrize("kind", ["answer", "cancel", "steer", "queue"])
+def test_a_run_whose_inbox_can_wake_it_is_not_suspended(opened: Opened, kind: Any) -> None:
+    async def body(store: Store, log: Log) -> None:
+        run = (await store.begin(asked("a"))).run
+        entry = InboxEntry(id="e1", run_id=run.id, kind=kind, body={}, created_ms=1)
+        assert await store.add_entry(entry) == entry
+        wakes = kind in ("answer", "cancel")
+        assert await store.suspend(run, 200, None) is not wakes
+        assert await store.suspend(run, 200, None, even_with_input=True)
+        await store.claim(run)
+        await store.take_entries(["e1"])
+        assert await store.suspend(run, 200, None)
+
+    play(opened, body)
+
+
+def test_the_first_answer_to_a_request_counts(opened: Opened) -> None:
+    async def body(store: Store, log: Log) -> None:
+        run = (await store.begin(asked("a"))).run
+        entries = [
+            InboxEntry(
+                id=f"e{number}",
+                run_id=run.id,
+                kind="answer",
+                request_id="q",
+                body={"number": number},
+                created_ms=number,
+            )
+            for number in range(100)
+        ]
+        counted = await asyncio.gather(*(store.add_entry(entry) for entry in entries))
+        assert all(entry == counted[0] for entry in counted)
+        assert await store.open_entries(run.id) == [counted[0]]
 
     play(opened, body)

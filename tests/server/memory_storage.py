@@ -207,15 +207,19 @@ class MemoryStore:
             self._expires_ms[run.id] = expires_ms
         return True
 
-    async def claim(self, run: RunRow) -> bool:
-        was_suspended = self._runs[run.id].is_suspended
-        self._runs[run.id] = msgspec.structs.replace(self._runs[run.id], is_suspended=False)
+    async def claim(self, run: RunRow, *, even_if_live: bool = False) -> int | None:
+        found = self._runs[run.id]
+        if not found.is_live or not (found.is_suspended or even_if_live):
+            return None
         self._expires_ms.pop(run.id, None)
-        return was_suspended
+        epoch = found.epoch + 1
+        self._runs[run.id] = msgspec.structs.replace(found, is_suspended=False, epoch=epoch)
+        return epoch
 
-    async def expired_runs(self, before_ms: int, limit: int) -> list[RunRow]:
-        ids = [run_id for run_id, at_ms in self._expires_ms.items() if at_ms < before_ms]
-        return [self._runs[run_id] for run_id in ids[:limit]]
+    async def expired_runs(self, before_ms: int, limit: int, skip: int = 0) -> list[RunRow]:
+        times = sorted(self._expires_ms.items(), key=lambda item: item[1])
+        ids = [run_id for run_id, at_ms in times if at_ms < before_ms]
+        return [self._runs[run_id] for run_id in ids[skip : skip + limit]]
 
     async def runs_with_entries(self) -> list[RunRow]:
         ids = {entry.run_id for entry in self._entries.values() if entry.id not in self._taken}

@@ -190,13 +190,16 @@ class Agent(Generic[OutputT]):
         user: str | None = None,
         suspends: bool = False,
         node: str | None = None,
+        epoch: int = 1,
     ) -> Run[OutputT]:
         """Prepare to go on with a run from its records, in this process or another one.
 
         `records` are all records of the run so far: it was suspended, or its process was killed.
         `input` and `history` are what the run was started with. A turn that was cut off is asked
         again. A call that was cut off is run again if its tool is idempotent; otherwise the model
-        is told that it may have taken effect. The other arguments are those of `run()`. Raises
+        is told that it may have taken effect. `epoch` is how often the run has been resumed, this
+        time included, if the caller counts that; it is never less than what the records say. The
+        other arguments are those of `run()`. Raises
         `UsageError` if the run has ended, or if middleware cannot be resumed.
         """
         self._check_suspends(is_needed=True)
@@ -215,6 +218,7 @@ class Agent(Generic[OutputT]):
             user=user,
             suspends=suspends,
             node=node,
+            epoch=epoch,
             records=tuple(records),
         )
         return Run(config, messages, start.run_id, settings)

@@ -112,15 +112,16 @@ class Loop:
 
     # -- the run
 
-    async def begin(self, node: str | None = None) -> None:
-        """Write `RunStarted`, or `RunResumed` for a run that goes on."""
+    async def begin(self, node: str | None = None, epoch: int = 1) -> None:
+        """Write `RunStarted`, or `RunResumed` with at least this epoch for a run that goes on."""
         if self._progress is None:
             effort = self._config.target.request.options.effort
             start = ev.RunStarted(self._view.run_id, self._config.name, effort)
             await self._journal.write([start])
             return
         progress = self._progress
-        resumed = [] if self._view.path else [ev.RunResumed(progress.epoch + 1, node)]
+        epoch = max(epoch, progress.epoch + 1)
+        resumed = [] if self._view.path else [ev.RunResumed(epoch, node)]
         cut = ev.TurnFailed(category="interrupted", message=_CUT_OFF, retryable=True)
         await self._journal.write([*resumed, *progress.close_turn(cut)])
 
@@ -164,8 +165,8 @@ class Loop:
         the next step follows."""
         if progress.cancel is not None:
             raise RunEnded(abort_reason("cancelled", progress.cancel.detail))
-        if progress.kills >= _MAX_KILLS:
-            count = f"{_MAX_KILLS} times in the same step"
+        if progress.fruitless_stretches >= _MAX_KILLS:
+            count = f"{_MAX_KILLS} times before a step was finished"
             raise RunBroken("interrupted", f"the process of the run was stopped {count}")
         # The progress of a nested run goes on with its records; this is where it was.
         state, step = self._state, progress.step

@@ -28,6 +28,11 @@ class RunInput:
         """What the run waits for: approvals, results and answers, those of sub-agents included."""
         return self._inputs.open
 
+    @property
+    def takes_answers(self) -> bool:
+        """Whether the run has not stopped, so that `requests` can be answered."""
+        return not self._inputs.is_closed
+
     def answer(
         self,
         request_id: str,

@@ -5,6 +5,7 @@ The order in which events may come is in `headrace.events.grammar`.
 
 from headrace.events.record import (
     EVENT_TYPES,
+    LOG_VERSION,
     Event,
     Record,
     UnknownEvent,
@@ -85,6 +86,7 @@ __all__ = [
     "DeltaEvent",
     "DerivedEvent",
     "EVENT_TYPES",
+    "LOG_VERSION",
     "Event",
     "Executor",
     "FrameSkipped",

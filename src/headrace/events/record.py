@@ -13,6 +13,9 @@ import msgspec
 from headrace.events.run import RunClosed, RunEvent
 from headrace.events.turn import TurnEvent
 
+LOG_VERSION = 1
+"""Version of the records in a log. It changes when older releases could not go on from a log."""
+
 
 class UnknownEvent(msgspec.Struct, frozen=True):
     """An event of stored data whose tag this version does not know. Readers skip it."""

@@ -126,6 +126,17 @@ class Assembler:
         for child in self.children.values():
             yield from child.requests()
 
+    def open_requests(self) -> Iterator[msg.InputRequest]:
+        """Iterate over the requests for input that wait for an answer, those of nested runs
+        included. A request is over when its call has a result."""
+        if self.turns:
+            turn = self.turns[-1]
+            for request in turn.requests.values():
+                if request.decision is None and request.call_id not in turn.results:
+                    yield request
+        for child in self.children.values():
+            yield from child.open_requests()
+
     def all_requests(self) -> Iterator[msg.InputRequest]:
         """Iterate over the requests for input of all turns, and of all nested runs."""
         yield from _requests_of(self.message())

@@ -10,9 +10,9 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 
 from headrace.encoders import Effort, Options
-from headrace.engine import Agent, Run
+from headrace.engine import Agent
 from headrace.errors import UsageError
-from headrace.events import RunFinished
+from headrace.events import LOG_VERSION, RunFinished, UserMessageAdded
 from headrace.log import get_logger
 from headrace.messages import Message
 from headrace.server.gateway import Gateway
@@ -93,7 +93,7 @@ class Service:
             self.log, self.store, settings.projection_options, has_users=settings.needs_token
         )
         self.runs.find_agent = self.find_agent
-        self.runs.on_end = self._ask_next
+        self.runs.on_end = self._ask_left
         self.runs.continues = settings.on_interrupt == "continue"
         self.runs.waiting_stream_s = settings.waiting_stream_s
         self.quota = Quota(settings, self.runs)
@@ -156,7 +156,9 @@ class Service:
 
     async def find_agent(self, row: RunRow) -> tuple[Agent, list[Message]]:
         """Return the agent of a run, and the messages up to its question. Raises `UsageError` if
-        this server does not have the agent any more."""
+        this server does not have the agent any more, or is too old for the log of the run."""
+        if row.log_version > LOG_VERSION:
+            raise UsageError(f"a newer Headrace has written the log of the run {row.id}")
         agent = self.agents.get(row.model) or self._find_gateway_agent(row)
         if agent is None:
             raise UsageError(f"this server has no model {row.model} to continue the answer with")
@@ -181,6 +183,11 @@ class Service:
         that with the same id, or the first answer to the same request."""
         counted = await self.store.add_entry(entry)
         await self.runs.wake(run)
+        if counted.kind in ("steer", "queue"):
+            row = await self.store.find_run(run.owner, run.id)
+            if not row.is_live:
+                # It has ended between the client's request and this one.
+                await self._ask_left(row)
         return counted
 
     async def take_entries(self) -> None:
@@ -193,23 +200,27 @@ class Service:
 
     async def expire_requests(self) -> int:
         """Continue suspended runs with a request that has expired; return how many."""
-        rows = await self.store.expired_runs(self.clock(), _EXPIRED_REQUESTS)
-        for row in rows:
-            await self.runs.claim(row)
-        return len(rows)
+        claimed = left = 0
+        while claimed < _EXPIRED_REQUESTS:
+            most = _EXPIRED_REQUESTS - claimed
+            rows = await self.store.expired_runs(self.clock(), most, skip=left)
+            if not rows:
+                break
+            for row in rows:
+                if await self.runs.claim(row):
+                    claimed += 1
+                else:
+                    # Its agent is not here. The others must not wait for it.
+                    left += 1
+        return claimed
 
-    async def _ask_next(self, row: RunRow, run: Run) -> None:
-        """Ask what the user has said while the run went on, and what did not reach the model. After
+    async def _ask_left(self, row: RunRow) -> None:
+        """Ask what the user has said while a run went on, and what did not reach the model. After
         a run that failed or was cancelled nothing is asked."""
-        end = run.records_so_far[-1].event
-        is_normal = isinstance(end, RunFinished) and end.reason.word != "aborted"
-        await self._ask_left(row, is_normal=is_normal)
-
-    async def _ask_left(self, row: RunRow, *, is_normal: bool = True) -> None:
         entries = await self.store.open_entries(row.id)
-        questions = [entry for entry in entries if entry.kind in ("steer", "queue")]
-        if not questions or not is_normal:
-            await self.store.take_entries([entry.id for entry in entries])
+        questions = await self._find_questions(row, entries)
+        await self.store.take_entries([entry.id for entry in entries if entry not in questions])
+        if not questions:
             return
         first = questions[0]
         started = await self.store.begin(start_after(row, first, self.clock()))
@@ -221,6 +232,19 @@ class Service:
             if live is not None:
                 # It has the questions that are left.
                 live.has_entries = True
+
+    async def _find_questions(self, row: RunRow, entries: list[InboxEntry]) -> list[InboxEntry]:
+        """Return the entries that become questions after a run. Its log tells how it has ended, and
+        which of them the model has got: a killed server may not have marked them."""
+        messages = [entry for entry in entries if entry.kind in ("steer", "queue")]
+        if not messages:
+            return []
+        events = [record.event for record in await self.log.read(row.id) if not record.path]
+        is_normal = any(
+            isinstance(event, RunFinished) and event.reason.word != "aborted" for event in events
+        )
+        sent = {event.entry_id for event in events if isinstance(event, UserMessageAdded)}
+        return [entry for entry in messages if is_normal and entry.id not in sent]
 
     async def frames(
         self, run: RunRow, view: View, seen: SeenFrame = NOTHING_SEEN

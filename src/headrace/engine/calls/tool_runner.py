@@ -119,7 +119,8 @@ class ToolRunner:
                 raise RunWaits(tuple(r.request_id for r in self._scope.inputs.open))
             item = await self._next_item()
             if isinstance(item, Ended):
-                item = Report([self._end_call(*item)])
+                closed = self._scope.inputs.close_call(self._view.path, item.call_id)
+                item = Report([*closed, self._end_call(*item)])
             if item is not None:
                 yield item
                 if item.written is not None and not item.written.done():
@@ -295,9 +296,11 @@ class ToolRunner:
         progress = self._nested.open(call.call_id)
         steps = (*self._view.outer_steps, self._view.step)
         closing_s = self._limits.closing_s * _SHARE_OF_CLOSING
-        nesting = Nesting(self._scope, progress, self._tell_nested, steps, self._wake, closing_s)
-        job.nesting = nesting
         timer = asyncio.timeout(tool.timeout_s)
+        nesting = Nesting(
+            self._scope, progress, self._tell_nested, steps, self._wake, closing_s, timer
+        )
+        job.nesting = nesting
         try:
             async with timer:
                 return await tool.play(call.args, nesting)

@@ -14,6 +14,8 @@ from headrace.events import InputAnswered, InputDecision, Record
 from headrace.messages import Assembler, InputRequest
 from headrace.typed.output_type import Mismatch, OutputType
 
+_CALL_ENDED = "the call has ended without an answer"
+
 
 class AlreadyAnswered(HeadraceError):
     """The request has been answered before; `answer` is the one that counts."""
@@ -42,13 +44,12 @@ class InputRequests:
     @property
     def open(self) -> list[InputRequest]:
         """The requests that nobody has answered yet, in the order in which they were asked."""
-        requests = [request for _, request in self._assembler.requests()]
-        open_requests = [
+        requests = (
             request
-            for request in requests
-            if request.decision is None and request.request_id not in self._answers
-        ]
-        return sorted(open_requests, key=lambda request: request.asked_ms)
+            for request in self._assembler.open_requests()
+            if request.request_id not in self._answers
+        )
+        return sorted(requests, key=lambda request: request.asked_ms)
 
     def find(self, request_id: str) -> InputRequest | None:
         """Return a request that has been asked, or None."""
@@ -90,7 +91,7 @@ class InputRequests:
             raise AlreadyAnswered(earlier)
         if self.is_closed:
             raise UsageError("the run has stopped: resume it, then answer")
-        request = self.find(request_id)
+        request = next((r for r in self.open if r.request_id == request_id), None)
         if request is None:
             known = ", ".join(r.request_id for r in self.open) or "none"
             raise UsageError(f"there is no request {request_id!r}; open are: {known}")
@@ -110,6 +111,22 @@ class InputRequests:
         if waiter is not None and not waiter.done():
             waiter.set_result(answer)
         return answer
+
+    def close_call(self, path: tuple[str, ...], call_id: str) -> list[InputAnswered]:
+        """Return the answers that the requests of a call lack, because the call has ended without
+        them: its tool may be gone, or may have stopped waiting. A request that nobody has answered
+        has expired."""
+        assembler = self._assembler.find(path)
+        if assembler is None or not assembler.turns:
+            return []
+        answers: list[InputAnswered] = []
+        for request in assembler.turns[-1].requests.values():
+            if request.call_id == call_id and request.decision is None:
+                expired = InputAnswered(
+                    request_id=request.request_id, decision="expired", reason=_CALL_ENDED
+                )
+                answers.append(self._answers.setdefault(request.request_id, expired))
+        return answers
 
     def wait(self, request_id: str) -> asyncio.Future[InputAnswered]:
         """Return a future for the answer to a request."""

@@ -67,7 +67,7 @@ class LiveRuns:
         self._waiting: dict[str, LiveRun] = {}
         self.find_agent: Callable[[RunRow], Awaitable[tuple[Agent, list[Message]]]] = _find_nothing
         """Returns the agent of a run, and the messages up to its question."""
-        self.on_end: Callable[[RunRow, Run], Awaitable[None]] | None = None
+        self.on_end: Callable[[RunRow], Awaitable[None]] | None = None
         """Called after a run has been closed that had entries in its inbox."""
         self.continues = False
         """Whether the next server goes on with runs that are live when this one stops."""
@@ -143,35 +143,44 @@ class LiveRuns:
     # -- suspended runs
 
     async def wake(self, row: RunRow) -> None:
-        """Let a run take the entries of its inbox. A suspended run goes on for that."""
-        if self._live.get(row.message_id) is None:
-            await self.claim(row)
-            return
+        """Let a run take the entries of its inbox. A suspended run goes on for an answer or a
+        cancellation; messages wait until then."""
         entries = await self._store.open_entries(row.id)
         live = self._live.get(row.message_id)
         if live is not None:
             for entry in entries:
                 live.deliver(entry)
+        elif any(entry.kind in ("answer", "cancel") for entry in entries):
+            await self.claim(row)
 
-    async def claim(self, row: RunRow) -> None:
-        """Go on with a suspended run. Of several calls at the same moment, one does."""
+    async def claim(self, row: RunRow) -> bool:
+        """Go on with a suspended run. Of several calls at the same moment, one does. Returns False
+        if the run cannot go on here."""
         if self._is_draining:
-            return
+            return False
         with self._moving(row):
             try:
                 await self.find_agent(row)
             except UsageError as error:
                 # It waits for a server that has the agent.
                 _logger.warning("run %s cannot go on here: %s", row.id, error)
-                return
-            if await self._store.claim(row):
-                await self._resume(row)
+                return False
+            epoch = await self._store.claim(row)
+            if epoch is not None:
+                await self._resume(row, epoch)
+            return True
 
     async def resume(self, row: RunRow) -> None:
         """Go on with a run that a killed server has left. One that cannot go on is closed as
         interrupted."""
         with self._moving(row):
-            await self._resume(row)
+            await self._take_over(row)
+
+    async def _take_over(self, row: RunRow) -> None:
+        """Go on with a run that is not marked as suspended, and that nobody works on."""
+        epoch = await self._store.claim(row, even_if_live=True)
+        if epoch is not None:
+            await self._resume(row, epoch)
 
     @contextmanager
     def _moving(self, row: RunRow) -> Generator[None, None, None]:
@@ -182,7 +191,7 @@ class LiveRuns:
         finally:
             self._rows_moving.pop(row.id, None)
 
-    async def _resume(self, row: RunRow) -> None:
+    async def _resume(self, row: RunRow, epoch: int) -> None:
         records = await self._log.read(row.id)
         if not is_resumable(records):
             await self._recovery.close(row, INTERRUPTED)
@@ -201,6 +210,7 @@ class LiveRuns:
             sink=LogSink(self._log, row.id),
             user=row.owner,
             suspends=True,
+            epoch=epoch,
         )
         try:
             run = await self._create(row, create, len(history))
@@ -261,8 +271,12 @@ class LiveRuns:
             self._wait(live)
         else:
             live.close()
-        if not await self._store.suspend(row, last.at_ms, first_expiry(requests)):
-            await self._resume(row)
+        # A server that is stopping leaves what has come meanwhile to the next one.
+        is_suspended = await self._store.suspend(
+            row, last.at_ms, first_expiry(requests), even_with_input=self._is_draining
+        )
+        if not is_suspended:
+            await self._take_over(row)
 
     async def _take_entries(self, live: LiveRun) -> None:
         if live.taken:
@@ -355,7 +369,7 @@ class LiveRuns:
         if run.is_suspended:
             await self._rest(live, run)
         elif live.has_entries and self.on_end is not None:
-            await self.on_end(live.row, run)
+            await self.on_end(live.row)
 
     async def _close(self, live: LiveRun, run: Run) -> None:
         """Commit the answer together with the last record, which tells whether that worked."""

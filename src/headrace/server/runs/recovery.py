@@ -27,7 +27,7 @@ class Recovery:
     """
 
     def __init__(
-        self, log: Log, store: Store, claim: Callable[[RunRow], Awaitable[None]] | None = None
+        self, log: Log, store: Store, claim: Callable[[RunRow], Awaitable[object]] | None = None
     ) -> None:
         self._log = log
         self._store = store
@@ -124,7 +124,7 @@ def _requests(records: Sequence[Record]) -> Iterable[InputRequest]:
     assembler = Assembler()
     for record in records:
         assembler.feed(record)
-    return assembler.all_requests()
+    return assembler.open_requests()
 
 
 def missing_records(

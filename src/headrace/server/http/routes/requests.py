@@ -54,12 +54,12 @@ class InputRequests:
         return JSONResponse(WaitingRunList(runs=[found for found in lists if found.requests]))
 
     async def _list(self, run: RunRow) -> InputRequestList:
-        found = await self._find_requests(run) if run.is_live else []
+        assembler = await self._read(run) if run.is_live else Assembler()
         return InputRequestList(
             run_id=run.id,
             event_id=run.message_id,
             conversation_id=run.conversation_id,
-            requests=[entry for entry in found if entry.decision is None],
+            requests=list(assembler.open_requests()),
         )
 
     async def answer(self, request: Request) -> Response:
@@ -68,12 +68,13 @@ class InputRequests:
         owner = await service.owner(request)
         run = await service.store.find_run(owner, request.path_params["run_id"])
         body = await read_body(request, InputAnswer, service.settings)
-        asked = await self._find(run, request.path_params["request_id"])
+        asked, is_open = await self._find(run, request.path_params["request_id"])
         if asked.decision is not None:
             self._check_same(asked.decision, asked.value, asked.by, body, owner)
             return _result(asked.request_id, asked.decision, asked.by)
-        if not run.is_live:
-            raise HTTPError(409, "run_over", "the run has ended without this answer")
+        if not run.is_live or not is_open:
+            raise HTTPError(409, "run_over", "the run has gone on without this answer")
+        await self._check_time(run, asked)
         if body.decision == "accepted":
             try:
                 check_value(asked, body.value)
@@ -98,17 +99,27 @@ class InputRequests:
         self._check_same(decision, counted.get("value"), by, body, owner)
         return _result(asked.request_id, decision, by)
 
-    async def _find(self, run: RunRow, request_id: str) -> InputRequest:
-        for asked in await self._find_requests(run):
+    async def _check_time(self, run: RunRow, asked: InputRequest) -> None:
+        """Raise an `HTTPError` of 409 if the request has expired, and let the run know it."""
+        expires_ms = asked.expires_at_ms
+        if expires_ms is not None and expires_ms <= self._service.clock():
+            await self._service.runs.claim(run)
+            text = "the request has expired: the call was not run"
+            raise HTTPError(409, "request_expired", text, decision="expired")
+
+    async def _find(self, run: RunRow, request_id: str) -> tuple[InputRequest, bool]:
+        """Return a request, and whether the run still waits for it."""
+        assembler = await self._read(run)
+        for asked in assembler.all_requests():
             if asked.request_id == request_id:
-                return asked
+                return asked, asked in assembler.open_requests()
         raise HTTPError(404, "no_request", "this run has no such request")
 
-    async def _find_requests(self, run: RunRow) -> list[InputRequest]:
+    async def _read(self, run: RunRow) -> Assembler:
         assembler = Assembler()
         for record in await self._service.log.read(run.id):
             assembler.feed(record)
-        return list(assembler.all_requests())
+        return assembler
 
     @staticmethod
     def _check_same(
@@ -117,7 +128,7 @@ class InputRequests:
         """Raise an `HTTPError` of 409 if another answer counts."""
         if (decision, value, by) != (body.decision, body.value, owner):
             text = f"the request was already {decision}"
-            raise HTTPError(409, "already_answered", text, decision=decision, by=by)
+            raise HTTPError(409, "already_answered", text, decision=decision, value=value, by=by)
 
 
 def _result(request_id: str, decision: Any, by: str | None) -> Response:

@@ -91,14 +91,17 @@ def suspend_run(
     return changed.rowcount == 1
 
 
-def claim_run(connection: sqlite3.Connection, run_id: str) -> bool:
-    """Mark a run as live again. Returns whether it was suspended."""
+def claim_run(connection: sqlite3.Connection, run_id: str, even_if_live: bool) -> int | None:
+    """Mark a run as live again. Returns its new epoch, or None if it was not suspended."""
     changed = connection.execute(
         "UPDATE runs SET suspended_ms = NULL, expires_ms = NULL, epoch = epoch + 1"
-        " WHERE id = ? AND suspended_ms IS NOT NULL",
-        (run_id,),
+        " WHERE id = ? AND state = 'live' AND (? OR suspended_ms IS NOT NULL)",
+        (run_id, even_if_live),
     )
-    return changed.rowcount == 1
+    if changed.rowcount != 1:
+        return None
+    row = connection.execute("SELECT epoch FROM runs WHERE id = ?", (run_id,)).fetchone()
+    return int(row["epoch"])
 
 
 def _to_entry(row: sqlite3.Row) -> InboxEntry:

@@ -158,8 +158,9 @@ def _insert_message(
 def _insert_run(connection: sqlite3.Connection, run: RunRow, start: RunStart) -> None:
     connection.execute(
         "INSERT INTO runs (id, owner, conversation_id, parent_id, message_id, model, created_ms,"
-        " idempotency_key, fingerprint, request) VALUES (:id, :owner, :conversation_id,"
-        " :parent_id, :message_id, :model, :created_ms, :key, :fingerprint, :request)",
+        " idempotency_key, fingerprint, request, log_version) VALUES (:id, :owner,"
+        " :conversation_id, :parent_id, :message_id, :model, :created_ms, :key, :fingerprint,"
+        " :request, :log_version)",
         {
             **msgspec.structs.asdict(run),
             "key": start.idempotency_key,

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from headrace.errors import HeadraceError
-from headrace.events import Record
+from headrace.events import LOG_VERSION, Record
 from headrace.messages import Message
 from headrace.server.storage.store.inbox import InboxEntry
 
@@ -113,6 +113,10 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the run waits for input, and no process works on it."""
     request: str | None = None
     """What the caller asked for beside the question, as JSON."""
+    epoch: int = 0
+    """How often the run was taken over, to go on from its log."""
+    log_version: int = LOG_VERSION
+    """Version of the records in its log."""
 
 
 class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,12 +214,15 @@ class Store(Protocol):
         it is to be suspended `even_with_input`."""
         ...
 
-    async def claim(self, run: RunRow) -> bool:
-        """Mark a suspended run as live. Returns False if it was not suspended."""
+    async def claim(self, run: RunRow, *, even_if_live: bool = False) -> int | None:
+        """Mark a suspended run as live, to go on with it. Returns its new epoch, which is one more
+        than before, or None if it was not suspended. With `even_if_live`, a run that a killed
+        process has left is claimed as well; a closed one never is."""
         ...
 
-    async def expired_runs(self, before_ms: int, limit: int) -> list[RunRow]:
-        """Return suspended runs with a request that has expired before this time."""
+    async def expired_runs(self, before_ms: int, limit: int, skip: int = 0) -> list[RunRow]:
+        """Return suspended runs with a request that has expired before this time, the earliest
+        first, without the first `skip`."""
         ...
 
     async def runs_with_entries(self) -> list[RunRow]:
