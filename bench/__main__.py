@@ -109,6 +109,7 @@ def _measure(scale: int, fewer: int) -> Figures:
     values = typed(scale, fewer, _tell)
     load = under_load(_tell, is_quick=scale > 1)
     storage = measure_storage(_tell, is_quick=scale > 1)
+    long_runs = measure_long_runs(_tell, is_quick=scale > 1)
     shown = pages(3 // fewer, _tell)
     imports = import_costs((OURS, OURS_USED, MSGSPEC), 15 // fewer, _tell)
     imports |= import_costs(PEER_IMPORTS, 3 // fewer, _tell)
@@ -125,6 +126,7 @@ def _measure(scale: int, fewer: int) -> Figures:
         typed=values,
         load=load,
         storage=storage,
+        long_runs=long_runs,
         pages=shown,
         imports=imports,
     )

@@ -13,6 +13,8 @@ from bench.goal import MAX_PER_DOUBLING, Goal
 from bench.growth import Growth
 from bench.load.load import LEAST_STREAMS, Load
 from bench.load.report import section as load_section
+from bench.long_runs import LongRuns
+from bench.long_runs import section as long_runs_section
 from bench.page.contest import SIZES, Pages
 from bench.page.report import section as page_section
 from bench.sockets import AIOHTTP, STREAM, Path
@@ -60,6 +62,7 @@ class Figures:
     typed: Typed
     load: Load
     storage: Storage
+    long_runs: LongRuns
     pages: Pages | None
     imports: dict[str, float]
 
@@ -87,6 +90,7 @@ def goals(figures: Figures) -> list[Goal]:
         *typed_goals(figures.typed),
         *_load_goals(figures.load),
         *storage_goals(figures.storage),
+        *figures.long_runs.goals(),
         *_page_goals(figures.pages),
         _import_goal(figures.imports),
     ]
@@ -189,6 +193,7 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
         *typed_sections(figures.typed),
         load_section(figures.load),
         storage_section(figures.storage),
+        long_runs_section(figures.long_runs),
         page_section(figures.pages),
         _imports(figures.imports),
         "## Goals\n\n" + "\n".join(f"- {goal}" for goal in verdicts),
@@ -227,6 +232,7 @@ make bench                      # about ten minutes; writes this page
 make bench ARGS=--no-write      # the goals only
 make bench ARGS=--load          # only the server under load: prints its section
 make bench ARGS=--storage       # only what is written, searches, and a start after a kill
+make bench ARGS=--long-runs     # only runs that wait and runs of many steps: prints their section
 make bench ARGS=--clouds        # only decoding of Bedrock and Cohere: prints their sections
 make bench ARGS=--typed         # only typed results, beside other libraries: prints their sections
 make bench ARGS=--page          # only the web UI, compared with React: prints its section

@@ -69,7 +69,7 @@ def _to_error(status: ast.expr, code: ast.expr, more: list[ast.keyword]) -> APIE
 MEANINGS: dict[str, tuple[str, str]] = {
     "already_answered": (
         "Somebody has answered the request before, with another answer.",
-        "Show the `decision` that counts, and who gave it.",
+        "Show the `decision` that counts, its `value`, and who gave it.",
     ),
     "bad_value": (
         "The value does not fit what the request asks for.",

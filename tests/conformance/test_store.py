@@ -572,6 +572,20 @@ def test_a_suspended_run_is_claimed_once_and_its_epoch_grows(opened: Opened) -> 
     play(opened, body)
 
 
+def test_runs_with_expired_requests_come_in_order(opened: Opened) -> None:
+    async def body(store: Store, log: Log) -> None:
+        times = {"a": 300, "b": 100, "c": 200, "d": 900, "e": None}
+        for name, expires_ms in times.items():
+            run = (await store.begin(asked(name))).run
+            assert await store.suspend(run, 50, expires_ms)
+        found = [run.conversation_id for run in await store.expired_runs(500, 10)]
+        assert found == ["conv_b", "conv_c", "conv_a"]
+        found = [run.conversation_id for run in await store.expired_runs(500, 1, skip=1)]
+        assert found == ["conv_c"]
+
+    play(opened, body)
+
+
 @pytest.mark.parametrize("kind", ["answer", "cancel", "steer", "queue"])
 def test_a_run_whose_inbox_can_wake_it_is_not_suspended(opened: Opened, kind: Any) -> None:
     async def body(store: Store, log: Log) -> None:

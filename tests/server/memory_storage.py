@@ -216,9 +216,10 @@ class MemoryStore:
         self._runs[run.id] = msgspec.structs.replace(found, is_suspended=False, epoch=epoch)
         return epoch
 
-    async def expired_runs(self, before_ms: int, limit: int) -> list[RunRow]:
-        ids = [run_id for run_id, at_ms in self._expires_ms.items() if at_ms < before_ms]
-        return [self._runs[run_id] for run_id in ids[:limit]]
+    async def expired_runs(self, before_ms: int, limit: int, skip: int = 0) -> list[RunRow]:
+        times = sorted(self._expires_ms.items(), key=lambda item: item[1])
+        ids = [run_id for run_id, at_ms in times if at_ms < before_ms]
+        return [self._runs[run_id] for run_id in ids[skip : skip + limit]]
 
     async def runs_with_entries(self) -> list[RunRow]:
         ids = {entry.run_id for entry in self._entries.values() if entry.id not in self._taken}

@@ -308,3 +308,96 @@ def test_an_answer_during_the_suspension_by_a_stopping_server_waits_for_the_next
 
     asyncio.run(main())
     assert paid == [5]
+
+
+def test_expired_requests_of_agents_that_are_gone_do_not_delay_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = headrace.RunLimits(input_timeout_s=0.1)
+    monkeypatch.setattr("headrace.server.service._EXPIRED_REQUESTS", 2)
+    monkeypatch.setattr("headrace.server.service._EXPIRE_REQUESTS_INTERVAL_S", 3600)
+
+    async def main() -> None:
+        async with served({"gone": paying([], limits=limits)}, tmp_path) as site:
+            gone = [await ask(site) for _ in range(3)]
+        async with served({"here": paying([], limits=limits)}, tmp_path) as site:
+            here = [await ask(site) for _ in range(3)]
+            await asyncio.sleep(0.2)
+            assert [await site.service.expire_requests() for _ in range(3)] == [2, 1, 0]
+            for _, event_id in here:
+                message = await wait_until_over(site, event_id)
+                assert message.finish is not None
+                assert message.finish.kind == "timeout"
+            for run_id, _ in gone:
+                assert (await site.service.store.find_run("local", run_id)).is_suspended
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("action", ["answer", "answer and cancel", "answer and steer"])
+def test_answers_that_race_the_suspension_are_taken(tmp_path: Path, action: str) -> None:
+    paid: list[int] = []
+
+    async def answer_at_once(site: Served) -> str:
+        async with site.open("Pay.") as answer:
+            event_id = answer.headers["x-event-id"]
+            conversation = answer.headers["x-conversation-id"]
+        run_id = (await site.service.store.run("local", event_id)).id
+        requests: list[dict[str, Any]] = []
+        while not requests:
+            requests = await read_requests(site, run_id)
+        path = f"/api/runs/{run_id}/requests/{requests[0]['request_id']}"
+        work: list[Any] = [post(site, path, {"decision": "accepted"})]
+        if action == "answer and cancel":
+            work.insert(0, post(site, f"/api/chat/{event_id}/cancel", {}))
+        elif action == "answer and steer":
+            work.insert(0, _say(site, "Hurry.", conversation, mode="steer"))
+        assert {found[0] for found in await asyncio.gather(*work)} <= {200, 409}
+        await wait_until_over(site, event_id)
+        records = await site.service.log.read(run_id)
+        ends = [r for r in records if isinstance(r.event, ev.RunFinished | ev.RunFailed)]
+        answers = [r for r in records if isinstance(r.event, ev.InputAnswered)]
+        assert len(ends) == 1
+        assert len(answers) <= 1
+        assert [record.seq for record in records] == list(range(1, len(records) + 1))
+        assert len([r for r in records if isinstance(r.event, ev.ToolStarted)]) <= 1
+        return str(ends[0].event.reason)  # type: ignore[union-attr]
+
+    async def main() -> list[str]:
+        async with served(paying(paid), tmp_path) as site:
+            return await asyncio.gather(*(answer_at_once(site) for _ in range(20)))
+
+    ends = asyncio.run(main())
+    if action != "answer and cancel":
+        assert paid == [5] * 20
+        assert set(ends) == {"end_turn"}
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_answer_counts_by_the_time_at_which_it_was_stored(tmp_path: Path, is_late: bool) -> None:
+    """The other APIs store answers without a look at the time; and the run may get one only after
+    the request has expired."""
+    paid: list[int] = []
+    limits = headrace.RunLimits(input_timeout_s=0.2)
+
+    async def main() -> None:
+        async with served(paying(paid, limits=limits), tmp_path) as site:
+            run_id, event_id = await ask(site)
+            row = await site.service.store.find_run("local", run_id)
+            (request,) = await read_requests(site, run_id)
+            await asyncio.sleep(0.3)
+            entry = InboxEntry(
+                id="ent_1",
+                run_id=run_id,
+                kind="answer",
+                request_id=request["request_id"],
+                body={"decision": "accepted"},
+                created_ms=request["expires_at_ms"] + (1 if is_late else -1),
+            )
+            await site.service.add_entry(row, entry)
+            message = await wait_until_over(site, event_id)
+            assert message.finish is not None
+            assert (message.finish.kind == "timeout") is is_late
+
+    asyncio.run(main())
+    assert paid == ([] if is_late else [5])

@@ -165,8 +165,8 @@ class Loop:
         the next step follows."""
         if progress.cancel is not None:
             raise RunEnded(abort_reason("cancelled", progress.cancel.detail))
-        if progress.kills >= _MAX_KILLS:
-            count = f"{_MAX_KILLS} times in the same step"
+        if progress.fruitless_stretches >= _MAX_KILLS:
+            count = f"{_MAX_KILLS} times before a step was finished"
             raise RunBroken("interrupted", f"the process of the run was stopped {count}")
         # The progress of a nested run goes on with its records; this is where it was.
         state, step = self._state, progress.step

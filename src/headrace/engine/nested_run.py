@@ -85,7 +85,10 @@ class _NestedRun:
         loop = self._loop
         try:
             await loop.begin()
-            with loop.timers.limit(self._limits.run_timeout_s, "run_timeout_s"):
+            with (
+                loop.timers.limit(self._limits.run_timeout_s, "run_timeout_s"),
+                loop.timers.pause_with(self._nesting.timer),
+            ):
                 return RunFinished(await loop.play(), loop.usage)
         except asyncio.CancelledError:
             if self._reason is None or self._task is None:

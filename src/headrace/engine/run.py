@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, Self
 
+from headrace.engine.history.run_history import restore_messages
 from headrace.engine.input.inbox import Inbox
 from headrace.engine.input.requests import InputRequests
 from headrace.engine.journal.journal import Journal
@@ -69,6 +70,8 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
         self._progress: RunProgress | None = None
         if settings.records:
             self._progress = RunProgress.read(settings.records)
+            # Raised here, and not by the task of the run, if the history is another one.
+            restore_messages(config.target.request.messages, self._progress.compactions)
             self._journal.restore(settings.records, self._progress)
         self._node, self._epoch = settings.node, settings.epoch
         self._inputs = InputRequests(self._journal.assembler, settings.records)

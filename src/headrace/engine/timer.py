@@ -14,7 +14,7 @@ class Timers:
 
     def __init__(self, stop: Callable[[FinishReason], None]) -> None:
         self._stop = stop
-        self._running: list[_Timer] = []
+        self._running: list[_Timer | _OuterTimer] = []
 
     @contextmanager
     def limit(self, seconds: float | None, name: str) -> Generator[None, None, None]:
@@ -30,6 +30,19 @@ class Timers:
         finally:
             timer.pause()
             self._running.remove(timer)
+
+    @contextmanager
+    def pause_with(self, timer: asyncio.Timeout | None) -> Generator[None, None, None]:
+        """Pause a time limit from outside the run together with those of the run."""
+        if timer is None:
+            yield
+            return
+        outer = _OuterTimer(timer)
+        self._running.append(outer)
+        try:
+            yield
+        finally:
+            self._running.remove(outer)
 
     @contextmanager
     def paused(self) -> Generator[None, None, None]:
@@ -62,3 +75,22 @@ class _Timer:
             self._left_s = max(0.0, self._handle.when() - loop.time())
             self._handle.cancel()
             self._handle = None
+
+
+class _OuterTimer:
+    """A time limit that somebody else has started."""
+
+    def __init__(self, timer: asyncio.Timeout) -> None:
+        self._timer = timer
+        self._left_s: float | None = None
+
+    def start(self) -> None:
+        if self._left_s is not None and not self._timer.expired():
+            self._timer.reschedule(asyncio.get_running_loop().time() + self._left_s)
+        self._left_s = None
+
+    def pause(self) -> None:
+        when = self._timer.when()
+        if when is not None and not self._timer.expired():
+            self._left_s = when - asyncio.get_running_loop().time()
+            self._timer.reschedule(None)

@@ -215,10 +215,19 @@ class Service:
 
     async def expire_requests(self) -> int:
         """Continue suspended runs with a request that has expired; return how many."""
-        rows = await self.store.expired_runs(self.clock(), _EXPIRED_REQUESTS)
-        for row in rows:
-            await self.runs.claim(row)
-        return len(rows)
+        claimed = left = 0
+        while claimed < _EXPIRED_REQUESTS:
+            most = _EXPIRED_REQUESTS - claimed
+            rows = await self.store.expired_runs(self.clock(), most, skip=left)
+            if not rows:
+                break
+            for row in rows:
+                if await self.runs.claim(row):
+                    claimed += 1
+                else:
+                    # Its agent is not here. The others must not wait for it.
+                    left += 1
+        return claimed
 
     async def _ask_left(self, row: RunRow) -> None:
         """Ask what the user has said while a run went on, and what did not reach the model. After

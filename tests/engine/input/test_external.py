@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from headrace import events as ev
-from headrace.engine import Run, RunLimits
+from headrace.engine import AlreadyAnswered, Run, RunLimits
 from headrace.errors import UsageError
 from headrace.messages import InputRequest
 from headrace.rehearsal.clock import run_virtual
@@ -213,3 +214,22 @@ def test_a_request_without_a_time_does_not_expire() -> None:
 
     run = run_virtual(main())
     assert texts_of(run.message) == ["late"]
+
+
+def test_a_question_is_over_when_its_tool_has_stopped_waiting() -> None:
+    @tool
+    async def impatient(context: ToolContext) -> str:
+        """Ask, and do not wait for long."""
+        with suppress(TimeoutError):
+            return str(await asyncio.wait_for(context.ask("Which one?"), 5))
+        return "nobody said"
+
+    agent = agent_on([turn(call("impatient")), turn(say("Done."))], impatient)
+    run = play(agent, lambda _: None)
+    assert texts_of(run.message) == ["nobody said"]
+    (asked,) = events_of(run, ev.InputRequested)
+    (answered,) = events_of(run, ev.InputAnswered)
+    assert (answered.request_id, answered.decision) == (asked.request_id, "expired")
+    assert run.requests == []
+    with pytest.raises(AlreadyAnswered, match="already expired"):
+        run.answer(asked.request_id, value="the first")

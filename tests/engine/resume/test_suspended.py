@@ -130,7 +130,8 @@ def test_an_approval_asked_on_monday_is_answered_on_wednesday_by_a_newer_agent()
         async with run:
             if answers:
                 for request in run.requests:
-                    run.answer(request.request_id, by="ann")
+                    value = {"amount": 4} if request.name == "pay" else None
+                    run.answer(request.request_id, value=value, by="ann")
             await _read(run)
         return list(run.records_so_far)
 
@@ -145,10 +146,13 @@ def test_an_approval_asked_on_monday_is_answered_on_wednesday_by_a_newer_agent()
     transport = ScriptedTransport([turn(call("remember")), turn(say("Done."))])
     new = agent_on(transport, wednesday.pay, search, remember)
     after = run_virtual(at(3, _resume(new, through_json(records), clock(3)), answers=True))
-    assert (monday.paid, wednesday.paid) == ([], [5])
+    assert (monday.paid, wednesday.paid) == ([], [4])
     message = fold(after)
     paid, looked, remembered = texts_of(message)
-    assert paid == "paid 5"
+    assert paid == "paid 4"
+    assert message.turns[0].results[0].edited_args == {"amount": 4}
+    told = [m["content"] for m in transport.requests[0]["messages"] if m["role"] == "tool"]
+    assert '"amount":4' in told[0].replace(" ", "")
     assert "No tool 'look_up'" in looked
     assert remembered == "remembered"
     assert message.turns[-1].text == "Done."

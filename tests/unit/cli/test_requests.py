@@ -60,7 +60,7 @@ def test_what_waits_is_listed_and_answered(
         time.sleep(0.05)
     status, _, err = requests(capsys, *data, "--deny", request_id)
     assert (status, err) == (
-        2,
+        1,
         f"headrace requests: no request has an id that begins with {request_id}\n",
     )
 

@@ -296,9 +296,11 @@ class ToolRunner:
         progress = self._nested.open(call.call_id)
         steps = (*self._view.outer_steps, self._view.step)
         closing_s = self._limits.closing_s * _SHARE_OF_CLOSING
-        nesting = Nesting(self._scope, progress, self._tell_nested, steps, self._wake, closing_s)
-        job.nesting = nesting
         timer = asyncio.timeout(tool.timeout_s)
+        nesting = Nesting(
+            self._scope, progress, self._tell_nested, steps, self._wake, closing_s, timer
+        )
+        job.nesting = nesting
         try:
             async with timer:
                 return await tool.play(call.args, nesting)

@@ -46,18 +46,26 @@ class RunHistory:
         return HistoryCompacted(len(before), len(kept), self._compactor.name, entries)
 
     def restore(self, compactions: Sequence[HistoryCompacted]) -> None:
-        """Shorten the history as an earlier process has done. Raises `UsageError` if the events
-        belong to another history."""
-        for event in compactions:
-            if event.before != len(self._messages):
-                raise UsageError(
-                    f"the run began with {event.before} messages before it; got"
-                    f" {len(self._messages)}: give the same input and history"
-                )
-            self._messages = tuple(
-                self._messages[entry] if isinstance(entry, int) else msgspec.convert(entry, Message)
-                for entry in event.messages
+        """Shorten the history as an earlier process has done; see `restore_messages()`."""
+        self._messages = restore_messages(self._messages, compactions)
+
+
+def restore_messages(
+    messages: tuple[Message, ...], compactions: Sequence[HistoryCompacted]
+) -> tuple[Message, ...]:
+    """Return the history before a run as an earlier process has shortened it. Raises `UsageError`
+    if the events belong to another history."""
+    for event in compactions:
+        if event.before != len(messages):
+            raise UsageError(
+                f"the run began with {event.before} messages before it; got"
+                f" {len(messages)}: give the same input and history"
             )
+        messages = tuple(
+            messages[entry] if isinstance(entry, int) else msgspec.convert(entry, Message)
+            for entry in event.messages
+        )
+    return messages
 
 
 def describe_changes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -38,6 +39,8 @@ class Nesting:
     """Tells the run around it that this one may have begun to wait."""
     closing_s: float
     """Seconds to wait for calls of the nested run that do not end when they are cancelled."""
+    timer: asyncio.Timeout | None = None
+    """The time limit of the call. It stands still while the nested run waits for input."""
     is_waiting: Callable[[], bool] = never
     """Whether the nested run only waits for input."""
 

@@ -29,8 +29,9 @@ class RunProgress:
         self.next_part = 0
         self.epoch = 0
         """How often the run has been resumed."""
-        self.kills = 0
-        """How often the process of the run was killed since a step was finished."""
+        # Stretches in a row that were killed before they had finished a step, without this one.
+        self._fruitless_stretches = 0
+        self._has_finished_step = False
         self.started_calls: set[str] = set()
         """Ids of the calls of the last turn that have started."""
         # Calls of the last turn whose tools asked to end the run.
@@ -71,14 +72,17 @@ class RunProgress:
             self.recent.append(record)
         if record.path != self.path:
             self.nested.feed(record)
+            if isinstance(record.event, ev.StepFinished):
+                self._note_finished_step()
             return
         event = record.event
         kind: type[Any] = type(event)
         if kind in ev.DELTA_TYPES or isinstance(event, ev.UnknownEvent):
             return
         self.last_event = event
-        if isinstance(event, ev.RunResumed) and not self.is_suspended:
-            self.kills += 1
+        if isinstance(event, ev.RunResumed):
+            self._fruitless_stretches = self.fruitless_stretches
+            self._has_finished_step = False
         state = RUN_GRAMMAR.get(self._full_state, {}).get(kind)
         if state is not None:
             self.state, mark, _ = state.partition(_SUSPENDED)
@@ -118,7 +122,8 @@ class RunProgress:
                 if event.ends_run:
                     self._ending_calls.add(event.call_id)
             case ev.StepFinished():
-                self.nudge, self.kills = event.nudge, 0
+                self.nudge = event.nudge
+                self._note_finished_step()
             case ev.HistoryCompacted():
                 self.compactions.append(event)
             case ev.CancelRequested():
@@ -132,6 +137,16 @@ class RunProgress:
                 self.end = event
             case _:
                 pass
+
+    def _note_finished_step(self) -> None:
+        self._fruitless_stretches, self._has_finished_step = 0, True
+
+    @property
+    def fruitless_stretches(self) -> int:
+        """How many processes in a row were killed before they had finished a step, of this run or
+        of one that is nested in it."""
+        was_killed = not (self._has_finished_step or self.is_suspended)
+        return self._fruitless_stretches + was_killed
 
     def _note_entry(self, entry_id: str | None) -> None:
         if entry_id is not None:

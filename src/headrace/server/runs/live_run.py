@@ -142,6 +142,9 @@ class LiveRun:
             return
         self.has_entries = True
         match entry.kind:
+            case "answer" if self._is_late(run, entry):
+                _logger.info("run %s got an answer to an expired request", self.row.id)
+                self.taken.append(entry.id)
             case "answer":
                 try:
                     run.answer(entry.request_id or "", **entry.body, entry_id=entry.id)
@@ -159,6 +162,13 @@ class LiveRun:
                 run.cancel("cancelled by the user", by=entry.body.get("by"), entry_id=entry.id)
             case "queue":
                 pass
+
+    @staticmethod
+    def _is_late(run: Run, entry: InboxEntry) -> bool:
+        """Return whether an answer was stored after its request had expired."""
+        times = (r.expires_at_ms for r in run.requests if r.request_id == entry.request_id)
+        expires_ms = next(times, None)
+        return expires_ms is not None and expires_ms < entry.created_ms
 
     def subscribe(self, view: View, after: FrameId) -> Subscription:
         """Return the frames after `after`, until the run is closed."""

@@ -170,20 +170,27 @@ class LiveRuns:
             # Another server has the run.
             await self._cluster.notify(row.id)
 
-    async def claim(self, row: RunRow) -> None:
-        """Go on with a suspended run. Of several calls at the same moment, one does."""
+    async def claim(self, row: RunRow) -> bool:
+        """Go on with a suspended run. Of several calls at the same moment, one does. Returns False
+        if the run cannot go on here."""
         if self._is_draining:
-            return
+            return False
         with self._moving(row):
-            try:
-                await self.find_agent(row)
-            except UsageError as error:
-                # It waits for a server that has the agent.
-                _logger.warning("run %s cannot go on here: %s", row.id, error)
-                return
+            if not await self._has_agent(row):
+                return False
             claimed = await self._claim(row)
             if claimed is not None:
                 await self._resume(claimed)
+            return True
+
+    async def _has_agent(self, row: RunRow) -> bool:
+        """Return whether a run can go on here. If not, it waits for a server that has the agent."""
+        try:
+            await self.find_agent(row)
+        except UsageError as error:
+            _logger.warning("run %s cannot go on here: %s", row.id, error)
+            return False
+        return True
 
     async def resume(self, row: RunRow) -> None:
         """Go on with a run that a killed server has left. One that cannot go on is closed as
@@ -209,11 +216,13 @@ class LiveRuns:
         if self._is_draining:
             return
         with self._moving(row):
+            goes_on = self.continues or was_drained(await self._log.read(row.id))
+            if goes_on and not await self._has_agent(row):
+                return
             claimed = await self._claim(row, even_if_live=True)
             if claimed is None:
                 return
-            records = await self._log.read(row.id)
-            if self.continues or was_drained(records):
+            if goes_on:
                 await self._resume(claimed)
             else:
                 await self._recovery.end(claimed, INTERRUPTED)

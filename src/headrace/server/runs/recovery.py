@@ -27,7 +27,7 @@ class Recovery:
     """
 
     def __init__(
-        self, log: Log, store: Store, claim: Callable[[RunRow], Awaitable[None]] | None = None
+        self, log: Log, store: Store, claim: Callable[[RunRow], Awaitable[object]] | None = None
     ) -> None:
         self._log = log
         self._store = store

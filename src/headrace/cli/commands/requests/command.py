@@ -17,6 +17,10 @@ from headrace.server.api import InputRequestList
 from headrace.server.storage.data_folder import find_holder
 
 
+class _NotFound(Exception):
+    """No request has the id that was given, or several have it."""
+
+
 def run(options: Namespace) -> int:
     """List the requests, or answer one of them."""
     chosen = options.allow or options.deny
@@ -36,7 +40,7 @@ def run(options: Namespace) -> int:
     except UsageError as error:
         print(f"headrace requests: {error}", file=sys.stderr)
         return 2
-    except ClientError as error:
+    except (ClientError, _NotFound) as error:
         print(f"headrace requests: {error}", file=sys.stderr)
         return 1
 
@@ -63,7 +67,7 @@ def _find(runs: list[InputRequestList], given: str) -> tuple[str, InputRequest]:
     ]
     if len(found) != 1:
         count = "no request has" if not found else f"{len(found)} requests have"
-        raise UsageError(f"{count} an id that begins with {given}")
+        raise _NotFound(f"{count} an id that begins with {given}")
     return found[0]
 
 

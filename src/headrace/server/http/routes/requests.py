@@ -128,7 +128,7 @@ class InputRequests:
         """Raise an `HTTPError` of 409 if another answer counts."""
         if (decision, value, by) != (body.decision, body.value, owner):
             text = f"the request was already {decision}"
-            raise HTTPError(409, "already_answered", text, decision=decision, by=by)
+            raise HTTPError(409, "already_answered", text, decision=decision, value=value, by=by)
 
 
 def _result(request_id: str, decision: Any, by: str | None) -> Response:

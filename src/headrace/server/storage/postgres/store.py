@@ -171,12 +171,13 @@ class PostgresStore:
             "UPDATE runs SET holder = NULL WHERE id = $1 AND epoch = $2", run.id, run.epoch
         )
 
-    async def expired_runs(self, before_ms: int, limit: int) -> list[RunRow]:
+    async def expired_runs(self, before_ms: int, limit: int, skip: int = 0) -> list[RunRow]:
         found = await self._pool.fetch(
             "SELECT * FROM runs WHERE suspended_ms IS NOT NULL AND expires_ms < $1"
-            " ORDER BY expires_ms LIMIT $2",
+            " ORDER BY expires_ms, id LIMIT $2 OFFSET $3",
             before_ms,
             limit,
+            skip,
         )
         return [rows.to_run(row) for row in found]
 

@@ -137,11 +137,11 @@ class SQLiteStore:
     async def claim(self, run: RunRow, *, even_if_live: bool = False) -> int | None:
         return await self._database.write(lambda c: claim_run(c, run.id, even_if_live))
 
-    async def expired_runs(self, before_ms: int, limit: int) -> list[RunRow]:
+    async def expired_runs(self, before_ms: int, limit: int, skip: int = 0) -> list[RunRow]:
         rows = await self._database.fetch(
             "SELECT * FROM runs WHERE suspended_ms IS NOT NULL AND expires_ms < ?"
-            " ORDER BY expires_ms LIMIT ?",
-            (before_ms, limit),
+            " ORDER BY expires_ms LIMIT ? OFFSET ?",
+            (before_ms, limit, skip),
         )
         return [tables.to_run(row) for row in rows]
 

@@ -223,8 +223,9 @@ class Store(Protocol):
         process has left is claimed as well; a closed one never is."""
         ...
 
-    async def expired_runs(self, before_ms: int, limit: int) -> list[RunRow]:
-        """Return suspended runs with a request that has expired before this time."""
+    async def expired_runs(self, before_ms: int, limit: int, skip: int = 0) -> list[RunRow]:
+        """Return suspended runs with a request that has expired before this time, the earliest
+        first, without the first `skip`."""
         ...
 
     async def runs_with_entries(self) -> list[RunRow]:

@@ -240,8 +240,7 @@ class ResponseStarter:
         assembler = Assembler()
         for record in await self._service.log.read(run.id):
             assembler.feed(record)
-        requests = assembler.all_requests()
-        return [one for one in requests if one.decision is None and one.kind == "approval"]
+        return [one for one in assembler.open_requests() if one.kind == "approval"]
 
 
 def _to_stored(message: Message, conversation_id: str, now_ms: int) -> StoredMessage:

@@ -178,10 +178,11 @@ async def _insert_run(connection: Connection, run: RunRow, start: RunStart) -> N
         start.idempotency_key,
         start.fingerprint,
         run.request,
+        run.log_version,
     ]
     await connection.execute(
         "INSERT INTO runs (id, owner, conversation_id, parent_id, message_id, model, created_ms,"
-        " holder, idempotency_key, fingerprint, request)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        " holder, idempotency_key, fingerprint, request, log_version)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
         *values,
     )
