@@ -13,9 +13,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.server.storage.connection import WRITER_CACHE_KB, connect
-from headrace.server.storage.database import Database
-from headrace.server.storage.record_table import CHUNK_BYTES, insert_chunks
+from headrace.server.storage.sqlite.connection import WRITER_CACHE_KB, connect
+from headrace.server.storage.sqlite.database import Database
+from headrace.server.storage.sqlite.record_table import CHUNK_BYTES, insert_chunks
 from headrace.server.storage.store import SQLiteStore
 
 WAL_BYTES = 64 * 1024 * 1024

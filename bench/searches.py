@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store import SQLiteStore
 from headrace.server.storage.store import row as tables
 

@@ -158,7 +158,7 @@ def _fill(data: Path, count: int) -> None:
 
     from headrace.content import TextContent
     from headrace.messages import Message, TextPart, Turn
-    from headrace.server.storage.database import Database
+    from headrace.server.storage.sqlite.database import Database
     from headrace.server.storage.store import SQLiteStore, row
 
     data.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -61,8 +61,12 @@ class Trace:
 
     def attach(self, log: SQLiteLog) -> None:
         """Look at what is put into this log from now on."""
-        tail_of: Callable[[str], Tail] = log.tail
-        log.tail = lambda run_id: _TracedTail(tail_of(run_id), self._samples)  # type: ignore[method-assign,assignment,return-value]
+        tail_of: Callable[[str, int], Tail] = log.tail
+
+        def open_traced(run_id: str, epoch: int = 0) -> Tail:
+            return _TracedTail(tail_of(run_id, epoch), self._samples)
+
+        setattr(log, "tail", open_traced)  # noqa: B010 (methods cannot be assigned)
         signal.signal(signal.SIGUSR1, self._write)
 
     def _write(self, *_: Any) -> None:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from headrace.rehearsal.script import refuse, say, think, turn
 from tests.browser.stage import Stage, gate
 from tests.browser.talk import Talk
+from tests.server.tokens import create_token
 
 
 @pytest.fixture
@@ -283,7 +284,7 @@ def test_a_server_with_tokens_asks_for_one_and_keeps_it_out_of_the_address(
     stage = Stage(tmp_path / "guarded", needs_token=True).open()
 
     async def create() -> str:
-        return str(stage.service.access_tokens.create("anna", "", 0))
+        return str(create_token(stage.service, "anna", "", 0))
 
     token = stage.do(create)
     page = browser.new_context().new_page()

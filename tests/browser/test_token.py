@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.stage import Stage
 from tests.browser.talk import Talk
+from tests.server.tokens import create_token
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def guarded(tmp_path: Path) -> Iterator[Stage]:
 
 def _token(stage: Stage) -> str:
     async def create() -> str:
-        return str(stage.service.access_tokens.create("anna", "", 0))
+        return str(create_token(stage.service, "anna", "", 0))
 
     return stage.do(create)
 

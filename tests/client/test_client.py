@@ -21,6 +21,7 @@ from headrace.server.api import InputRequestList
 from headrace.server.storage.data_folder import DataFolder
 from tests.server.serving import running, scripted, served
 from tests.server.test_input_requests import paying
+from tests.server.tokens import create_token
 
 ANSWER = "one two three four five six seven eight"
 SLOW = turn(say(ANSWER * 10), pace_s=0.02)
@@ -252,7 +253,7 @@ def test_an_access_token_is_sent(tmp_path: Path) -> None:
                 with pytest.raises(ClientError) as raised:
                     await stranger.models()
                 assert raised.value.status == 401
-            token = server.service.access_tokens.create("anna", "", 0)
+            token = create_token(server.service, "anna", "", 0)
             async with AsyncClient(server.url, access_token=token) as anna:
                 assert await anna.models()
 

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.cli.main import main
 from headrace.server.storage.access_tokens import AccessTokens
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.database import Database
 from tests.cluster.test_any_server import paying, slow_agent
 from tests.postgres import shared_server
 from tests.server.serving import Served, frames, served

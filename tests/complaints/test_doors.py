@@ -16,6 +16,7 @@ import pytest
 from headrace.engine import Agent
 from headrace.rehearsal.script import say, think, turn, wait
 from headrace.rehearsal.transport import ScriptedTransport
+from headrace.server.storage.usage.usage_table import UsageTable
 from headrace.transport.retry import NEVER
 from tests.server.serving import Served, frames, served
 
@@ -194,7 +195,7 @@ def test_openai_agents_js_995_bifrost_3709_llmgateway_3331_a_stream_that_was_lef
         async with serving(tmp_path) as (site, _):
             await leave_in_the_middle(site, door)
             await wait_for(lambda: not site.service.unstored.count)
-            (used,) = site.service.usage.sum_up(["outcome"])
+            (used,) = UsageTable(site.service.database).sum_up(["outcome"])
             assert used.answers == 1
             assert used.output_tokens > 0
             assert used.input_tokens > 0

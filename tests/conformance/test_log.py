@@ -13,8 +13,9 @@ import pytest
 from headrace import events as ev
 from headrace.events import Record
 from headrace.outcome import FinishReason
-from headrace.server.storage.database import Database, StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Log, SQLiteLog
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store import SQLiteStore
 from headrace.usage import Usage
 from tests.postgres import open_postgres, shared_server

@@ -15,8 +15,9 @@ import pytest
 from headrace.content import TextContent
 from headrace.events import Record, RunClosed, RunFailed
 from headrace.messages import Message, TextPart, Turn
-from headrace.server.storage.database import Database, StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Log, SQLiteLog
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store import (
     InboxEntry,
     KeyTaken,

@@ -13,6 +13,7 @@ from anthropic import AsyncAnthropic
 
 from headrace.messages.seal_envelope import is_envelope
 from tests.doors.stage import Stage, stage
+from tests.server.tokens import create_token
 
 Check = Callable[[Stage, AsyncAnthropic], Awaitable[None]]
 TOOL: Any = {
@@ -259,7 +260,7 @@ def test_an_access_token_is_taken_as_api_key_and_as_bearer(tmp_path: Path) -> No
     async def check(staged: Stage, client: AsyncAnthropic) -> None:
         with pytest.raises(anthropic.AuthenticationError):
             await create(client, "text")
-        value = staged.service.access_tokens.create("anna", "laptop", 0)
+        value = create_token(staged.service, "anna", "laptop", 0)
         by_key = client.with_options(api_key=value)
         assert (await create(by_key, "text")).content
         async with AsyncAnthropic(base_url=staged.url, auth_token=value) as by_bearer:

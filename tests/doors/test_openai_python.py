@@ -13,6 +13,7 @@ from openai import AsyncOpenAI
 from pydantic import BaseModel
 
 from tests.doors.stage import Stage, stage
+from tests.server.tokens import create_token
 
 Check = Callable[[Stage, AsyncOpenAI], Awaitable[None]]
 TOOL: Any = {
@@ -330,7 +331,7 @@ def test_an_access_token_is_required(tmp_path: Path) -> None:
     async def check(staged: Stage, client: AsyncOpenAI) -> None:
         with pytest.raises(openai.AuthenticationError):
             await complete(client, "text")
-        value = staged.service.access_tokens.create("anna", "laptop", 0)
+        value = create_token(staged.service, "anna", "laptop", 0)
         known = client.with_options(api_key=value)
         assert (await complete(known, "text")).choices[0].message.content
         listed = [model.id async for model in known.models.list()]

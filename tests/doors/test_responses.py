@@ -22,6 +22,7 @@ from headrace.transport.retry import NEVER
 from tests.doors.event_loop import in_loop
 from tests.doors.responses_frames import check_stream
 from tests.server.serving import Served, frames, served
+from tests.server.tokens import create_token
 
 WEATHER: Any = {
     "type": "function",
@@ -325,7 +326,8 @@ async def test_errors_in_the_stream(tmp_path: Path, store: bool) -> None:
         last = [event async for event in stream][-1]
         assert last.type == "response.failed"
         assert last.response.error is not None
-        assert last.response.error.code == "server_overloaded"
+        # The published types do not know every code of the API.
+        assert str(last.response.error.code) == "server_overloaded"
         assert last.response.output_text == "Half"
 
 
@@ -419,7 +421,7 @@ async def test_compaction_stands_for_the_conversation(tmp_path: Path) -> None:
 async def test_responses_belong_to_their_user(tmp_path: Path) -> None:
     agent = playing(*[turn(say("Hi."))] * 4)
     async with door(agent, tmp_path, needs_token=True) as (client, server):
-        tokens = [server.service.access_tokens.create(name, "test", 0) for name in ("ada", "bob")]
+        tokens = [create_token(server.service, name, "test", 0) for name in ("ada", "bob")]
         ada, bob = (client.with_options(api_key=token) for token in tokens)
         response = await ada.responses.create(model="default", input="Mine.")
         with pytest.raises(openai.NotFoundError):

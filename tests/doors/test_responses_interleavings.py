@@ -52,9 +52,9 @@ async def interleave(client: Any, server: Served, seed: int) -> str:
         await client.responses.cancel(begun.id)
 
     stops = dice.choice([0, 1, 2])
-    *readings, _ = await asyncio.gather(
-        *(resume() for _ in range(3)), asyncio.gather(*(stop() for _ in range(stops)))
-    )
+    stopping = asyncio.gather(*(stop() for _ in range(stops)))
+    readings = await asyncio.gather(*(resume() for _ in range(3)))
+    await stopping
     whole = await read(server, begun.id, None)
     check_stream(whole)
     for after, events in readings:

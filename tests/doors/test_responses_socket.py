@@ -20,11 +20,13 @@ from headrace.server.connections import (
     create_websocket_class,
 )
 from headrace.server.service import Service
+from headrace.server.storage.access_tokens import AccessTokens
 from headrace.testing import call, say, stall, turn
 from tests.doors.event_loop import in_loop
 from tests.doors.responses_frames import ENDS, check_stream
 from tests.doors.test_responses import WEATHER, playing
 from tests.server.serving import running
+from tests.server.tokens import create_token
 
 
 @asynccontextmanager
@@ -142,7 +144,7 @@ async def test_errors_leave_the_connection_open(tmp_path: Path) -> None:
 async def test_hosts_origins_and_tokens_are_checked(tmp_path: Path) -> None:
     agent = playing(turn(say("Hi.")))
     async with site(agent, tmp_path, needs_token=True) as (url, service, _):
-        token = service.access_tokens.create("ada", "test", 0)
+        token = create_token(service, "ada", "test", 0)
         bearer = {"Authorization": f"Bearer {token}"}
         refused: list[tuple[dict[str, str], int]] = [
             ({}, 401),
@@ -168,14 +170,15 @@ async def test_hosts_origins_and_tokens_are_checked(tmp_path: Path) -> None:
 async def test_a_revoked_token_ends_the_connection(tmp_path: Path) -> None:
     agent = playing(turn(say("Half"), stall()))
     async with site(agent, tmp_path, needs_token=True) as (url, service, _):
-        token = service.access_tokens.create("ada", "test", 0)
+        token = create_token(service, "ada", "test", 0)
         headers = {"Authorization": f"Bearer {token}"}
         async with connect(url, additional_headers=headers) as socket:
             body = {"type": "response.create", "model": "default", "input": "?"}
             await socket.send(json.dumps(body))
             await socket.recv()
-            (info,) = service.access_tokens.all()
-            service.access_tokens.revoke(info.id)
+            tokens = AccessTokens(service.database)
+            (info,) = tokens.all()
+            tokens.revoke(info.id)
             with pytest.raises(ConnectionClosed):
                 await read_all(socket)
         while service.runs.count:

@@ -14,6 +14,7 @@ from tests.doors.test_ai_sdk_interleavings import chunks_of
 from tests.doors.ui_agents import agent, create_agents, requests_of, staged
 from tests.phases.ui_order import DONE, Chunk, check_ag_ui, read_ui_message
 from tests.server.serving import Served, served
+from tests.server.tokens import create_token
 
 CHAT = "/api/ai-sdk/chat"
 
@@ -60,7 +61,7 @@ def text_of(chunks: list[Any]) -> str:
 def test_names_are_those_of_one_user_and_one_protocol(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(create_agents(), tmp_path, needs_token=True) as server:
-            tokens = [server.service.access_tokens.create(f"user{n}", "", 0) for n in range(2)]
+            tokens = [create_token(server.service, f"user{n}", "", 0) for n in range(2)]
             for token in tokens:
                 _, said = await post(server, CHAT, chat(user("One"), model="echo"), token)
                 assert text_of(said) == "One"

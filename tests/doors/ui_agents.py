@@ -41,7 +41,8 @@ def agent(play: Any, tools: Any = ()) -> Agent:
 
 def requests_of(agent: Agent) -> list[Any]:
     """What the model was sent."""
-    return agent._endpoint["transport"].requests  # type: ignore[no-any-return]
+    requests: list[Any] = agent._endpoint["transport"].requests
+    return requests
 
 
 def staged(*turns: Any) -> Any:

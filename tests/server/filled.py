@@ -8,7 +8,7 @@ from pathlib import Path
 from headrace.content import TextContent
 from headrace.messages import Message, TextPart, Turn
 from headrace.server.storage.access_tokens import LOCAL
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store import RunStart, SQLiteStore, StoredMessage
 
 

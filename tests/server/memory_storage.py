@@ -10,7 +10,7 @@ import msgspec
 from headrace.events import Record, RunClosed, encode_record
 from headrace.messages import Message
 from headrace.server.api import select_branch
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Done
 from headrace.server.storage.store import (
     Conversation,

@@ -24,7 +24,7 @@ from headrace.rehearsal.script import say, think, turn
 from headrace.server import create_app
 from headrace.server.process import open_listener, serve
 from headrace.server.storage.log import SQLiteLog
-from headrace.server.storage.record_writer import BatchTail
+from headrace.server.storage.sqlite.record_writer import BatchTail
 from headrace.server.storage.store import SQLiteStore
 from tests.server.serving import scripted
 
@@ -151,10 +151,10 @@ def _aim(step: Step) -> None:
             step.begin_end()
         return "end" if is_last else "append"
 
-    async def appended(self: Any, run_id: str, records: Any) -> None:
+    async def appended(self: Any, run_id: str, records: Any, epoch: int = 0) -> None:
         name = name_of(records)
         step.reach(f"before_{name}")
-        await append(self, run_id, records)
+        await append(self, run_id, records, epoch)
         step.reach(f"after_{name}")
 
     def put_down(self: Any, records: Any, done: Callable[[Exception | None], None]) -> None:

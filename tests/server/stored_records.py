@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from headrace.events import Record, decode_record
-from headrace.server.storage.record_table import read_all, read_batches
+from headrace.server.storage.sqlite.record_table import read_all, read_batches
 
 
 def stored_records(connection: sqlite3.Connection) -> dict[str, list[Record]]:

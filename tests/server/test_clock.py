@@ -10,8 +10,8 @@ import pytest
 
 from headrace.rehearsal.script import say, turn
 from headrace.server.service import now_ms
-from headrace.server.storage.clock_check import ClockCheck
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.clock_check import ClockCheck
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store import SQLiteStore
 from tests.server.serving import frames, scripted, served
 

@@ -30,6 +30,7 @@ from headrace.server.log_limit import LogLimit
 from headrace.server.process import open_listener, serve
 from headrace.server.settings import Settings
 from tests.server.serving import scripted
+from tests.server.tokens import create_token
 
 PARSERS: list[Parser] = ["h11", "httptools"]
 QUICK = {"head_timeout_s": 0.5, "body_timeout_s": 0.5, "send_timeout_s": 0.5}
@@ -376,7 +377,7 @@ def test_the_name_of_an_access_token_is_one_line(name: str, tmp_path: Path) -> N
         await service.open()
         try:
             with pytest.raises(UsageError, match="single line"):
-                service.access_tokens.create("anna", name, 0)
+                create_token(service, "anna", name, 0)
         finally:
             await service.close()
 

@@ -16,9 +16,10 @@ import pytest
 
 from headrace import events as ev
 from headrace.events import Record
-from headrace.server.storage.database import Database, StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import SQLiteLog
 from headrace.server.storage.migrations import MIGRATIONS
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store import SQLiteStore
 
 SMALL, HUGE = 100, 200_000
@@ -158,7 +159,7 @@ def test_whoever_asks_a_closed_database_is_told_so(tmp_path: Path) -> None:
 def test_connections_that_cannot_be_made_are_failures_of_the_storage_and_are_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.server.storage.checkpointer.CHECKPOINT_S", 0.02)
+    monkeypatch.setattr("headrace.server.storage.sqlite.checkpointer.CHECKPOINT_S", 0.02)
     with closing(Database(tmp_path / "x.db")) as database:
         connect = sqlite3.connect
         refused = threading.Event()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from headrace.events import Record, TextDelta
-from headrace.server.storage.database import Database
-from headrace.server.storage.database_file import enable_shrinking
 from headrace.server.storage.log import SQLiteLog
+from headrace.server.storage.sqlite.database import Database
+from headrace.server.storage.sqlite.database_file import enable_shrinking
 from headrace.server.storage.store import SQLiteStore
 
 EVENTS = 400

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from headrace.server.storage import checkpointer
-from headrace.server.storage.database import Database
-from headrace.server.storage.database_file import enable_shrinking, prepare_file
 from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.migrations import MIGRATIONS
+from headrace.server.storage.sqlite import checkpointer
+from headrace.server.storage.sqlite.database import Database
+from headrace.server.storage.sqlite.database_file import enable_shrinking, prepare_file
 from headrace.server.storage.store import SQLiteStore
 from tests.server.test_search_storage import start
 

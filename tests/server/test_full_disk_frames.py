@@ -12,7 +12,7 @@ import pytest
 
 from headrace.projections.registry import PROTOCOLS
 from headrace.rehearsal.script import say, think, turn
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from tests.server.serving import Served, frames, scripted, served
 
 SECRET = "disk-internals-4711"

@@ -13,9 +13,9 @@ import pytest
 from headrace.content import TextContent
 from headrace.events import Record, RunClosed, RunFailed
 from headrace.messages import Message, TextPart, Turn
-from headrace.server.storage.database import Database
 from headrace.server.storage.log import SQLiteLog
 from headrace.server.storage.migrations import MIGRATIONS, migrate
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store import RunRow, RunStart, SQLiteStore, StoredMessage
 
 FEW, MANY = 40, 160
@@ -77,7 +77,7 @@ def _start(name: str) -> RunStart:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     # One reader, which is then the one that counts.
-    monkeypatch.setattr("headrace.server.storage.database._READERS", 1)
+    monkeypatch.setattr("headrace.server.storage.sqlite.database._READERS", 1)
     place = Place(tmp_path)
     yield place
     place.database.close()

@@ -13,7 +13,7 @@ from headrace import events as ev
 from headrace.engine import Agent
 from headrace.rehearsal.request_reader import Heard
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.store import InboxEntry
 from headrace.testing import call, say, turn
 from headrace.transport.retry import NEVER

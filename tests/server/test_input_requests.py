@@ -15,7 +15,7 @@ from headrace.engine import Agent
 from headrace.messages import fold
 from headrace.rehearsal.request_reader import Heard
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.testing import call, say, turn
 from headrace.tools import ToolContext
 from headrace.transport.retry import NEVER

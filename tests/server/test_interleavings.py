@@ -16,6 +16,7 @@ import pytest
 from headrace.projections.registry import PROTOCOLS
 from headrace.rehearsal.script import say, think, turn
 from tests.server.serving import Served, frames, scripted, served
+from tests.server.tokens import create_token
 
 INTERLEAVINGS = int(os.environ.get("HEADRACE_SOAK_INTERLEAVINGS", "30"))
 _AT_ONCE = 8
@@ -130,7 +131,7 @@ def test_all_streams_of_an_answer_are_the_same_whatever_happens(
     async def main() -> list[Interleaving]:
         agent = scripted(ANSWER, keeps_requests=False)
         async with served(agent, tmp_path, **LIMITS) as server:
-            tokens = [server.service.access_tokens.create(f"user{n}", "", 0) for n in range(2)]
+            tokens = [create_token(server.service, f"user{n}", "", 0) for n in range(2)]
             at_once = asyncio.Semaphore(_AT_ONCE)
             made = [Interleaving(server, tokens[n % 2], n) for n in range(INTERLEAVINGS)]
 

@@ -10,6 +10,7 @@ from typing import Any
 from headrace.rehearsal.script import call, say, turn
 from headrace.tools.left_behind import MAX_CALLS_PER_USER, PROCESS_CALLS
 from tests.server.serving import Served, scripted, served
+from tests.server.tokens import create_token
 
 
 def test_stopped_tools_that_go_on_are_limited_for_each_user(tmp_path: Path) -> None:
@@ -32,9 +33,8 @@ def test_stopped_tools_that_go_on_are_limited_for_each_user(tmp_path: Path) -> N
     async def main() -> None:
         agent = scripted(turn(call("stubborn")), turn(say("Done.")), tools=[stubborn])
         async with served(agent, tmp_path, needs_token=True) as server:
-            tokens = server.service.access_tokens
             anna, bob = (
-                {"authorization": f"Bearer {tokens.create(name, '', 0)}"}
+                {"authorization": f"Bearer {create_token(server.service, name)}"}
                 for name in ("anna", "bob")
             )
             for _ in range(MAX_CALLS_PER_USER):

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from headrace import events as ev
 from headrace.events import Record, encode_record
-from headrace.server.storage import checkpointer, record_writer
-from headrace.server.storage.database import Database
 from headrace.server.storage.log import SQLiteLog
 from headrace.server.storage.migrations import MIGRATIONS
-from headrace.server.storage.record_table import read_batches
+from headrace.server.storage.sqlite import checkpointer, record_writer
+from headrace.server.storage.sqlite.database import Database
+from headrace.server.storage.sqlite.record_table import read_batches
 from headrace.server.storage.store import SQLiteStore
 from tests.server.stored_records import stored_records
 
@@ -166,7 +166,7 @@ def test_the_wal_stays_small_while_the_writer_never_rests(
     monkeypatch.setattr(checkpointer, "WAL_RESTART_BYTES", limit)
     monkeypatch.setattr(checkpointer, "WAL_MAX_BYTES", 2 * limit)
     monkeypatch.setattr(checkpointer, "CHECKPOINT_S", 0.05)
-    monkeypatch.setattr("headrace.server.storage.connection.WAL_KEPT_BYTES", limit)
+    monkeypatch.setattr("headrace.server.storage.sqlite.connection.WAL_KEPT_BYTES", limit)
     written = largest = 0
     with closing(Database(tmp_path / "x.db")) as database:
         SQLiteStore(database)

@@ -16,7 +16,7 @@ import pytest
 from headrace.events import Record, decode_record, encode_event
 from headrace.projections.registry import PROTOCOLS
 from headrace.rehearsal.script import call, cut, error, refuse, say, think, turn
-from headrace.server.storage.record_table import decode_batch
+from headrace.server.storage.sqlite.record_table import decode_batch
 from headrace.tools import tool
 from tests.server.nursery import nursery
 from tests.server.serving import Served, frames, scripted, served

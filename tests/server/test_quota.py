@@ -16,6 +16,7 @@ from headrace.engine import Agent
 from headrace.rehearsal.script import say, turn
 from headrace.server.runs.quota import Bucket
 from tests.server.serving import Served, scripted, served
+from tests.server.tokens import create_token
 from tests.server.users import User, client_of, document, tokened
 
 SLOW = turn(say("one two three four five six seven eight nine ten"), pace_s=0.03)
@@ -98,7 +99,7 @@ def test_the_same_key_finds_its_run_where_there_is_no_room_for_another(tmp_path:
 
 
 def headers(server: Served, owner: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {server.service.access_tokens.create(owner, '', 0)}"}
+    return {"authorization": f"Bearer {create_token(server.service, owner, '', 0)}"}
 
 
 async def status(server: Served, given: dict[str, str]) -> int:

@@ -28,8 +28,8 @@ from headrace.events import (
 from headrace.messages import Message, fold
 from headrace.outcome import FinishReason
 from headrace.server.runs.recovery import Recovery
-from headrace.server.storage.database import Database
 from headrace.server.storage.log import SQLiteLog
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store import RunRow, SQLiteStore, StoredMessage
 from headrace.server.storage.store.sqlite import _encode, _insert_answer
 from headrace.server.storage.store.store import RunStart

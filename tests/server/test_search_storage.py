@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from headrace.content import TextContent
 from headrace.messages import Message
-from headrace.server.storage.database import Database, SearchFailed
-from headrace.server.storage.search_index import to_query, to_terms
+from headrace.server.storage.errors import SearchFailed
 from headrace.server.storage.search_terms import MAX_WORDS, TooManyWords
+from headrace.server.storage.sqlite.database import Database
+from headrace.server.storage.sqlite.search_index import to_query, to_terms
 from headrace.server.storage.store import RunStart, SQLiteStore, StoredMessage
 from tests.server.users import User, tokened
 

@@ -15,6 +15,7 @@ from headrace.engine import Agent
 from headrace.projections.registry import PROTOCOLS
 from headrace.transport.retry import NEVER
 from tests.server.serving import Served, served
+from tests.server.tokens import create_token
 from tests.transport.upstream import END, KEY, Peer, answering, head, upstream, whole
 
 Answer = Callable[[Peer], Awaitable[None]]
@@ -249,7 +250,7 @@ def test_t14_a_users_token_stays_where_it_is(tmp_path: Path, logged: Any, capfd:
     async def main() -> tuple[str, str]:
         async with upstream(dispatch) as peer:
             async with served(agents(peer.port), tmp_path, needs_token=True) as server:
-                token = server.service.access_tokens.create("anna", "", 0)
+                token = create_token(server.service, "anna", "", 0)
                 server.http.headers["authorization"] = f"Bearer {token}"
                 seen = await told(server, "mirror") + await read(server)
                 for path in ("/nothing", "/api/chat/x/stream", f"/api/conversations?q={token}"):

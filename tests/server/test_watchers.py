@@ -18,6 +18,7 @@ from headrace.rehearsal.script import say, stall, turn, wait
 from headrace.server.connections import Parser
 from tests.server.serving import Served, frames, scripted, served
 from tests.server.test_connections import PARSERS, process, read_all, run
+from tests.server.tokens import create_token
 
 LIVE = turn(say("Hello."), stall())
 
@@ -27,7 +28,7 @@ async def users(data: Path, **settings: Any) -> AsyncGenerator[tuple[Served, Any
     async with served(scripted(LIVE), data, needs_token=True, drain_s=0.2, **settings) as server:
 
         def token(name: str, scope: Any = "chat") -> dict[str, str]:
-            value = server.service.access_tokens.create(name, "", 0, scope)
+            value = create_token(server.service, name, "", 0, scope)
             return {"authorization": f"Bearer {value}"}
 
         yield server, token

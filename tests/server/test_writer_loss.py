@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from headrace.server.storage.database import Database, StorageFailed
+from headrace.server.storage.errors import StorageFailed
+from headrace.server.storage.sqlite.database import Database
 
 
 @pytest.mark.parametrize("statement", ["BEGIN IMMEDIATE", "COMMIT", "INSERT INTO t VALUES (7)"])

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from headrace.rehearsal.script import say, turn
 from headrace.server import create_app
 from tests.server.serving import scripted
+from tests.server.tokens import create_token
 
 SECRET = "the cellar key is under the third stone"
 
@@ -22,7 +23,7 @@ class User:
     def __init__(self, client: TestClient, name: str) -> None:
         service: Any = client.app.state.service  # type: ignore[attr-defined]
         self._client = client
-        self.token: str = service.access_tokens.create(name, "", 0)
+        self.token: str = create_token(service, name, "", 0)
         self.headers = {"authorization": f"Bearer {self.token}"}
         self.ids: dict[str, str] = {}
 

@@ -29,8 +29,9 @@ from headrace.server.runs.watchers import Watchers
 from headrace.server.settings import Settings
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
 from headrace.server.storage.access_tokens import LOCAL_USER, Scope, User
-from headrace.server.storage.database import Database, StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Log
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.sqlite_storage import SQLiteStorage
 from headrace.server.storage.storage import Storage
 from headrace.server.storage.store import InboxEntry, RunRow, Store

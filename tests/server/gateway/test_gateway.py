@@ -14,8 +14,10 @@ import pytest
 from headrace.rehearsal.request_reader import Heard
 from headrace.rehearsal.script import call, cut, error, refuse, say, stall, think, turn, usage
 from headrace.server.gateway import read_gateway_config
+from headrace.server.storage.usage.usage_table import UsageTable
 from tests.server.gateway.upstream import KEY, PROVIDERS, Upstream, upstream
 from tests.server.serving import Served, scripted, served
+from tests.server.tokens import create_token
 
 QUESTION = {"messages": [{"role": "user", "content": "Hi."}]}
 
@@ -85,7 +87,8 @@ def test_a_client_that_did_not_ask_for_usage_gets_none_and_it_is_counted(tmp_pat
             assert chunks[-1] == b"[DONE]"
             assert all(chunk["choices"] for chunk in chunks[:-1])
             await wait_for(lambda: not site.service.unstored.count)
-            (total,) = site.service.usage.sum_up(["user", "model", "door", "outcome"])
+            usage = UsageTable(site.service.database)
+            (total,) = usage.sum_up(["user", "model", "door", "outcome"])
             assert total.group == ("local", "openai-chat:scripted", "openai-chat", "end_turn")
             assert (total.answers, total.input_tokens, total.output_tokens) == (1, 7, 3)
 
@@ -151,7 +154,7 @@ def test_a_client_that_leaves_ends_its_upstream(tmp_path: Path) -> None:
             asking.cancel()
             await wait_for(lambda: providers.open_streams == 0)
             await wait_for(lambda: not site.service.unstored.count)
-            sums = site.service.usage.sum_up(["outcome"])
+            sums = UsageTable(site.service.database).sum_up(["outcome"])
             assert [(one.group, one.answers) for one in sums] == [(("left",), 4)]
 
     asyncio.run(main())
@@ -207,8 +210,7 @@ limits = { requests_per_minute = 2 }
     async def main() -> None:
         play = turn(say("Yes."))
         async with gateway(lambda _: play, tmp_path, more, needs_token=True) as (site, _):
-            tokens = site.service.access_tokens
-            anna, ben = (tokens.create(name, "", 1) for name in ("anna", "ben"))
+            anna, ben = (create_token(site.service, name) for name in ("anna", "ben"))
             asked = {"model": "chat", **QUESTION}
 
             async def ask(token: str, model: str = "chat") -> int:

@@ -15,7 +15,7 @@ from headrace.errors import UsageError
 from headrace.rehearsal.script import say, turn
 from headrace.rehearsal.script import usage as tokens
 from headrace.server.gateway.config import UsageLimits
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store import SQLiteStore
 from headrace.server.storage.usage.usage_table import GROUPS, UsageRow, UsageTable
 from headrace.usage import Usage
@@ -153,7 +153,8 @@ def test_every_stored_answer_has_one_row(tmp_path: Path) -> None:
         async with served(scripted(turn(say("Yes."), tokens(7, 3))), tmp_path) as site:
             await site.ask("Really?")
             await site.idle()
-            (total,) = site.service.usage.sum_up(["user", "door", "name", "model", "outcome"])
+            usage = UsageTable(site.service.database)
+            (total,) = usage.sum_up(["user", "door", "name", "model", "outcome"])
             assert total.group == ("local", "headrace", "default", "openai-chat:test", "end_turn")
             assert (total.answers, total.input_tokens, total.output_tokens) == (1, 7, 3)
 

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.cli.main import main
 from headrace.server.storage.access_tokens import AccessTokens
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.database import Database
 
 Capture = pytest.CaptureFixture[str]
 

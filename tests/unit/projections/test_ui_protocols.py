@@ -19,14 +19,14 @@ USAGE = Usage(input_tokens=3, output_tokens=4)
 COMMITTED = ev.RunClosed("committed", "m")
 
 
-def turn_of(*events: ev.Event, dialect: str = "anthropic") -> list[ev.Event]:
+def turn_of(*events: Any, dialect: str = "anthropic") -> list[ev.Event]:
     begun: list[ev.Event] = [ev.TurnStarted(dialect=dialect), ev.OutputStarted(0), *events]
     return [*begun, ev.OutputFinished(0, END_TURN), ev.TurnFinished(reason=END_TURN)]
 
 
 def run_of(*events: Any, end: ev.Event | None = None, closed: Any = COMMITTED) -> list[Record]:
     last = end or ev.RunFinished(END_TURN, USAGE)
-    begun = [ev.RunStarted("r1", "openai:m"), ev.StepStarted(0)]
+    begun: list[ev.Event] = [ev.RunStarted("r1", "openai:m"), ev.StepStarted(0)]
     return numbered(*begun, *events, ev.StepFinished(0), last, *([closed] if closed else []))
 
 

@@ -10,7 +10,7 @@ from headrace.log import get_logger
 from headrace.readers import InvalidRequest
 from headrace.server.http.error_shape import find_error_shape
 from headrace.server.http_error import DoorError, HTTPError
-from headrace.server.storage.database import SearchFailed, StorageFailed
+from headrace.server.storage.errors import SearchFailed, StorageFailed
 from headrace.server.storage.search_terms import TooManyWords
 from headrace.server.storage.store import KeyTaken, NotFound, RunLive
 

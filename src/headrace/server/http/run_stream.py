@@ -17,7 +17,7 @@ from headrace.server.runs.watchers import Watcher
 from headrace.server.service import Service
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
 from headrace.server.storage.access_tokens import User
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.store import InboxEntry, RunRow, RunStart, StartedRun
 
 

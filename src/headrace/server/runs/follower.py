@@ -11,7 +11,7 @@ from headrace.log import get_logger
 from headrace.messages import Assembler
 from headrace.server.runs.live_run import LiveRun
 from headrace.server.storage.cluster import Cluster
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Log
 
 _POLL_S: Final = 1.0

@@ -27,7 +27,7 @@ from headrace.server.runs.recovery import (
     was_drained,
 )
 from headrace.server.storage.cluster import Cluster
-from headrace.server.storage.database import RunTaken, StorageFailed
+from headrace.server.storage.errors import RunTaken, StorageFailed
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
 from headrace.tools.left_behind import (

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from headrace.events import Record, RunClosed, RunFailed, RunFinished, RunSuspended
 from headrace.log import get_logger
 from headrace.messages import Assembler, InputRequest, fold
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
 

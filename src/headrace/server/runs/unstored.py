@@ -34,7 +34,7 @@ from headrace.server.runs.offer import Offer
 from headrace.server.runs.quota import Quota
 from headrace.server.runs.watchers import Watchers
 from headrace.server.storage.access_tokens import User
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.storage import UsageCount
 from headrace.server.storage.usage.usage_table import UsageRow
 from headrace.transport.tee import ByteTee

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 import msgspec
 
 from headrace.errors import UsageError
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.database import Database
 
 LOCAL = "local"
 """The owner of everything if the server does not require access tokens."""

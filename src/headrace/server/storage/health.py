@@ -11,8 +11,9 @@ from typing import Final
 from headrace.errors import UsageError
 from headrace.log import get_logger
 from headrace.server.storage.data_folder import DataFolder
-from headrace.server.storage.database import Database, StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.inspection import check_integrity
+from headrace.server.storage.sqlite.database import Database
 
 CHECK_INTERVAL_S: Final = 1.0
 """Time for which the result of a check is used again."""

@@ -12,7 +12,7 @@ import sqlite3
 from functools import partial
 from typing import Final
 
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store.deletion import delete_slice, find_hidden
 
 _MERGE_PAGES: Final = 100

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from headrace.errors import UsageError
-from headrace.server.storage.database_file import APPLICATION_ID
-from headrace.server.storage.record_table import create_record_tables
-from headrace.server.storage.search_index import create_index
+from headrace.server.storage.sqlite.database_file import APPLICATION_ID
+from headrace.server.storage.sqlite.record_table import create_record_tables
+from headrace.server.storage.sqlite.search_index import create_index
 from headrace.server.storage.usage.stored_bytes import create_sums
 from headrace.server.storage.usage.usage_table import create_usage_table
 

@@ -9,15 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from headrace.server.storage.access_tokens import AccessTokens
-from headrace.server.storage.clock_check import ClockCheck
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.data_folder import DataFolder
-from headrace.server.storage.database import Database
-from headrace.server.storage.database_file import enable_shrinking
 from headrace.server.storage.health import Health, check_after_kill
 from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.log import Log, SQLiteLog
-from headrace.server.storage.server_key import read_server_key
+from headrace.server.storage.sqlite.clock_check import ClockCheck
+from headrace.server.storage.sqlite.database import Database
+from headrace.server.storage.sqlite.database_file import enable_shrinking
+from headrace.server.storage.sqlite.server_key import read_server_key
 from headrace.server.storage.storage import Metric, TokenCheck, UsageCount
 from headrace.server.storage.store import SQLiteStore, Store
 from headrace.server.storage.usage.stored_bytes import read_stored_bytes

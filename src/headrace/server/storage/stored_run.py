@@ -11,7 +11,7 @@ from headrace.errors import InputError
 from headrace.events import Record, decode_record
 from headrace.messages import Message
 from headrace.server.storage.inspection import SCHEMA_VERSION, open_read_only, schema_version
-from headrace.server.storage.record_table import read_all
+from headrace.server.storage.sqlite.record_table import read_all
 from headrace.server.storage.store.row import decode_message, read_branch
 
 NEWEST = "last"

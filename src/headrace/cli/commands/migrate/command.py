@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def run(options: Namespace) -> int:
     """Copy the folder, and print how much there was."""
     from headrace.server.storage.data_folder import DataFolder
-    from headrace.server.storage.database import Database
     from headrace.server.storage.log import SQLiteLog
+    from headrace.server.storage.sqlite.database import Database
     from headrace.server.storage.store import SQLiteStore
 
     store = find_store(options.store)

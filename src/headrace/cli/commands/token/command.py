@@ -52,7 +52,7 @@ def _revoke(tokens: AccessTokens | _StoreTokens, options: Namespace) -> None:
 @contextmanager
 def _open_tokens(options: Namespace) -> Generator[AccessTokens, None, None]:
     from headrace.server.storage.access_tokens import AccessTokens
-    from headrace.server.storage.database import Database
+    from headrace.server.storage.sqlite.database import Database
     from headrace.server.storage.store import SQLiteStore
 
     folder = data_folder(options.data)

@@ -39,7 +39,7 @@ def run(options: Namespace) -> int:
 
 def _read(options: Namespace, by: Sequence[str]) -> list[UsageSum]:
     from headrace.server.service import now_ms
-    from headrace.server.storage.database import Database
+    from headrace.server.storage.sqlite.database import Database
     from headrace.server.storage.store import SQLiteStore
     from headrace.server.storage.usage.usage_table import UsageTable
 

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from functools import partial
 
 from headrace.events import Record, decode_record
-from headrace.server.storage.database import Database
 from headrace.server.storage.migrations import migrate
-from headrace.server.storage.record_table import cut, read_chunks
-from headrace.server.storage.record_writer import Batcher, BatchTail, RecordWriter, encode_rows
+from headrace.server.storage.sqlite.database import Database
+from headrace.server.storage.sqlite.record_table import cut, read_chunks
+from headrace.server.storage.sqlite.record_writer import (
+    Batcher,
+    BatchTail,
+    RecordWriter,
+    encode_rows,
+)
 
 
 class SQLiteLog:

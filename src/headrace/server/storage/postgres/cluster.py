@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from headrace.log import get_logger
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.lease import LEASE_S, Lease
 from headrace.server.storage.postgres.log import LOG_CHANNEL, PostgresLog
 from headrace.server.storage.postgres.pool import Pool

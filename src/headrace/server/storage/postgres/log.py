@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from headrace.events import Record, RunClosed, decode_record, encode_record
 from headrace.log import get_logger
-from headrace.server.storage.database import RunTaken, StorageFailed
+from headrace.server.storage.errors import RunTaken, StorageFailed
 from headrace.server.storage.log.log import Done
 from headrace.server.storage.postgres.pool import (
     OUTAGE_S,

@@ -12,7 +12,7 @@ import asyncpg
 
 from headrace.errors import UsageError
 from headrace.log import get_logger
-from headrace.server.storage.database import SearchFailed, StorageFailed
+from headrace.server.storage.errors import SearchFailed, StorageFailed
 
 T = TypeVar("T")
 Connection: TypeAlias = Any

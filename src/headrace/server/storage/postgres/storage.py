@@ -10,7 +10,7 @@ from typing import Final
 
 from headrace.log import get_logger
 from headrace.server.storage.cluster import Cluster
-from headrace.server.storage.database import StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.lease import LEASE_S
 from headrace.server.storage.log import Log
 from headrace.server.storage.postgres.cluster import PostgresCluster

@@ -9,7 +9,7 @@ import msgspec
 
 from headrace.events import Record
 from headrace.messages import Message
-from headrace.server.storage.database import RunTaken
+from headrace.server.storage.errors import RunTaken
 from headrace.server.storage.postgres.log import append_batches, encode_batch, explain_refusal
 from headrace.server.storage.postgres.pool import Connection, Pool, to_text
 from headrace.server.storage.postgres.tables import inbox, rows

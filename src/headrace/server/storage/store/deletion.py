@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from headrace.server.storage.record_writer import RecordWriter
+from headrace.server.storage.sqlite.record_writer import RecordWriter
 from headrace.server.storage.store import row as tables
 from headrace.server.storage.store.store import RunLive
 

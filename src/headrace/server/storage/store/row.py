@@ -7,7 +7,7 @@ import sqlite3
 import msgspec
 
 from headrace.messages import Message
-from headrace.server.storage.search_index import to_terms
+from headrace.server.storage.sqlite.search_index import to_terms
 from headrace.server.storage.store.store import Conversation, NotFound, RunRow, StoredMessage
 
 decode_message = msgspec.json.Decoder(Message).decode

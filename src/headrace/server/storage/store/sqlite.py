@@ -10,10 +10,10 @@ import msgspec
 
 from headrace.events import Record
 from headrace.messages import Message
-from headrace.server.storage.database import Database
 from headrace.server.storage.migrations import migrate
-from headrace.server.storage.record_writer import RecordWriter, encode_rows
-from headrace.server.storage.search_index import find_conversations, to_query, to_terms
+from headrace.server.storage.sqlite.database import Database
+from headrace.server.storage.sqlite.record_writer import RecordWriter, encode_rows
+from headrace.server.storage.sqlite.search_index import find_conversations, to_query, to_terms
 from headrace.server.storage.store import row as tables
 from headrace.server.storage.store.deletion import delete_slice, hide
 from headrace.server.storage.store.inbox import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.database import Database
 
 
 async def read_stored_bytes(database: Database, owner: str) -> int:

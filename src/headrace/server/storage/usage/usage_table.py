@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import msgspec
 
 from headrace.errors import UsageError
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.usage.windows import (
     UsedUp,
     WindowLimits,

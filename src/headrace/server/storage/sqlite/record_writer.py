@@ -17,8 +17,9 @@ from weakref import WeakKeyDictionary
 
 from headrace.events import Record, RunClosed, RunSuspended, encode_record
 from headrace.log import get_logger
-from headrace.server.storage.database import Database, StorageFailed
-from headrace.server.storage.record_table import (
+from headrace.server.storage.errors import StorageFailed
+from headrace.server.storage.sqlite.database import Database
+from headrace.server.storage.sqlite.record_table import (
     CHUNK_BYTES,
     CLOSED,
     Row,

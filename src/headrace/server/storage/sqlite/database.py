@@ -18,11 +18,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from headrace.errors import HeadraceError, UsageError
+from headrace.errors import UsageError
 from headrace.log import get_logger
-from headrace.server.storage.checkpointer import Checkpointer
-from headrace.server.storage.connection import READER_CACHE_KB, WRITER_CACHE_KB, connect
-from headrace.server.storage.database_file import prepare_file
+from headrace.server.storage.errors import SearchFailed, StorageFailed
+from headrace.server.storage.sqlite.checkpointer import Checkpointer
+from headrace.server.storage.sqlite.connection import READER_CACHE_KB, WRITER_CACHE_KB, connect
+from headrace.server.storage.sqlite.database_file import prepare_file
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], T]
@@ -37,21 +38,6 @@ _PROGRESS_STEPS = 1_000
 _RECONNECT_S = 0.5
 _CLOSED = "the database is closed"
 _logger = get_logger("server")
-
-
-class StorageFailed(HeadraceError):
-    """A read or write of the database failed; nothing was changed."""
-
-    public_text = "the answer could not be saved"
-    """What clients are told; the error itself is for the log of the server."""
-
-
-class RunTaken(StorageFailed):
-    """Another server has claimed the run: what this one still writes is refused."""
-
-
-class SearchFailed(HeadraceError):
-    """A search took too long, or too many searches are waiting."""
 
 
 class _Job(NamedTuple):

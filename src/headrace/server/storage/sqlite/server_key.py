@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.database import Database
 
 _KEY_BYTES = 32
 

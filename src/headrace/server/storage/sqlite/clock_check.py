@@ -6,7 +6,7 @@ import sqlite3
 from typing import Final
 
 from headrace.log import get_logger
-from headrace.server.storage.database import Database
+from headrace.server.storage.sqlite.database import Database
 
 MAX_GAP_MS: Final = 24 * 3_600_000
 """Longest time between two checks that is not taken for a jump of the clock."""
