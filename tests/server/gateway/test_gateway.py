@@ -87,8 +87,8 @@ def test_a_client_that_did_not_ask_for_usage_gets_none_and_it_is_counted(tmp_pat
             assert chunks[-1] == b"[DONE]"
             assert all(chunk["choices"] for chunk in chunks[:-1])
             await wait_for(lambda: not site.service.unstored.count)
-            usage = UsageTable(site.service.database)
-            (total,) = usage.sum_up(["user", "model", "door", "outcome"])
+            table = UsageTable(site.service.database)
+            (total,) = table.sum_up(["user", "model", "door", "outcome"])
             assert total.group == ("local", "openai-chat:scripted", "openai-chat", "end_turn")
             assert (total.answers, total.input_tokens, total.output_tokens) == (1, 7, 3)
 

@@ -153,8 +153,8 @@ def test_every_stored_answer_has_one_row(tmp_path: Path) -> None:
         async with served(scripted(turn(say("Yes."), tokens(7, 3))), tmp_path) as site:
             await site.ask("Really?")
             await site.idle()
-            usage = UsageTable(site.service.database)
-            (total,) = usage.sum_up(["user", "door", "name", "model", "outcome"])
+            table = UsageTable(site.service.database)
+            (total,) = table.sum_up(["user", "door", "name", "model", "outcome"])
             assert total.group == ("local", "headrace", "default", "openai-chat:test", "end_turn")
             assert (total.answers, total.input_tokens, total.output_tokens) == (1, 7, 3)
 
