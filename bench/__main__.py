@@ -19,6 +19,7 @@ from bench.imports import import_costs
 from bench.load.gateway import gateway_section, measure_gateways
 from bench.load.load import under_load
 from bench.load.report import section as load_section
+from bench.load.stores import measure_stores, stores_section
 from bench.long_runs import measure_long_runs
 from bench.long_runs import section as long_runs_section
 from bench.page.contest import pages
@@ -43,6 +44,7 @@ def main() -> None:
     parser.add_argument("--long-runs", action="store_true", help="waiting and long runs alone")
     parser.add_argument("--gateway", action="store_true", help="the gateway under load alone")
     parser.add_argument("--storage", action="store_true", help="disk, searches and restart alone")
+    parser.add_argument("--stores", action="store_true", help="SQLite beside PostgreSQL alone")
     parser.add_argument("--clouds", action="store_true", help="Bedrock and Cohere alone")
     parser.add_argument("--typed", action="store_true", help="typed results alone")
     parser.add_argument("--page", action="store_true", help="the page in a browser alone")
@@ -63,6 +65,10 @@ def main() -> None:
         storage = measure_storage(_tell, is_quick=options.quick)
         print(storage_section(storage))
         print("\n".join(map(str, storage_goals(storage))))
+        return
+    if options.stores:
+        stores = measure_stores(_tell, is_quick=options.quick)
+        print(stores_section(stores), "", *stores.goals(), sep="\n")
         return
     if options.clouds:
         _print_clouds(is_quick=options.quick)

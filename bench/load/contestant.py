@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import tempfile
 import time
@@ -47,6 +48,9 @@ _ASKED = {
     "messages": [{"role": "user", "content": "How much water?"}],
 }
 HEADRACE = Contestant("headrace", "**Headrace**", "/api/chat", {"message": "How much water?"})
+POSTGRES = Contestant(
+    "postgres", "**Headrace** on PostgreSQL", "/api/chat", {"message": "How much water?"}
+)
 GATEWAY = Contestant(
     "gateway", "**Headrace** gateway, the same API", "/v1/chat/completions", _ASKED
 )
@@ -77,7 +81,7 @@ class Served:
 
     def wait_idle(self) -> None:
         """Runs outlive their clients; the next load begins when they are over."""
-        if self.contestant is not HEADRACE:
+        if self.contestant not in (HEADRACE, POSTGRES):
             time.sleep(1)
             return
         url = f"http://127.0.0.1:{self.port}/metrics"
@@ -89,6 +93,15 @@ class Served:
         raise RuntimeError("the server does not come to rest")
 
 
+def _start_postgres() -> str:
+    """Return the address of a database on a server of its own, which ends with this process."""
+    from tests.postgres import shared_server
+
+    server = shared_server()
+    os.sched_setaffinity(server.pid(), {OTHER_CORE})
+    return server.create_database()
+
+
 @contextmanager
 def served(contestant: Contestant, events: int, *more: str) -> Iterator[Served]:
     """Server and upstream, each on its core; an answer has so many events."""
@@ -97,6 +110,7 @@ def served(contestant: Contestant, events: int, *more: str) -> Iterator[Served]:
         running("bench.load.upstream", str(events), core=OTHER_CORE) as upstream,
     ):
         address = f"http://127.0.0.1:{upstream.port()}/v1"
-        arguments = [contestant.name, address, folder, *more, *filter(None, [contestant.key])]
+        place = _start_postgres() if contestant is POSTGRES else folder
+        arguments = [contestant.name, address, place, *more, *filter(None, [contestant.key])]
         with running("bench.load.server", *arguments, core=SERVER_CORE) as process:
             yield Served(contestant, process, process.port())

@@ -33,6 +33,19 @@ def headrace(upstream: str, data: str, *trace: str) -> None:
     asyncio.run(serve(app, listener, ready=lambda: print("port", port, flush=True)))
 
 
+def postgres(upstream: str, url: str) -> None:
+    """The product as `headrace serve --store` runs it."""
+    from headrace.engine import Agent
+    from headrace.server import create_app
+    from headrace.server.process import open_listener, serve
+
+    agent = Agent("compatible:bench", base_url=upstream, api_key="none")
+    app = create_app(agent, data=Path("unused"), store=url)
+    listener = open_listener("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    asyncio.run(serve(app, listener, ready=lambda: print("port", port, flush=True)))
+
+
 def gateway(upstream: str, data: str) -> None:
     """The product as `headrace serve --gateway` runs it."""
     from headrace.engine import Agent
@@ -142,6 +155,7 @@ def _run(app: Any) -> None:
 if __name__ == "__main__":
     servers: dict[str, Callable[..., None]] = {
         "headrace": headrace,
+        "postgres": postgres,
         "gateway": gateway,
         "gateway-messages": gateway,
         "relay": relay,

@@ -1,0 +1,84 @@
+"""One server on SQLite beside one on PostgreSQL, under the same load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+from bench.goal import Goal
+from bench.load.contestant import HEADRACE, POSTGRES, served
+from bench.load.level import Level, Timing, load
+from bench.load.mark import EVENTS_A_SECOND
+
+_FULL = Timing(start_s=1.5, settle_s=0.7, window_s=4.0)
+_QUICK = Timing(start_s=0.3, settle_s=0.3, window_s=0.8, quiet_s=0, tries=1)
+_STREAMS = (10, 50)
+_ROUNDS = 3
+_MOST_TIMES_SQLITE = 1.6
+_MOST_P99_MS = 80.0
+_TEXT = f"""## On a database that several servers share
+
+The same arrangement, {EVENTS_A_SECOND} events per second and stream: a server on its own SQLite
+file and one on a PostgreSQL with its default settings, which commits to the disk before a record is
+sent. PostgreSQL runs on the other core. Medians of {_ROUNDS} interleaved rounds.
+"""
+
+
+@dataclass
+class Stores:
+    """What was measured: the levels of each round, by contestant and number of streams."""
+
+    levels: dict[tuple[str, int], list[Level]]
+
+    def cpu_us(self, name: str, streams: int) -> float:
+        return median(level.cpu_us for level in self.levels[name, streams])
+
+    def p50_ms(self, name: str, streams: int) -> float:
+        return median(level.p50_ms for level in self.levels[name, streams])
+
+    def p99_ms(self, name: str, streams: int) -> float:
+        return median(level.p99_ms for level in self.levels[name, streams])
+
+    def goals(self) -> list[Goal]:
+        most = max(streams for _, streams in self.levels)
+        times = self.cpu_us(POSTGRES.name, most) / self.cpu_us(HEADRACE.name, most)
+        delay_ms = self.p99_ms(POSTGRES.name, most)
+        return [
+            Goal("CPU on PostgreSQL vs SQLite", times, _MOST_TIMES_SQLITE),
+            Goal(f"p99 on PostgreSQL, {most} streams", delay_ms, _MOST_P99_MS, unit=" ms"),
+        ]
+
+
+def measure_stores(tell: Callable[[str], None], *, is_quick: bool) -> Stores:
+    """Both in turn, on the same cores."""
+    timing, rounds, all_streams = (_QUICK, 1, (5,)) if is_quick else (_FULL, _ROUNDS, _STREAMS)
+    found = Stores({})
+    for number in range(rounds):
+        for contestant in (HEADRACE, POSTGRES):
+            with served(contestant, timing.events) as server:
+                load(server, 4, timing)
+                for streams in all_streams:
+                    level = load(server, streams, timing)
+                    found.levels.setdefault((contestant.name, streams), []).append(level)
+                    tell(
+                        f"round {number + 1}, {contestant.name}: {streams} streams, p99"
+                        f" {level.p99_ms:.1f} ms, {level.cpu_us:.0f} µs an event"
+                    )
+    return found
+
+
+def stores_section(measured: Stores) -> str:
+    """The table."""
+    lines = [
+        _TEXT,
+        "| | streams | delay p50, ms | p99, ms | CPU of the server, µs per event |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    titles = {HEADRACE.name: "SQLite", POSTGRES.name: "PostgreSQL"}
+    for name, streams in measured.levels:
+        lines.append(
+            f"| {titles[name]} | {streams} | {measured.p50_ms(name, streams):.1f}"
+            f" | {measured.p99_ms(name, streams):.1f} | {measured.cpu_us(name, streams):.0f} |"
+        )
+    return "\n".join(lines)
