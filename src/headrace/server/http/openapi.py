@@ -62,10 +62,8 @@ def _paths(schemas: Schema) -> Schema:
         _query("before", "`next` of the previous page; not together with q"),
         _query("limit", f"most conversations to return, 1 to {api.MAX_PAGE}"),
     ]
-    page = [
-        _query("before", "`earlier` of another page: the messages in front of it"),
-        _query("limit", f"most messages to return, 1 to {api.MAX_PAGE}"),
-    ]
+    earlier = _query("before", "`earlier` of another page: the messages in front of it")
+    page = [earlier, _query("limit", f"most messages to return, 1 to {api.MAX_PAGE}")]
     markdown = {"text/markdown": {"schema": _STRING}}
     delete = _operation("Delete", {}, [conversation_id])
     delete["responses"] = {"204": {"description": "deleted"}, **_errors()}
