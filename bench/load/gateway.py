@@ -15,7 +15,7 @@ from bench.load.report import level_row
 _FULL = Timing(start_s=1.5, settle_s=0.7, window_s=3.0)
 _QUICK = Timing(start_s=0.3, settle_s=0.3, window_s=0.8, quiet_s=0, tries=1)
 _LEVELS = (32, 64, 96, 128, 160, 200, 240, 280)
-_LITELLM_LEVELS = (4, 8, 12, 16, 24)
+_LITELLM_LEVELS = (8, 16, 20, 24, 28, 32, 36, 40, 48)
 _LEAST_TIMES_LITELLM = 8.0
 _MOST_TIMES_RELAY = 2.0
 _TEXT = f"""## As a gateway
