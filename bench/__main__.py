@@ -108,6 +108,7 @@ def _measure(scale: int, fewer: int) -> Figures:
     together = crowd(scale, _tell)
     values = typed(scale, fewer, _tell)
     load = under_load(_tell, is_quick=scale > 1)
+    gateways = measure_gateways(_tell, is_quick=scale > 1)
     storage = measure_storage(_tell, is_quick=scale > 1)
     shown = pages(3 // fewer, _tell)
     imports = import_costs((OURS, OURS_USED, MSGSPEC), 15 // fewer, _tell)
@@ -124,6 +125,7 @@ def _measure(scale: int, fewer: int) -> Figures:
         crowd=together,
         typed=values,
         load=load,
+        gateways=gateways,
         storage=storage,
         pages=shown,
         imports=imports,

@@ -11,6 +11,7 @@ from bench.contest import ANTHROPIC, FLOOR, HEADRACE, OPENAI, Contest, contest_s
 from bench.contest import HTTPX as BARE_HTTPX
 from bench.goal import MAX_PER_DOUBLING, Goal
 from bench.growth import Growth
+from bench.load.gateway import Gateways, gateway_section
 from bench.load.load import LEAST_STREAMS, Load
 from bench.load.report import section as load_section
 from bench.page.contest import SIZES, Pages
@@ -59,6 +60,7 @@ class Figures:
     crowd: Crowd
     typed: Typed
     load: Load
+    gateways: Gateways
     storage: Storage
     pages: Pages | None
     imports: dict[str, float]
@@ -86,6 +88,7 @@ def goals(figures: Figures) -> list[Goal]:
         Goal("openai-agents run vs ours", figures.agents.ratio(OPENAI_AGENTS, ENGINE), 25, False),
         *typed_goals(figures.typed),
         *_load_goals(figures.load),
+        *figures.gateways.goals(),
         *storage_goals(figures.storage),
         *_page_goals(figures.pages),
         _import_goal(figures.imports),
@@ -188,6 +191,7 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
         _crowd(figures.crowd),
         *typed_sections(figures.typed),
         load_section(figures.load),
+        gateway_section(figures.gateways),
         storage_section(figures.storage),
         page_section(figures.pages),
         _imports(figures.imports),
@@ -226,6 +230,7 @@ _REPEAT = """
 make bench                      # about ten minutes; writes this page
 make bench ARGS=--no-write      # the goals only
 make bench ARGS=--load          # only the server under load: prints its section
+make bench ARGS=--gateway       # only the gateway, beside LiteLLM's proxy: prints its section
 make bench ARGS=--storage       # only what is written, searches, and a start after a kill
 make bench ARGS=--clouds        # only decoding of Bedrock and Cohere: prints their sections
 make bench ARGS=--typed         # only typed results, beside other libraries: prints their sections
