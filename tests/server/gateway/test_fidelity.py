@@ -222,3 +222,45 @@ def test_only_a_missing_model_has_the_code_for_it(tmp_path: Path, path: str, cod
             assert (await response.json())["error"]["code"] == code
 
     asyncio.run(main())
+
+
+def create_question(door: str, number: int) -> tuple[str, dict[str, Any]]:
+    """Return the address and the body of a new question."""
+    name = f"c{number}"
+    parts = [{"type": "text", "text": "Hi."}]
+    thread = {"threadId": name, "runId": name, "tools": [], "context": []}
+    bodies: dict[str, tuple[str, dict[str, Any]]] = {
+        "own": ("/api/chat", {"message": "Hi."}),
+        "ai-sdk": (
+            "/api/ai-sdk/chat",
+            {"id": name, "messages": [{"id": "u", "role": "user", "parts": parts}]},
+        ),
+        "ag-ui": (
+            "/api/ag-ui",
+            {**thread, "messages": [{"id": "u", "role": "user", "content": "Hi."}]},
+        ),
+        "stored": ("/v1/responses", {"model": "default", "input": "Hi."}),
+        "unstored": ("/v1/responses", {"model": "default", "input": "Hi.", "store": False}),
+        "chat": ("/v1/chat/completions", {"model": "default", **QUESTION}),
+        "messages": ("/v1/messages", {"model": "default", "max_tokens": 9, **QUESTION}),
+    }
+    return bodies[door]
+
+
+DOORS = ("own", "ai-sdk", "ag-ui", "stored", "unstored", "chat", "messages")
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_question_counts_once_at_every_door(tmp_path: Path, door: str) -> None:
+    limits = "[limits]\nrequests_per_minute = 2"
+
+    async def main() -> None:
+        async with gateway(say_yes, tmp_path, limits) as (site, _):
+            # All within one minute.
+            site.service.clock = lambda: 1_800_000_000_000
+            found = [await post(site, *create_question(door, number)) for number in range(3)]
+            assert [status for status, _ in found] == [200, 200, 429], found[-1]
+            assert b"2 requests per minute" in found[-1][1]
+            await site.idle()
+
+    asyncio.run(main())
