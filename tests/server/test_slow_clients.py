@@ -174,6 +174,7 @@ class Words(FrameEncoder):
 
     def __init__(self) -> None:
         self._project, self._encode, self._suffix = self._words, _unchanged, b""
+        self._frame_type = None
 
     def _words(self, record: Record) -> list[bytes]:
         assert isinstance(record.event, TextDelta)

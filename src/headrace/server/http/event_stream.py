@@ -245,9 +245,9 @@ async def wait_for_departure(receive: Receive) -> None:
     if connection.has_ended_input:
         has_ended.set()
     connection.on_half_close = has_ended.set
-    waiting = {
-        asyncio.ensure_future(wait_for_disconnect(receive)),
-        asyncio.ensure_future(has_ended.wait()),
+    waiting: set[asyncio.Task[Any]] = {
+        asyncio.create_task(wait_for_disconnect(receive)),
+        asyncio.create_task(has_ended.wait()),
     }
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -255,7 +255,7 @@ async def wait_for_departure(receive: Receive) -> None:
         connection.on_half_close = None
         for task in waiting:
             task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        await asyncio.wait(waiting)
 
 
 def _connection_of(receive: Receive) -> Any:
