@@ -114,6 +114,7 @@ def _measure(scale: int, fewer: int) -> Figures:
     together = crowd(scale, _tell)
     values = typed(scale, fewer, _tell)
     load = under_load(_tell, is_quick=scale > 1)
+    gateways = measure_gateways(_tell, is_quick=scale > 1)
     storage = measure_storage(_tell, is_quick=scale > 1)
     long_runs = measure_long_runs(_tell, is_quick=scale > 1)
     shown = pages(3 // fewer, _tell)
@@ -131,6 +132,7 @@ def _measure(scale: int, fewer: int) -> Figures:
         crowd=together,
         typed=values,
         load=load,
+        gateways=gateways,
         storage=storage,
         long_runs=long_runs,
         pages=shown,

@@ -11,6 +11,7 @@ from bench.contest import ANTHROPIC, FLOOR, HEADRACE, OPENAI, Contest, contest_s
 from bench.contest import HTTPX as BARE_HTTPX
 from bench.goal import MAX_PER_DOUBLING, Goal
 from bench.growth import Growth
+from bench.load.gateway import Gateways, gateway_section
 from bench.load.load import LEAST_STREAMS, Load
 from bench.load.report import section as load_section
 from bench.long_runs import LongRuns
@@ -61,6 +62,7 @@ class Figures:
     crowd: Crowd
     typed: Typed
     load: Load
+    gateways: Gateways
     storage: Storage
     long_runs: LongRuns
     pages: Pages | None
@@ -89,6 +91,7 @@ def goals(figures: Figures) -> list[Goal]:
         Goal("openai-agents run vs ours", figures.agents.ratio(OPENAI_AGENTS, ENGINE), 25, False),
         *typed_goals(figures.typed),
         *_load_goals(figures.load),
+        *figures.gateways.goals(),
         *storage_goals(figures.storage),
         *figures.long_runs.goals(),
         *_page_goals(figures.pages),
@@ -192,6 +195,7 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
         _crowd(figures.crowd),
         *typed_sections(figures.typed),
         load_section(figures.load),
+        gateway_section(figures.gateways),
         storage_section(figures.storage),
         long_runs_section(figures.long_runs),
         page_section(figures.pages),
@@ -231,6 +235,7 @@ _REPEAT = """
 make bench                      # about ten minutes; writes this page
 make bench ARGS=--no-write      # the goals only
 make bench ARGS=--load          # only the server under load: prints its section
+make bench ARGS=--gateway       # only the gateway, beside LiteLLM's proxy: prints its section
 make bench ARGS=--storage       # only what is written, searches, and a start after a kill
 make bench ARGS=--long-runs     # only runs that wait and runs of many steps: prints their section
 make bench ARGS=--clouds        # only decoding of Bedrock and Cohere: prints their sections

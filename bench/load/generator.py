@@ -40,6 +40,13 @@ class Seen:
     open: int = 0
     """Streams that went on when the window ended."""
     refused: int = 0
+    first_ns: list[int] = field(default_factory=list[int])
+    """How long each stream took from its request to the first event."""
+
+    def first_ms(self, share: float) -> float:
+        """The time to the first event that this share of the streams stayed within."""
+        times = sorted(self.first_ns)
+        return times[min(len(times) - 1, int(len(times) * share))] / 1e6 if times else float("inf")
 
     def delay_ms(self, share: float) -> float:
         """The delay that this share of the events stayed within."""
@@ -54,6 +61,7 @@ class _Clients:
         self._job = job
         self._poll = select.epoll()
         self._marks: dict[int, tuple[socket.socket, Marks]] = {}
+        self._asked_ns: dict[int, int] = {}
         self._deaf: list[socket.socket] = []
         self.seen = Seen()
 
@@ -83,6 +91,7 @@ class _Clients:
             self._deaf.append(peer)
             return
         self._marks[peer.fileno()] = peer, Marks()
+        self._asked_ns[peer.fileno()] = now_ns()
         self._poll.register(peer, select.EPOLLIN)
 
     def _read(self, until_ns: int) -> None:
@@ -102,7 +111,10 @@ class _Clients:
                 if data.startswith(b"HTTP/1.1") and not data.startswith(b"HTTP/1.1 200"):
                     self.seen.refused += 1
                 now = now_ns()
-                events.extend((sent, now) for sent in marks.feed(data))
+                found = marks.feed(data)
+                if found and number in self._asked_ns:
+                    self.seen.first_ns.append(now - self._asked_ns.pop(number))
+                events.extend((sent, now) for sent in found)
 
 
 if __name__ == "__main__":

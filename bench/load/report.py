@@ -38,7 +38,12 @@ def section(load: Load) -> str:
 
 def level_row(ramp: Ramp, level: Level) -> str:
     """One row of a table."""
-    cells = [
+    return "| " + " | ".join(level_cells(ramp, level)) + " |"
+
+
+def level_cells(ramp: Ramp, level: Level) -> list[str]:
+    """The cells of a row."""
+    return [
         ramp.contestant.title,
         str(level.streams),
         "yes" if level.holds(BOUND_MS) else "no",
@@ -48,7 +53,6 @@ def level_row(ramp: Ramp, level: Level) -> str:
         f"{ramp.memory_kb(level):,.0f}",
         f"{level.foreign_s / level.window_s:.0%}",
     ]
-    return "| " + " | ".join(cells) + " |"
 
 
 def _parts(ramp: Ramp) -> str:

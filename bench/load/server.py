@@ -67,7 +67,7 @@ def gateway(upstream: str, data: str) -> None:
 
 def relay(upstream: str, *_: str) -> None:
     """A pass-through with aiohttp alone: what the upstream sends goes to the client, unread."""
-    from aiohttp import ClientSession, web
+    from aiohttp import ClientSession, TCPConnector, web
 
     async def chat(request: web.Request) -> web.StreamResponse:
         session: ClientSession = request.app["session"]
@@ -81,7 +81,8 @@ def relay(upstream: str, *_: str) -> None:
 
     async def main() -> None:
         app = web.Application()
-        app["session"] = ClientSession()
+        # Without the limit of 100 connections that aiohttp has by default.
+        app["session"] = ClientSession(connector=TCPConnector(limit=0))
         app.router.add_post("/v1/chat/completions", chat)
         runner = web.AppRunner(app)
         await runner.setup()

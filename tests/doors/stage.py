@@ -45,13 +45,16 @@ MODELS = {
     "o-model": "openai:gpt-5",
     "reasoner": "deepseek:deepseek-reasoner",
     "command": "cohere:command-a-reasoning-08-2025",
+    "local": "ollama:qwen3",
 }
-"""The names of the gateway's models, of six grammars or kinds."""
+"""The names of the gateway's models, of six grammars; `reasoner` has that of `gpt`, with fields of
+its own for reasoning."""
 _DIALECTS = {
     "/messages": "anthropic",
     ":streamGenerateContent": "gemini",
     "/responses": "responses",
     "/v2/chat": "cohere",
+    "/api/chat": "ollama",
 }
 
 

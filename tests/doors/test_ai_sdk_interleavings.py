@@ -17,7 +17,7 @@ from tests.doors.ui_agents import agent, pay, staged
 from tests.phases.ui_order import DONE, Chunk, UIMessageReader, read_ui_message
 from tests.server.serving import Served, frames, served
 
-INTERLEAVINGS = int(os.environ.get("HEADRACE_SOAK_INTERLEAVINGS", "20"))
+INTERLEAVINGS = int(os.environ.get("HEADRACE_SOAK_INTERLEAVINGS", "200"))
 _AT_ONCE = 6
 _WORDS = say(" ".join(f"word-{n}" for n in range(30)))
 AGENTS = {

@@ -186,7 +186,8 @@ def test_errors_before_the_stream_have_a_status(tmp_path: Path, is_stream: bool)
             await create(client, "text", "nobody", stream=is_stream)
         bash = {"type": "bash_20250124", "name": "bash"}
         with pytest.raises(anthropic.BadRequestError, match=r"tools\[0\]"):
-            await create(client, "text", "claude", tools=[bash], stream=is_stream)
+            await create(client, "text", "gpt", tools=[bash], stream=is_stream)
+        await create(client, "text", "claude", tools=[bash])
 
     run(tmp_path, check)
 

@@ -17,6 +17,7 @@ from tests.server.serving import served
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "clients"
 PAGES = {"openai_sdk": "howto/openai-sdk.md", "anthropic_sdk": "howto/anthropic-sdk.md"}
+"""Pages with an example in Python and one in TypeScript."""
 WITHIN_S = 120
 
 
@@ -57,6 +58,16 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_python(name: str, tmp_path: Path) -> None:
     printed = run_example(tmp_path, sys.executable, str(EXAMPLES / f"{name}.py"))
     assert "408" in printed
+
+
+def test_the_responses_api(tmp_path: Path) -> None:
+    printed = run_example(tmp_path, sys.executable, str(EXAMPLES / "responses_api.py"))
+    first, resumed, stopped = printed.rsplit(maxsplit=2)
+    assert "408" in first
+    assert first.endswith("True")
+    assert (resumed, stopped) == ("True", "cancelled")
+    page = (ROOT / "docs" / "howto" / "responses-api.md").read_text("utf-8")
+    assert f"```py\n{(EXAMPLES / 'responses_api.py').read_text('utf-8')}```" in page
 
 
 @needs_packages

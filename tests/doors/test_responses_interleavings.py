@@ -16,7 +16,7 @@ from tests.doors.responses_frames import check_stream
 from tests.doors.test_responses import door
 from tests.server.serving import Served, frames, scripted
 
-COUNT = int(os.environ.get("HEADRACE_SOAK_INTERLEAVINGS", "36"))
+COUNT = int(os.environ.get("HEADRACE_SOAK_INTERLEAVINGS", "200"))
 AT_ONCE = 12
 
 

@@ -18,7 +18,7 @@ from headrace.rehearsal.script import say, think, turn
 from tests.server.serving import Served, frames, scripted, served
 from tests.server.tokens import create_token
 
-INTERLEAVINGS = int(os.environ.get("HEADRACE_SOAK_INTERLEAVINGS", "30"))
+INTERLEAVINGS = int(os.environ.get("HEADRACE_SOAK_INTERLEAVINGS", "200"))
 _AT_ONCE = 8
 _ENDS = {name: protocol.ends for name, protocol in PROTOCOLS.items()}
 ANSWER = turn(

@@ -63,14 +63,14 @@ def read_request(body: JSONObject, *, counts_tokens: bool = False) -> MessagesRe
     fields, unknown = convert_body(body, _Body)
     if fields.max_tokens is None and not counts_tokens:
         raise InvalidRequest("max_tokens: Field required", "max_tokens")
-    tools, provider_tools = _read_tools(fields)
+    tools, provider_tools, foreign = _read_tools(fields)
     request = Request(
         model=fields.model,
         messages=tuple(read_history(fields.messages, DIALECT)),
         instructions=_read_system(fields.system),
         tools=tuple(tools),
         provider_tools=tuple(provider_tools),
-        options=_read_options(fields),
+        options=_read_options(fields, has_foreign_tools=bool(foreign)),
     )
     is_own = has_envelope(fields.messages)
     return MessagesRequest(
@@ -78,6 +78,7 @@ def read_request(body: JSONObject, *, counts_tokens: bool = False) -> MessagesRe
         is_stream=bool(fields.stream),
         dialect=None if is_own else DIALECT,
         body={} if is_own else body,
+        same_grammar_only=next(iter(foreign), None),
         unknown=unknown,
     )
 
@@ -94,20 +95,28 @@ def _read_system(system: str | list[JSONObject] | None) -> str | None:
 # --- tools ------------------------------------------------------------------------
 
 
-def _read_tools(fields: _Body) -> tuple[list[ToolSpec], list[ProviderTool]]:
-    """Return the client's tools, and those that a provider runs."""
+def _read_tools(
+    fields: _Body,
+) -> tuple[list[ToolSpec], list[ProviderTool], list[InvalidRequest]]:
+    """Return the client's tools, those that a provider runs, and why other grammars do not have the
+    rest of them."""
     tools: list[ToolSpec] = []
     provided: list[ProviderTool] = []
+    foreign: list[InvalidRequest] = []
     servers = {as_text(server.get("name")): server for server in fields.mcp_servers or ()}
     for at, tool in enumerate(fields.tools or ()):
         kind, param = as_text(tool.get("type")) or "custom", f"tools[{at}]"
         if kind == "custom":
             tools.append(_read_tool(tool, param))
         else:
-            provided.append(_read_provider_tool(kind, tool, servers, param))
+            found = _read_provider_tool(kind, tool, servers)
+            if found is None:
+                foreign.append(refuse(param, f"tools of type {kind!r:.40} are not known"))
+            else:
+                provided.append(found)
     used = {tool.name for tool in provided if isinstance(tool, MCPServer)}
     provided += [_read_server(s, {}) for name, s in servers.items() if name not in used]
-    return tools, provided
+    return tools, provided, foreign
 
 
 def _read_tool(tool: JSONObject, param: str) -> ToolSpec:
@@ -125,10 +134,13 @@ def _read_tool(tool: JSONObject, param: str) -> ToolSpec:
 
 
 def _read_provider_tool(
-    kind: str, tool: JSONObject, servers: dict[str | None, JSONObject], param: str
-) -> ProviderTool:
-    """Return a tool that Anthropic runs. Tools of Anthropic's design that the client runs, such as
-    `bash`, have no schema that another model could be told."""
+    kind: str, tool: JSONObject, servers: dict[str | None, JSONObject]
+) -> ProviderTool | None:
+    """Return a tool that Anthropic runs, or None if no other provider has one like it.
+
+    Tools of Anthropic's design that the client runs, such as `bash`, have no schema that another
+    model could be told.
+    """
     domains: JSONObject = {
         name: tuple(map(str, as_list(tool.get(name))))
         for name in ("allowed_domains", "blocked_domains")
@@ -148,7 +160,7 @@ def _read_provider_tool(
     server = servers.get(as_text(tool.get("mcp_server_name")))
     if kind == "mcp_toolset" and server is not None:
         return _read_server(server, as_object(tool.get("configs")))
-    raise refuse(param, f"tools of type {kind!r:.40} are not known")
+    return None
 
 
 def _read_server(server: JSONObject, configs: JSONObject) -> MCPServer:
@@ -181,8 +193,11 @@ def _read_tool_choice(choice: JSONObject | None) -> tuple[str | None, bool | Non
 # --- options ----------------------------------------------------------------------
 
 
-def _read_options(fields: _Body) -> Options:
+def _read_options(fields: _Body, *, has_foreign_tools: bool) -> Options:
     choice, parallel = _read_tool_choice(fields.tool_choice)
+    if has_foreign_tools and as_object(fields.tool_choice).get("type") == "tool":
+        # The tool may be one that only Anthropic knows.
+        choice = None
     user = (fields.metadata or {}).get("user_id")
     edits = {edit.get("type"): edit for edit in as_objects(_edits_of(fields))}
     tier = fields.service_tier

@@ -30,6 +30,9 @@ class IncomingRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the dialect whose providers take the same body, or None if there are none."""
     body: JSONObject = {}
     """The body as it came, for a provider that takes the same."""
+    same_grammar_only: InvalidRequest | None = None
+    """Why only a provider that takes the same body can answer, such as a kind of tool that other
+    grammars do not have; None if any provider can."""
     unknown: JSONObject = {}
     """Fields of the body that Headrace does not know. They are sent on if the request goes out in
     the same grammar, and are ignored otherwise."""

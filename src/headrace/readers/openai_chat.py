@@ -81,8 +81,8 @@ class _Body(msgspec.Struct, kw_only=True):
 def read_request(body: JSONObject) -> ChatRequest:
     """Read the body of `POST /v1/chat/completions`. Raises `InvalidRequest`."""
     fields, unknown = convert_body(body, _Body)
-    _refuse_unsupported(fields)
-    tools, choice = _read_tools(fields)
+    foreign = _refuse_unsupported(fields)
+    tools, choice = _read_tools(fields, foreign)
     instructions, messages = _split_instructions(read_history(fields.messages, DIALECT))
     request = Request(
         model=fields.model,
@@ -97,16 +97,20 @@ def read_request(body: JSONObject) -> ChatRequest:
         is_stream=bool(fields.stream),
         dialect=None if is_own else DIALECT,
         body={} if is_own else body,
+        same_grammar_only=next(iter(foreign), None),
         unknown=unknown,
         include_usage=bool((fields.stream_options or {}).get("include_usage")),
     )
 
 
-def _refuse_unsupported(fields: _Body) -> None:
-    if fields.n is not None and fields.n != 1:
-        raise refuse("n", "there is one answer to a request")
+def _refuse_unsupported(fields: _Body) -> list[InvalidRequest]:
+    """Return why other grammars cannot take the request. Raises `InvalidRequest` for what cannot
+    be passed on either."""
     if fields.audio is not None or "audio" in (fields.modalities or ()):
         raise refuse("audio" if fields.audio else "modalities", "answers are not spoken")
+    if fields.n is not None and fields.n != 1:
+        return [refuse("n", "there is one answer to a request")]
+    return []
 
 
 def _split_instructions(messages: list[Message]) -> tuple[str | None, list[Message]]:
@@ -123,9 +127,16 @@ def _split_instructions(messages: list[Message]) -> tuple[str | None, list[Messa
 # --- tools ------------------------------------------------------------------------
 
 
-def _read_tools(fields: _Body) -> tuple[list[ToolSpec], str | None]:
-    """Return the tools and the choice among them."""
-    tools = [_read_tool(tool, f"tools[{at}]") for at, tool in enumerate(fields.tools or ())]
+def _read_tools(fields: _Body, foreign: list[InvalidRequest]) -> tuple[list[ToolSpec], str | None]:
+    """Return the tools and the choice among them. Adds to `foreign` why other grammars do not have
+    some of them."""
+    tools: list[ToolSpec] = []
+    for at, tool in enumerate(fields.tools or ()):
+        kind, param = tool.get("type", "function"), f"tools[{at}]"
+        if kind == "function":
+            tools.append(_read_function(as_object(tool.get("function")), f"{param}.function"))
+        else:
+            foreign.append(refuse(param, f"tools of type {kind!r:.40} are not known"))
     for at, function in enumerate(fields.functions or ()):
         tools.append(_read_function(function, f"functions[{at}]"))
     choice = fields.function_call if fields.tool_choice is None else fields.tool_choice
@@ -138,17 +149,12 @@ def _read_tools(fields: _Body) -> tuple[list[ToolSpec], str | None]:
         ]
         return [tool for tool in tools if tool.name in names], as_text(allowed.get("mode"))
     if choice.get("type") == "custom":
-        raise refuse("tool_choice", "custom tools are not known")
+        foreign.append(refuse("tool_choice", "custom tools are not known"))
+        return tools, None
     name = as_object(choice.get("function")).get("name") or choice.get("name")
     if not isinstance(name, str):
         raise InvalidRequest("tool_choice must name a function", "tool_choice")
     return tools, name
-
-
-def _read_tool(tool: JSONObject, param: str) -> ToolSpec:
-    if tool.get("type", "function") != "function":
-        raise refuse(param, f"tools of type {tool.get('type')!r:.40} are not known")
-    return _read_function(as_object(tool.get("function")), f"{param}.function")
 
 
 def _read_function(function: JSONObject, param: str) -> ToolSpec:

@@ -149,6 +149,11 @@ class BoundedConnection(asyncio.Protocol):
     on_half_close: Callable[[], None] | None = None
     """Called when the client has ended its side of the connection during a response."""
 
+    @property
+    def has_ended_input(self) -> bool:
+        """Whether the client has ended its side of the connection."""
+        return self._has_ended_input
+
     def connection_made(self, transport: Any) -> None:
         """Register the connection, or close it."""
         peer = transport.get_extra_info("peername")

@@ -26,6 +26,7 @@ _MIN_KEY_CHARS = 12
 _SECRET_FIELD = re.compile("authorization|api[-_]?key|token|secret|password|cookie", re.I)
 # As the system names the other end of a connection: ('127.0.0.1', 8000).
 _SOCKET_ADDRESS = re.compile(r" ?\('[0-9a-fA-F.:%]{2,60}'(?:, \d{1,10}){1,3}\)")
+_URL = re.compile(r"https?://[^\s'\"<>]+?(?=[:,;.)]*(?:\s|$|['\"<>]))")
 
 
 def secrets_of(call: HTTPCall) -> KnownSecrets:
@@ -70,6 +71,13 @@ def hide_address(text: str, url: str) -> str:
     for part in (address_of(url), f"{urlsplit(url).scheme}://{netloc}", netloc):
         text = text.replace(part, "the provider") if part else text
     return _SOCKET_ADDRESS.sub("", text)
+
+
+def hide_addresses(text: str) -> str:
+    """Return an error message without any address; see `hide_address()`."""
+    for url in _URL.findall(text):
+        text = hide_address(text, url)
+    return text
 
 
 def shown_headers(call: HTTPCall) -> dict[str, str]:

@@ -218,7 +218,6 @@ def test_parts_of_one_item_are_one_item_again() -> None:
         ({"max_tokens": None}, "max_tokens"),
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "user", "content": [{"type": "video"}]}]}, "messages[0]"),
-        ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools[0]"),
         ({"tools": [{"name": "f"}]}, "tools[0].input_schema"),
         ({"tool_choice": {"type": "some"}}, "tool_choice"),
         ({"output_config": {"effort": "huge"}}, "output_config.effort"),
@@ -229,6 +228,19 @@ def test_what_is_wrong_is_named(fields: Any, param: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         read_request({"model": "m", "max_tokens": 9, "messages": [USER], **fields})
     assert refused.value.param == param
+
+
+def test_a_tool_that_only_anthropic_knows_is_for_the_same_grammar_only() -> None:
+    tools = [{"type": "bash_20250124", "name": "bash"}, {"name": "f", "input_schema": {"a": 1}}]
+    choice = {"type": "tool", "name": "bash"}
+    body = {"model": "m", "max_tokens": 9, "messages": [USER], "tools": tools}
+    asked = read_request({**body, "tool_choice": choice})
+    assert asked.same_grammar_only is not None
+    assert asked.same_grammar_only.param == "tools[0]"
+    assert [tool.name for tool in asked.request.tools] == ["f"]
+    assert asked.request.options.tool_choice is None
+    assert asked.body["tools"] == tools
+    assert read_request({**body, "tools": tools[1:]}).same_grammar_only is None
 
 
 def test_an_envelope_that_was_changed_is_refused() -> None:

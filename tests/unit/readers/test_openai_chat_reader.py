@@ -49,7 +49,11 @@ def test_every_published_field_is_read_kept_or_refused() -> None:
     for name in CompletionCreateParamsBase.__annotations__:
         if name in NOT_READ:
             assert name in read(**{name: {"a": "b"}}).unknown
-        elif name in ("n", "audio"):
+        elif name == "n":
+            asked = read(n=samples["n"])
+            assert asked.same_grammar_only is not None
+            assert asked.same_grammar_only.param == "n"
+        elif name == "audio":
             with pytest.raises(InvalidRequest) as refused:
                 read(**{name: samples[name]})
             assert refused.value.param == name
@@ -225,27 +229,42 @@ def test_an_envelope_is_opened_and_not_passed_on() -> None:
     assert asked.body == {}
 
 
-@pytest.mark.parametrize(
-    ("fields", "param"),
-    [
-        ({"messages": []}, "messages"),
-        ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0]"),
-        ({"messages": [{"role": "tool", "tool_call_id": "x", "content": "y"}]}, "messages[0]"),
-        ({"messages": "Hi"}, "messages"),
-        ({"temperature": "warm"}, "temperature"),
-        ({"n": 3}, "n"),
-        ({"modalities": ["text", "audio"]}, "modalities"),
-        ({"reasoning_effort": "huge"}, "reasoning_effort"),
-        ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools[0]"),
-        ({"tools": [{"type": "function", "function": {}}]}, "tools[0].function.name"),
-        ({"response_format": {"type": "grammar"}}, "response_format"),
-        ({"model": None}, "model"),
-    ],
-)
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"messages": []}, "messages"),
+    ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0]"),
+    ({"messages": [{"role": "tool", "tool_call_id": "x", "content": "y"}]}, "messages[0]"),
+    ({"messages": "Hi"}, "messages"),
+    ({"temperature": "warm"}, "temperature"),
+    ({"modalities": ["text", "audio"]}, "modalities"),
+    ({"reasoning_effort": "huge"}, "reasoning_effort"),
+    ({"tools": [{"type": "function", "function": {}}]}, "tools[0].function.name"),
+    ({"response_format": {"type": "grammar"}}, "response_format"),
+    ({"model": None}, "model"),
+]
+
+
+@pytest.mark.parametrize(("fields", "param"), WRONG)
 def test_what_is_wrong_is_named(fields: Any, param: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         read_request({"model": "m", "messages": [USER], **fields})
     assert refused.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"n": 3}, "n"),
+        ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools[0]"),
+        ({"tool_choice": {"type": "custom", "custom": {"name": "x"}}}, "tool_choice"),
+    ],
+)
+def test_what_other_grammars_do_not_have_is_for_the_same_grammar_only(
+    fields: Any, param: str
+) -> None:
+    asked = read_request({"model": "m", "messages": [USER], **fields})
+    assert asked.same_grammar_only is not None
+    assert asked.same_grammar_only.param == param
+    assert asked.body.keys() >= fields.keys()
 
 
 def test_the_model_must_be_named() -> None:

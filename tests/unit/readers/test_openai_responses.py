@@ -160,7 +160,6 @@ def test_allowed_tools_leave_only_those() -> None:
     [
         ("conversation", "conv_1"),
         ("prompt", {"id": "p"}),
-        ("tools", [{"type": "computer_use_preview"}]),
         ("tool_choice", {"type": "mcp"}),
         ("text", {"format": {"type": "grammar"}}),
         ("reasoning", {"effort": "huge"}),
@@ -170,6 +169,15 @@ def test_allowed_tools_leave_only_those() -> None:
 def test_what_is_not_offered_is_refused_by_name(field: str, value: Any) -> None:
     with pytest.raises(InvalidRequest):
         read(user("q"), **{field: value})
+
+
+def test_tools_that_other_grammars_do_not_have_are_for_the_same_grammar_only() -> None:
+    tools = [{"type": "computer_use_preview"}, {"type": "web_search"}]
+    asked = read(user("q"), tools=tools, tool_choice={"type": "computer_use_preview"})
+    assert asked.same_grammar_only is not None
+    assert asked.same_grammar_only.param == "tools[0]"
+    assert asked.provider_tools == (tools[1],)
+    assert read(user("q"), tools=tools[1:]).same_grammar_only is None
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,10 @@ class Summarize:
 
     async def _summarize(self, messages: Sequence[Message]) -> Message:
         text = "\n\n".join(filter(None, map(_format_message, messages)))
-        result = await self._agent.complete_async(text)
+        async with self._agent.run(text, suspends=self._agent.is_resumable) as run:
+            # The error of a summary is shown to users, who need not know where the provider is.
+            run.hides_address = True
+            result = await run.wait()
         self._spent.append(result.usage)
         summary = result.text.strip()
         if result.error is not None or not summary:

@@ -16,6 +16,8 @@ from headrace.readers.openai_responses.tools import read_tool_choice, read_tools
 from headrace.wire.json.value import as_list, as_object, as_objects
 
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
+SECRET_FIELDS = frozenset({"authorization", "headers"})
+"""Fields of tools that are neither repeated in a response nor stored."""
 # Fields of the body that are options under another name.
 _OPTIONS = {
     "max_output_tokens": "max_tokens",
@@ -61,6 +63,8 @@ class ResponsesRequest(IncomingRequest, frozen=True, kw_only=True):
     """Answers to what the response before has asked."""
     items: tuple[JSONObject, ...] = ()
     """The input as items."""
+    provider_tools: tuple[JSONObject, ...] = ()
+    """The tools that the provider runs, as they came."""
     echo: JSONObject = {}
     """Fields of the request that the response repeats."""
 
@@ -82,14 +86,17 @@ def read_request(body: JSONObject) -> ResponsesRequest:
     if reader.results and previous is None:
         call_id = reader.results[0].call_id
         raise InvalidRequest(f"No tool call found for function call output {call_id!r}.", "input")
-    tools, provided = read_tools(body.get("tools") or [])
-    choice, tools = read_tool_choice(body.get("tool_choice"), tools)
+    found = read_tools(body.get("tools") or [])
+    wanted = body.get("tool_choice")
+    # The choice may be a tool that other grammars do not have.
+    is_foreign = bool(found.foreign) and isinstance(wanted, dict)
+    choice, tools = read_tool_choice(None if is_foreign else wanted, found.client)
     request = Request(
         model=model,
         messages=tuple(reader.messages),
         instructions=_get(body, "instructions", str, None) or None,
         tools=tools,
-        provider_tools=provided,
+        provider_tools=found.provider,
         options=_read_options(body, choice),
     )
     return ResponsesRequest(
@@ -102,8 +109,10 @@ def read_request(body: JSONObject) -> ResponsesRequest:
         results=tuple(reader.results),
         approvals=tuple(reader.approvals),
         items=tuple(items),
+        provider_tools=found.provider_bodies,
         echo=_collect_echo(body),
         body=body,
+        same_grammar_only=next(iter(found.foreign), None),
         unknown={k: v for k, v in body.items() if k not in _READ and k not in _OPTIONS},
     )
 
@@ -183,8 +192,5 @@ def _collect_echo(body: JSONObject) -> JSONObject:
 def _complete_tool(tool: JSONObject) -> JSONObject:
     """Return a tool with the fields that a response must repeat."""
     if tool.get("type") != "function":
-        return {name: value for name, value in tool.items() if name not in _SECRET}
+        return {name: value for name, value in tool.items() if name not in SECRET_FIELDS}
     return {"description": None, "parameters": None, "strict": None} | tool
-
-
-_SECRET = frozenset({"authorization", "headers"})

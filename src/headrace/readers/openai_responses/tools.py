@@ -25,24 +25,46 @@ from headrace.wire.json.value import as_object, as_objects, as_text
 _CHOICES = ("auto", "none", "required")
 
 
-def read_tools(tools: Any) -> tuple[tuple[ToolSpec, ...], tuple[ProviderTool, ...]]:
-    """Return the tools that the client runs, and those that the provider runs."""
+class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
+    """The tools of a request."""
+
+    client: tuple[ToolSpec, ...]
+    """Tools that the client runs."""
+    provider: tuple[ProviderTool, ...]
+    """Tools that the provider runs."""
+    provider_bodies: tuple[JSONObject, ...]
+    """The same tools as they came."""
+    foreign: tuple[InvalidRequest, ...]
+    """Why other grammars do not have the rest of them."""
+
+
+def read_tools(tools: Any) -> ReadTools:
+    """Read the tools of a request. Raises `InvalidRequest`."""
     if not isinstance(tools, list):
         raise InvalidRequest("tools must be a list", "tools")
     specs: list[ToolSpec] = []
     provided: list[ProviderTool] = []
+    bodies: list[JSONObject] = []
+    foreign: list[InvalidRequest] = []
     for at, tool in enumerate(as_objects(tools)):  # pyright: ignore[reportUnknownArgumentType]
+        kind = as_text(tool.get("type")) or ""
         try:
-            if tool.get("type") == "function":
+            if kind == "function":
                 specs.append(_read_function(tool))
+            elif kind in _PROVIDER_TOOLS:
+                provided.append(_PROVIDER_TOOLS[kind](tool))
+                bodies.append(tool)
             else:
-                provided.append(_PROVIDER_TOOLS[tool["type"]](tool))
+                text = f"tools of type {kind!r:.60} are not supported"
+                foreign.append(InvalidRequest(text, f"tools[{at}]"))
         except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
-            kind = tool.get("type")
-            known = kind == "function" or kind in _PROVIDER_TOOLS
-            text = f"the tool is malformed: {error}" if known else f"there is no tool {kind!r:.60}"
-            raise InvalidRequest(text, f"tools[{at}]") from None
-    return tuple(specs), tuple(provided)
+            raise InvalidRequest(f"the tool is malformed: {error}", f"tools[{at}]") from None
+    return ReadTools(
+        client=tuple(specs),
+        provider=tuple(provided),
+        provider_bodies=tuple(bodies),
+        foreign=tuple(foreign),
+    )
 
 
 def _read_function(tool: JSONObject) -> ToolSpec:

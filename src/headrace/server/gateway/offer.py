@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from headrace.encoders import Options, Request, merge_options
 from headrace.engine import Agent
 from headrace.errors import RequestFailed
+from headrace.events import JSONObject
 from headrace.readers import IncomingRequest
-from headrace.server.gateway.pass_through import pass_body
+from headrace.server.gateway.pass_through import find_added_fields, pass_body
 from headrace.tools import Toolset
 from headrace.transport.call_secrets import hide_address
 from headrace.transport.retry import DEFAULT_POLICY
 from headrace.transport.tee import ByteTee, TeeTransport
-from headrace.turn.fallback import Fallback
+from headrace.turn.fallback import Fallback, FallbackEntry
 from headrace.turn.inquiry import TokenCount, count_target_tokens
 from headrace.turn.target import TurnInput, TurnTarget, build_targets
 from headrace.turn.turn_stream import TurnStream
@@ -58,24 +61,42 @@ class GatewayOffer:
     def open(self, asked: IncomingRequest, *, run_id: str, user: str) -> GatewayStream:
         """Prepare the turn. The body of a request goes out as it came if the provider uses the same
         grammar."""
-        targets = self._build_targets(asked.request)
+        fallback = self._choose_models(asked)
+        targets = self._build_targets(fallback, asked.request)
         tee = ByteTee() if asked.dialect is not None and asked.is_stream else None
         for target in targets:
             is_same = target.model.endpoint.provider.dialect == asked.dialect
             if is_same and asked.body:
-                target.replace_call(
-                    pass_body(target.first_call, asked.body, target.model.endpoint.model)
-                )
+                self._pass_on(target, asked)
             if tee is not None:
                 target.transport = TeeTransport(target.transport, tee, is_same_grammar=is_same)
-        return GatewayStream(targets, self._fallback, tee)
+        return GatewayStream(targets, fallback, tee)
 
     async def count_tokens(self, asked: IncomingRequest) -> TokenCount:
         """Count the tokens of a request for the preferred model."""
-        target, *_ = self._build_targets(asked.request)
+        target, *_ = self._build_targets(self._fallback, asked.request)
         return await count_target_tokens(target)
 
-    def _build_targets(self, request: Request) -> list[TurnTarget]:
+    def _choose_models(self, asked: IncomingRequest) -> Fallback:
+        """Return the models that can take a request. Raises `InvalidRequest` if none can."""
+        if asked.same_grammar_only is None:
+            return self._fallback
+        entries = [entry for entry in self._fallback.entries if _takes_body(entry, asked)]
+        if not entries:
+            raise asked.same_grammar_only
+        return Fallback(*entries)
+
+    def _pass_on(self, target: TurnTarget, asked: IncomingRequest) -> None:
+        """Let a target send the body of the client, with the operator's options that the client
+        has not set."""
+        call, model = target.first_call, target.model
+        defaults: JSONObject = {}
+        if self._options != Options():
+            request = msgspec.structs.replace(target.request, options=asked.request.options)
+            defaults = find_added_fields(model.call(request), call)
+        target.replace_call(pass_body(call, defaults | asked.body, model.endpoint.model))
+
+    def _build_targets(self, fallback: Fallback, request: Request) -> list[TurnTarget]:
         turn_input = TurnInput(
             messages=request.messages,
             instructions=request.instructions,
@@ -83,4 +104,12 @@ class GatewayOffer:
             options=merge_options(self._options, request.options),
             output_retries=0,
         )
-        return build_targets(self._fallback, turn_input, DEFAULT_POLICY, {})
+        return build_targets(fallback, turn_input, DEFAULT_POLICY, {})
+
+
+def _takes_body(entry: FallbackEntry, asked: IncomingRequest) -> bool:
+    """Return whether a model takes the body of a client as it is."""
+    model = entry.model
+    if isinstance(model, str) or not asked.body:
+        return False
+    return model.endpoint.provider.dialect == asked.dialect

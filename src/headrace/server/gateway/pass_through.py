@@ -18,3 +18,9 @@ def pass_body(call: HTTPCall, body: JSONObject, model: str) -> HTTPCall:
         options = as_object(body.get("stream_options"))
         sent["stream_options"] = {**options, "include_usage": True}
     return msgspec.structs.replace(call, body=msgspec.json.encode(sent))
+
+
+def find_added_fields(before: HTTPCall, after: HTTPCall) -> JSONObject:
+    """Return the fields of a body that another one does not have."""
+    old, new = (as_object(msgspec.json.decode(call.body)) for call in (before, after))
+    return {name: value for name, value in new.items() if name not in old}

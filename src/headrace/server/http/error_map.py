@@ -6,13 +6,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from headrace.errors import RequestFailed
 from headrace.log import get_logger
 from headrace.readers import InvalidRequest
 from headrace.server.http.error_shape import find_error_shape
 from headrace.server.http_error import DoorError, HTTPError
+from headrace.server.runs.unstored import to_door_error
 from headrace.server.storage.errors import SearchFailed, StorageFailed
 from headrace.server.storage.search_terms import TooManyWords
 from headrace.server.storage.store import KeyTaken, NotFound, RunLive
+from headrace.transport.call_secrets import hide_addresses
 
 _logger = get_logger("server")
 
@@ -25,6 +28,9 @@ def to_http_error(error: Exception) -> HTTPError:
         case InvalidRequest():
             more = {} if error.param is None else {"param": error.param}
             return DoorError(400, "invalid_request", str(error), **more)
+        case RequestFailed():
+            text = hide_addresses(str(error))
+            return to_door_error(error.category, text, error.retry_after_s)
         case NotFound():
             return HTTPError(404, "not_found", str(error))
         case RunLive():

@@ -49,6 +49,9 @@ def openai_error_type(status: int) -> str:
 
 def openai_error_code(code: str) -> str | None:
     """Return OpenAI's code for an error. Categories of errors have one; other codes stay."""
+    if code == "not_found":
+        # OpenAI's code is for models only, and not for other things that do not exist.
+        return code
     return to_error(code, "").code if code in ERROR_CATEGORIES else code
 
 

@@ -27,6 +27,9 @@ STREAM = "headrace.stream"
 """Key of the request state for a stream that `SecurityMiddleware` sends."""
 
 
+# Pauses between probes of a client that has ended its side of the connection: each is twice as long
+# as the one before.
+_FIRST_PROBE_S = 0.02
 _PROBE_S = 1.0
 _STOPPED = b": the access token was revoked\n\n"
 
@@ -71,6 +74,7 @@ class EventStream:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due_s = float("inf")
         self._heartbeat: asyncio.Task[None] | None = None
+        self._probe_s: float | None = None
         self._is_stuck = False
         self._is_stopped = False
         self._is_cancelled = False
@@ -93,6 +97,8 @@ class EventStream:
                 connection.on_half_close = self._probe
             self._sent_at_s = asyncio.get_running_loop().time()
             self._check_client(sending, send)
+            if getattr(connection, "has_ended_input", False):
+                self._probe()
             if not self._is_stopped:
                 await self._send_all(send)
         except asyncio.CancelledError:
@@ -131,7 +137,7 @@ class EventStream:
         """
         if self._is_done or self._sending is None or self._send_message is None:
             return
-        self._heartbeat_s = min(self._heartbeat_s, _PROBE_S)
+        self._probe_s = _FIRST_PROBE_S
         self._sent_at_s = float("-inf")
         if self._timer is not None:
             self._timer.cancel()
@@ -194,6 +200,9 @@ class EventStream:
         """
         loop = asyncio.get_running_loop()
         now, since = loop.time(), self._sending_since_s
+        heartbeat_s = self._heartbeat_s
+        if self._probe_s is not None:
+            heartbeat_s = min(heartbeat_s, self._probe_s)
         if since is not None and find_pause_s(now, self._timer_due_s):
             # While this process was stopped, the client could not read.
             self._sending_since_s = since = now
@@ -201,13 +210,15 @@ class EventStream:
             self._is_stuck = True
             self._cancel(sending)
             return
-        due = now + min(self._heartbeat_s, self._send_timeout_s)
+        due = now + min(heartbeat_s, self._send_timeout_s)
         if since is not None:
             due = since + self._send_timeout_s
-        elif now < self._sent_at_s + self._heartbeat_s:
-            due = min(due, self._sent_at_s + self._heartbeat_s)
+        elif now < self._sent_at_s + heartbeat_s:
+            due = min(due, self._sent_at_s + heartbeat_s)
         else:
             self._heartbeat = asyncio.ensure_future(self._send(send, HEARTBEAT))
+            if self._probe_s is not None:
+                self._probe_s = min(2 * self._probe_s, _PROBE_S)
         self._timer_due_s = due
         self._timer = loop.call_at(due, self._check_client, sending, send)
 
@@ -218,6 +229,33 @@ async def wait_for_disconnect(receive: Receive) -> None:
         message = await receive()
         if message["type"] == "http.disconnect":
             return
+
+
+async def wait_for_departure(receive: Receive) -> None:
+    """Return when the client has disconnected, or has ended its side of the connection.
+
+    For requests whose response has not begun: nothing can be sent that would show whether a client
+    that has ended its side still reads, and hardly any does.
+    """
+    connection = _connection_of(receive)
+    if not hasattr(connection, "on_half_close"):
+        await wait_for_disconnect(receive)
+        return
+    has_ended = asyncio.Event()
+    if connection.has_ended_input:
+        has_ended.set()
+    connection.on_half_close = has_ended.set
+    waiting: set[asyncio.Task[Any]] = {
+        asyncio.create_task(wait_for_disconnect(receive)),
+        asyncio.create_task(has_ended.wait()),
+    }
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        connection.on_half_close = None
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
 
 
 def _connection_of(receive: Receive) -> Any:

@@ -9,8 +9,10 @@ import msgspec
 from headrace.content import TextContent
 from headrace.encoders import Effort, Options, ToolSpec
 from headrace.engine import Agent
+from headrace.events import JSONObject
 from headrace.messages import Message
 from headrace.projections.openai_responses import ResponseProfile
+from headrace.readers.openai_responses import read_tools
 from headrace.server.runs.client.client_tool import ClientTool
 from headrace.server.storage.store import InboxEntry, RunRow, RunStart, StoredMessage
 from headrace.tools import ExternalTool
@@ -29,6 +31,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Options that replace those of the agent."""
     client_tools: tuple[ToolSpec, ...] = ()
     """Tools that the client runs: a call ends the run."""
+    provider_tools: tuple[JSONObject, ...] = ()
+    """Tools that the provider runs, as a client of the Responses API has sent them."""
     external_tools: tuple[ToolSpec, ...] = ()
     """Tools that the client runs: a call suspends the run until the client has sent the result."""
     response: ResponseProfile | None = None
@@ -48,6 +52,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             instructions="\n\n".join(texts) or None,
             tools=[
                 *(ClientTool(spec) for spec in self.client_tools),
+                *read_tools(list(self.provider_tools)).provider,
                 *(
                     ExternalTool(
                         name=spec.name, description=spec.description, parameters=spec.parameters

@@ -50,6 +50,8 @@ class AgentOffer:
     def open(self, asked: IncomingRequest, *, run_id: str, user: str) -> RecordStream[Any]:
         """Prepare a run of the agent."""
         request = asked.request
+        if asked.same_grammar_only is not None:
+            raise asked.same_grammar_only
         if request.tools or request.provider_tools:
             text = (
                 f"{self.name} is an agent with its own tools: at this address it cannot be given"

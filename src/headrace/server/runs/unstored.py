@@ -125,9 +125,9 @@ class UnstoredRun:
         await self._end_beginning()
         end = self.end
         if isinstance(end, TurnFailed):
-            raise _to_http_error(end.category, end.message, end.retry_after_s)
+            raise to_door_error(end.category, end.message, end.retry_after_s)
         if isinstance(end, RunFailed):
-            raise _to_http_error(end.category, end.message)
+            raise to_door_error(end.category, end.message)
 
     async def _begin(self) -> None:
         try:
@@ -315,8 +315,11 @@ def _outcome_of(end: object) -> str:
             return "left"
 
 
-def _to_http_error(
+def to_door_error(
     category: ErrorCategory, message: str, retry_after_s: float | None = None
 ) -> HTTPError:
+    """Return the error that a client is told when a provider refuses its request."""
     more = {} if retry_after_s is None else {"retry_after_s": retry_after_s}
-    return DoorError(STATUS[category], category, message, **more)
+    # What a provider does not find is the model.
+    code = "model_not_found" if category == "not_found" else category
+    return DoorError(STATUS[category], code, message, **more)

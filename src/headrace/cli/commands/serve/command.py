@@ -7,12 +7,15 @@ import os
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.cli.option import data_folder
 from headrace.cli.terminal.log_output import print_log
 from headrace.cli.terminal.output import silence_stdout
 from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from headrace.server.gateway import GatewayConfig
 
 
 def run(options: Namespace) -> int:
@@ -37,8 +40,7 @@ def run(options: Namespace) -> int:
     if options.verbose:
         logging.getLogger("headrace.server").setLevel(logging.INFO)
     listener = open_listener(options.host, options.port)
-    host, port = listener.getsockname()[:2]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    address = _format_address(*listener.getsockname()[:2])
     app = create_app(
         agent,
         data=data_folder(options.data),
@@ -51,8 +53,7 @@ def run(options: Namespace) -> int:
     def ready() -> None:
         print(f"Headrace serves {agent.model} at {address}", flush=True)
         if gateway is not None:
-            names = ", ".join(gateway.models) or "models of its open providers"
-            print(f"gateway: {names} at {address}/v1", flush=True)
+            print(_describe_gateway(gateway, address), flush=True)
         place = data_folder(options.data) if store is None else show_store(store)
         print(f"data: {place} · stop with Ctrl-C", flush=True)
 
@@ -89,6 +90,15 @@ def _read_settings(options: Namespace) -> dict[str, Any]:
         "keep_logs_s": options.keep_logs * 3600.0,
         "has_final_text": options.final_text,
     }
+
+
+def _format_address(host: str, port: int) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _describe_gateway(gateway: GatewayConfig, address: str) -> str:
+    names = ", ".join(gateway.models) or "models of its open providers"
+    return f"gateway: {names} at {address}/v1"
 
 
 def _print_drain(runs: int, seconds: float) -> None:

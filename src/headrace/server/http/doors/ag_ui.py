@@ -67,7 +67,7 @@ class AGUI:
             start, run_request = await self._prepare(
                 request, user, asked, conversation_id, conversation
             )
-            run = await self._begin(request, start, run_request)
+            run = await self._begin(request, user, start, run_request)
             return await self._stream(run, asked, watcher)
 
     async def stop(self, request: Request) -> Response:
@@ -77,7 +77,9 @@ class AGUI:
         was_live = await stop_answers(self._service, owner, conversation_id)
         return JSONResponse({"was_live": was_live})
 
-    async def _begin(self, request: Request, start: RunStart, run_request: RunRequest) -> RunRow:
+    async def _begin(
+        self, request: Request, user: User, start: RunStart, run_request: RunRequest
+    ) -> RunRow:
         service = self._service
         repeated = await service.store.find_repeated(start)
         if repeated is not None:
@@ -87,6 +89,7 @@ class AGUI:
             agent = run_request.prepare(agent)
         except UsageError as error:
             raise InvalidRequest(str(error), "tools") from None
+        await service.count_use(user)
         return (await begin_run(service, start, agent, request.state.request_id)).run
 
     async def _prepare(

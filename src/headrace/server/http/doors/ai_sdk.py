@@ -72,6 +72,7 @@ class AISDKChat:
             if started is None:
                 _, agent = service.agent(start.model)
                 agent = agent_request.prepare(agent)
+                await service.count_use(user)
                 started = await begin_run(service, start, agent, request.state.request_id)
             return await self._stream(started.run, watcher, is_new=not started.is_repeated)
 

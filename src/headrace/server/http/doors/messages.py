@@ -61,6 +61,7 @@ class Messages:
         """Count the input tokens of a request."""
         service = self._service
         user = await service.user(request)
+        service.quota.count_request(user.owner)
         asked = read_request(await read_upload(request, service.settings), counts_tokens=True)
         offer = service.offer(user, asked.request.model)
         count = await offer.count_tokens(asked)

@@ -35,7 +35,7 @@ class Models:
         if not _is_anthropic(request):
             return JSONResponse({"object": "list", "data": [_describe(name) for name in names]})
         rows = [_describe_for_anthropic(name) for name in names]
-        ends = {"first_id": names[0], "last_id": names[-1]}
+        ends = {"first_id": names[0], "last_id": names[-1]} if names else {}
         return JSONResponse({"data": rows, "has_more": False, **ends})
 
     async def show(self, request: Request) -> Response:

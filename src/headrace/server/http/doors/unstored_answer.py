@@ -12,7 +12,7 @@ from starlette.responses import Response
 from headrace.events import Record, TurnFailed, TurnFinished
 from headrace.projections.ending import ending
 from headrace.projections.registry import find_protocol
-from headrace.server.http.event_stream import DeferredStream, EventStream, wait_for_disconnect
+from headrace.server.http.event_stream import DeferredStream, EventStream, wait_for_departure
 from headrace.server.http_error import DoorError
 from headrace.server.runs.unstored import STATUS, UnstoredRun
 from headrace.server.settings import Settings
@@ -144,9 +144,9 @@ class _Frames:
         await self._run.aclose()
 
 
-async def start_answer(request: Request, starting: Coroutine[Any, Any, UnstoredRun]) -> UnstoredRun:
-    """Wait until a run has begun to answer. When the client leaves before, the run ends, and an
-    `HTTPError` is raised that nobody receives."""
+async def start_answer(request: Request, starting: Coroutine[Any, Any, T]) -> T:
+    """Wait until a run has begun to answer, and return it. When the client leaves before, the run
+    ends, and an `HTTPError` is raised that nobody receives."""
     return await _wait_while_connected(request, starting)
 
 
@@ -162,7 +162,7 @@ async def read_answer(request: Request, run: UnstoredRun) -> list[Record]:
 async def _wait_while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
     """Return the result of some work, which is cancelled when the client leaves."""
     working = asyncio.create_task(work)
-    leaving = asyncio.create_task(wait_for_disconnect(request.receive))
+    leaving = asyncio.create_task(wait_for_departure(request.receive))
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():

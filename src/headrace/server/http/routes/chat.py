@@ -58,6 +58,7 @@ class Chat:
             # A request that was accepted once is answered even by a server that is stopping.
             run = await self._find_earlier(start, body)
             if run is None:
+                await service.count_use(user)
                 run = await self._begin_or_add(request, start, agent, body)
             return await stream_run(service, run, view, watcher)
 

@@ -24,11 +24,11 @@ from headrace.readers import InvalidRequest
 from headrace.readers.openai_responses import read_request
 from headrace.server.http.doors.responses.input import encode_items, join_input
 from headrace.server.http.doors.responses.offer import to_agent_offer
-from headrace.server.http.doors.responses.starter import ResponseStarter
-from headrace.server.http_error import DoorError
-from headrace.server.runs.unstored import STATUS
+from headrace.server.http.doors.responses.starter import PROTOCOL, ResponseStarter
+from headrace.server.runs.unstored import to_door_error
 from headrace.server.service import Service
 from headrace.server.storage.access_tokens import User
+from headrace.server.storage.usage.usage_table import UsageRow
 from headrace.tools import Toolset
 from headrace.usage import Usage
 from headrace.wire.json.value import as_list, as_object, as_text
@@ -61,12 +61,27 @@ class Compaction:
         agent = offer.agent.replace(instructions=PROMPT)
         agent.tools = Toolset([])
         summarizer = Summarize(agent, max_messages=1)
-        name = uuid.uuid4().hex
+        name, started_ms = uuid.uuid4().hex, service.clock()
+        outcome = "left"
         try:
             with service.quota.reserve(user.owner, f"run_{name}"):
                 shorter = await summarizer.compact(messages, is_forced=True)
+            outcome = "end_turn"
         except RunBroken as broken:
-            raise DoorError(STATUS[broken.category], broken.category, str(broken)) from None
+            outcome = broken.category
+            raise to_door_error(broken.category, str(broken)) from None
+        finally:
+            row = UsageRow.create(
+                owner=user.owner,
+                door=PROTOCOL,
+                name=offer.name,
+                model=offer.model,
+                usage=_NO_USAGE + summarizer.usage,
+                started_ms=started_ms,
+                ended_ms=service.clock(),
+                outcome=outcome,
+            )
+            await service.usage.add(row)
         sealed = await self._seal(user.owner, list(shorter or messages))
         item = {"id": f"cmp_{name}", "type": "compaction", "encrypted_content": sealed}
         return {

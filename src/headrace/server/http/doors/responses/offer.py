@@ -39,12 +39,15 @@ class ClientToolOffer(AgentOffer):
             instructions=request.instructions,
             options=request.options,
             client_tools=tools,
+            provider_tools=asked.provider_tools,
             response=response,
         )
 
     def open(self, asked: IncomingRequest, *, run_id: str, user: str) -> RecordStream[Any]:
         """Prepare a run of the agent."""
         assert isinstance(asked, ResponsesRequest)
+        if asked.same_grammar_only is not None:
+            raise asked.same_grammar_only
         agent = self.prepare_run(asked).prepare(self.agent)
         *earlier, question = asked.request.messages
         run = agent.run(question, earlier, run_id=run_id, user=user)

@@ -24,8 +24,8 @@ from headrace.server.http.doors.responses.socket import ResponseSocket
 from headrace.server.http.doors.responses.starter import ResponseStarter, StoredResponse
 from headrace.server.http.doors.responses.unstored import start_unstored
 from headrace.server.http.doors.responses.view import parse_view
-from headrace.server.http.doors.unstored_answer import read_answer, stream_answer
-from headrace.server.http.event_stream import DeferredStream, EventStream, wait_for_disconnect
+from headrace.server.http.doors.unstored_answer import read_answer, start_answer, stream_answer
+from headrace.server.http.event_stream import DeferredStream, EventStream, wait_for_departure
 from headrace.server.http_error import DoorError, JSONResponse
 from headrace.server.runs.unstored import STATUS
 from headrace.server.service import Service
@@ -75,9 +75,9 @@ class Responses:
         if asked.is_background and not asked.is_stored:
             text = "a response in the background must be stored"
             raise DoorError(400, "invalid_request", text, param="background")
-        await service.count_use(user)
         if not asked.is_stored:
             return await self._answer_unstored(request, user, asked)
+        await service.count_use(user)
         service.quota.count_request(user.owner)
         key = _parse_key(request)
         stored = await self._starter.start(user, asked, body, request.state.request_id, key)
@@ -95,7 +95,8 @@ class Responses:
         if asked.previous_response_id is not None:
             previous = await self._starter.find_previous(user.owner, asked.previous_response_id)
             history = await self._starter.read_history(user.owner, previous)
-        response = await start_unstored(self._service, user, asked, history)
+        starting = start_unstored(self._service, user, asked, history)
+        response = await start_answer(request, starting)
         if asked.is_stream:
             encoder = response.create_encoder(self._service.settings, **parse_view(request))
             return stream_answer(response.run, encoder, self._service.settings)
@@ -138,7 +139,7 @@ class Responses:
         """Wait for the end of a response. When the client leaves, the run ends."""
         frames = ResponseFrames(await self._service.frames(stored.run, stored.to_view()))
         reading = asyncio.create_task(_read_last(frames))
-        leaving = asyncio.create_task(wait_for_disconnect(request.receive))
+        leaving = asyncio.create_task(wait_for_departure(request.receive))
         try:
             await asyncio.wait({reading, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not reading.done():

@@ -20,7 +20,7 @@ from headrace.projections.openai_responses import (
     make_response_id,
     parse_response_id,
 )
-from headrace.readers.openai_responses import Approval, ResponsesRequest
+from headrace.readers.openai_responses import SECRET_FIELDS, Approval, ResponsesRequest
 from headrace.server.http.doors.responses.input import join_input
 from headrace.server.http.doors.responses.offer import to_agent_offer
 from headrace.server.http_error import DoorError, HTTPError
@@ -123,6 +123,7 @@ class ResponseStarter:
     ) -> StoredResponse:
         """Store the input and start the run. Raises an `HTTPError`."""
         service = self._service
+        _check_stored(asked)
         offer = to_agent_offer(
             service.offer(user, asked.request.model, asked.request.options.effort)
         )
@@ -241,6 +242,15 @@ class ResponseStarter:
         for record in await self._service.log.read(run.id):
             assembler.feed(record)
         return [one for one in assembler.open_requests() if one.kind == "approval"]
+
+
+def _check_stored(asked: ResponsesRequest) -> None:
+    """Refuse what can only be passed on, and what must not be stored."""
+    if asked.same_grammar_only is not None:
+        raise asked.same_grammar_only
+    if any(tool.get(name) for tool in asked.provider_tools for name in SECRET_FIELDS):
+        text = "passwords of MCP servers are not stored: ask with store=false"
+        raise DoorError(400, "invalid_request", text, param="tools")
 
 
 def _to_stored(message: Message, conversation_id: str, now_ms: int) -> StoredMessage:
