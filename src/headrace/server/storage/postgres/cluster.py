@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from headrace.log import get_logger
@@ -113,7 +114,7 @@ class PostgresCluster:
         connection = await self._pool.connect()
         lost = asyncio.Event()
         try:
-            connection.add_termination_listener(lambda _: lost.set())
+            connection.add_termination_listener(partial(_set, lost))
             await connection.add_listener(INBOX_CHANNEL, self._hear_entry)
             await connection.add_listener(LOG_CHANNEL, self._hear_records)
             # Whatever was said before.
@@ -129,6 +130,10 @@ class PostgresCluster:
 
     def _hear_records(self, connection: Any, pid: int, channel: str, payload: Any) -> None:
         self._on_records(str(payload).split())
+
+
+def _set(event: asyncio.Event, connection: object) -> None:
+    event.set()
 
 
 def _ignore(_: object) -> None:

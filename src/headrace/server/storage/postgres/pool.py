@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-import asyncpg
+import asyncpg  # pyright: ignore[reportMissingTypeStubs]
 
 from headrace.errors import UsageError
 from headrace.log import get_logger
@@ -35,6 +35,7 @@ _IDLE_TRANSACTION_MS: Final = 15_000
 _LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 # Classes of errors that say nothing about the statement: connection, resources, operator, system.
 _LOST_CLASSES: Final = ("08", "53", "57", "58", "XX")
+_driver: Any = asyncpg  # it has no types
 _logger = get_logger("server")
 
 
@@ -65,7 +66,7 @@ class Pool:
         if self._pool is not None:
             return
         try:
-            self._pool = await asyncpg.create_pool(
+            self._pool = await _driver.create_pool(
                 self._url,
                 min_size=1,
                 max_size=self._max_connections,
@@ -90,7 +91,7 @@ class Pool:
     async def connect(self) -> Connection:
         """Return a connection outside of the pool, which the caller closes."""
         with _ErrorTranslation():
-            return await asyncpg.connect(
+            return await _driver.connect(
                 self._url,
                 command_timeout=_COMMAND_S,
                 timeout=_CONNECT_S,
