@@ -13,6 +13,7 @@ import pytest
 import headrace
 from headrace.cli.main import main
 from headrace.errors import RequestFailed, UsageError
+from headrace.testing import ScriptedTransport
 from tests.transport.json_server import Asked, serving_json
 
 KEY = "sk-secret-1234567890"
@@ -107,6 +108,43 @@ def test_the_provider_counts(
     assert count == headrace.TokenCount(tokens=tokens)
     assert provider.asked[-1][0] == "POST"
     assert set(provider.asked[-1][3]) == fields
+
+
+def test_the_first_model_of_a_fallback_counts(provider: Provider) -> None:
+    first = headrace.FallbackEntry("anthropic:c", base_url=provider.url, api_key=KEY)
+    count = headrace.count_tokens(headrace.Fallback(first, "vllm:m"), "Why?")
+    assert count == headrace.TokenCount(tokens=42)
+
+
+def test_a_count_is_asked_for_with_the_headers_of_the_request(provider: Provider) -> None:
+    headrace.count_tokens(
+        "anthropic:c",
+        "Why?",
+        base_url=provider.url,
+        api_key=KEY,
+        betas=["new-thing"],
+        extra_headers={"x-team": "tides"},
+    )
+    headers = provider.asked[-1][2]
+    assert headers["anthropic-beta"] == "new-thing"
+    assert headers["x-team"] == "tides"
+
+
+@pytest.mark.parametrize(("model", "path"), [("openai:m", "/v1"), ("gemini:g-2", "")])
+def test_a_count_keeps_the_query_of_the_address(provider: Provider, model: str, path: str) -> None:
+    address = f"{provider.url}{path}?api-version=preview"
+    assert not headrace.count_tokens(model, "Why?", base_url=address, api_key=KEY).is_estimated
+    assert urlsplit(provider.asked[-1][1]).query == "api-version=preview"
+
+
+def test_a_count_goes_through_the_transport_of_the_caller(provider: Provider) -> None:
+    asked = len(provider.asked)
+    script = ScriptedTransport(["Because."], dialect="anthropic")
+    count = headrace.count_tokens(
+        "anthropic:c", "Why?", base_url=provider.url, api_key=KEY, transport=script
+    )
+    assert count.is_estimated
+    assert len(provider.asked) == asked
 
 
 def test_elsewhere_the_count_is_an_estimate() -> None:

@@ -16,6 +16,7 @@ from headrace.providers import Endpoint, resolve
 from headrace.transport.loop_thread import shared_loop
 from headrace.transport.transport import HTTPCall
 from headrace.turn.api import Input, TurnArguments, prepare_turn
+from headrace.turn.fallback import AnyModel
 from headrace.turn.model import encode_body
 from headrace.turn.target import TurnTarget
 from headrace.wire.json.value import as_object, as_objects, as_text
@@ -40,7 +41,15 @@ _CONTEXT_FIELDS = (
     "max_model_len",
 )
 # Fields of a request that Anthropic and OpenAI take to count tokens.
-_ANTHROPIC_FIELDS = ("model", "messages", "system", "tools", "tool_choice", "thinking")
+_ANTHROPIC_FIELDS = (
+    "model",
+    "messages",
+    "system",
+    "tools",
+    "tool_choice",
+    "thinking",
+    "output_config",
+)
 _OPENAI_FIELDS = ("model", "input", "instructions", "tools", "tool_choice", "text", "reasoning")
 
 
@@ -93,32 +102,15 @@ def list_models(
 
 
 async def count_tokens_async(
-    model: str, input: Input, **arguments: Unpack[TurnArguments]
+    model: AnyModel, input: Input, **arguments: Unpack[TurnArguments]
 ) -> TokenCount:
     """Asynchronous version of `count_tokens()`."""
-    (target, *_) = prepare_turn(model, input, arguments)
-    request, endpoint = target.request, target.model.endpoint
-    body = encode_body(endpoint.provider, request)
-    await target.model.aclose()
-    found = _find_counter(endpoint.provider.name, endpoint.provider.dialect, request.model, body)
-    if found is None:
-        encoded = msgspec.json.encode(body)
-        return TokenCount(tokens=estimate_body_tokens(encoded), is_estimated=True)
-    path, fields, name = found
-    where = resolve(
-        model,
-        base_url=arguments.get("base_url"),
-        api_key=arguments.get("api_key"),
-        path=path,
-    )
-    call = HTTPCall(
-        url=where.url, headers=where.headers, body=msgspec.json.encode(fields), sign=where.sign
-    )
-    transport = _new_transport()
+    targets = prepare_turn(model, input, arguments)
     try:
-        return await _ask_counter(transport, call, name)
+        return await count_target_tokens(targets[0])
     finally:
-        await transport.aclose()
+        for target in targets:
+            await target.model.aclose()
 
 
 async def count_target_tokens(target: TurnTarget) -> TokenCount:
@@ -135,17 +127,25 @@ async def count_target_tokens(target: TurnTarget) -> TokenCount:
         return TokenCount(tokens=tokens, is_estimated=True)
     _, fields, name = found
     call = HTTPCall(
-        url=url, headers=endpoint.headers, body=msgspec.json.encode(fields), sign=endpoint.sign
+        url=url,
+        headers=target.first_call.headers,
+        body=msgspec.json.encode(fields),
+        sign=endpoint.sign,
     )
     return await _ask_counter(cast("_Requests", model.transport), call, name)
 
 
 def _replace_path(endpoint: Endpoint, path: str) -> str | None:
-    """Return the address of another path at the same provider, or None if it is not known."""
+    """Return the address of another path at the same provider, or None if it is not known. A query
+    that belongs to the address and not to the path is kept."""
     name = quote(endpoint.model.removeprefix("models/"), safe="/@:.-")
-    own = endpoint.provider.path.partition("?")[0].replace("{model}", name)
-    base = endpoint.url.partition("?")[0]
-    return base.removesuffix(own) + path.replace("{model}", name) if base.endswith(own) else None
+    own, _, own_query = endpoint.provider.path.partition("?")
+    own = own.replace("{model}", name)
+    base, _, query = endpoint.url.partition("?")
+    if not base.endswith(own):
+        return None
+    kept = query.removeprefix(own_query).removeprefix("&")
+    return base.removesuffix(own) + path.replace("{model}", name) + (f"?{kept}" if kept else "")
 
 
 async def _ask_counter(transport: _Requests, call: HTTPCall, name: str) -> TokenCount:
@@ -155,11 +155,12 @@ async def _ask_counter(transport: _Requests, call: HTTPCall, name: str) -> Token
     return TokenCount(tokens=count)
 
 
-def count_tokens(model: str, input: Input, **arguments: Unpack[TurnArguments]) -> TokenCount:
-    """Return how many input tokens a request would have. Takes the arguments of `stream()`.
+def count_tokens(model: AnyModel, input: Input, **arguments: Unpack[TurnArguments]) -> TokenCount:
+    """Return how many input tokens a request would have. Takes the arguments of `stream()`; of a
+    `Fallback`, the first model is asked.
 
-    OpenAI, Anthropic and Gemini count by themselves; for every other provider the number is
-    estimated from the characters, and says so.
+    OpenAI, Anthropic and Gemini count by themselves. For every other provider, and for a transport
+    that only plays or replays streams, the number is estimated from the characters, and says so.
     """
     return shared_loop().run(count_tokens_async(model, input, **arguments))
 
