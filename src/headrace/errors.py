@@ -71,14 +71,14 @@ class LimitExceeded(WireError):
 
 
 class OutputInvalid(HeadraceError):
-    """The answer is not of the type that was asked for.
+    """The answer is not of the type that was asked for, or did not come.
 
     `text` is the answer, `problem` what is wrong with it, and `result` everything else: the whole
     message and its usage.
     """
 
     def __init__(self, problem: str, *, text: str, result: Result) -> None:
-        super().__init__(f"the answer is not of the type that was asked for: {problem}")
+        super().__init__(f"there is no answer of the type that was asked for: {problem}")
         self.problem = problem
         self.text = text
         self.result = result

@@ -18,7 +18,7 @@ from headrace import events as ev
 from headrace.errors import OutputInvalid, UsageError
 from headrace.events import decode_record, encode_record
 from headrace.messages import fold
-from headrace.testing import ScriptedTransport, call, finish, say, think, turn
+from headrace.testing import ScriptedTransport, call, cut, finish, say, think, turn
 from headrace.transport.transport import HTTPCall
 from tests.engine.play import check_answered, check_order
 from tests.wire import sse
@@ -262,6 +262,38 @@ def test_an_answer_that_is_cut_short_is_not_asked_for_again() -> None:
 def look(x: int) -> int:
     """Look."""
     return x
+
+
+# The catalog asks for the answer by a schema, by a tool, and by a schema beside tools.
+@pytest.mark.parametrize(
+    ("model", "dialect"),
+    [("openai:m", "responses"), ("deepseek:m", "chat"), ("anthropic:claude-sonnet-5", "anthropic")],
+)
+def test_a_call_of_a_tool_is_no_wrong_answer(model: str, dialect: str) -> None:
+    script = ScriptedTransport([turn(call("look", x=1)), "{}"], dialect=dialect)
+    result: Any = headrace.complete(
+        model, "?", api_key="k", transport=script, tools=[look], output_type=City
+    )
+    assert len(script.requests) == 1
+    assert result.finish.word == "tool_use"
+    assert [call.name for call in result.message.turns[0].calls] == ["look"]
+    with pytest.raises(OutputInvalid, match="the model called look, and has not answered yet"):
+        _ = result.output
+
+
+def test_a_call_of_a_tool_that_was_not_offered_is_a_wrong_answer() -> None:
+    script = ScriptedTransport([turn(call("other", x=1)), json.dumps(OSLO)])
+    result: Any = headrace.complete("vllm:m", "?", transport=script, tools=[look], output_type=City)
+    assert result.output == City("Oslo", 700_000)
+    assert len(script.requests) == 2
+
+
+def test_a_connection_that_broke_is_not_told_as_a_wrong_type() -> None:
+    script = ScriptedTransport([turn(say('{"name": "Os'), cut())])
+    result: Any = headrace.complete("vllm:m", "?", transport=script, output_type=City)
+    assert result.error.category == "network"
+    with pytest.raises(OutputInvalid, match=r"^there is no answer of the type .*: the connection"):
+        _ = result.output
 
 
 def agent_with(*turns: Any, model: str = "deepseek:m", **options: Any) -> tuple[Any, Any]:

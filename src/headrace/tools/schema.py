@@ -74,7 +74,7 @@ def _msgspec_schemas(parameters: list[Parameter]) -> tuple[list[JSONObject], JSO
             for parameter in parameters:
                 _msgspec_schemas([parameter])
         why = str(error).replace("\n", " ").partition("type <")[0]
-        raise _no_schema(parameters[0], why) from None
+        raise NoSchema(parameters[0], why) from None
     return [transform(schema, _forbid_additional) for schema in schemas], {
         name: transform(schema, _forbid_additional) for name, schema in definitions.items()
     }
@@ -85,12 +85,15 @@ def _pydantic_schema(parameter: Parameter) -> tuple[JSONObject, JSONObject]:
         return PydanticType(parameter.type).schema()
     except Exception as error:  # noqa: BLE001 (pydantic's errors have no common base class)
         why = str(error)
-    raise _no_schema(parameter, why)
+    raise NoSchema(parameter, why)
 
 
-def _no_schema(parameter: Parameter, why: str) -> UsageError:
-    text = f"{parameter.name}: {parameter.type} has no JSON schema: {why}"
-    return UsageError(f"a tool's argument cannot be read: {text.strip()}")
+class NoSchema(UsageError):
+    """A type has no JSON schema. `reason` says why, without the name of the parameter."""
+
+    def __init__(self, parameter: Parameter, why: str) -> None:
+        self.reason = f"{parameter.type} has no JSON schema: {why}".strip()
+        super().__init__(f"a tool's argument cannot be read: {parameter.name}: {self.reason}")
 
 
 def merge_definitions(schema: JSONObject, more: JSONObject, definitions: JSONObject) -> JSONObject:

@@ -47,7 +47,7 @@ class Result(msgspec.Struct, Generic[OutputT], frozen=True, kw_only=True):
         that type, or did not come at all."""
         if self.plan is None:
             raise UsageError("there is no output without an output_type: read `text`")
-        problem = "there is none" if self.error is None else self.error.message
+        problem = self._find_problem()
         if self.message.output is not msgspec.UNSET:
             try:
                 output: OutputT = self.plan.type.convert(self.message.output)
@@ -56,6 +56,15 @@ class Result(msgspec.Struct, Generic[OutputT], frozen=True, kw_only=True):
             else:
                 return output
         raise OutputInvalid(problem, text=self._answer, result=self)
+
+    def _find_problem(self) -> str:
+        """Return why there is no typed answer."""
+        if self.error is not None:
+            return self.error.message
+        called = [call.name for turn in self.message.turns[-1:] for call in turn.calls]
+        if called:
+            return f"the model called {', '.join(called)}, and has not answered yet"
+        return "there is none"
 
     @property
     def _answer(self) -> str:

@@ -132,7 +132,10 @@ class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
     def message(self) -> Message:
         """The message as far as it has been read."""
         message = fold(self.records_so_far)
-        return message if self._output_plan is None else read_answer(message, self._output_plan)
+        if self._output_plan is None:
+            return message
+        tools = {tool.name for tool in self._targets[self._route.at].request.tools}
+        return read_answer(message, self._output_plan, tools)
 
     @property
     def result(self) -> Result[OutputT]:

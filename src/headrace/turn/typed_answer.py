@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -22,12 +22,15 @@ def is_cut_short(turn: Turn) -> bool:
     return turn.finish is not None and turn.finish.word in _CUT_SHORT
 
 
-def read_answer(message: Message, plan: OutputPlan) -> Message:
+def read_answer(message: Message, plan: OutputPlan, tools: Collection[str] = ()) -> Message:
     """Return the message of a turn with its typed answer as `output`, or with an error that says
-    what is wrong. A turn that failed stays as it is."""
+    what is wrong. A turn that failed stays as it is, and so does one that calls one of the `tools`:
+    the model will answer after their results."""
     if message.finish is None or not message.turns:
         return message
     turn = message.turns[-1]
+    if plan.find_call(turn) is None and any(call.name in tools for call in turn.calls):
+        return message
     try:
         return msgspec.structs.replace(message, output=plan.read(turn))
     except Mismatch as mismatch:

@@ -15,7 +15,7 @@ from headrace.events import JSONObject
 from headrace.tools.arguments import Arguments, ArgumentsInvalid
 from headrace.tools.function import NOTHING, Parameter
 from headrace.tools.pydantic_type import is_pydantic
-from headrace.tools.schema import make_strict, merge_definitions, schema_of
+from headrace.tools.schema import NoSchema, make_strict, merge_definitions, schema_of
 from headrace.typed.json_schema import VALUE_KEY, inline_root, wrap_value
 from headrace.wire.json.payload import NotJSON, parse
 from headrace.wire.json_extent import JSONExtent
@@ -46,6 +46,7 @@ class OutputType:
             raise UsageError(
                 "output_type=str is what an answer without output_type has: read `Result.text`"
             )
+        _check_is_type(kind)
         self._reader: _Reader
         if isinstance(kind, dict):
             self._reader = _SchemaReader(cast("JSONObject", kind))
@@ -104,7 +105,8 @@ class _TypeReader(_Reader):
             self._arguments = Arguments(parameters)
             whole = schema_of(parameters)
         except UsageError as error:
-            raise UsageError(f"{_describe(kind)} cannot be an output_type: {error}") from None
+            why = error.reason if isinstance(error, NoSchema) else error
+            raise UsageError(f"{_name(kind)} cannot be an output_type: {why}") from None
         definitions = {"$defs": whole["$defs"]} if "$defs" in whole else {}
         self.schema = whole["properties"][_ROOT] | definitions
 
@@ -166,6 +168,27 @@ class _SchemaReader(_Reader):
         return value
 
 
+def _check_is_type(kind: Any) -> None:
+    """Raise `UsageError` for the usual values that are no types, and say what to write instead."""
+    match kind:
+        case [inner] if isinstance(kind, list):
+            raise UsageError(f"output_type is a list with a type in it: write list[{_name(inner)}]")
+        case list() | tuple():
+            names = " | ".join(map(_name, cast("list[Any]", kind)))
+            raise UsageError(f"output_type has several types: write them as a union, {names}")
+        case str():
+            raise UsageError(f"output_type is the text {kind!r:.100}: give the type itself")
+        case _ if _is_object_type(type(kind)) and not isinstance(kind, type):
+            name = _name(type(kind))
+            raise UsageError(f"output_type is an object of {name}: give the type itself")
+        case _:
+            pass
+
+
+def _name(kind: Any) -> str:
+    return getattr(kind, "__name__", None) or f"{kind!r:.100}"
+
+
 def _make_strict(schema: JSONObject) -> JSONObject | None:
     try:
         return make_strict(schema)
@@ -221,7 +244,3 @@ def _name_of(kind: Any, schema: JSONObject) -> str:
     given = schema.get("title") or getattr(kind, "__name__", None)
     name = _NAME.sub("_", given if isinstance(given, str) else "").strip("_")
     return name[:_MAX_NAME_CHARS] or _ROOT
-
-
-def _describe(kind: Any) -> str:
-    return getattr(kind, "__name__", None) or repr(kind)

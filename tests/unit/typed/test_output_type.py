@@ -150,6 +150,21 @@ def test_types_without_a_schema_are_refused() -> None:
         OutputType({"type": "nothing"})
 
 
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ([City], r"write list\[City\]"),
+        ((City, int), r"write them as a union, City \| int"),
+        ("City", "the text 'City': give the type itself"),
+        (City("Oslo", 1), "an object of City: give the type itself"),
+        (print, "^print cannot be an output_type: <built-in function print> has no JSON schema"),
+    ],
+)
+def test_what_is_no_type_is_refused_with_advice(kind: Any, advice: str) -> None:
+    with pytest.raises(UsageError, match=advice):
+        OutputType(kind)
+
+
 def test_definitions_that_nothing_refers_to_are_left_out() -> None:
     assert "$defs" not in OutputType(City).schema
     assert list(OutputType(Country).schema["$defs"]) == ["City"]
