@@ -40,7 +40,7 @@ _TEXT_TYPES = ("application/json", "application/xml", "application/yaml", "image
 
 
 def attach(
-    source: str | os.PathLike[str] | bytes,
+    source: str | os.PathLike[str] | bytes | bytearray | memoryview,
     *,
     name: str | None = None,
     media_type: str | None = None,
@@ -49,16 +49,23 @@ def attach(
 
     `source` is a path, the bytes themselves, or an `http(s)` URL, which the provider fetches. The
     media type is recognized by the first bytes, then by the name. Raises `InputError` for a file
-    that cannot be read or is too large, and `UsageError` if the type of a URL is not known.
+    that cannot be read, is empty or is too large, and `UsageError` if the type of a URL is not
+    known.
     """
-    if isinstance(source, str) and source.startswith(("https://", "http://")):
+    if isinstance(source, str) and source.lower().startswith(("https://", "http://")):
         return _attach_url(source, name, media_type)
-    if isinstance(source, bytes):
-        data = source
-    else:
-        path = Path(source)
-        data = _read(path)
-        name = name or path.name
+    match source:
+        case bytes() | bytearray() | memoryview():
+            data = bytes(source)
+        case str() | os.PathLike():
+            path = Path(source)
+            data = _read(path)
+            name = name or path.name
+        case _:
+            raise UsageError(
+                f"expected a path, a URL or bytes; got {source!r:.200}: give what a file's read()"
+                " returns"
+            )
     _check_size(len(data), name or "the attachment")
     kind = media_type or sniff_media_type(data, name)
     return _to_content(kind, name, data=base64.b64encode(data).decode())
@@ -104,6 +111,8 @@ def _read(path: Path) -> bytes:
 
 
 def _check_size(size: int, name: str) -> None:
+    if not size:
+        raise InputError(f"{name}: it is empty, and providers refuse empty files")
     if size > MAX_BYTES:
         raise InputError(f"{name}: larger than {MAX_BYTES // 1024 // 1024} MB")
 

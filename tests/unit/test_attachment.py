@@ -86,6 +86,22 @@ def test_what_cannot_be_read_is_an_input_error(tmp_path: Path) -> None:
         headrace.attach("https://example.com/download?id=7")
 
 
+def test_other_bytes_and_addresses_are_taken_too() -> None:
+    assert headrace.attach(bytearray(PNG)) == headrace.attach(memoryview(PNG))
+    assert headrace.attach("HTTPS://example.com/a.png").url == "HTTPS://example.com/a.png"
+
+
+def test_an_open_file_and_an_empty_one_are_refused(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    with pytest.raises(InputError, match=r"empty\.txt: it is empty"):
+        headrace.attach(empty)
+    with pytest.raises(InputError, match="the attachment: it is empty"):
+        headrace.attach(b"")
+    with empty.open("rb") as file, pytest.raises(UsageError, match="expected a path, a URL"):
+        headrace.attach(file)  # type: ignore[arg-type]
+
+
 def body_with(model: str, *content: Any) -> str:
     endpoint = model_for(model, api_key="k").endpoint
     request = Request(
@@ -101,6 +117,7 @@ def body_with(model: str, *content: Any) -> str:
     [
         ("anthropic:claude-sonnet-5", b"BM\0\0\0\0\0\0\0\0", "image/bmp"),
         ("openai:gpt-5", b"II*\0", "image/tiff"),
+        ("openai:gpt-5", wav(), "audio/wav"),
         ("anthropic:claude-sonnet-5", b"PK\x03\x04\xff\0", "octet-stream"),
         ("openai-chat:gpt-5", b"PK\x03\x04\xff\0", "octet-stream"),
         ("ollama:m", PDF, "application/pdf"),

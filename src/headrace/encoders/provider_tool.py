@@ -128,6 +128,21 @@ def encode_provider_tool(tool: ProviderTool, encoders: Encoders, who: str) -> JS
     return encode(tool)
 
 
+def check_settings(tool: ProviderTool) -> ProviderTool:
+    """Return the tool with lists as tuples. Raises `UsageError` for a setting of a wrong type, such
+    as one domain where several are expected."""
+    kind = type(tool)
+    try:
+        checked = msgspec.convert(msgspec.structs.asdict(tool), kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"a setting of {kind.__name__} is wrong: {error}") from None
+    if isinstance(checked, MCPServer) and not checked.url.startswith(("https://", "http://")):
+        raise UsageError(
+            f"the address of the MCP server {checked.name!r} is no URL: it must begin with https://"
+        )
+    return checked
+
+
 def refuse(tool: ProviderTool, who: str) -> UsageError:
     """Return the error for a tool that the provider does not have."""
     return UsageError(f"{who} has no tool {type(tool).__name__}: leave it out")

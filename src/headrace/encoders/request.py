@@ -152,7 +152,7 @@ class OptionArguments(TypedDict, total=False):
     top_k: int | None
     frequency_penalty: float | None
     presence_penalty: float | None
-    logit_bias: dict[str, int] | None
+    logit_bias: dict[str, int] | dict[int, int] | None
     verbosity: Verbosity | None
     modalities: Sequence[str]
     user: str | None
@@ -187,6 +187,12 @@ def parse_options(arguments: Mapping[str, Any]) -> Options:
     for name in _LISTS:
         if isinstance(given.get(name), str):
             given[name] = (given[name],)
+    bias = given.get("logit_bias")
+    if isinstance(bias, dict):  # tokenizers have numbers for tokens, and JSON has texts for keys
+        given["logit_bias"] = {
+            str(token) if type(token) is int else token: value
+            for token, value in cast("dict[object, object]", bias).items()
+        }
     try:
         return msgspec.convert(given, Options)
     except msgspec.ValidationError as error:

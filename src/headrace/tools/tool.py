@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast, overload
 from weakref import WeakKeyDictionary
 
 from headrace.encoders import ToolSpec
-from headrace.encoders.provider_tool import ProviderTool
+from headrace.encoders.provider_tool import ProviderTool, check_settings
 from headrace.errors import Terminate, UsageError
 from headrace.secrets.scrub import scrub
 from headrace.tools.arguments import Arguments, ArgumentsInvalid
@@ -267,7 +267,9 @@ class Toolset:
         if not isinstance(cast("object", tools), Iterable):
             raise UsageError(f"expected a list of tools; got {tools!r:.200}")
         given = list(tools)
-        self.provider_tools = tuple(entry for entry in given if isinstance(entry, ProviderTool))
+        self.provider_tools = tuple(
+            check_settings(entry) for entry in given if isinstance(entry, ProviderTool)
+        )
         entries = [_to_tool(entry) for entry in given if not isinstance(entry, ProviderTool)]
         names = [entry.name for entry in entries]
         twice = sorted({name for name in names if names.count(name) > 1})

@@ -111,7 +111,7 @@ class Fallback:
     def __init__(
         self,
         *models: str | Model | FallbackEntry,
-        on: Iterable[ErrorCategory] = DEFAULT_CATEGORIES,
+        on: ErrorCategory | Iterable[ErrorCategory] = DEFAULT_CATEGORIES,
         failures: int = 3,
         pause_s: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
@@ -123,7 +123,8 @@ class Fallback:
         self.entries: tuple[FallbackEntry, ...] = tuple(
             model if isinstance(model, FallbackEntry) else FallbackEntry(model) for model in models
         )
-        self.on: frozenset[ErrorCategory] = frozenset(on)
+        categories: Iterable[Any] = (on,) if isinstance(on, str) else on
+        self.on: frozenset[ErrorCategory] = frozenset(categories)
         if unknown := sorted(self.on - ERROR_CATEGORIES):
             known = ", ".join(sorted(ERROR_CATEGORIES))
             raise UsageError(f"no error category {unknown[0]!r}: there are {known}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -154,8 +154,9 @@ def _to_timeouts(timeout: float | Timeouts | None, *, has_transport: bool) -> Ti
         raise UsageError("a transport has its own timeouts: give them to it, not as timeout=")
     if isinstance(timeout, Timeouts):
         return timeout
-    if timeout <= 0:
-        raise UsageError(f"timeout must be more than 0; got {timeout}")
+    is_number = isinstance(cast("object", timeout), int | float)
+    if not (is_number and timeout > 0):
+        raise UsageError(f"timeout must be a number of seconds, more than 0; got {timeout!r}")
     return Timeouts(
         connect_s=min(timeout, DEFAULT_TIMEOUTS.connect_s), first_event_s=timeout, idle_s=timeout
     )

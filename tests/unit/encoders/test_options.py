@@ -180,6 +180,12 @@ def test_a_single_text_may_stand_for_a_list() -> None:
     assert parse_options({"stop": "x", "betas": "b"}) == Options(stop=("x",), betas=("b",))
 
 
+def test_the_numbers_of_tokens_may_be_numbers() -> None:
+    assert parse_options({"logit_bias": {50256: -100}}) == Options(logit_bias={"50256": -100})
+    with pytest.raises(UsageError, match="logit_bias"):
+        parse_options({"logit_bias": {1.5: -100}})
+
+
 def test_several_candidates_are_refused_with_advice() -> None:
     with pytest.raises(UsageError, match="'n': ask several times at once"):
         headrace.stream("vllm:m", "?", n=2)  # type: ignore[call-arg]
@@ -252,6 +258,12 @@ def test_extra_headers_are_never_shown() -> None:
 
 
 # --- timeouts --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), "5"])
+def test_a_timeout_is_a_number_of_seconds(timeout: Any) -> None:
+    with pytest.raises(UsageError, match="timeout must be a number of seconds, more than 0"):
+        headrace.stream("vllm:m", "?", timeout=timeout)
 
 
 def test_a_timeout_is_for_the_transport_that_is_made() -> None:

@@ -147,6 +147,27 @@ def test_a_tool_or_a_setting_that_a_provider_lacks_is_refused(name: str, tool: A
         call_with(MODELS[name], tool)
 
 
+@pytest.mark.parametrize(
+    ("tool", "problem"),
+    [
+        (FileSearch("vs_1"), r"setting of FileSearch is wrong: .*stores"),  # type: ignore[arg-type]
+        (WebSearch(allowed_domains="a.no"), "allowed_domains"),  # type: ignore[arg-type]
+        (WebSearch(context_size="huge"), "context_size"),  # type: ignore[arg-type]
+        (MCPServer("tides"), "the MCP server 'mcp' is no URL"),
+    ],
+)
+def test_a_wrong_setting_is_refused_before_anything_is_sent(tool: Any, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        headrace.stream("openai:m", "?", api_key="k", tools=[tool])
+
+
+def test_a_list_of_settings_is_taken_too() -> None:
+    tools: Any = [WebSearch(allowed_domains=["a.no"])]  # type: ignore[arg-type]
+    script = ScriptedTransport(["Yes."], dialect="responses")
+    headrace.complete("openai:m", "?", api_key="k", tools=tools, transport=script)
+    assert script.requests[0]["tools"][0]["filters"] == {"allowed_domains": ["a.no"]}
+
+
 def test_tools_of_both_kinds_go_together() -> None:
     spec = ToolSpec(name="look")
     for name in ("responses", "anthropic", "gemini"):

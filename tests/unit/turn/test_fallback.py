@@ -264,6 +264,10 @@ def test_a_fallback_needs_models_and_known_categories() -> None:
         Fallback(GPT, on=["busy"])  # type: ignore[list-item]
 
 
+def test_one_category_needs_no_list() -> None:
+    assert Fallback("vllm:a", "vllm:b", on="overloaded").on == {"overloaded"}
+
+
 def test_a_fallback_never_shows_a_key() -> None:
     models = Fallback(entry(CLAUDE)[0], entry(GPT)[0])
     assert KEY not in f"{models!r} {models} {models.entries}"

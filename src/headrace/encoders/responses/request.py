@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 from headrace import messages as msg
+from headrace.content import Content, FileContent
 from headrace.encoders.history_encoder import HistoryEncoder
 from headrace.encoders.option_table import OptionTable
 from headrace.encoders.request import (
@@ -21,6 +22,7 @@ from headrace.encoders.resend_rules import CallIds, group_by_item, to_raw_json
 from headrace.encoders.responses.calls import ResultEncoder, encode_call, encode_content
 from headrace.encoders.responses.provider_tool import encode_provider_tools
 from headrace.encoders.text_content import drop_empty_texts
+from headrace.errors import UsageError
 from headrace.events import JSONObject
 from headrace.wire.json.value import as_object
 
@@ -100,7 +102,7 @@ class _InputEncoder(HistoryEncoder):
     _answers = ResultEncoder()
 
     def encode_prompt(self, prompt: msg.PromptEntry) -> list[JSONObject]:
-        content = [encode_content(part) for part in drop_empty_texts(prompt.content)]
+        content = [encode_content(_check_file(part)) for part in drop_empty_texts(prompt.content)]
         return [{"type": "message", "role": prompt.role, "content": content}] if content else []
 
     def encode_reply(self, reply: msg.AssistantEntry) -> list[Any]:
@@ -109,6 +111,16 @@ class _InputEncoder(HistoryEncoder):
 
     def encode_results(self, results: tuple[msg.CallResult, ...]) -> list[JSONObject]:
         return [self._answers.item(result, self.ids) for result in results]
+
+
+def _check_file(entry: Content) -> Content:
+    """Return the content. Raises `UsageError` for sound and video, which this API cannot read."""
+    if isinstance(entry, FileContent) and entry.media_type.startswith(("audio/", "video/")):
+        raise UsageError(
+            f"the Responses API reads images and documents, and this is {entry.media_type}: ask a"
+            " model for sound with openai-chat:"
+        )
+    return entry
 
 
 class _ReplyEncoder:
