@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Finding(NamedTuple):
-    """One finding: its subject, what was wrong, and `file::test` of each test that shows it."""
-
-    subject: str
-    what: str
-    tests: tuple[str, ...] = ()
-
+from tests.findings.finding import Finding
+from tests.findings.server import SERVER_FINDINGS
 
 _CHAT = "tests/unit/wire/dialects/test_chat_variants.py::"
 _API = "tests/unit/turn/test_api.py::"
@@ -22,7 +14,7 @@ _FOREIGN = "tests/unit/wire/test_foreign_payloads.py::"
 _SKIPPED = "tests/unit/wire/test_skipped_frames.py::"
 _BODY = "tests/transport/test_success_without_stream.py::"
 
-FINDINGS: tuple[Finding, ...] = (
+_CLIENT_FINDINGS: tuple[Finding, ...] = (
     # Requests and streams of providers.
     Finding(
         "history",
@@ -349,4 +341,5 @@ FINDINGS: tuple[Finding, ...] = (
         ),
     ),
 )
+FINDINGS = (*_CLIENT_FINDINGS, *SERVER_FINDINGS)
 """All findings. One without tests is not corrected yet."""

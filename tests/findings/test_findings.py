@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from docs.syntax_tree import parse_source
-from tests.findings.table import FINDINGS, Finding
+from tests.findings.finding import Finding
+from tests.findings.table import FINDINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -156,9 +156,9 @@ def test_a_token_is_replaced_before_it_lapses() -> None:
         # In its last minutes it still serves, while the next one is fetched.
         fetch.now_s += 200
         assert await token_of(signer) == "Bearer t1"
-        while fetch.count < 2:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.01)
+        async with asyncio.timeout(60):
+            while await token_of(signer) == "Bearer t1":
+                await asyncio.sleep(0.01)
         assert await token_of(signer) == "Bearer t2"
         # Long after it has lapsed, a call waits for a new one.
         fetch.now_s += 10_000
