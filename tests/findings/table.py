@@ -193,7 +193,11 @@ _CLIENT_FINDINGS: tuple[Finding, ...] = (
         "the meaning of each count was mapped to a test that did not show it",
         ("tests/engine/test_usage.py::test_each_count_has_its_meaning_and_is_summed_over_turns",),
     ),
-    Finding("usage", "there is none over sub-agents yet"),
+    Finding(
+        "usage",
+        "there was none over sub-agents",
+        ("tests/engine/nested/test_sub_agents.py::test_usage_comes_up",),
+    ),
     # Phases, thinking and status.
     Finding(
         "xAI",
