@@ -4,8 +4,8 @@ and the answer is committed once, at the end."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -102,7 +102,7 @@ class LiveRuns:
         """The live runs as the store knows them."""
         return [
             *(live.row for live in self._live.values()),
-            *(move.row for move in self._moves.values()),
+            *self._moves.rows,
         ]
 
     @property
