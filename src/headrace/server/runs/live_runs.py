@@ -73,6 +73,7 @@ class LiveRuns:
         self._live: dict[str, LiveRun] = {}
         # Runs that are being suspended or resumed, perhaps by several requests at once.
         self._moves = Moves()
+        self._waking: set[asyncio.Task[None]] = set()
         # Suspended runs with clients that wait for them.
         self._waiting: dict[str, LiveRun] = {}
         self.find_agent: Callable[[RunRow], Awaitable[tuple[Agent, list[Message]]]] = _find_nothing
@@ -165,9 +166,12 @@ class LiveRuns:
         """Let a run take the entries of its inbox. A suspended run goes on for an answer or a
         cancellation; messages wait until then."""
         entries = await self._store.open_entries(row.id)
-        if await self._moves.wait(row.id):
+        if row.id in self._moves:
             # It may have looked at its inbox before.
-            entries = await self._store.open_entries(row.id)
+            task = asyncio.create_task(self._wake_later(row), name=f"wake {row.id}")
+            self._waking.add(task)
+            task.add_done_callback(self._waking.discard)
+            return
         live = self._live.get(row.message_id)
         # If the row is newer, another server has taken the run, and this one does not know it yet.
         if live is not None and live.row.epoch >= row.epoch:
@@ -179,6 +183,14 @@ class LiveRuns:
         if self._cluster is not None:
             # Another server has the run.
             await self._cluster.notify(row.id)
+
+    async def _wake_later(self, row: RunRow) -> None:
+        """Let a run take the entries of its inbox when it has been suspended or resumed."""
+        await self._moves.wait(row.id)
+        try:
+            await self.wake(row)
+        except StorageFailed as error:
+            _logger.warning("the inbox of run %s cannot be read now: %s", row.id, error)
 
     async def claim(self, row: RunRow) -> bool:
         """Go on with a suspended run. Of several calls at the same moment, one does. Returns False

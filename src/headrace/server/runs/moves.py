@@ -43,9 +43,10 @@ class Moves:
                 del self._moves[row.id]
                 move.is_over.set()
 
-    async def wait(self, run_id: str) -> bool:
-        """Wait until a run is not being moved any more. Returns whether it was."""
-        move = self._moves.get(run_id)
-        if move is not None:
+    def __contains__(self, run_id: str) -> bool:
+        return run_id in self._moves
+
+    async def wait(self, run_id: str) -> None:
+        """Wait until a run is not being suspended or resumed any more."""
+        while (move := self._moves.get(run_id)) is not None:
             await move.is_over.wait()
-        return move is not None
