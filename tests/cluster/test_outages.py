@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server.storage.postgres import pool as postgres_pool
 from headrace.testing import say, turn
 from headrace.transport.retry import NEVER
-from tests.postgres import PostgresServer
-from tests.server.serving import frames, served
+from tests.cluster.proxy import proxied
+from tests.postgres import PostgresServer, shared_server
+from tests.server.serving import Served, frames, served
 
 _WORDS = [f"word{number} " for number in range(120)]
 
@@ -60,6 +63,71 @@ async def _read(site: Any, event_id: str) -> list[tuple[str, str]]:
     async with site.resume(event_id, protocol="ux") as response:
         assert response.status == 200
         return frames(await response.read())
+
+
+def test_nothing_is_lost_or_doubled_if_replies_of_the_database_are_lost(tmp_path: Path) -> None:
+    """The database has stored what the server does not know about: it sends it again."""
+
+    async def main() -> None:
+        async with proxied(shared_server().create_database()) as proxy:
+            async with (
+                served(speaking(), tmp_path / "a", store=proxy.url) as first,
+                served(speaking(), tmp_path / "b", store=proxy.url) as second,
+            ):
+                proxy.loses_replies = 0.01
+                streams = await asyncio.gather(*(_ask(first, second) for _ in range(8)))
+                proxy.loses_replies = 0.0
+                for event_id, seen in streams:
+                    for site in (first, second):
+                        assert await _read(site, event_id) == seen
+                    assert "".join(_WORDS).strip() in seen[-1][1]
+                    row = await first.service.store.run("local", event_id)
+                    records = await first.service.log.read(row.id)
+                    assert [one.seq for one in records] == list(range(1, len(records) + 1))
+            assert proxy.lost > 5
+
+    asyncio.run(main())
+
+
+async def _ask(first: Served, second: Served) -> tuple[str, list[tuple[str, str]]]:
+    """Ask, and read the stream at both servers in turn until it ends, however often it breaks.
+    The same question is sent again with the same key until it is accepted."""
+    headers = {"idempotency-key": uuid.uuid4().hex}
+    event_id: str | None = None
+    while event_id is None:
+        async with first.open("Go.", headers=headers, protocol="ux") as response:
+            if response.status == 200:
+                event_id = response.headers["x-event-id"]
+    seen: list[tuple[str, str]] = []
+    sites = itertools.cycle((second, first))
+    while not seen or "message_final" not in seen[-1][1]:
+        after = seen[-1][0] if seen else "0"
+        async with next(sites).resume(event_id, after, protocol="ux") as response:
+            if response.status == 200:
+                data = await response.read()
+                seen += frames(data[: data.rfind(b"\n\n") + 2])
+            else:
+                assert response.status == 503, await response.text()
+                await asyncio.sleep(0.02)
+    return event_id, seen
+
+
+def test_runs_go_on_after_the_database_was_frozen(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with (
+            proxied(shared_server().create_database()) as proxy,
+            served(speaking(), tmp_path / "a", store=proxy.url) as site,
+            site.open("Go.", protocol="ux") as response,
+        ):
+            seen = await response.content.readany()
+            proxy.freeze()
+            await asyncio.sleep(5)
+            proxy.thaw()
+            seen += await response.read()
+            assert "".join(_WORDS).strip() in seen.decode()
+            assert b"message_final" in seen
+
+    asyncio.run(main())
 
 
 def test_everyone_is_told_if_the_database_stays_away(

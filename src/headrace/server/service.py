@@ -238,11 +238,17 @@ class Service:
         await self.store.take_entries([entry.id for entry in entries if entry not in questions])
         if not questions:
             return
-        first = questions[0]
-        started = await self.store.begin(start_after(row, first, self.clock()))
-        await self.store.take_entries([first.id])
-        await self.store.move_entries(row.id, started.run.id)
-        if not started.is_repeated:
+        await self._ask_after(row, questions[0])
+
+    async def _ask_after(self, row: RunRow, question: InboxEntry) -> None:
+        """Begin the answer to a question that was asked while another answer was written."""
+        start = start_after(row, question, self.clock())
+        with self.quota.reserve(row.owner, start.run_id, is_checked=False):
+            started = await self.store.begin(start)
+            await self.store.take_entries([question.id])
+            await self.store.move_entries(row.id, started.run.id)
+            if started.is_repeated:
+                return
             agent, history = await self.find_agent(started.run)
             live = await self.runs.begin(started.run, agent, history)
             if live is not None:
@@ -285,19 +291,20 @@ class Service:
 
     async def repair(self) -> int:
         """Save the answers that could not be saved when they ended; return how many."""
-        node = None if self.cluster is None else self.cluster.node
-        return await self._recovery.repair(self.quota.active_run_ids, node)
+        unsaved = None if self.cluster is None else self.runs.unsaved
+        return await self._recovery.repair(self.quota.active_run_ids, unsaved)
 
     async def take_over(self) -> None:
-        """End the runs of servers that are gone, or go on with them; look at the inboxes of runs
-        here, in case a notification was lost. Does nothing if no other server shares the
-        storage."""
+        """End the runs that no server works on, or go on with them: their server is gone, or the
+        reply to a claim was lost. Look at inboxes, in case a notification was lost. Does nothing if
+        no other server shares the storage."""
         if self.cluster is None:
             return
         for run_id in await self.cluster.runs_to_wake():
             await self.runs.wake_by_id(run_id)
+        await self.take_entries()
         for row in await self.store.live_runs():
-            if row.holder != self.cluster.node and row.id not in self.quota.active_run_ids():
+            if row.id not in self.runs.unsaved and row.id not in self.quota.active_run_ids():
                 await self.runs.take_over(row)
 
     def _wake(self, run_id: str) -> None:

@@ -4,8 +4,8 @@ and the answer is committed once, at the end."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -18,6 +18,7 @@ from headrace.log import get_logger
 from headrace.messages import Message, fold
 from headrace.server.runs.follower import Follower
 from headrace.server.runs.live_run import LiveRun, LogSink, ProjectionOptions
+from headrace.server.runs.moves import Moves
 from headrace.server.runs.recovery import (
     INTERRUPTED,
     UNSAVED,
@@ -70,8 +71,9 @@ class LiveRuns:
         self._follower = None if cluster is None else Follower(log, cluster, self._rest_followed)
         self._recovery = Recovery(log, store)
         self._live: dict[str, LiveRun] = {}
-        # Runs that are being suspended or resumed.
-        self._rows_moving: dict[str, RunRow] = {}
+        # Runs that are being suspended or resumed, perhaps by several requests at once.
+        self._moves = Moves()
+        self._waking: set[asyncio.Task[None]] = set()
         # Suspended runs with clients that wait for them.
         self._waiting: dict[str, LiveRun] = {}
         self.find_agent: Callable[[RunRow], Awaitable[tuple[Agent, list[Message]]]] = _find_nothing
@@ -88,6 +90,8 @@ class LiveRuns:
         self._left_behind: WeakValueDictionary[str, LeftBehindCalls] = WeakValueDictionary()
         self.total = 0
         """Number of runs that this server has started."""
+        self.unsaved: set[str] = set()
+        """Ids of runs whose clients were told that the answer could not be saved."""
 
     @property
     def count(self) -> int:
@@ -97,7 +101,10 @@ class LiveRuns:
     @property
     def rows(self) -> list[RunRow]:
         """The live runs as the store knows them."""
-        return [*(live.row for live in self._live.values()), *self._rows_moving.values()]
+        return [
+            *(live.row for live in self._live.values()),
+            *self._moves.rows,
+        ]
 
     @property
     def is_draining(self) -> bool:
@@ -159,23 +166,38 @@ class LiveRuns:
         """Let a run take the entries of its inbox. A suspended run goes on for an answer or a
         cancellation; messages wait until then."""
         entries = await self._store.open_entries(row.id)
+        if row.id in self._moves:
+            # It may have looked at its inbox before.
+            task = asyncio.create_task(self._wake_later(row), name=f"wake {row.id}")
+            self._waking.add(task)
+            task.add_done_callback(self._waking.discard)
+            return
         live = self._live.get(row.message_id)
-        if live is not None:
+        # If the row is newer, another server has taken the run, and this one does not know it yet.
+        if live is not None and live.row.epoch >= row.epoch:
             for entry in entries:
                 live.deliver(entry)
             return
         if any(entry.kind in ("answer", "cancel") for entry in entries):
             await self.claim(row)
-        if self._cluster is not None and row.message_id not in self._live:
+        if self._cluster is not None:
             # Another server has the run.
             await self._cluster.notify(row.id)
+
+    async def _wake_later(self, row: RunRow) -> None:
+        """Let a run take the entries of its inbox when it has been suspended or resumed."""
+        await self._moves.wait(row.id)
+        try:
+            await self.wake(row)
+        except StorageFailed as error:
+            _logger.warning("the inbox of run %s cannot be read now: %s", row.id, error)
 
     async def claim(self, row: RunRow) -> bool:
         """Go on with a suspended run. Of several calls at the same moment, one does. Returns False
         if the run cannot go on here."""
         if self._is_draining:
             return False
-        with self._moving(row):
+        with self._moves.enter(row):
             if not await self._has_agent(row):
                 return False
             claimed = await self._claim(row)
@@ -195,7 +217,7 @@ class LiveRuns:
     async def resume(self, row: RunRow) -> None:
         """Go on with a run that a killed server has left. One that cannot go on is closed as
         interrupted."""
-        with self._moving(row):
+        with self._moves.enter(row):
             await self._take_over(row)
 
     async def _take_over(self, row: RunRow) -> None:
@@ -212,10 +234,10 @@ class LiveRuns:
         return replace(row, epoch=epoch, holder=self._node, is_suspended=False)
 
     async def take_over(self, row: RunRow) -> None:
-        """End a run whose server is gone, or go on with it."""
+        """End a run that no server works on, or go on with it."""
         if self._is_draining:
             return
-        with self._moving(row):
+        with self._moves.enter(row):
             goes_on = self.continues or was_drained(await self._log.read(row.id))
             if goes_on and not await self._has_agent(row):
                 return
@@ -227,24 +249,19 @@ class LiveRuns:
             else:
                 await self._recovery.end(claimed, INTERRUPTED)
 
-    @contextmanager
-    def _moving(self, row: RunRow) -> Generator[None, None, None]:
-        """Count a run as live while it is being suspended or resumed."""
-        self._rows_moving[row.id] = row
-        try:
-            yield
-        finally:
-            self._rows_moving.pop(row.id, None)
-
     async def _resume(self, row: RunRow) -> None:
         records = await self._log.read(row.id)
-        if not is_resumable(records):
+        if records and not is_resumable(records):
             await self._recovery.close(row, INTERRUPTED)
             return
         try:
             agent, history = await self.find_agent(row)
         except UsageError as error:
             await self._recovery.close(row, RunFailed(category="interrupted", message=str(error)))
+            return
+        if not records:
+            # Its server was lost before the run could begin.
+            await self.begin(row, agent, history)
             return
         *earlier, question = history
         create = partial(
@@ -280,8 +297,9 @@ class LiveRuns:
         self._start(live)
 
     def is_elsewhere(self, row: RunRow) -> bool:
-        """Return whether another server works on a run."""
-        return self._cluster is not None and row.is_live and row.holder != self._node
+        """Return whether another server works on a run, or may soon: then its end is for the log to
+        tell."""
+        return self._cluster is not None and row.is_live and row.message_id not in self._live
 
     async def watch(self, row: RunRow) -> LiveRun | None:
         """Return a run that is suspended, or that another server works on, as clients read it: its
@@ -342,7 +360,7 @@ class LiveRuns:
 
     async def _rest(self, live: LiveRun, run: Run) -> None:
         """Note that a run is suspended. If somebody has answered meanwhile, it goes on."""
-        with self._moving(live.row):
+        with self._moves.enter(live.row):
             await self._rest_or_resume(live, run)
 
     async def _rest_or_resume(self, live: LiveRun, run: Run) -> None:
@@ -350,7 +368,7 @@ class LiveRuns:
         requests = run.requests
         await self._take_entries(live)
         live.detach()
-        self._live.pop(row.message_id, None)
+        self._forget(live)
         if isinstance(last.event, RunSuspended) and last.event.reason == "drain":
             # The next server goes on with it.
             live.close()
@@ -370,6 +388,11 @@ class LiveRuns:
         )
         if not is_suspended:
             await self._take_over(row)
+
+    def _forget(self, live: LiveRun) -> None:
+        """Remove a run, unless it has been claimed again since."""
+        if self._live.get(live.row.message_id) is live:
+            del self._live[live.row.message_id]
 
     async def _take_entries(self, live: LiveRun) -> None:
         if live.taken:
@@ -460,7 +483,7 @@ class LiveRuns:
         finally:
             if not run.is_suspended:
                 live.close()
-                self._live.pop(live.row.message_id, None)
+                self._forget(live)
         if run.is_suspended:
             await self._rest(live, run)
         elif live.has_entries and self.on_end is not None:
@@ -475,6 +498,8 @@ class LiveRuns:
         except RunTaken as error:
             # Another server goes on with it; the clients of this one come back and find it there.
             _logger.warning("run %s was lost: %s", live.row.id, error)
+            # What came from the inbox may not be in the log: the other server takes it.
+            live.taken.clear()
             return
         except StorageFailed as error:
             _logger.error("run %s cannot be saved: %s", live.row.id, error)
@@ -486,6 +511,7 @@ class LiveRuns:
         """Return the records that `Recovery.repair()` will add, so that clients that come later
         see the same end; add them now if that is possible."""
         row = live.row
+        self.unsaved.add(row.id)
         try:
             records = await self._log.read(row.id)
         except StorageFailed:
@@ -494,7 +520,7 @@ class LiveRuns:
         added = missing_records(row, records, UNSAVED, "save_failed")
         live.stored_message = fold([*records, *added])
         with suppress(StorageFailed):
-            await self._log.append(row.id, added)
+            await self._log.append(row.id, added, row.epoch)
         return added
 
 

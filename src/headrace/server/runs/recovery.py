@@ -45,16 +45,19 @@ class Recovery:
         return len(rows)
 
     async def repair(
-        self, active_ids: Callable[[], Collection[str]], node: str | None = None
+        self, active_ids: Callable[[], Collection[str]], unsaved: Collection[str] | None = None
     ) -> int:
-        """Close the open runs of this server that are not active, whose answers could not be saved.
+        """Close the open runs that are not active, whose answers could not be saved; with
+        `unsaved`, only those of them.
 
         Their streams stay as they were sent. Returns how many runs there were.
         """
         rows = await self._store.live_runs()
         # Asked for only now: a run that started during the query is in the rows, and active.
         active = active_ids()
-        abandoned = [row for row in rows if row.id not in active and row.holder == node]
+        abandoned = [row for row in rows if row.id not in active]
+        if unsaved is not None:
+            abandoned = [row for row in abandoned if row.id in unsaved]
         for row in abandoned:
             await self._try_to_end(row, UNSAVED, "save_failed", active_ids)
         return len(abandoned)

@@ -15,7 +15,7 @@ from headrace.server.storage.postgres.pool import Connection, Pool, to_text
 from headrace.server.storage.postgres.tables import inbox, rows
 from headrace.server.storage.postgres.tables.deletion import delete_hidden, hide
 from headrace.server.storage.postgres.tables.message_page import page_bytes, read_page
-from headrace.server.storage.postgres.tables.new_run import begin_run, find_repeated
+from headrace.server.storage.postgres.tables.new_run import begin_run, find_begun, find_repeated
 from headrace.server.storage.postgres.tables.nodes import ALIVE
 from headrace.server.storage.postgres.tables.search import find_conversations
 from headrace.server.storage.postgres.tables.usage import insert_usage
@@ -56,8 +56,13 @@ class PostgresStore:
     # -- runs
 
     async def begin(self, start: RunStart) -> StartedRun:
-        async with self._pool.transaction() as connection:
-            return await begin_run(connection, start, self._node)
+        async def work() -> StartedRun:
+            async with self._pool.transaction() as connection:
+                # If the answer to a commit was lost, the run has begun already.
+                known = await find_begun(connection, start)
+                return known or await begin_run(connection, start, self._node)
+
+        return await self._pool.retry(work)
 
     async def find_repeated(self, start: RunStart) -> StartedRun | None:
         if start.idempotency_key is None:

@@ -43,6 +43,12 @@ async def find_repeated(connection: Connection, start: RunStart) -> StartedRun |
     return StartedRun(run=rows.to_run(known), is_repeated=True)
 
 
+async def find_begun(connection: Connection, start: RunStart) -> StartedRun | None:
+    """Return the run that this very start has begun, if any: its id was chosen for it."""
+    row = await connection.fetchrow("SELECT * FROM runs WHERE id = $1", start.run_id)
+    return None if row is None else StartedRun(run=rows.to_run(row))
+
+
 async def begin_run(connection: Connection, start: RunStart, node: str) -> StartedRun:
     """Insert the user message and the run. Raises `NotFound`, `RunLive` and `KeyTaken`."""
     if start.idempotency_key is not None:

@@ -1,0 +1,50 @@
+"""Leases, fences, inboxes, recovery and control of up to five servers, in virtual time: the real
+code of the servers on a simulated database and network, with faults chosen by seeds."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from headrace.rehearsal.clock import Hang
+from tests.cluster.simulation.schedule import Broken, play
+from tests.cluster.simulation.world import Rules
+
+SCHEDULES = int(os.environ.get("HEADRACE_SOAK_SCHEDULES", "500"))
+_GROUPS = 10
+_MOST = 150
+"""Most schedules until a broken rule must have been noticed."""
+
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """The servers report every fault in their logs."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("group", range(_GROUPS))
+@pytest.mark.timeout(3600)
+def test_no_schedule_loses_doubles_or_confuses_anything(group: int) -> None:
+    for seed in range(group, SCHEDULES, _GROUPS):
+        try:
+            play(seed)
+        except (Broken, Hang) as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+
+
+@pytest.mark.parametrize("rule", Rules._fields)
+def test_a_rule_that_is_switched_off_is_noticed(rule: str) -> None:
+    rules = Rules()._replace(**{rule: False})
+    for seed in range(_MOST):
+        try:
+            play(seed, rules)
+        except Exception:  # noqa: BLE001 (whatever breaks)
+            return
+    raise AssertionError(f"{_MOST} schedules are fine without {rule}")
