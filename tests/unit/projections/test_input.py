@@ -198,10 +198,11 @@ def test_a_step_that_was_cut_off_is_replaced_after_the_run_resumed() -> None:
 
 def _play(name: str, *, suspends: bool) -> list[Record]:
     """Play a scene, with one process for each stretch if the run is suspended."""
-    records = run_virtual(Player(SCENES[name], "chat", suspends=suspends).start())
+    dialect = SCENES[name].choose_dialect("chat")
+    records = run_virtual(Player(SCENES[name], dialect, suspends=suspends).start())
     while isinstance(records[-1].event, ev.RunSuspended):
         # Each process answers what the one before has asked.
-        player = Player(SCENES[name], "chat", suspends=True)
+        player = Player(SCENES[name], dialect, suspends=True)
         records = run_virtual(player.resume(records))
     return records
 

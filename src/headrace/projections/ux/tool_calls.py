@@ -13,7 +13,7 @@ from headrace.projections.ux.frame import UXFrame
 from headrace.projections.ux.live_message import LiveMessage
 from headrace.projections.ux.live_segment import LiveSegment
 from headrace.projections.ux.nested_runs import NestedRuns
-from headrace.projections.ux.segment import APPROVAL_REQUESTED, MessageEvent
+from headrace.projections.ux.segment import MessageEvent
 from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
 
 
@@ -140,7 +140,7 @@ class UXToolCalls:
         """
         call = self._by_id[event.call_id]
         has_nothing = not event.content and not event.is_error
-        if has_nothing and (call.has_result or call.status == APPROVAL_REQUESTED):
+        if has_nothing and (call.has_result or call.status == ev.APPROVAL_REQUESTED):
             return []
         said = tool_value(event.content, is_error=event.is_error)
         return self._answer(call, said, None, self._message.at_ms - call.started_ms)
