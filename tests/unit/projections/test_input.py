@@ -15,6 +15,7 @@ from headrace.outcome import END_TURN, TOOL_USE
 from headrace.projections.registry import PROTOCOLS
 from headrace.projections.thinking import ThinkingProjection
 from headrace.projections.ux import UXFrame, UXProjection, encode_frame, fold_frames, to_event
+from headrace.projections.ux.segment import ToolSegment
 from headrace.testing import run_virtual
 from tests.engine.resume.scenes import SCENES, Player
 from tests.phases.records import Turn
@@ -238,3 +239,10 @@ def test_a_sub_agents_message_is_in_its_call() -> None:
     assert {one.parent_call_id for one in last.event.requests} == {call.call_id for call in calls}
     ids = [one.id for call in calls for one in call.event.segments]
     assert len(ids) == len(set(ids))
+
+
+def test_a_call_that_the_provider_may_run_is_not_shown_as_waiting() -> None:
+    event = to_event(fold(_play("approvals of the provider", suspends=True)), event_id="e")
+    statuses = {one.name: one.status for one in event.segments if isinstance(one, ToolSegment)}
+    assert (statuses["delete_file"], statuses["read_file"]) == ("completed", "completed")
+    assert statuses["move_file"] == "approval_requested", "the user has denied it"

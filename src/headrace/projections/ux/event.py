@@ -145,6 +145,9 @@ class _Composer:
             self._note_activity(part)
         for result in turn.results:
             self._result(result)
+        for request in turn.requests:
+            if request.server is not None and request.decision == "accepted":
+                self._calls[request.call_id].tell("completed")
         for added in turn.added:
             self._add_user_message(added)
         ends = (result.ended_ms for result in turn.results if result.ended_ms is not None)

@@ -46,6 +46,8 @@ class UXToolCalls:
         self._all: list[LiveCall] = []
         self._by_id: dict[str, LiveCall] = {}
         self._by_part: dict[int, LiveCall] = {}
+        # Approvals for which the provider asks, with the ids of their calls.
+        self._provider_requests: dict[str, str] = {}
 
     def feed(self, event: object) -> list[UXFrame]:
         """Return the frames of an event about a call that has started."""
@@ -111,6 +113,19 @@ class UXToolCalls:
 
     def _activity(self, event: ev.ToolActivity) -> list[UXFrame]:
         return self._update_frame(self._by_part[event.part], event.status, detail=event.detail)
+
+    def _requested(self, event: ev.InputRequested) -> list[UXFrame]:
+        if event.server is not None:
+            self._provider_requests[event.request_id] = event.call_id
+        return []
+
+    def _answered(self, event: ev.InputAnswered) -> list[UXFrame]:
+        """End a call that only asked for an approval, and has got it."""
+        call_id = self._provider_requests.pop(event.request_id, None)
+        call = None if call_id is None else self._by_id.get(call_id)
+        if call is None or event.decision != "accepted":
+            return []
+        return self._update_frame(call, "completed")
 
     def _running(self, event: ev.ToolStarted) -> list[UXFrame]:
         call = self._by_id.get(event.call_id)
@@ -186,6 +201,8 @@ _HANDLERS: dict[type, _Handler] = {
     ev.ToolCallFinished: UXToolCalls._on_finished,
     ev.ToolCallMalformed: UXToolCalls._on_malformed,
     ev.ToolActivity: UXToolCalls._activity,
+    ev.InputRequested: UXToolCalls._requested,
+    ev.InputAnswered: UXToolCalls._answered,
     ev.ToolStarted: UXToolCalls._running,
     ev.ToolProgress: UXToolCalls._progress,
     ev.ToolResult: UXToolCalls._result,
