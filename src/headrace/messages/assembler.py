@@ -80,6 +80,8 @@ _STARTS: dict[type, Callable[..., Part]] = {
     events.MediaProduced: msg.MediaPart,
     events.OpaqueItem: msg.OpaquePart,
 }
+# Looked up for every record.
+_DELTA_TYPES = events.DELTA_TYPES
 _ATOMIC = (events.ReasoningRedacted, events.ToolOutput, events.MediaProduced, events.OpaqueItem)
 
 
@@ -105,11 +107,12 @@ class Assembler:
         if record.path is not self._path and record.path != self._path:
             self._feed_child(record)
             return
-        if kind in events.DELTA_TYPES:
+        if kind in _DELTA_TYPES:
             # By far the most; a match statement takes three times as long.
             part = self.parts[event.part]  # type: ignore[union-attr,index]
-            part.text.append(event.text)  # type: ignore[union-attr]
-            if len(part.text) >= MANY_PIECES:
+            pieces = part.text
+            pieces.append(event.text)  # type: ignore[union-attr]
+            if len(pieces) >= MANY_PIECES:
                 part.join()
             return
         self.fields.setdefault("created_at_ms", record.at_ms)

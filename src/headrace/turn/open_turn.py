@@ -145,9 +145,11 @@ class OpenTurn:
         try:
             async for read in self._reads:
                 events = feed(read)
-                if events and decoder.is_finished:
+                if not events:
+                    continue
+                if decoder.is_finished:
                     break
-                if events and take(events):
+                if take(events):
                     return True
             else:
                 events = self._close_decoder()
