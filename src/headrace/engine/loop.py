@@ -218,7 +218,9 @@ class Loop:
             await self._journal.write([compaction])
         self._view.step = step
         if self._journal.nested.usage != _NO_USAGE:
-            self._update_view()
+            # Not the whole message: that would take longer with every step.
+            message = self._view.message
+            self._view.message = msgspec.structs.replace(message, usage=self.usage)
         # Set first: `StepStarted` is written even if middleware raises for it.
         self._is_in_step = True
         await self._journal.write([ev.StepStarted(step)])

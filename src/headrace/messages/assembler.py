@@ -309,7 +309,10 @@ class Assembler:
     def _finish_step(self, event: events.StepFinished, record: Record) -> None:
         if event.nudge is not None and self.turns and not self.turns[-1].is_settled:
             self.turns[-1].fields["nudge"] = event.nudge
-        for turn in self.turns:
+        for turn in reversed(self.turns):
+            if turn.is_settled:
+                # So are all before it: a step does not take longer in a long run.
+                break
             turn.is_settled = True
 
     def _discard_step(self, event: events.StepDiscarded, record: Record) -> None:
