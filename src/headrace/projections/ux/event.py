@@ -75,6 +75,7 @@ def _request_entry(asked: messages.InputRequest, parent_call_id: str | None) -> 
         schema=asked.schema,
         expires_at=asked.expires_at_ms,
         parent_call_id=parent_call_id,
+        server=asked.server,
         decision=asked.decision,
         value=asked.value,
         is_always=asked.is_always,

@@ -207,6 +207,8 @@ class RequestEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Time at which it expires."""
     parent_call_id: str | None = None
     """For a request of a sub-agent: id of the outermost call."""
+    server: str | None = None
+    """Label of the MCP server, if the provider runs the call: its arguments cannot be changed."""
     decision: InputDecision | None = None
     """The answer: `accepted`, `denied` or `expired`; absent while there is none."""
     value: Any = None
