@@ -199,11 +199,11 @@ def test_an_approval_of_the_provider_is_given_but_not_edited(tmp_path: Path) -> 
             (interrupt,) = asked[-1]["outcome"]["interrupts"]
             answer = {"interruptId": interrupt["id"], "status": "resolved"}
             edited = {**answer, "payload": {"approved": True, "editedArgs": {"name": "b"}}}
-            body = thread(asking("Erase it."), run="r2", resume=[edited])
+            body = thread(run="r2", resume=[edited])
             status, told = await post(server, "/api/ag-ui", body)
             assert (status, "erase" in told) == (400, True)
             given = {**answer, "payload": {"approved": True}}
-            body = thread(asking("Erase it."), run="r3", resume=[given])
+            body = thread(run="r3", resume=[given])
             status, events = await post(server, "/api/ag-ui", body)
             assert status == 200
             assert text_of(events) == "Gone."
