@@ -79,6 +79,7 @@ FIELDS: dict[str, str] = {
     "schema": "JSON schema of the value that is expected.",
     "expires_at": "Time at which the request expires, in milliseconds since the epoch.",
     "parent_call_id": "Id of the call of the sub-agent; for a request, of the outermost one.",
+    "server": "Label of the MCP server, if the provider runs the call; its arguments are fixed.",
     "decision": "`accepted`, `denied` or `expired`.",
     "value": "The value that was given.",
     "is_always": "Whether the approval holds for later calls of the tool in this run.",

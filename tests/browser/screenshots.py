@@ -104,7 +104,8 @@ def built_in(talk: Talk) -> None:
 
 
 def approval(talk: Talk) -> None:
-    talk.ask("approval: delete the draft")
+    talk.send("approval: delete the draft")
+    talk.page.wait_for_timeout(600)
 
 
 def final(talk: Talk) -> None:

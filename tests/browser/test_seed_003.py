@@ -441,12 +441,16 @@ def test_built_in_tools_stream_in_the_overlay_and_stay_inline(stage: Stage, talk
     assert kinds == {"reasoning", *built_in, "text"}
 
 
-def test_an_approval_that_nobody_gives_is_not_shown_as_done(stage: Stage, talk: Talk) -> None:
-    stage.hold_commits()
+@pytest.mark.parametrize(("button", "state"), [("Deny", "not approved"), ("Allow", "")])
+def test_an_approval_of_the_provider_is_shown_as_given_only_if_it_was(
+    talk: Talk, button: str, state: str
+) -> None:
     talk.send("approval: delete it")
     expect(talk.overlay.locator(".tool-state")).to_have_text("waiting for approval")
-    stage.release_commits()
+    row = talk.page.get_by_role("region", name="Request of delete_file")
+    expect(row).to_contain_text("files")
+    row.get_by_role("button", name=button, exact=True).click()
     talk.settle()
     segment = talk.page.locator("headrace-built-in-tool-segment")
     expect(segment).to_contain_text("delete_file")
-    expect(segment.locator(".tool-state")).to_have_text("not approved")
+    expect(segment.locator(".tool-state")).to_have_text(state)

@@ -69,6 +69,18 @@ def test_the_arguments_of_a_call_are_edited(theatre: Theatre) -> None:
     chat.wait_for("paid 7 to the smith").wait_for_prompt()
 
 
+def test_a_call_of_the_provider_is_allowed_but_not_edited(theatre: Theatre) -> None:
+    chat = theatre.open(columns=100)
+    chat.say("approval: delete it")
+    _asked(chat, "Allow? y: yes, n: no, a: always").send("e" + ENTER)
+    chat.wait_for("Type y, n or a")
+    assert "● delete_file needs your approval" in chat.all
+    assert "files" in chat.all
+    _asked(chat, "Allow?").send("y" + ENTER)
+    chat.wait_for_prompt()
+    assert "not approved" not in chat.all
+
+
 def test_always_holds_for_the_rest_of_the_answer(theatre: Theatre) -> None:
     chat = theatre.stage(columns=100)
     chat.say("pay 5 6 7")

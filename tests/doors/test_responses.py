@@ -14,9 +14,9 @@ import pytest
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 
-from headrace.engine import Agent
+from headrace.engine import Agent, Approve
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.testing import call, error, refuse, say, stall, think, turn
+from headrace.testing import approval, call, error, refuse, say, stall, think, turn
 from headrace.tools import ExternalTool, tool
 from headrace.transport.retry import NEVER
 from tests.doors.event_loop import in_loop
@@ -240,6 +240,44 @@ async def test_approvals_end_a_response_and_begin_another(
         assert second.output_text == "Done."
         assert await client.responses.retrieve(first.id) == first
         assert (await client.responses.retrieve(second.id)).output == second.output
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+@in_loop
+async def test_approvals_that_the_provider_asks_for_go_through_the_door(
+    tmp_path: Path, is_approved: bool
+) -> None:
+    asks = approval("erase", server="disk", name="a.txt")
+    transport = ScriptedTransport([turn(asks), turn(say("Done."))], dialect="responses")
+    agent = Agent("openai:gpt-5", transport=transport, api_key="k", policy=NEVER)
+    async with door(agent, tmp_path) as (client, _):
+        first = await client.responses.create(model="default", input="Erase it.")
+        (asked,) = first.output
+        assert asked.type == "mcp_approval_request"
+        assert (asked.name, asked.server_label) == ("erase", "disk")
+        assert json.loads(asked.arguments) == {"name": "a.txt"}
+        answer: Any = {
+            "type": "mcp_approval_response",
+            "approval_request_id": asked.id,
+            "approve": is_approved,
+        }
+        second = await client.responses.create(
+            model="default", input=[answer], previous_response_id=first.id
+        )
+        assert [item.type for item in second.output] == ["message"]
+        assert second.output_text == "Done."
+        assert await client.responses.retrieve(first.id) == first
+    sent = transport.requests[1]["input"][-1]
+    assert (sent["type"], sent["approve"]) == ("mcp_approval_response", is_approved)
+
+
+@in_loop
+async def test_what_a_rule_decides_about_the_provider_is_not_asked(tmp_path: Path) -> None:
+    asks = approval("erase", server="disk", name="a.txt")
+    agent = playing(turn(asks), turn(say("Kept.")), middleware=[Approve({"erase": "deny"})])
+    async with door(agent, tmp_path) as (client, _):
+        response = await client.responses.create(model="default", input="Erase it.")
+        assert [item.type for item in response.output] == ["message"]
 
 
 @in_loop

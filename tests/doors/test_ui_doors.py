@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from headrace.testing import say, turn, wait
+from headrace.engine import Agent
+from headrace.testing import ScriptedTransport, approval, say, turn, wait
+from headrace.transport.retry import NEVER
 from tests.doors.test_ai_sdk_interleavings import chunks_of
 from tests.doors.ui_agents import agent, create_agents, requests_of, staged
 from tests.phases.ui_order import DONE, Chunk, check_ag_ui, read_ui_message
@@ -182,6 +184,30 @@ def test_an_answer_to_nothing_or_of_no_meaning_is_refused(
             # It still waits.
             async with server.http.get(f"{server.url}{CHAT}/c1/stream") as response:
                 assert response.status == 200
+
+    asyncio.run(main())
+
+
+def test_an_approval_of_the_provider_is_given_but_not_edited(tmp_path: Path) -> None:
+    script = ScriptedTransport(
+        [turn(approval("erase", server="disk", name="a")), turn(say("Gone."))], dialect="responses"
+    )
+    erasing = Agent("openai:any", transport=script, api_key="k", policy=NEVER)
+
+    async def main() -> None:
+        async with served(erasing, tmp_path) as server:
+            _, asked = await post(server, "/api/ag-ui", thread(asking("Erase it.")))
+            (interrupt,) = asked[-1]["outcome"]["interrupts"]
+            answer = {"interruptId": interrupt["id"], "status": "resolved"}
+            edited = {**answer, "payload": {"approved": True, "editedArgs": {"name": "b"}}}
+            body = thread(run="r2", resume=[edited])
+            status, told = await post(server, "/api/ag-ui", body)
+            assert (status, "erase" in told) == (400, True)
+            given = {**answer, "payload": {"approved": True}}
+            body = thread(run="r3", resume=[given])
+            status, events = await post(server, "/api/ag-ui", body)
+            assert status == 200
+            assert text_of(events) == "Gone."
 
     asyncio.run(main())
 

@@ -102,7 +102,7 @@ async def play_out(player: Player, records: list[Record] | None = None) -> list[
 
 @pytest.mark.parametrize("name", SCENES)
 def test_every_stretch_of_a_run_is_a_stream_of_its_own(name: str) -> None:
-    player = Player(SCENES[name], "anthropic", suspends=True)
+    player = Player(SCENES[name], SCENES[name].choose_dialect("anthropic"), suspends=True)
     records = run_virtual(play_out(player))
     for cut in range(len(records)):
         check(records[:cut], is_over=False)
@@ -115,11 +115,11 @@ def test_every_stretch_of_a_run_is_a_stream_of_its_own(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCENES)
 def test_a_run_that_was_killed_anywhere_goes_on_legally(name: str) -> None:
-    player = Player(SCENES[name], "anthropic", suspends=True)
+    player = Player(SCENES[name], SCENES[name].choose_dialect("anthropic"), suspends=True)
     whole = run_virtual(play_out(player))
     for cut in range(1, len(whole), 5):
         if not isinstance(whole[cut - 1].event, ev.RunFinished):
-            again = Player(SCENES[name], "anthropic", suspends=True)
+            again = Player(SCENES[name], SCENES[name].choose_dialect("anthropic"), suspends=True)
             check(run_virtual(play_out(again, whole[:cut])))
 
 
@@ -163,7 +163,7 @@ def plain(part: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("name", SCENES)
 def test_a_stored_message_is_what_the_stream_has_made(name: str) -> None:
-    player = Player(SCENES[name], "anthropic", suspends=True)
+    player = Player(SCENES[name], SCENES[name].choose_dialect("anthropic"), suspends=True)
     records = run_virtual(play_out(player))
     reader = read_ui_message(payloads(records, "ai-sdk"))
     whole = to_ui_message(fold(records), "msg_1")

@@ -16,7 +16,7 @@ from headrace.messages import fold
 from headrace.rehearsal.request_reader import Heard
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server.storage.errors import StorageFailed
-from headrace.testing import call, say, turn
+from headrace.testing import approval, call, say, turn
 from headrace.tools import ToolContext
 from headrace.transport.retry import NEVER
 from tests.server.serving import Served, scripted, served
@@ -370,3 +370,32 @@ def test_a_server_without_the_agent_leaves_a_suspended_run_alone(tmp_path: Path)
 
     asyncio.run(main())
     assert paid == [5]
+
+
+def test_an_approval_of_the_provider_waits_like_any_other(tmp_path: Path) -> None:
+    script = ScriptedTransport(
+        [turn(approval("erase", server="disk", name="a.txt")), turn(say("Gone."))],
+        dialect="responses",
+    )
+    agent = Agent("openai:any", transport=script, api_key="k", policy=NEVER)
+
+    async def main() -> None:
+        async with served(agent, tmp_path) as site:
+            run_id, event_id = await ask(site)
+            assert site.service.runs.count == 0
+            (request,) = await read_requests(site, run_id)
+            assert (request["kind"], request["name"]) == ("approval", "erase")
+            assert (request["args"], request["server"]) == ({"name": "a.txt"}, "disk")
+            path = f"/api/runs/{run_id}/requests/{request['request_id']}"
+            edited = {"decision": "accepted", "value": {"name": "b.txt"}}
+            status, body = await post(site, path, edited)
+            assert (status, body["error"]["code"]) == (422, "bad_value")
+            assert "erase" in body["error"]["message"]
+            status, _ = await post(site, path, {"decision": "accepted"})
+            assert status == 200
+            message = await wait_until_over(site, event_id)
+            assert message.text == "Gone."
+
+    asyncio.run(main())
+    sent = script.requests[1]["input"][-1]
+    assert (sent["type"], sent["approve"]) == ("mcp_approval_response", True)

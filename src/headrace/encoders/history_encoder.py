@@ -44,7 +44,8 @@ class HistoryEncoder(ABC):
                     self.ids.begin(entry, self.is_ours)
                     items += self.encode_reply(entry)
                 case msg.ToolResultsEntry():
-                    items += self.encode_results(entry.results)
+                    items += self.encode_results(entry.results) if entry.results else []
+                    items += self.encode_approvals(entry.approvals)
         return items
 
     @abstractmethod
@@ -58,6 +59,11 @@ class HistoryEncoder(ABC):
     @abstractmethod
     def encode_results(self, results: tuple[msg.CallResult, ...]) -> list[Any]:
         """Encode the results of the client calls of the latest reply."""
+
+    def encode_approvals(self, approvals: tuple[msg.ApprovalAnswer, ...]) -> list[Any]:
+        """Encode the answers to what the provider asked in the latest reply. Only some dialects
+        have such requests."""
+        return []
 
 
 def collect_instructions(request: Request) -> list[str]:

@@ -20,6 +20,8 @@ from headrace.engine.output_check import OutputCheck
 from headrace.engine.resume.closing import (
     STOPPED,
     close_nested,
+    expire_requests,
+    needs_answers,
     skip_call,
     unanswered_calls,
 )
@@ -198,7 +200,7 @@ class Loop:
             return END_TURN if self._output.check(turn) else None
         if finish.word in _ENDING_REASONS:
             return finish
-        if any(call.executor == "client" for call in turn.calls):
+        if needs_answers(turn):
             return self._ended_by(progress.ending_tool)
         if self._output is not None:
             self._output.check(turn)
@@ -216,7 +218,9 @@ class Loop:
             await self._journal.write([compaction])
         self._view.step = step
         if self._journal.nested.usage != _NO_USAGE:
-            self._update_view()
+            # Not the whole message: that would take longer with every step.
+            message = self._view.message
+            self._view.message = msgspec.structs.replace(message, usage=self.usage)
         # Set first: `StepStarted` is written even if middleware raises for it.
         self._is_in_step = True
         await self._journal.write([ev.StepStarted(step)])
@@ -246,8 +250,8 @@ class Loop:
             return finish
         if self._output is not None and self._output.find_call(turn) is not None:
             return await self._take_answer(turn, calls)
-        if any(call.executor == "client" for call in turn.calls):
-            return await self._run_calls(calls)
+        if needs_answers(turn):
+            return await self._run_calls([*calls, *_find_approvals(turn)])
         if finish.word == "paused":
             return None
         if self._output is not None and not self._output.check(turn):
@@ -273,7 +277,8 @@ class Loop:
         await self._journal.write([self._output.reply(call) for call in answers])
         others = [call for call in calls if call.name != ANSWER_TOOL]
         if not is_good:
-            return await self._run_calls(others) if others else None
+            asked = [*others, *_find_approvals(turn)]
+            return await self._run_calls(asked) if asked else None
         await self._journal.write([skip_call(call) for call in others])
         return await self._end_turn(turn, END_TURN)
 
@@ -386,10 +391,17 @@ class Loop:
             for events, path, step in close_nested(child, STOPPED):
                 await self._journal.write(events, path=path, step=step)
         turns = self._journal.assembler.turns
-        calls = unanswered_calls(turns[-1].turn() if turns else Turn())
-        await self._write_quietly([skip_call(call) for call in calls])
+        turn = turns[-1].turn() if turns else Turn()
+        skipped = [skip_call(call) for call in unanswered_calls(turn)]
+        await self._write_quietly([*skipped, *expire_requests(turn)])
 
     async def _write_quietly(self, events: Sequence[Event]) -> None:
         """Write events of a run that is ending, and ignore errors of middleware and the log."""
         with suppress(*_END_ERRORS):
             await self._journal.write(events)
+
+
+def _find_approvals(turn: Turn) -> list[CallPart]:
+    """Return the calls that the provider runs if it may. Those that were answered before the run
+    was resumed are among them: their answers are in the log."""
+    return [call for call in turn.calls if call.asks_approval]

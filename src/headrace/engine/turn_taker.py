@@ -130,7 +130,8 @@ class TurnTaker:
         # If the log fails, the turn is closed at once, even while the provider is silent.
         with journal.on_log_error(lambda: self._close_later(turn)):
             # After the first output, an event only has to be written.
-            while await turn.drain(journal.put if self._has_output else self._put_first):
+            put = journal.create_writer()
+            while await turn.drain(put if self._has_output else self._put_first):
                 await journal.wait_for_room()
             await journal.flush()
 

@@ -43,6 +43,7 @@ from headrace.events.run import (
 )
 from headrace.events.stamp import Stamp
 from headrace.events.turn import (
+    APPROVAL_REQUESTED,
     DELTA_TYPES,
     CallInput,
     CitationAdded,
@@ -82,6 +83,7 @@ __all__ = [
     "CallInput",
     "CancelRequested",
     "CitationAdded",
+    "APPROVAL_REQUESTED",
     "DELTA_TYPES",
     "DeltaEvent",
     "DerivedEvent",

@@ -54,6 +54,9 @@ class InputRequested(BaseEvent, frozen=True, kw_only=True, omit_defaults=True):
     """JSON schema of the value that is expected."""
     expires_at_ms: int | None = None
     """When the request expires, in milliseconds since the epoch, or None."""
+    server: str | None = None
+    """Label of the MCP server, if the provider runs the call and asks whether it may. The answer is
+    a yes or a no then: the arguments cannot be replaced."""
 
 
 class InputAnswered(BaseEvent, frozen=True, kw_only=True, omit_defaults=True):

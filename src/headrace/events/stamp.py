@@ -43,9 +43,13 @@ class Stamp:
         """Return the record of a single event of the run itself. This is the fast path for the most
         common case."""
         at_ms = int(self._clock())
-        self._at_ms = max(self._at_ms, at_ms)
+        if at_ms > self._at_ms:
+            self._at_ms = at_ms
+        else:
+            # Most events share their millisecond with the one before.
+            at_ms = self._at_ms
         self._seq = seq = self._seq + 1
-        return Record(seq, self._at_ms, event, (), step)
+        return Record(seq, at_ms, event, (), step)
 
     def take_back(self, count: int) -> None:
         """Free the numbers of the latest records, because they were not kept."""
@@ -55,6 +59,6 @@ class Stamp:
 def create_wall_clock() -> Callable[[], float]:
     """Return a clock of milliseconds since the epoch that never goes back: wall time at first,
     monotonic from then on."""
-    # Whole numbers, and the function bound: it is asked for every read.
-    now_ns, offset_ns = time.monotonic_ns, time.time_ns() - time.monotonic_ns()
-    return lambda: (now_ns() + offset_ns) // 1_000_000
+    # Floats, and the function bound: it is asked for every read.
+    now_s, offset_ms = time.monotonic, (time.time() - time.monotonic()) * 1000
+    return lambda: now_s() * 1000 + offset_ms

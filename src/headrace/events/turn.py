@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from headrace.content import Content
 from headrace.events.base import BaseEvent
@@ -293,6 +293,10 @@ class TurnFailed(BaseEvent, frozen=True, kw_only=True, gc=False):
 
 DeltaEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallArgsDelta
 """More of an open part."""
+APPROVAL_REQUESTED: Final = "approval_requested"
+"""The status of a `ToolActivity` by which the provider asks whether it may run a call. Its detail
+has the label of the `server` that has the tool."""
+
 DELTA_TYPES: frozenset[type[DeltaEvent]] = frozenset(get_args(DeltaEvent))
 TurnEvent: TypeAlias = (
     DeltaEvent

@@ -23,6 +23,7 @@ from headrace.messages.message import (
 )
 from headrace.messages.plain_messages import MessageLike, read_messages
 from headrace.messages.provider_history import (
+    ApprovalAnswer,
     AssistantEntry,
     HistoryEntry,
     PromptEntry,
@@ -33,6 +34,7 @@ from headrace.messages.provider_history import (
 __all__ = [
     "Activity",
     "AddedMessage",
+    "ApprovalAnswer",
     "Assembler",
     "CallPart",
     "CallResult",

@@ -8,6 +8,7 @@ import msgspec
 
 from headrace.content import Content, PromptContent, TextContent
 from headrace.events import (
+    APPROVAL_REQUESTED,
     CallInput,
     Executor,
     InputDecision,
@@ -120,6 +121,25 @@ class CallPart(_Part, frozen=True, kw_only=True, tag="call"):
     """What the provider needs back beyond the fields named here."""
 
     @property
+    def asks_approval(self) -> bool:
+        """Whether the provider runs the call, and asks first whether it may."""
+        return self._approval_request is not None
+
+    @property
+    def server(self) -> str:
+        """Label of the MCP server of a call that the provider asks to approve, or empty."""
+        asked = self._approval_request
+        detail: JSONObject = (asked.detail if asked is not None else None) or {}
+        return str(detail.get("server", ""))
+
+    @property
+    def _approval_request(self) -> Activity | None:
+        if self.executor != "provider":
+            return None
+        asked = (entry for entry in self.activities if entry.status == APPROVAL_REQUESTED)
+        return next(asked, None)
+
+    @property
     def is_runnable(self) -> bool:
         """Whether the call is whole, well-formed and ours to run."""
         return self.executor == "client" and self.ended_ms is not None and self.error is None
@@ -195,6 +215,8 @@ class InputRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """When it was asked."""
     expires_at_ms: int | None = None
     """When it expires, or None."""
+    server: str | None = None
+    """Label of the MCP server, if the provider runs the call and asks whether it may."""
     decision: InputDecision | None = None
     """The answer, or None while there is none."""
     value: Any = None

@@ -1,8 +1,8 @@
 """Selects the parts of a conversation that are sent to a provider again.
 
 `history` splits messages into prompts, replies and results that any provider accepts: every client
-call has a result, in order, and nothing partial is sent. What one dialect, provider or model needs
-beyond that is up to its request encoder.
+call has a result and every request for approval an answer, in order, and nothing partial is sent.
+What one dialect, provider or model needs beyond that is up to its request encoder.
 """
 
 from __future__ import annotations
@@ -39,10 +39,22 @@ class AssistantEntry(msgspec.Struct, frozen=True, kw_only=True):
     response_id: str | None = None
 
 
-class ToolResultsEntry(msgspec.Struct, frozen=True):
-    """The results of all client calls of the entry before, in the order of the calls."""
+class ApprovalAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a provider that asked whether it may run a call."""
+
+    item_id: str
+    """The provider's id of the item that asked."""
+    is_approved: bool
+    reason: str | None = None
+    """Why it may not."""
+
+
+class ToolResultsEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The results of all client calls of the entry before, in the order of the calls, and the
+    answers to all calls for which the provider asked."""
 
     results: tuple[msg.CallResult, ...]
+    approvals: tuple[ApprovalAnswer, ...] = ()
 
 
 HistoryEntry: TypeAlias = PromptEntry | AssistantEntry | ToolResultsEntry
@@ -122,8 +134,9 @@ def _split_turn(turn: msg.Turn) -> Iterator[HistoryEntry]:
             response_id=turn.response_id,
         )
         results = tuple(_select_results(parts, turn.results))
-        if results:
-            yield ToolResultsEntry(results)
+        approvals = tuple(_select_approvals(parts, turn.requests))
+        if results or approvals:
+            yield ToolResultsEntry(results, approvals)
     if turn.nudge:
         yield PromptEntry("user", (TextContent(turn.nudge),))
     for message in turn.added:
@@ -166,6 +179,23 @@ def _select_results(
         if isinstance(part, msg.CallPart) and part.executor == "client":
             result = known.get(part.call_id)
             yield _create_missing_result(part) if result is None else _select_result(result)
+
+
+def _select_approvals(
+    parts: tuple[Part, ...], requests: tuple[msg.InputRequest, ...]
+) -> Iterator[ApprovalAnswer]:
+    """Iterate over the answers to what the provider asked. What nobody has approved is denied."""
+    known = {request.call_id: request for request in requests if request.server is not None}
+    for part in parts:
+        if isinstance(part, msg.CallPart) and part.asks_approval:
+            request = known.get(part.call_id)
+            decision = None if request is None else request.decision
+            reason = None if request is None else request.reason
+            yield ApprovalAnswer(
+                item_id=part.item_id or part.call_id,
+                is_approved=decision == "accepted",
+                reason=explain_not_run(part) if decision is None else reason,
+            )
 
 
 def _select_result(result: msg.CallResult) -> msg.CallResult:

@@ -25,6 +25,7 @@ def request_fields(
         "schema": event.schema,
         "expires_at": event.expires_at_ms,
         "parent_call_id": path[0] if path else None,
+        "server": event.server,
     }
 
 

@@ -9,6 +9,7 @@ from headrace.rehearsal.reading import Reading, value_of
 from headrace.rehearsal.request_reader import Heard
 from headrace.rehearsal.script import Line, Think
 
+_ASKED_TOOL = "delete_file"
 _DEFAULT_SUM = "6 * 7"
 _SOURCES = ("https://example.org/headrace", "https://example.org/mill")
 _TEXTS = ("A headrace brings the water to the wheel.", "A tailrace takes it away.")
@@ -35,6 +36,9 @@ def provider_lines(reading: Reading, heard: Heard) -> list[Line]:
     wishes = reading.wishes
     if not wishes & {"web search", "run code", "file search", "approval"}:
         return []
+    if any(m.result is not None and m.result.name == _ASKED_TOOL for m in heard.since_user):
+        # The provider has run its tools before it asked.
+        return []
     if heard.dialect != "responses":
         return [script.say(f"*The {heard.dialect} dialect has no tools of the provider.*\n\n")]
     lines: list[Line] = []
@@ -46,5 +50,5 @@ def provider_lines(reading: Reading, heard: Heard) -> list[Line]:
     if "file search" in wishes:
         lines.append(script.provider_call("file_search", reading.text[:80], *_TEXTS))
     if "approval" in wishes:
-        lines.append(script.approval("delete_file", path="draft.md"))
+        lines.append(script.approval(_ASKED_TOOL, path="draft.md"))
     return lines

@@ -24,7 +24,7 @@ WISHES = {
     "web search": "a web search that the provider runs",
     "run code": "code that the provider runs",
     "file search": "a file search that the provider runs",
-    "approval": "a request of the provider to approve a tool, which ends the answer",
+    "approval": "a request of the provider to approve a tool, for which the answer waits",
     "fail": "an error event in the middle of the answer",
     "cut": "a connection that breaks in the middle of the answer",
     "stall": "an answer that stops and never goes on",

@@ -249,11 +249,25 @@ def _hear_item(item: JSONObject, names: dict[str, str], messages: list[HeardMess
     if kind.endswith("_call_output"):
         text = _text(item.get("output"))
         messages.append(HeardMessage("tool", result=HeardResult(id, names.get(id, ""), text)))
+    elif kind == "mcp_approval_response":
+        messages.append(HeardMessage("tool", result=_hear_approval(item, names)))
+    elif kind == "mcp_approval_request":
+        id = as_text(item.get("id")) or ""
+        names[id] = as_text(item.get("name")) or ""
+        _join(messages, "assistant", "", (names[id],))
     elif kind == "message":
         _join(messages, _role(item.get("role")), _text(item.get("content")))
     elif kind.endswith("_call"):
         names[id] = as_text(item.get("name")) or kind.removesuffix("_call")
         _join(messages, "assistant", "", (names[id],))
+
+
+def _hear_approval(item: JSONObject, names: dict[str, str]) -> HeardResult:
+    """Return the answer to a request for approval as the result of its call."""
+    id = as_text(item.get("approval_request_id")) or ""
+    is_approved = item.get("approve") is True
+    text = as_text(item.get("reason")) or ("approved" if is_approved else "denied")
+    return HeardResult(id, names.get(id, ""), text, is_error=not is_approved)
 
 
 def _join(messages: list[HeardMessage], role: Role, text: str, calls: tuple[str, ...] = ()) -> None:

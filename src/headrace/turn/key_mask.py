@@ -61,13 +61,15 @@ class KeyMask:
 
     def wrap(self, feed: Callable[[bytes], list[TurnEvent]]) -> Callable[[bytes], list[TurnEvent]]:
         """Return a function that decodes a read with `feed` and masks its events."""
+        if len(self._keys) > 1:
+            return lambda read: self.feed(feed(read))
         opened, mask = self._open, self.feed
-        first, *others = (key[: SHOWN_CHARS + 1] for key in self._keys)
-        ends = frozenset("".join(key[:SHOWN_CHARS] for key in self._keys))
+        first = self._keys[0][: SHOWN_CHARS + 1]
+        ends = frozenset(first[:SHOWN_CHARS])
 
         def feed_masked(read: bytes) -> list[TurnEvent]:
             events = feed(read)
-            if len(events) == 1 and not opened and not others:
+            if len(events) == 1 and not opened:
                 # Nearly every read ends here: one delta without anything of the key.
                 event = events[0]
                 if type(event) is TextDelta or type(event) is ReasoningDelta:

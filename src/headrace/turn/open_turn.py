@@ -27,6 +27,7 @@ from headrace.wire.decoder import Decoder
 _logger = get_logger("turn")
 # Logged here, because decoding itself is pure.
 _wire_logger = get_logger("wire")
+_ENDS = frozenset({TurnFinished, TurnFailed})
 # A turn that has only these events has not begun to answer.
 _WITHOUT_CONTENT = frozenset({TurnStarted, FrameSkipped, TurnFailed})
 
@@ -141,13 +142,15 @@ class OpenTurn:
             events = await self._next_special()
             if not events or take(events):
                 return bool(events)
-        decoder, feed = self.decoder, self._feed
+        feed = self._feed
         try:
             async for read in self._reads:
                 events = feed(read)
-                if events and decoder.is_finished:
+                if not events:
+                    continue
+                if type(events[-1]) in _ENDS:
                     break
-                if events and take(events):
+                if take(events):
                     return True
             else:
                 events = self._close_decoder()

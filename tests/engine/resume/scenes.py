@@ -17,7 +17,7 @@ from headrace.events import Record, decode_record, encode_record
 from headrace.events.grammar import RUN_GRAMMAR
 from headrace.messages import InputRequest, Message, fold
 from headrace.rehearsal.request_reader import Heard
-from headrace.rehearsal.script import ScriptedTurn, call, say, think, turn
+from headrace.rehearsal.script import ScriptedTurn, approval, call, say, think, turn
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.tools import ExternalTool, ToolContext, tool
 from headrace.transport.retry import NEVER
@@ -134,6 +134,13 @@ class Scene:
     output_type: Any = None
     corrected: ScriptedTurn | None = None
     """What the model says after it was told that its answer is wrong."""
+    denies: frozenset[str] = frozenset()
+    """Names of the tools that the user does not approve."""
+    dialects: tuple[str, ...] = tuple(MODELS)
+
+    def choose_dialect(self, wanted: str) -> str:
+        """Return the dialect that is wanted, or another one if the scene has no such models."""
+        return wanted if wanted in self.dialects else self.dialects[0]
 
 
 SCENES: dict[str, Scene] = {
@@ -197,7 +204,30 @@ SCENES: dict[str, Scene] = {
         (("stop", _paced(call("add", a=1, b=2), call("stop"))), ("", _paced(say("Bye.")))),
         ("add", "stop"),
     ),
+    "approvals of the provider": Scene(
+        (
+            (
+                "delete_file",
+                _paced(
+                    think("Hm.", signed=True), approval("delete_file", path="a"),
+                    call("add", a=1, b=2), approval("move_file", path="b"),
+                ),
+            ),
+            ("read_file", _paced(approval("read_file", path="c"))),
+            ("research", _paced(call("research", task="files"))),
+            ("", _paced(say("Deleted."))),
+        ),
+        ("add",),
+        nested=(
+            ("find_file", _paced(approval("find_file", name="d"), call("pay", amount=1))),
+            ("", _paced(say("Found."))),
+        ),
+        nested_tools=("pay",),
+        denies=frozenset({"move_file"}),
+        dialects=("responses",),
+    ),
 }  # fmt: skip
+SCENE_DIALECTS = [(name, dialect) for name, scene in SCENES.items() for dialect in scene.dialects]
 
 
 class Player:
@@ -270,6 +300,8 @@ class Player:
 
 def answer_to(request: InputRequest, scene: Scene) -> dict[str, Any]:
     """Return the answer that the user gives in this scene, always the same."""
+    if request.name in scene.denies:
+        return {"decision": "denied", "reason": "No."}
     if request.kind == "approval":
         return {"decision": "accepted", "value": scene.edits.get(request.name)}
     return {"decision": "accepted", "value": "the second"}

@@ -11,8 +11,8 @@ import pytest
 from headrace import events as ev
 from headrace.events import Record
 from headrace.rehearsal.clock import run_virtual
-from tests.engine.play import MODELS
 from tests.engine.resume.scenes import (
+    SCENE_DIALECTS,
     SCENES,
     Player,
     Scene,
@@ -37,8 +37,7 @@ def _check(player: Player, before: Sequence[Record], after: Sequence[Record]) ->
     check_started_once(before, after, player.world)
 
 
-@pytest.mark.parametrize("dialect", MODELS)
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize(("name", "dialect"), SCENE_DIALECTS)
 def test_a_run_goes_on_after_any_record(
     name: str, dialect: str, record_property: Callable[[str, object], None]
 ) -> None:

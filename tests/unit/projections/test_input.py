@@ -15,6 +15,7 @@ from headrace.outcome import END_TURN, TOOL_USE
 from headrace.projections.registry import PROTOCOLS
 from headrace.projections.thinking import ThinkingProjection
 from headrace.projections.ux import UXFrame, UXProjection, encode_frame, fold_frames, to_event
+from headrace.projections.ux.segment import ToolSegment
 from headrace.testing import run_virtual
 from tests.engine.resume.scenes import SCENES, Player
 from tests.phases.records import Turn
@@ -198,10 +199,11 @@ def test_a_step_that_was_cut_off_is_replaced_after_the_run_resumed() -> None:
 
 def _play(name: str, *, suspends: bool) -> list[Record]:
     """Play a scene, with one process for each stretch if the run is suspended."""
-    records = run_virtual(Player(SCENES[name], "chat", suspends=suspends).start())
+    dialect = SCENES[name].choose_dialect("chat")
+    records = run_virtual(Player(SCENES[name], dialect, suspends=suspends).start())
     while isinstance(records[-1].event, ev.RunSuspended):
         # Each process answers what the one before has asked.
-        player = Player(SCENES[name], "chat", suspends=True)
+        player = Player(SCENES[name], dialect, suspends=True)
         records = run_virtual(player.resume(records))
     return records
 
@@ -237,3 +239,10 @@ def test_a_sub_agents_message_is_in_its_call() -> None:
     assert {one.parent_call_id for one in last.event.requests} == {call.call_id for call in calls}
     ids = [one.id for call in calls for one in call.event.segments]
     assert len(ids) == len(set(ids))
+
+
+def test_a_call_that_the_provider_may_run_is_not_shown_as_waiting() -> None:
+    event = to_event(fold(_play("approvals of the provider", suspends=True)), event_id="e")
+    statuses = {one.name: one.status for one in event.segments if isinstance(one, ToolSegment)}
+    assert (statuses["delete_file"], statuses["read_file"]) == ("completed", "completed")
+    assert statuses["move_file"] == "approval_requested", "the user has denied it"

@@ -122,6 +122,16 @@ def test_approvals_are_read() -> None:
     assert (approval.item_id, approval.is_approved) == ("mcpr_1", False)
 
 
+def test_an_answer_to_the_provider_is_sent_on_with_its_request() -> None:
+    request: Any = {"type": "mcp_approval_request", "id": "mcpr_1", "name": "erase"}
+    request |= {"server_label": "disk", "arguments": '{"a":1}'}
+    answer: Any = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1"}
+    answer |= {"approve": True}
+    asked = read(user("Erase it."), request, answer, model="gpt-5").request
+    body = encode_responses(asked)
+    assert body["input"][1:] == [request, answer]
+
+
 def test_options_are_translated() -> None:
     asked = read(
         user("q"),

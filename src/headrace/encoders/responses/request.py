@@ -19,6 +19,7 @@ from headrace.encoders.request import (
     encode_tool_fields,
 )
 from headrace.encoders.resend_rules import CallIds, group_by_item, to_raw_json
+from headrace.encoders.responses.approvals import encode_approval, find_approval_requests
 from headrace.encoders.responses.calls import ResultEncoder, encode_call, encode_content
 from headrace.encoders.responses.provider_tool import encode_provider_tools
 from headrace.encoders.text_content import drop_empty_texts
@@ -100,6 +101,7 @@ def _encode_tool(tool: ToolSpec) -> JSONObject:
 class _InputEncoder(HistoryEncoder):
     dialect = "responses"
     _answers = ResultEncoder()
+    _asked: frozenset[str] = frozenset()
 
     def encode_prompt(self, prompt: msg.PromptEntry) -> list[JSONObject]:
         content = [encode_content(_check_file(part)) for part in drop_empty_texts(prompt.content)]
@@ -107,10 +109,16 @@ class _InputEncoder(HistoryEncoder):
 
     def encode_reply(self, reply: msg.AssistantEntry) -> list[Any]:
         self._answers = ResultEncoder(reply, self.is_ours)
-        return _ReplyEncoder(reply, self.is_ours, self.ids).items()
+        items = _ReplyEncoder(reply, self.is_ours, self.ids).items()
+        self._asked = find_approval_requests(items)
+        return items
 
     def encode_results(self, results: tuple[msg.CallResult, ...]) -> list[JSONObject]:
         return [self._answers.item(result, self.ids) for result in results]
+
+    def encode_approvals(self, approvals: tuple[msg.ApprovalAnswer, ...]) -> list[JSONObject]:
+        # An answer without its request is refused.
+        return [encode_approval(answer) for answer in approvals if answer.item_id in self._asked]
 
 
 def _check_file(entry: Content) -> Content:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from headrace.engine.middleware.middleware import Ask, ToolCall
 from headrace.engine.nested.nesting import Nesting
 from headrace.events import Event, InputAnswered
+from headrace.messages import CallPart
 from headrace.tools import ExternalTool, Tool, ToolContext, ToolReturn
 
 
@@ -29,8 +30,11 @@ class Job:
     """One call, from its start to its result."""
 
     call: ToolCall
-    tool: Tool | ExternalTool
+    tool: Tool | ExternalTool | None
+    """The tool, or None if the provider runs it and asks whether it may."""
     ask: Ask | None = None
+    provider_call: CallPart | None = None
+    """The call, if the provider runs it."""
     task: asyncio.Task[None] | None = None
     context: ToolContext | None = None
     nesting: Nesting | None = None

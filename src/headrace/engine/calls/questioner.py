@@ -6,16 +6,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from headrace.encoders.text_content import to_text
 from headrace.engine.calls.job import Job
 from headrace.engine.input.requests import AlreadyAnswered, create_request_id
 from headrace.engine.limits import RunLimits
 from headrace.engine.middleware.chain import Chain
-from headrace.engine.middleware.middleware import Ask, Deny, RunView, ToolCall
+from headrace.engine.middleware.middleware import Allow, Ask, Deny, RunView, ToolCall
 from headrace.engine.run_broken import RunEnded
 from headrace.engine.run_scope import RunScope
-from headrace.events import Event, InputAnswered, InputKind, InputRequested, JSONObject
+from headrace.events import (
+    Event,
+    InputAnswered,
+    InputDecision,
+    InputKind,
+    InputRequested,
+    JSONObject,
+)
+from headrace.messages import CallPart
+from headrace.messages.provider_history import explain_not_run
 from headrace.outcome import abort_reason
 from headrace.tools import (
     ExternalTool,
@@ -28,6 +38,8 @@ from headrace.tools import (
 
 _DENIED = "The user did not allow this call."
 _EXPIRED = "Nobody answered in time, so the call was not run."
+_PROVIDER_ASKS = "The provider asks whether it may call {} on the MCP server {!r}."
+_FIXED_ARGUMENTS = "The arguments of the call must be changed, which the provider does not allow."
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,15 @@ class _Question:
     expires_in_s: float | None = None
     number: int = 0
     """How many questions the tool has asked before, while it ran."""
+    server: str | None = None
+    """Label of the MCP server, if the provider runs the call."""
+
+
+class _Verdict(NamedTuple):
+    """An answer for which nobody needs to be asked."""
+
+    decision: InputDecision
+    reason: str | None = None
 
 
 class Questioner:
@@ -87,6 +108,30 @@ class Questioner:
         job.call = ToolCall(edited.call_id, edited.name, decision.args)
         return None
 
+    async def approve_for_provider(self, job: Job, part: CallPart) -> None:
+        """Find out whether the provider may run a call, and write the answer. A person decides,
+        unless middleware denies the call or the tool may always run."""
+        decision, ask = await self._chain.before_tool(self._view, job.call)
+        ask = ask or Ask()
+        texts = (ask.message, _PROVIDER_ASKS.format(part.name, part.server))
+        message = " ".join(filter(None, texts))
+        question = _Question("approval", message, None, ask.expires_in_s, server=part.server)
+        answer = await self._ask(job, question, verdict=self._judge(part, decision))
+        if answer.decision == "expired":
+            self._refuse(answer)
+
+    def _judge(self, part: CallPart, decision: Allow | Deny) -> _Verdict | None:
+        """Decide about a call of the provider without asking, or return None."""
+        if part.error is not None:
+            return _Verdict("denied", explain_not_run(part))
+        if isinstance(decision, Deny):
+            return _Verdict("denied", to_text(to_denial(decision).content))
+        if decision.args != part.args:
+            return _Verdict("denied", _FIXED_ARGUMENTS)
+        if self._scope.inputs.is_always_allowed(self._view.path, part.name, part.server):
+            return _Verdict("accepted")
+        return None
+
     async def ask_outside(self, job: Job, tool: ExternalTool) -> ToolReturn:
         """Wait for the result of a call that this process does not run."""
         message = tool.describe(job.call.args)
@@ -124,9 +169,16 @@ class Questioner:
             raise RunEnded(abort_reason("timeout", "nobody answered a request for input in time"))
         return tool_error(_EXPIRED)
 
-    async def _ask(self, job: Job, question: _Question, *, is_free: bool = True) -> InputAnswered:
+    async def _ask(
+        self,
+        job: Job,
+        question: _Question,
+        *,
+        is_free: bool = True,
+        verdict: _Verdict | None = None,
+    ) -> InputAnswered:
         """Ask a question and wait for the answer. `is_free` tells that the process may stop
-        meanwhile."""
+        meanwhile. With a verdict, the question and the answer are only written."""
         inputs, view, call = self._scope.inputs, self._view, job.call
         identity = [call.name, call.args, question.kind, question.message, question.number]
         steps = (*view.outer_steps, view.step)
@@ -136,6 +188,10 @@ class Questioner:
             return answer
         if inputs.find(request_id) is None:
             await self._tell([self._create_request(request_id, call, question)])
+        if verdict is not None:
+            answer = self._answer(request_id, *verdict)
+            await self._tell([answer])
+            return answer
         waiter = inputs.wait(request_id)
         # A request that has expired needs no wait: the run must not be suspended for it again.
         has_expired = self._time_left_s(request_id) == 0.0
@@ -161,6 +217,7 @@ class Questioner:
             message=asked.message,
             schema=asked.schema,
             expires_at_ms=expires,
+            server=asked.server,
         )
 
     def _time_left_s(self, request_id: str) -> float | None:
@@ -171,15 +228,20 @@ class Questioner:
         return max(0.0, (request.expires_at_ms - self._scope.clock()) / 1000)
 
     async def _wait(self, request_id: str, waiter: asyncio.Future[InputAnswered]) -> InputAnswered:
-        inputs = self._scope.inputs
         seconds = self._time_left_s(request_id)
         if seconds is None:
             return await asyncio.shield(waiter)
         done, _ = await asyncio.wait([waiter], timeout=seconds)
         if done:
             return waiter.result()
+        return self._answer(request_id, "expired")
+
+    def _answer(
+        self, request_id: str, decision: InputDecision, reason: str | None = None
+    ) -> InputAnswered:
+        """Answer a request, and return the answer that counts."""
         try:
-            return inputs.answer(request_id, "expired")
+            return self._scope.inputs.answer(request_id, decision, reason=reason)
         except AlreadyAnswered as earlier:
             return earlier.answer
 

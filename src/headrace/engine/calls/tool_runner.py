@@ -120,7 +120,7 @@ class ToolRunner:
             item = await self._next_item()
             if isinstance(item, Ended):
                 closed = self._scope.inputs.close_call(self._view.path, item.call_id)
-                item = Report([*closed, self._end_call(*item)])
+                item = Report([*closed, *self._end_call(*item)])
             if item is not None:
                 yield item
                 if item.written is not None and not item.written.done():
@@ -160,6 +160,9 @@ class ToolRunner:
 
     async def _start(self, part: CallPart) -> ToolReturn | None:
         """Start a call. Returns its result if it is known at once."""
+        if part.asks_approval:
+            self._run_job(Job(_to_call(part), None, provider_call=part))
+            return None
         tool = self._tools.get(part.name)
         if part.error is not None:
             return tool_error(explain_not_run(part))
@@ -174,7 +177,7 @@ class ToolRunner:
         most = self._limits.max_calls.get(part.name)
         if most is not None and self._numbers[part.call_id] > most:
             return tool_error(f"{part.name} was not run: it may be called {most} times in a run")
-        return await self._ask_middleware(ToolCall(part.call_id, part.name, part.args), tool)
+        return await self._ask_middleware(_to_call(part), tool)
 
     async def _ask_middleware(
         self, call: ToolCall, tool: Tool | ExternalTool | ToolSpec
@@ -184,26 +187,32 @@ class ToolRunner:
             return to_denial(decision)
         if isinstance(tool, ToolSpec):
             return tool_error(f"{tool.name} has no function, so the call was not run.")
-        job = Job(ToolCall(call.call_id, call.name, decision.args), tool, ask)
-        self._jobs[call.call_id] = job
-        job.task = asyncio.create_task(self._execute(job), name=f"tool {call.name}")
+        self._run_job(Job(ToolCall(call.call_id, call.name, decision.args), tool, ask))
         return None
 
-    def _end_call(self, call_id: str, result: ToolReturn | None) -> ToolResult:
+    def _run_job(self, job: Job) -> None:
+        self._jobs[job.call.call_id] = job
+        job.task = asyncio.create_task(self._execute(job), name=f"tool {job.call.name}")
+
+    def _end_call(self, call_id: str, result: ToolReturn | None) -> list[Event]:
+        """Return the result of a call. One that the provider runs has none here."""
         part = self._left.pop(call_id)
+        if part.asks_approval:
+            return []
         job = self._jobs.get(call_id)
         if result is None:
             result = tool_error(STOPPED if job is not None and job.has_started else NOT_RUN)
         self._nested.forget(call_id)
         if result.ends_run and self.ends_run is None:
             self.ends_run = part.name
-        return ToolResult(
+        ended = ToolResult(
             call_id=call_id,
             content=result.content,
             kind=result.kind,
             is_error=result.is_error,
             ends_run=result.ends_run,
         )
+        return [ended]
 
     # -- one call
 
@@ -226,6 +235,10 @@ class ToolRunner:
             self._items.put_nowait(Ended(job.call.call_id, job.result))
 
     async def _perform(self, job: Job) -> ToolReturn:
+        if job.provider_call is not None:
+            assert self._questioner is not None
+            await self._questioner.approve_for_provider(job, job.provider_call)
+            return ToolReturn(content=())
         logger = ToolLogger(self._view.run_id, job.call.name, job.call.call_id)
         is_error: bool | None = None
         try:
@@ -237,6 +250,7 @@ class ToolRunner:
 
     async def _approve_and_run(self, job: Job) -> ToolReturn:
         tool = job.tool
+        assert tool is not None
         assert self._questioner is not None
         if isinstance(tool, ExternalTool):
             return await self._questioner.ask_outside(job, tool)
@@ -357,7 +371,9 @@ class ToolRunner:
             if job is not None and job.nesting is not None:
                 for events, path, step in close_nested(job.nesting.progress, STOPPED):
                     yield Report(events, path, step)
-            yield Report([self._end_call(call_id, results.get(call_id))])
+            if self._left[call_id].asks_approval:
+                yield Report(self._scope.inputs.close_call(self._view.path, call_id))
+            yield Report(self._end_call(call_id, results.get(call_id)))
         self._release()
 
     async def _stop(self, closing_s: float) -> None:
@@ -399,6 +415,10 @@ def number_calls(turns: Iterable[Turn]) -> dict[str, int]:
             # An id may come again in a later turn: the last one is the one that counts.
             numbers[call.call_id] = counts[call.name]
     return numbers
+
+
+def _to_call(part: CallPart) -> ToolCall:
+    return ToolCall(part.call_id, part.name, part.args)
 
 
 def _create_key(view: RunView, call_id: str) -> str:

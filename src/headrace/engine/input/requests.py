@@ -63,11 +63,16 @@ class InputRequests:
         request = self.find(request_id)
         return None if request is None or request.decision is None else _to_answer(request)
 
-    def is_always_allowed(self, path: tuple[str, ...], name: str) -> bool:
-        """Return whether calls of the tool need no approval any more in this run."""
+    def is_always_allowed(
+        self, path: tuple[str, ...], name: str, server: str | None = None
+    ) -> bool:
+        """Return whether calls of the tool need no approval any more in this run. `server` is the
+        label of the MCP server of a tool that the provider runs."""
         assembler = self._assembler.find(path)
         return assembler is not None and any(
-            request.is_always and request.name == name and request.decision == "accepted"
+            request.is_always
+            and (request.name, request.server) == (name, server)
+            and request.decision == "accepted"
             for turn in assembler.turns
             for request in turn.requests.values()
         )
@@ -153,6 +158,11 @@ def _to_answer(request: InputRequest) -> InputAnswered:
 def check_value(request: InputRequest, value: Any) -> None:
     """Raise `UsageError` if the value does not fit what the request asks for."""
     if request.kind == "approval":
+        if request.server is not None and value is not None:
+            raise UsageError(
+                f"the arguments of {request.name} cannot be changed: the provider runs it on the"
+                f" MCP server {request.server!r}, and takes a yes or a no"
+            )
         if value is not None and not isinstance(value, dict):
             raise UsageError(
                 f"an approval may replace the arguments by a JSON object; got {value!r:.200}"

@@ -32,6 +32,10 @@ class AnyJournal(Protocol):
         """Write events without waiting. Returns whether to await `wait_for_room()`."""
         ...
 
+    def create_writer(self) -> Callable[[Sequence[Event]], bool]:
+        """Return a function that does the same as `put()`, for the events of a turn."""
+        ...
+
     async def write(
         self,
         events: Sequence[Event],

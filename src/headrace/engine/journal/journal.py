@@ -38,13 +38,7 @@ class Journal:
         is_free = self._rewriter is None and sink is None and chain.is_plain
         self.is_immediate = is_free or self._pending is not None
         """Whether no step has to be awaited: `put` may be used."""
-        # Nearly every event takes the short path in `put`: these are looked up once, not per event.
-        self._stamp_one = self._stamp.one
-        self._keep_one = self.records.append
-        self._fold_one = self.assembler.feed
-        self._hand_over = self.queue.put_one
         self._observers = chain.observers
-        self._notify = chain.notify
         self._writing: asyncio.Task[None] | None = None
         self._is_log_lost = False
         # The path of the batch that is being written, and its step.
@@ -72,7 +66,6 @@ class Journal:
         """Continue from the records of an earlier process."""
         self.log.restore(records, progress)
         self.assembler = progress.assembler
-        self._fold_one = self.assembler.feed
         self._stamp.continue_after(records[-1])
         if self._rewriter is not None:
             self._rewriter.restore(records)
@@ -98,16 +91,29 @@ class Journal:
         events have been written."""
         if self._pending is not None:
             return self._pending.put(events)
-        if len(events) != 1 or not self.log.keeps_records:
-            return self.log.add(self._stamp.feed(events, step=self._view.step))
-        # Most reads give one event, so this case has a short path.
-        record = self._stamp_one(events[0], self._view.step)
-        self._keep_one(record)
-        self._fold_one(record)
-        is_full = self._hand_over(record)
-        if self._observers:
-            self._notify(self._view, record)
-        return is_full
+        return self.log.add(self._stamp.feed(events, step=self._view.step))
+
+    def create_writer(self) -> Callable[[Sequence[Event]], bool]:
+        """Return a function that does the same as `put()`, for the events of a turn. Most reads
+        give one event: what that needs is looked up here, and not for each event."""
+        if self._pending is not None:
+            return self._pending.put
+        log, view, put_many = self.log, self._view, self.put
+        stamp, keep, fold = self._stamp.one, self.records.append, self.assembler.feed
+        hand_over, notify = self.queue.put_one, self._chain.notify
+
+        def put(events: Sequence[Event]) -> bool:
+            if len(events) != 1 or not log.keeps_records:
+                return put_many(events)
+            record = stamp(events[0], view.step)
+            keep(record)
+            fold(record)
+            is_full = hand_over(record)
+            if self._observers:
+                notify(view, record)
+            return is_full
+
+        return put
 
     async def write(
         self,

@@ -115,7 +115,10 @@ class Middleware:
 
     def before_tool(self, run: RunView, call: ToolCall) -> Answer[Decision]:
         """Called before a call runs. Return `Allow` with other arguments, `Deny`, `Ask` to ask a
-        person, or None. Called again for a call that had not ended when its run was resumed."""
+        person, or None. Called again for a call that had not ended when its run was resumed.
+
+        Also called if the provider asks whether it may run a call: a person is asked then unless
+        the call is denied, and other arguments deny it."""
 
     def after_tool(
         self, run: RunView, call: ToolCall, result: ToolReturn

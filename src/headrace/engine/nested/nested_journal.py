@@ -70,6 +70,10 @@ class NestedJournal:
         """Not used: a nested run waits for its events to be written."""
         raise NotImplementedError
 
+    def create_writer(self) -> Callable[[Sequence[Event]], bool]:
+        """Not used: a nested run waits for its events to be written."""
+        raise NotImplementedError
+
     async def wait_for_room(self) -> None:
         """Return at once: `write()` waits."""
 

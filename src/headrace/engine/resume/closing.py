@@ -39,10 +39,27 @@ def close_nested(progress: RunProgress, why: str) -> Iterator[NestedEvents]:
             skip_call(call, is_started=call.call_id in progress.started_calls)
             for call in unanswered_calls(turn)
         ]
+        events += expire_requests(turn)
         events.append(ev.StepFinished(progress.step))
     usage = progress.assembler.usage + progress.nested.usage
     events.append(ev.RunFinished(abort_reason("cancelled", why), usage))
     yield NestedEvents(events, progress.path, progress.step)
+
+
+def expire_requests(turn: Turn) -> list[Event]:
+    """Return the answers that a turn lacks for what its provider asked. The requests of other calls
+    are over with their results."""
+    asked = {call.call_id for call in turn.calls if call.asks_approval}
+    return [
+        ev.InputAnswered(request_id=request.request_id, decision="expired", reason=STOPPED)
+        for request in turn.requests
+        if request.call_id in asked and request.decision is None
+    ]
+
+
+def needs_answers(turn: Turn) -> bool:
+    """Return whether the model waits for results of calls, or the provider for approvals."""
+    return any(call.executor == "client" or call.asks_approval for call in turn.calls)
 
 
 def unanswered_calls(turn: Turn) -> list[CallPart]:

@@ -128,7 +128,20 @@ def _to_tool_part(
     if approvals:
         part["approval"] = _to_approval(approvals[-1])
     is_denied = bool(approvals) and approvals[-1].decision in ("denied", "expired")
+    if call.asks_approval:
+        return {**part, "state": _to_approval_state(approvals)}
     return {**part, **_to_state(call, output or result, is_denied=is_denied)}
+
+
+def _to_approval_state(approvals: list[msg.InputRequest]) -> str:
+    """Return the state of a call that the provider runs if it may."""
+    match approvals[-1].decision if approvals else None:
+        case None:
+            return "input-available"
+        case "accepted":
+            return "approval-responded"
+        case _:
+            return "output-denied"
 
 
 def _to_approval(request: msg.InputRequest) -> JSONObject:

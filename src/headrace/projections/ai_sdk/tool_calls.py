@@ -30,6 +30,8 @@ class _Call(msgspec.Struct, eq=False):
     seals: dict[SealKind, str] = msgspec.field(default_factory=dict[SealKind, str])
     approval_id: str | None = None
     """The request that the client shows at this call."""
+    asks_approval: bool = False
+    """Whether the provider asks if it may run the call: it has no output then."""
     is_denied: bool = False
     is_answered: bool = False
 
@@ -138,7 +140,10 @@ class AISDKToolCalls:
         if call.approval_id != event.request_id:
             return []
         reason = event.reason or ("expired" if event.decision == "expired" else None)
-        return [fr.ToolApprovalResponse(event.request_id, is_approved, reason)]
+        response = fr.ToolApprovalResponse(event.request_id, is_approved, reason)
+        # The provider is told, and no result follows here.
+        is_over = call.is_denied and call.asks_approval
+        return [response, fr.ToolOutputDenied(call.id)] if is_over else [response]
 
     def ask_again(self, waiting: tuple[str, ...]) -> list[AISDKFrame]:
         """Show open requests that are not shown, because another one was shown at their call."""
@@ -185,12 +190,16 @@ class AISDKToolCalls:
             call = self._add(event.call_id, event.part, _UNKNOWN_TOOL, is_provider=True)
             frames = [fr.ToolInputAvailable(call.id, call.name, {}, call.by_provider)]
         self._ended.pop(call, None)
+        if call.asks_approval:
+            return []
         call.is_answered = True
         return [*frames, self._output(call, event)]
 
     def _activity(self, event: ev.ToolActivity) -> list[AISDKFrame]:
         """Note a report; some providers show no output, but report the end of a tool."""
         call = self._by_part.get(event.part)
+        if call is not None and event.status == ev.APPROVAL_REQUESTED:
+            call.asks_approval = True
         if call is not None and event.status in _ACTIVITY_ENDS:
             self._ended[call] = _ACTIVITY_ENDS[event.status]
         return []

@@ -87,7 +87,7 @@ class ResponseOutput:
     def add_approval_request(self, item_id: str, event: ev.InputRequested) -> Frames:
         """Add a request for the approval of a call."""
         arguments = msgspec.json.encode(event.args).decode()
-        label = self._list.label
+        label = event.server or self._list.label
         item = provided.start_item("mcp_approval_request", item_id, event.name, label)
         return [*self.prose.leave(), *self._list.add_whole(item | {"arguments": arguments})]
 

@@ -14,6 +14,7 @@ from headrace.messages import Message
 from headrace.outcome import TOOL_USE, FinishReason
 from headrace.projections.ending import GOES_ON, Terminal, ending
 from headrace.projections.openai_responses.frame import ResponsesFrame
+from headrace.projections.openai_responses.open_requests import OpenRequests
 from headrace.projections.openai_responses.output import ResponseOutput
 from headrace.projections.openai_responses.response import (
     ResponseEnd,
@@ -87,8 +88,7 @@ class ResponsesProjection:
         self._is_complete = True
         self._usage = Usage()
         self._waits_for_client = False
-        # What the run has asked a person for, other than approvals.
-        self._questions: set[str] = set()
+        self._requests = OpenRequests()
         self._terminal: Terminal | None = None
         self._end: ResponseEnd | None = None
 
@@ -219,6 +219,8 @@ class ResponsesProjection:
     def _call_started(self, event: ev.ToolCallStarted) -> list[ResponsesFrame]:
         if not self._is_shown(event.output):
             return []
+        if self._is_run and self._requests.add_call(event):
+            return []
         is_agents = (
             self._is_run and event.executor == "client" and event.name not in self._client_tools
         )
@@ -233,7 +235,9 @@ class ResponsesProjection:
         return self._output.calls.report(event)
 
     def _tool_output(self, event: ev.ToolOutput) -> list[ResponsesFrame]:
-        return self._output.add_output(event) if self._is_shown(event.output) else []
+        if not self._is_shown(event.output) or self._requests.is_request(event.call_id):
+            return []
+        return self._output.add_output(event)
 
     def _media(self, event: ev.MediaProduced) -> list[ResponsesFrame]:
         return self._output.add_media(event) if self._is_shown(event.output) else []
@@ -257,21 +261,24 @@ class ResponsesProjection:
         return self._input_answered(event) if isinstance(event, ev.InputAnswered) else []
 
     def _input_requested(self, event: ev.InputRequested) -> list[ResponsesFrame]:
-        if event.kind != "approval":
-            self._questions.add(event.request_id)
-            return []
+        return self._show_approval(event) if self._requests.add(event) else []
+
+    def _show_approval(self, event: ev.InputRequested) -> list[ResponsesFrame]:
         return self._output.add_approval_request(approval_id(event.request_id), event)
 
     def _input_answered(self, event: ev.InputAnswered) -> list[ResponsesFrame]:
-        self._questions.discard(event.request_id)
+        self._requests.answer(event.request_id)
         return []
 
     def _suspended(self, event: ev.RunSuspended) -> list[ResponsesFrame]:
         """End the response: it goes on as another one when the approvals are answered."""
         if event.reason != "input":
             return []
-        end = ResponseEnd("incomplete", _QUESTION) if self._questions else ResponseEnd("completed")
-        return [*self._output.close(), *self._finish(end)]
+        requests = self._requests
+        asked = [frame for one in requests.of_provider for frame in self._show_approval(one)]
+        is_stuck = requests.has_questions
+        end = ResponseEnd("incomplete", _QUESTION) if is_stuck else ResponseEnd("completed")
+        return [*asked, *self._output.close(), *self._finish(end)]
 
     # -- ends
 

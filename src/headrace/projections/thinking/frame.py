@@ -188,6 +188,8 @@ class InputRequestedFrame(
     """Time at which the request expires, in milliseconds since the epoch."""
     parent_call_id: str | None = None
     """For a request of a sub-agent: id of the outermost call."""
+    server: str | None = None
+    """Label of the MCP server, if the provider runs the call: its arguments cannot be changed."""
 
 
 class InputAnsweredFrame(

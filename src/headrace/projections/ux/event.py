@@ -75,6 +75,7 @@ def _request_entry(asked: messages.InputRequest, parent_call_id: str | None) -> 
         schema=asked.schema,
         expires_at=asked.expires_at_ms,
         parent_call_id=parent_call_id,
+        server=asked.server,
         decision=asked.decision,
         value=asked.value,
         is_always=asked.is_always,
@@ -145,6 +146,9 @@ class _Composer:
             self._note_activity(part)
         for result in turn.results:
             self._result(result)
+        for request in turn.requests:
+            if request.server is not None and request.decision == "accepted":
+                self._calls[request.call_id].tell("completed")
         for added in turn.added:
             self._add_user_message(added)
         ends = (result.ended_ms for result in turn.results if result.ended_ms is not None)

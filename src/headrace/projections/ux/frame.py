@@ -242,6 +242,7 @@ class InputRequestedFrame(
     schema: JSONObject | None = None
     expires_at: int | None = None
     parent_call_id: str | None = None
+    server: str | None = None
 
 
 class InputAnsweredFrame(

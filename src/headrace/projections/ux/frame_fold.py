@@ -229,6 +229,7 @@ _REQUEST_FIELDS = (
     "schema",
     "expires_at",
     "parent_call_id",
+    "server",
 )
 _ANSWER_FIELDS = ("decision", "value", "is_always", "reason", "by")
 

@@ -292,7 +292,7 @@ class UXProjection:
     # -- input
 
     def _input_event(self, event: object) -> list[UXFrame]:
-        return self._input.feed(event)
+        return [*self._input.feed(event), *self._tools.feed(event)]
 
     def _user_message(self, event: ev.UserMessageAdded) -> list[UXFrame]:
         segment, added = self._input.add_message(event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -13,8 +13,6 @@ from headrace.usage import Usage
 
 PartType: TypeAlias = Literal["summary_text", "reasoning_text", "redacted"]
 ToolStatus: TypeAlias = Literal["completed", "failed", "incomplete", "approval_requested"]
-APPROVAL_REQUESTED: Final = "approval_requested"
-"""The status of a provider-run call that nobody has approved."""
 
 
 class ReasoningEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -209,6 +207,8 @@ class RequestEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Time at which it expires."""
     parent_call_id: str | None = None
     """For a request of a sub-agent: id of the outermost call."""
+    server: str | None = None
+    """Label of the MCP server, if the provider runs the call: its arguments cannot be changed."""
     decision: InputDecision | None = None
     """The answer: `accepted`, `denied` or `expired`; absent while there is none."""
     value: Any = None

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from headrace.events import APPROVAL_REQUESTED
 from headrace.messages import Citation
 from headrace.projections.tool_value import ToolValue
 from headrace.projections.ux import segment as sg
@@ -17,7 +18,7 @@ _ENDS: dict[str, sg.ToolStatus] = {
     "completed": "completed",
     "failed": "failed",
     "incomplete": "incomplete",
-    sg.APPROVAL_REQUESTED: sg.APPROVAL_REQUESTED,
+    APPROVAL_REQUESTED: APPROVAL_REQUESTED,
 }
 
 
@@ -116,7 +117,7 @@ class ToolDraft:
 
     @property
     def awaits_approval(self) -> bool:
-        return self._told == sg.APPROVAL_REQUESTED
+        return self._told == APPROVAL_REQUESTED
 
     @property
     def has_result(self) -> bool:

@@ -13,7 +13,7 @@ from headrace.projections.ux.frame import UXFrame
 from headrace.projections.ux.live_message import LiveMessage
 from headrace.projections.ux.live_segment import LiveSegment
 from headrace.projections.ux.nested_runs import NestedRuns
-from headrace.projections.ux.segment import APPROVAL_REQUESTED, MessageEvent
+from headrace.projections.ux.segment import MessageEvent
 from headrace.projections.ux.tool_kind import ANY_TOOL, ToolKind, kind_of
 
 
@@ -46,6 +46,8 @@ class UXToolCalls:
         self._all: list[LiveCall] = []
         self._by_id: dict[str, LiveCall] = {}
         self._by_part: dict[int, LiveCall] = {}
+        # Approvals for which the provider asks, with the ids of their calls.
+        self._provider_requests: dict[str, str] = {}
 
     def feed(self, event: object) -> list[UXFrame]:
         """Return the frames of an event about a call that has started."""
@@ -112,6 +114,19 @@ class UXToolCalls:
     def _activity(self, event: ev.ToolActivity) -> list[UXFrame]:
         return self._update_frame(self._by_part[event.part], event.status, detail=event.detail)
 
+    def _requested(self, event: ev.InputRequested) -> list[UXFrame]:
+        if event.server is not None:
+            self._provider_requests[event.request_id] = event.call_id
+        return []
+
+    def _answered(self, event: ev.InputAnswered) -> list[UXFrame]:
+        """End a call that only asked for an approval, and has got it."""
+        call_id = self._provider_requests.pop(event.request_id, None)
+        call = None if call_id is None else self._by_id.get(call_id)
+        if call is None or event.decision != "accepted":
+            return []
+        return self._update_frame(call, "completed")
+
     def _running(self, event: ev.ToolStarted) -> list[UXFrame]:
         call = self._by_id.get(event.call_id)
         if call is None:
@@ -140,7 +155,7 @@ class UXToolCalls:
         """
         call = self._by_id[event.call_id]
         has_nothing = not event.content and not event.is_error
-        if has_nothing and (call.has_result or call.status == APPROVAL_REQUESTED):
+        if has_nothing and (call.has_result or call.status == ev.APPROVAL_REQUESTED):
             return []
         said = tool_value(event.content, is_error=event.is_error)
         return self._answer(call, said, None, self._message.at_ms - call.started_ms)
@@ -186,6 +201,8 @@ _HANDLERS: dict[type, _Handler] = {
     ev.ToolCallFinished: UXToolCalls._on_finished,
     ev.ToolCallMalformed: UXToolCalls._on_malformed,
     ev.ToolActivity: UXToolCalls._activity,
+    ev.InputRequested: UXToolCalls._requested,
+    ev.InputAnswered: UXToolCalls._answered,
     ev.ToolStarted: UXToolCalls._running,
     ev.ToolProgress: UXToolCalls._progress,
     ev.ToolResult: UXToolCalls._result,

@@ -8,10 +8,12 @@ from typing import Any, cast
 import msgspec
 
 from headrace.content import Content, JSONContent, TextContent
-from headrace.events import JSONObject
+from headrace.events import APPROVAL_REQUESTED, JSONObject
 from headrace.messages import (
+    Activity,
     CallPart,
     CallResult,
+    InputRequest,
     Message,
     OpaquePart,
     OutputPart,
@@ -117,13 +119,14 @@ class InputReader:
             self._add_model_item(item, kind)
 
     def _add_approval(self, item: JSONObject) -> None:
-        self.approvals.append(
-            Approval(
-                item_id=item["approval_request_id"],
-                is_approved=item["approve"] is True,
-                reason=item.get("reason"),
-            )
+        approval = Approval(
+            item_id=item["approval_request_id"],
+            is_approved=item["approve"] is True,
+            reason=item.get("reason"),
         )
+        self.approvals.append(approval)
+        for turn in self._turns:
+            turn.approve(approval)
 
     def _add_result(self, item: JSONObject, kind: str) -> None:
         call_id = as_text(item.get("call_id")) or as_text(item.get("id")) or ""
@@ -173,6 +176,7 @@ class _TurnReader:
         """Whether a result has come, so that the next item of the model is of another turn."""
         self._parts: list[Part] = []
         self._results: list[CallResult] = []
+        self._requests: list[InputRequest] = []
         self._seal: SealEnvelope | None = None
         self._items = 0
 
@@ -186,6 +190,7 @@ class _TurnReader:
             model=made_by.model,
             parts=tuple(self._parts),
             results=tuple(self._results),
+            requests=tuple(self._requests),
             finish=TOOL_USE if has_calls else END_TURN,
         )
 
@@ -202,6 +207,16 @@ class _TurnReader:
         self._results.append(result)
         self.is_answered = True
         return True
+
+    def approve(self, approval: Approval) -> None:
+        """Add the answer to a request of the provider, if the request is of this turn."""
+        for at, part in enumerate(self._parts):
+            if isinstance(part, CallPart) and part.item_id == approval.item_id:
+                # The label of the server is in the item, which is sent again as it came.
+                asked = Activity(0, APPROVAL_REQUESTED, {"server": ""})
+                self._parts[at] = msgspec.structs.replace(part, activities=(asked,))
+                self._requests.append(_to_request(part, approval))
+                self.is_answered = True
 
     def add_output(self, item: JSONObject) -> None:
         """Add the result of a call that the provider has run, which is an item of its own."""
@@ -349,6 +364,19 @@ class _TurnReader:
                 **self._place(item),
             )
         )
+
+
+def _to_request(call: CallPart, approval: Approval) -> InputRequest:
+    return InputRequest(
+        request_id=approval.item_id,
+        kind="approval",
+        call_id=call.call_id,
+        name=call.name,
+        asked_ms=0,
+        server="",
+        decision="accepted" if approval.is_approved else "denied",
+        reason=approval.reason,
+    )
 
 
 def _is_run_by_client(kind: str, item: JSONObject) -> bool:

@@ -14,6 +14,7 @@ from headrace.projections.ux.frame import InputRequestedFrame
 NOBODY = "nobody could be asked: the input of the terminal has ended"
 """The reason of a denial after the end of standard input."""
 _CHOICES = "Allow? y: yes, n: no, e: edit the arguments, a: always in this answer › "
+_CHOICES_OF_PROVIDER = "Allow? y: yes, n: no, a: always in this answer › "
 _QUESTIONS = {"text": "Text › ", "form": "JSON › ", "result": "Result as JSON › "}
 # A frame may arrive shortly before the server finds its request in the log.
 _LOOKS, _PAUSE_S = 10, 0.1
@@ -66,8 +67,11 @@ class RequestPrompt:
         return {"value": await self._read_json(question)}
 
     async def _read_approval(self, request: InputRequestedFrame) -> dict[str, Any]:
+        # The provider takes no other arguments for a call that it runs.
+        is_editable = request.server is None
+        choices = _CHOICES if is_editable else _CHOICES_OF_PROVIDER
         while True:
-            choice = (await self._display.ask(_CHOICES)).strip().lower()
+            choice = (await self._display.ask(choices)).strip().lower()
             match choice:
                 case "y" | "yes":
                     return {}
@@ -75,11 +79,12 @@ class RequestPrompt:
                     return {"is_always": True}
                 case "n" | "no":
                     return {"decision": "denied", "reason": await self._read_reason()}
-                case "e" | "edit":
+                case "e" | "edit" if is_editable:
                     args = msgspec.json.encode(request.args).decode()
                     return {"value": await self._read_json("Arguments › ", args)}
                 case _:
-                    self._display.note("Type y, n, e or a, and press Enter.")
+                    keys = "y, n, e or a" if is_editable else "y, n or a"
+                    self._display.note(f"Type {keys}, and press Enter.")
 
     async def _read_reason(self) -> str | None:
         try:

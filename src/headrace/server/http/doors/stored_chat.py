@@ -213,6 +213,7 @@ def _check_value(request: AskedRequest, value: Any) -> None:
         name=event.name,
         schema=event.schema,
         asked_ms=0,
+        server=event.server,
     )
     try:
         check_value(asked, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.content import Content, JSONContent, TextContent
-from headrace.events import CallInput, Executor
+from headrace.events import APPROVAL_REQUESTED, CallInput, Executor
 from headrace.wire.dialects.responses.event import WireEvent
 from headrace.wire.dialects.responses.item import Item
 from headrace.wire.json.payload import encode_json
@@ -139,7 +139,8 @@ class ProviderCallItem(CallItem):
         super().finish(item, as_written)
         if self.kind == "mcp_approval_request":
             # The call waits for an answer: the item is kept, and is no result.
-            self.output.add_activity(self.call, "approval_requested", None)
+            server = {"server": as_text(item.get("server_label")) or ""}
+            self.output.add_activity(self.call, APPROVAL_REQUESTED, server)
         kept = item
         image = as_text(item.get("result"))
         if image and self.kind == "image_generation_call":
