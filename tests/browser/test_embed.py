@@ -55,7 +55,7 @@ def test_math_and_colours_come_only_when_they_are_needed(stage: Stage, page: Pag
 
 
 def test_the_app_stays_small() -> None:
-    """At most 63 kB gzipped, without math and colours."""
+    """At most 75 kB gzipped, without math and colours."""
     files, waiting = set[str](), ["headrace.js"]
     while waiting:
         name = waiting.pop()
@@ -65,7 +65,7 @@ def test_the_app_stays_small() -> None:
             script = (STATIC / name).read_text(encoding="utf-8")
             waiting += re.findall(r"""(?:from|import)\s*["']\./([\w.-]+\.js)["']""", script)
     sizes = {name: len(gzip.compress((STATIC / name).read_bytes(), 9)) for name in files}
-    assert sum(sizes.values()) <= 63_000, sizes
+    assert sum(sizes.values()) <= 75_000, sizes
     later = set(re.findall(r"""import\(["']\./([\w.-]+\.js)["']\)""", script))
     assert later
     assert not later & files

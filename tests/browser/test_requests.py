@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,15 +69,15 @@ def test_a_call_that_is_allowed_runs(stage: Stage, page: Page) -> None:
     talk = Talk(page, stage.url).open()
     talk.send("pay")
     expect(_row(page)).to_contain_text("Waiting for your approval")
-    expect(_row(page)).to_contain_text('"amount": 5')
+    expect(page.get_by_label("Arguments")).to_have_value(re.compile('"amount": 5'))
     expect(page.get_by_text("Thinking", exact=True)).to_have_count(0)
     expect(page.locator("[aria-live]")).to_contain_text("pay needs your approval.")
-    _button(page, "Allow").focus()
+    _button(page, "Approve").focus()
     page.keyboard.press("Enter")
     talk.settle()
     assert talk.texts == ["The tool said: paid 5"]
-    expect(_row(page)).to_contain_text("Allowed")
-    expect(_button(page, "Allow")).to_have_count(0)
+    expect(_row(page)).to_contain_text("Approved")
+    expect(_button(page, "Approve")).to_have_count(0)
     expect(_row(page)).to_be_focused()
 
 
@@ -118,11 +119,11 @@ def test_a_request_that_waits_is_there_after_a_reload_and_can_be_denied(
 def test_an_approval_can_hold_for_the_whole_answer(stage: Stage, page: Page) -> None:
     talk = Talk(page, stage.url).open()
     talk.send("twice")
-    _button(page, "Always in this answer").click()
+    _button(page, "Always in this run").click()
     talk.settle()
     assert talk.texts == ["The tool said: paid 6"]
     expect(_row(page)).to_have_count(1)
-    expect(_row(page)).to_contain_text("Always allowed in this answer")
+    expect(_row(page)).to_contain_text("Always approved in this run")
 
 
 def test_an_answer_in_another_tab_is_shown_in_this_one(
@@ -130,12 +131,12 @@ def test_an_answer_in_another_tab_is_shown_in_this_one(
 ) -> None:
     talk = Talk(page, stage.url).open()
     talk.send("pay")
-    expect(_button(page, "Allow")).to_be_visible()
+    expect(_button(page, "Approve")).to_be_visible()
     other: Any = context.new_page()
     Talk(other, stage.url).open(talk.conversation_id)
     _button(other, "Deny").click()
     expect(_row(page)).to_contain_text("Denied")
-    expect(_button(page, "Allow")).to_have_count(0)
+    expect(_button(page, "Approve")).to_have_count(0)
     other.close()
 
 

@@ -56,6 +56,7 @@ export interface Ask {
   readonly model?: string;
   readonly effort?: string;
   readonly is_branch?: boolean;
+  readonly mode?: "steer";
 }
 
 /** An error response of the server. */
@@ -85,7 +86,7 @@ export class API {
 
   constructor(
     base: string,
-    readonly token: () => string | null = () => null,
+    readonly token: () => string | null | Promise<string | null> = () => null,
   ) {
     this.#base = new URL(base === "" || base.endsWith("/") ? base : `${base}/`, document.baseURI);
   }
@@ -159,7 +160,7 @@ export class API {
 
   async #fetch(path: string, options: RequestInit): Promise<Response> {
     const headers = new Headers(options.headers);
-    const token = this.token();
+    const token = await this.token();
     if (token) headers.set("authorization", `Bearer ${token}`);
     const response = await fetch(new URL(path, this.#base), { ...options, headers, cache: "no-store" });
     if (!response.ok) throw await refusal(response);

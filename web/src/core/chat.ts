@@ -5,13 +5,26 @@ import { API, Refused, type Ask, type LiveEvent, type Page, type ServedModel, ty
 import { BlockCache } from "./block-cache.js";
 import { StreamingBus } from "./bus.js";
 import { ReasoningDraft, TextDraft } from "./draft.js";
-import type { InputAnswer } from "./event.js";
-import type { EndFrame } from "./frame.js";
-import { randomKey, type Failed, type Pending, type Returned } from "./question.js";
+import type { InputAnswer, MessageEvent } from "./event.js";
+import type { EndFrame, Frame } from "./frame.js";
+import { keep, recall } from "./preferences.js";
+import { randomKey, titleOf, type Failed, type Pending, type Returned } from "./question.js";
+import { Queue, type Queued } from "./queue.js";
 import { StreamingSessionManager } from "./session.js";
 import { Store } from "./store.js";
 import { Tabs } from "./tabs.js";
 import { leafUnder, ROOT } from "./tree.js";
+
+/** What a page around the chat may want to know. */
+export type ChatNews =
+  | { readonly type: "answer-started" | "answer-finished"; readonly eventId: string }
+  | { readonly type: "input-requested"; readonly eventId: string; readonly requestId: string }
+  | { readonly type: "error"; readonly error: Error }
+  | { readonly type: "conversation-changed"; readonly conversationId: string | null };
+
+const NO_MODELS: readonly ServedModel[] = [];
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 15_000;
 
 export class Chat {
   readonly store = new Store();
@@ -21,6 +34,8 @@ export class Chat {
   readonly tabs: Tabs;
   models: readonly ServedModel[] = [];
   model: string | undefined;
+  /** Whether the user may choose the model. */
+  hasChoice = true;
   effort: string | undefined;
   search = "";
   /** Whether there are older conversations than those in the list. */
@@ -29,6 +44,13 @@ export class Chat {
   pending: Pending | null = null;
   failed: Failed | null = null;
   returned: Returned | null = null;
+  /** A text that was sent from the composer's copy of it, which is not needed any more. */
+  taken: Returned | null = null;
+  readonly queue = new Queue();
+  /** Whether the list of conversations has been loaded. */
+  isListed = false;
+  /** Id of the conversation that is being loaded to be shown. */
+  loadingId: string | null = null;
   /** Id of the conversation that was last started here. */
   begunId: string | null = null;
   /** Why nothing can be shown: no access token, no server, or no such conversation. */
@@ -38,6 +60,9 @@ export class Chat {
   isExtending = false;
   #loads = 0;
   #lists = 0;
+  #wanted: string | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #waitMs = FIRST_WAIT_MS;
   /** Ids of answers that could not be saved, which the store cannot tell. */
   readonly unsaved = new Set<string>();
 
@@ -47,9 +72,10 @@ export class Chat {
     readonly announce: (text: string) => void,
     /** Called when another conversation is opened. */
     readonly opened: (id: string | null) => void,
+    readonly news: (news: ChatNews) => void = () => undefined,
   ) {
     this.sessions = new StreamingSessionManager(api, this.bus, {
-      took: (frames) => announceCalls(frames).forEach((text) => announce(text)),
+      took: (eventId, frames) => this.#took(eventId, frames),
       ended: (eventId, frame) => this.#ended(eventId, frame),
       lost: () => void this.refresh(),
       connection: (_eventId, isUp) => this.#connection(isUp),
@@ -58,14 +84,43 @@ export class Chat {
   }
 
   async start(conversationId: string | null): Promise<void> {
+    this.#wanted = conversationId;
+    this.loadingId = conversationId;
     await this.#guarded(async () => {
       this.models = await this.api.models();
+      this.#recall();
       await this.list();
       if (conversationId) await this.#load(conversationId);
     });
+    this.loadingId = null;
+    this.changed();
+  }
+
+  /** The models that the user may choose. */
+  get choices(): readonly ServedModel[] {
+    return this.hasChoice ? this.models : NO_MODELS;
+  }
+
+  /** Choose what was chosen last, if there still is such a model. */
+  #recall(): void {
+    const model = recall("model");
+    const found = this.models.find((one) => one.name === (this.model ?? model)) ?? this.models[0];
+    this.model = found && found !== this.models[0] ? found.name : undefined;
+    const effort = this.effort ?? recall("effort");
+    this.effort = found?.efforts?.includes(effort) ? effort : undefined;
+  }
+
+  /** Choose a model and an effort for what is asked from now on. */
+  choose(model: string | undefined, effort: string | undefined): void {
+    this.model = model;
+    this.effort = effort;
+    keep("model", model ?? "");
+    keep("effort", effort ?? "");
+    this.changed();
   }
 
   close(): void {
+    clearTimeout(this.#timer);
     this.sessions.close();
     this.tabs.close();
   }
@@ -84,6 +139,7 @@ export class Chat {
       if (number !== this.#lists) return; // A later one, perhaps of other words, counts.
     } while (before && found.length < this.#listed);
     this.store.conversations = found;
+    this.isListed = true;
     this.hasMore = before !== null;
     this.changed();
   }
@@ -102,8 +158,15 @@ export class Chat {
   async show(conversationId: string | null): Promise<void> {
     this.problem = null;
     if (conversationId !== (this.store.open?.conversation.id ?? null)) this.#leave();
-    if (conversationId !== null) return await this.#guarded(() => this.#load(conversationId));
+    if (conversationId !== null) {
+      this.loadingId = conversationId;
+      this.changed();
+      await this.#guarded(() => this.#load(conversationId));
+      if (this.loadingId === conversationId) this.loadingId = null;
+      return this.changed();
+    }
     this.#loads += 1;
+    this.loadingId = null;
     this.store.open = null;
     this.opened(null);
     this.changed();
@@ -233,9 +296,61 @@ export class Chat {
     await this.#ask(text, parentId ?? null, ask);
   }
 
-  /** Regenerate an answer, as a branch beside the old one. */
-  async regenerate(questionId: string): Promise<void> {
-    await this.#ask(undefined, questionId, { parent_id: questionId, is_branch: true });
+  /** Regenerate an answer, as a branch beside the old one, by the chosen model or another. */
+  async regenerate(questionId: string, model?: string): Promise<void> {
+    await this.#ask(undefined, questionId, { parent_id: questionId, is_branch: true }, model);
+  }
+
+  // -- while an answer is being written
+
+  /** Id of the open conversation, whose queue is shown. */
+  get #queueKey(): string {
+    return this.store.open?.conversation.id ?? this.pending?.key ?? "";
+  }
+
+  get queued(): readonly Queued[] {
+    return this.queue.of(this.#queueKey);
+  }
+
+  /** Ask a message when the answer is there. */
+  enqueue(text: string): void {
+    this.queue.add(this.#queueKey, randomKey(), text);
+    this.announce("Added to the queue.");
+    this.changed();
+  }
+
+  /** Remove a message from the queue and return its text. */
+  dequeue(id: string): string {
+    const found = this.queue.take(this.#queueKey, id);
+    this.changed();
+    return found?.text ?? "";
+  }
+
+  /** Say a queued message to the model at once: with its next step, or as a question if nothing is being written. */
+  async sendNow(id: string): Promise<void> {
+    const open = this.store.open;
+    const text = this.dequeue(id);
+    if (text === "") return;
+    const live = this.store.liveBelow;
+    if (!live || !open) return await this.send(text);
+    try {
+      const ask: Ask = { message: text, conversation_id: open.conversation.id, parent_id: live.parent_id, mode: "steer" };
+      const begun = await this.api.ask(ask, id);
+      void begun.response.body?.cancel();
+      if (begun.eventId === live.event_id) return this.sessions.hurry(live.event_id);
+      await this.refresh(); // The answer was over, and this is asked next.
+    } catch (error) {
+      this.queue.add(open.conversation.id, id, text);
+      this.announce(`Not sent: ${(error as Error).message}`);
+      this.changed();
+    }
+  }
+
+  /** Ask what comes next, unless the answer did not end as it should. */
+  #next(event: MessageEvent): void {
+    const first = this.queued[0];
+    if (!first || event.error || event.finish?.word === "aborted" || this.isBusy) return;
+    void this.send(this.dequeue(first.id));
   }
 
   /** Edit a question, as a branch beside the old one. */
@@ -249,7 +364,7 @@ export class Chat {
   /** Send a failed question again under the same key, so that it is never asked twice. */
   async retry(): Promise<void> {
     const failed = this.failed;
-    if (failed) await this.#post({ ...failed, isStopped: false, startedAt: Date.now() });
+    if (failed) await this.#post({ ...failed, isStopped: false, isRepeated: true, startedAt: Date.now() });
   }
 
   /** Stop the answer. If the question is still being sent, stop it as soon as it begins. */
@@ -285,8 +400,8 @@ export class Chat {
     });
   }
 
-  async #ask(text: string | undefined, parentId: string | null, ask: Ask): Promise<void> {
-    const chosen = { ...(this.model && { model: this.model }), ...(this.effort && { effort: this.effort }) };
+  async #ask(text: string | undefined, parentId: string | null, ask: Ask, model = this.model): Promise<void> {
+    const chosen = { ...(model && { model }), ...(this.effort && { effort: this.effort }) };
     const wanted = { ...ask, ...chosen };
     // The same key gives the same run, so a repeated question is asked once.
     const isSame = this.failed && JSON.stringify(this.failed.ask) === JSON.stringify(wanted);
@@ -342,7 +457,7 @@ export class Chat {
     const at = live.created_at;
     const conversation = this.store.open?.conversation ?? {
       id: conversationId,
-      title: (pending.text ?? "").slice(0, 60),
+      title: titleOf(pending.text ?? ""),
       created_ms: at,
       updated_ms: at,
       leaf_id: null,
@@ -351,7 +466,13 @@ export class Chat {
     const question =
       text === undefined ? null : { id: live.parent_id, parent_id: parentId, role: "user", created_at: at, text };
     this.store.begin(conversation, question, live);
+    for (const { id, text: next } of this.queue.of(pending.key)) {
+      this.queue.take(pending.key, id);
+      this.queue.add(conversationId, id, next);
+    }
     this.pending = null;
+    if (pending.isRepeated && text !== undefined) this.taken = { draftKey: pending.conversationId ?? "new", text };
+    this.news({ type: "answer-started", eventId: live.event_id });
     this.begunId = conversationId;
     this.opened(conversationId);
     this.tabs.tell(conversationId);
@@ -373,9 +494,18 @@ export class Chat {
     if (frame.type === "message_error" && !frame.event.error) this.unsaved.add(eventId);
     this.announce(announceEnd(frame));
     this.changed();
+    this.news({ type: "answer-finished", eventId });
     void this.#guarded(() => this.list());
     const id = this.store.open?.conversation.id;
     if (id) this.tabs.tell(id);
+    this.#next(frame.event);
+  }
+
+  #took(eventId: string, frames: readonly Frame[]): void {
+    for (const text of announceCalls(frames)) this.announce(text);
+    for (const frame of frames) {
+      if (frame.type === "input_requested") this.news({ type: "input-requested", eventId, requestId: frame.request_id });
+    }
   }
 
   #connection(isUp: boolean): void {
@@ -387,10 +517,25 @@ export class Chat {
   async #guarded(work: () => Promise<void>): Promise<void> {
     try {
       await work();
-      this.problem = null;
+      this.#recovered();
     } catch (error) {
       this.problem = error as Error;
+      this.news({ type: "error", error: this.problem });
+      if (!(error instanceof Refused)) this.#tryLater();
     }
     this.changed();
+  }
+
+  #recovered(): void {
+    this.problem = null;
+    clearTimeout(this.#timer);
+    this.#waitMs = FIRST_WAIT_MS;
+  }
+
+  /** A server that cannot be reached is tried again, so that the page recovers without a click. */
+  #tryLater(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void (this.models.length > 0 ? this.refresh() : this.start(this.#wanted)), this.#waitMs);
+    this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
   }
 }

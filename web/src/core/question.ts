@@ -13,6 +13,8 @@ export interface Pending {
   readonly key: string;
   /** Whether the user stopped it before the answer began. */
   isStopped: boolean;
+  /** Whether it was refused before, so that its text is in the composer again. */
+  readonly isRepeated?: boolean;
 }
 
 /** A question that the server has not accepted, as far as is known. */
@@ -26,6 +28,17 @@ export interface Failed extends Pending {
 export interface Returned {
   readonly draftKey: string;
   readonly text: string;
+}
+
+const TITLE_CHARS = 60;
+const MAX_CUT_CHARS = 20;
+
+/** Return the beginning of a question as a title, cut at a word, as the server does. */
+export function titleOf(text: string): string {
+  const line = text.trim().replace(/\s+/g, " ");
+  if (line.length <= TITLE_CHARS) return line;
+  const end = line.lastIndexOf(" ", TITLE_CHARS);
+  return end < TITLE_CHARS - MAX_CUT_CHARS ? `${line.slice(0, TITLE_CHARS - 1)}…` : `${line.slice(0, end)} …`;
 }
 
 /** Create a key under which the server accepts a question only once. */

@@ -1,14 +1,18 @@
 /** The input field. Unsent text survives a reload; Send becomes Stop in the same place. */
 
+import { repeat } from "lit/directives/repeat.js";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { ServedModel } from "../core/api.js";
 import type { Chat } from "../core/chat.js";
+import { keep, recall } from "../core/preferences.js";
 import type { Returned } from "../core/question.js";
 import { define, Element, fields, keyOf, passFocus } from "./element.js";
+import { effortName } from "../core/format.js";
+import type { Queued } from "../core/queue.js";
 import { icon } from "./icon.js";
 
 export class Composer extends Element {
-  static override properties = fields("chat models draftKey isBusy returned text");
+  static override properties = fields("chat models draftKey isBusy returned taken queued model effort text");
   declare chat: Chat;
   declare models: readonly ServedModel[];
   /** Key of the conversation that the draft belongs to. */
@@ -16,6 +20,12 @@ export class Composer extends Element {
   declare isBusy: boolean;
   /** A message that could not be sent returns here. */
   declare returned: Returned | null;
+  /** A text that was sent although it is in the composer again. */
+  declare taken: Returned | null;
+  declare queued: readonly Queued[];
+  /** What is chosen, to draw the choice again when it changes. */
+  declare model: string | undefined;
+  declare effort: string | undefined;
   declare text: string;
 
   constructor() {
@@ -24,28 +34,33 @@ export class Composer extends Element {
   }
 
   override willUpdate(changed: PropertyValues): void {
+    const { taken } = this;
+    if (changed.has("taken") && taken && taken.text === this.text.trim()) {
+      this.text = "";
+      keep(draft(taken.draftKey), "");
+    }
     if (changed.has("draftKey")) this.#turn(changed.get("draftKey") as string | undefined);
     const { returned } = this;
     if (!changed.has("returned") || !returned || returned.draftKey !== this.draftKey || this.text !== "") return;
     this.text = returned.text;
-    keep(this.draftKey, this.text);
+    keep(draft(this.draftKey), this.text);
   }
 
   /** Text written while the first question is being sent belongs to the conversation that it starts. */
   #turn(before: string | undefined): void {
     if (before === "new" && this.draftKey === this.chat.begunId && this.text !== "") {
-      keep("new", "");
-      keep(this.draftKey, this.text);
+      keep(draft("new"), "");
+      keep(draft(this.draftKey), this.text);
       return;
     }
-    this.text = recall(this.draftKey);
+    this.text = recall(draft(this.draftKey));
   }
 
   override updated(changed: PropertyValues): void {
     const area = this.area;
     if (!area) return;
     // The send button is replaced, so the focus moves to the input.
-    if (changed.has("isBusy") && !changed.get("isBusy")) passFocus(() => area);
+    if (changed.has("isBusy") && this.chat.pending) passFocus(() => area);
     if (area.value !== this.text) area.value = this.text;
     area.rows = Math.min(8, Math.max(1, this.text.split("\n").length));
   }
@@ -56,15 +71,46 @@ export class Composer extends Element {
 
   override render(): TemplateResult {
     const canSend = this.text.trim() !== "";
-    return html`<form class="composer" @submit=${this.#submit}>
-      <textarea rows="1" placeholder="Ask something" aria-label="Message" enterkeyhint="send" @input=${this.#input} @keydown=${this.#key}></textarea>
+    const isSending = !this.isBusy || canSend;
+    return html`${this.#queue()}<form class="composer" part="composer" @submit=${this.#submit}>
+      <textarea rows="1" placeholder=${this.isBusy ? "Add a message to the queue" : "Ask something"} aria-label="Message" dir="auto"
+        enterkeyhint=${isTouch() ? "enter" : "send"} @input=${this.#input} @keydown=${this.#key}></textarea>
       <div class="composer-foot">
         <span class="choices">${this.#models()}${this.#efforts()}</span>
+        ${this.isBusy && isSending
+          ? html`<button class="plain queue-button" type="submit" title="Add to the queue (Enter)">Queue</button>`
+          : nothing}
         ${this.isBusy
           ? html`<button class="round" type="button" aria-label="Stop" title="Stop (Esc)" @click=${this.#stop}>${icon("stop")}</button>`
           : html`<button class="round" type="submit" aria-label="Send" title="Send (Enter)" ?disabled=${!canSend}>${icon("send")}</button>`}
       </div>
     </form>`;
+  }
+
+  /** What is asked next, when the answer is there. */
+  #queue(): TemplateResult | typeof nothing {
+    if (this.queued.length === 0) return nothing;
+    const { chat } = this;
+    return html`<ul class="queue" aria-label="Queue">${repeat(this.queued, (one) => one.id, (one) => html`<li>
+      <span class="queued" dir="auto">${one.text}</span>
+      <button class="plain" type="button" title=${this.isBusy ? "Say it to the model with its next step" : "Ask it now"}
+        @click=${() => void chat.sendNow(one.id)}>Send now</button>
+      <button class="quiet" type="button" aria-label="Edit queued message" title="Edit" @click=${() => this.#takeBack(one.id)}>${icon("edit")}</button>
+      <button class="quiet" type="button" aria-label="Remove queued message" title="Remove" @click=${() => this.#remove(one.id)}>${icon("trash")}</button>
+    </li>`)}</ul>`;
+  }
+
+  /** Put a queued message back where it was written. */
+  #takeBack(id: string): void {
+    const text = this.chat.dequeue(id);
+    this.text = this.text.trim() === "" ? text : `${text}\n\n${this.text}`;
+    keep(draft(this.draftKey), this.text);
+    this.area?.focus();
+  }
+
+  #remove(id: string): void {
+    this.chat.dequeue(id);
+    this.area?.focus();
   }
 
   #models(): TemplateResult | typeof nothing {
@@ -81,35 +127,35 @@ export class Composer extends Element {
     const chosen = this.models.find((one) => one.name === this.chat.model) ?? this.models[0];
     const efforts = chosen?.efforts ?? [];
     if (efforts.length === 0) return nothing;
-    return html`<select aria-label="Effort" @change=${(event: Event) => (this.chat.effort = value(event) || undefined)}>
-      <option value="">Default effort</option>
-      ${efforts.map((one) => html`<option value=${one} ?selected=${one === this.chat.effort}>${one} effort</option>`)}
+    return html`<select aria-label="Reasoning effort" title="Reasoning effort" @change=${(event: Event) => this.chat.choose(this.chat.model, value(event) || undefined)}>
+      <option value="">Default</option>
+      ${efforts.map((one) => html`<option value=${one} ?selected=${one === this.chat.effort}>${effortName(one)}</option>`)}
     </select>`;
   }
 
   #choose(event: Event): void {
-    this.chat.model = value(event);
-    this.requestUpdate();
+    this.chat.choose(value(event), this.chat.effort);
   }
 
   #input(event: Event): void {
     this.text = value(event);
-    keep(this.draftKey, this.text);
+    keep(draft(this.draftKey), this.text);
   }
 
   #key(event: KeyboardEvent): void {
     const key = keyOf(event);
-    if (key === "Enter" && !event.shiftKey) this.#submit(event);
-    if (key === "Escape" && this.isBusy) this.#stop();
+    // A phone has no Shift to write a line break with.
+    if (key === "Enter" && !event.shiftKey && !isTouch()) this.#submit(event);
   }
 
   #submit(event: Event): void {
     event.preventDefault();
     const text = this.text.trim();
-    if (text === "" || this.isBusy) return;
+    if (text === "") return;
     this.text = "";
-    keep(this.draftKey, "");
-    void this.chat.send(text);
+    keep(draft(this.draftKey), "");
+    if (this.isBusy) this.chat.enqueue(text);
+    else void this.chat.send(text);
   }
 
   #stop(): void {
@@ -118,27 +164,15 @@ export class Composer extends Element {
   }
 }
 
+/** Whether one writes on the screen itself. */
+function isTouch(): boolean {
+  return matchMedia("(pointer: coarse) and (hover: none)").matches;
+}
+
 function value(event: Event): string {
   return (event.target as HTMLTextAreaElement | HTMLSelectElement).value;
 }
 
-const PREFIX = "headrace.draft.";
-
-function recall(key: string): string {
-  try {
-    return localStorage.getItem(PREFIX + key) ?? "";
-  } catch {
-    return "";
-  }
-}
-
-function keep(key: string, text: string): void {
-  try {
-    if (text === "") localStorage.removeItem(PREFIX + key);
-    else localStorage.setItem(PREFIX + key, text);
-  } catch {
-    // A browser without storage loses the draft, and nothing else.
-  }
-}
+const draft = (key: string): string => `draft.${key}`;
 
 define("headrace-composer", Composer);

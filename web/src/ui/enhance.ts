@@ -27,6 +27,25 @@ function enhanceCode(figure: HTMLElement): void {
   if (language) void setColours(code, text, language);
 }
 
+let colorLines: ((code: HTMLElement, language: string) => void) | undefined;
+let isLoading = false;
+
+/** Color the complete lines of code that is being written. */
+export function enhanceTail(tail: HTMLElement): void {
+  enhanceMath(tail);
+  const figure = [...tail.querySelectorAll<HTMLElement>("figure.code")].at(-1);
+  const code = figure?.querySelector("code");
+  const language = figure?.dataset["language"];
+  if (!code || !language) return;
+  if (colorLines) return colorLines(code, language);
+  if (isLoading) return;
+  isLoading = true;
+  void import("./highlight-code.js").then(async ({ makeLineColorer }) => {
+    colorLines = await makeLineColorer();
+    if (tail.isConnected) enhanceTail(tail);
+  });
+}
+
 const MAX_COLOURED_CHARS = 50_000;
 
 async function setColours(code: HTMLElement, text: string, language: string): Promise<void> {

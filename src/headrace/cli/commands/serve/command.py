@@ -7,11 +7,15 @@ import os
 import sys
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headrace.cli.option import data_folder
 from headrace.cli.terminal.log_output import print_log
 from headrace.cli.terminal.output import silence_stdout
 from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from headrace.engine import Agent
 
 
 def run(options: Namespace) -> int:
@@ -67,12 +71,16 @@ def run(options: Namespace) -> int:
         has_final_text=options.final_text,
     )
 
+    fault = _find_fault(agent)
+
     def ready() -> None:
         print(f"Headrace serves {agent.model} at {address}", flush=True)
         if gateway is not None:
             names = ", ".join(gateway.models) or "models of its open providers"
             print(f"gateway: {names} at {address}/v1", flush=True)
         print(f"data: {data_folder(options.data)} · stop with Ctrl-C", flush=True)
+        if fault is not None:
+            print(f"warning: {fault}. Until then every answer fails.", file=sys.stderr, flush=True)
 
     serve_process(app, listener, ready=ready, on_drain=_print_drain)
     return 0
@@ -87,6 +95,15 @@ def _print_drain(runs: int, seconds: float) -> None:
     except OSError:
         # Nobody reads the output any more. The runs are drained all the same.
         silence_stdout()
+
+
+def _find_fault(agent: Agent) -> str | None:
+    """Return why no answer could start, such as a missing API key, or None."""
+    try:
+        agent.check()
+    except UsageError as error:
+        return str(error)
+    return None
 
 
 def _prefix(given: str) -> str:
