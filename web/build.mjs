@@ -157,6 +157,7 @@ async function writePage(entry) {
     if (file.endsWith(".css")) names.push(name);
   }
   await writeFile(join(output, "index.html"), index.replace("static/headrace.js", `static/${entry}`));
+  await writeFile(join(output, "preview.html"), await readFile(join(folder, "preview.html")));
   await writeFile(join(output, "headrace.js"), `export * from "./${entry}";\n`);
   return names;
 }

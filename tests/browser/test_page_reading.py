@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
 
 from headrace.content import ImageContent
 from headrace.engine import Agent
@@ -386,3 +386,60 @@ def test_a_phone_writes_lines_and_has_room_for_fingers(stage: Stage, browser: Br
         Talk(page, stage.url).open()
         assert page.evaluate(f"() => {SCROLLER}.scrollTop") == 0
         short.close()
+
+
+# --- answers -----------------------------------------------------------------------
+
+
+def test_sources_are_marked_in_the_text_and_listed_below_it(stage: Stage, talk: Talk) -> None:
+    stage.plays["cited"] = [turn(say("The first claim.\n\nThe second claim.\n\nThe end."))]
+    talk.ask("cited")
+    cited = [
+        {"ref": "https://a.example/x", "title": "A", "start": 0, "end": 16, "quote": "said A"},
+        {"ref": "https://b.example/y", "title": "B", "start": 18, "end": 34},
+        {"ref": "https://a.example/x", "title": "A", "start": 18, "end": 34},
+        {"ref": "javascript:alert(1)", "title": "C", "start": 18, "end": 34},
+    ]
+
+    def cite(route: Route) -> None:
+        body = route.fetch().json()
+        body["messages"][-1]["event"]["segments"][-1]["citations"] = cited
+        route.fulfill(json=body)
+
+    talk.page.route(f"**/api/conversations/{talk.conversation_id}", cite)
+    talk.page.reload()
+    expect(talk.page.locator(".text .block")).to_have_count(3)
+    marks = talk.page.locator(".text .block").evaluate_all(
+        "all => all.map((one) => [...one.querySelectorAll('.cites a')].map((a) => a.textContent))"
+    )
+    assert marks == [["1"], ["1", "2"], []]
+    expect(talk.page.get_by_role("list", name="Sources").locator("li")).to_have_count(2)
+    expect(talk.page.locator(".sources .quote")).to_have_text("said A")
+
+
+def test_a_preview_runs_without_an_origin_and_without_a_network(
+    stage: Stage, context: BrowserContext
+) -> None:
+    stage.plays["html"] = [
+        turn(
+            say(
+                "```html\n<p id=p>one</p><script>\np.textContent = origin;\n"
+                "fetch('/api/conversations').then(() => p.append(' fetched'),"
+                " () => p.append(' refused'));\n"
+                "try { p.append(localStorage.length) } catch { p.append(' no storage') }\n"
+                "</script>\n```\n"
+            )
+        )
+    ]
+    # Not the fixture `page`: the browser reports what the policy of the frame forbids.
+    page = context.new_page()
+    talk = Talk(page, stage.url).open()
+    talk.ask("html")
+    expect(page.locator("iframe")).to_have_count(0)
+    page.get_by_role("button", name="Preview").click()
+    shown = page.frame_locator("iframe").locator("p")
+    expect(shown).to_contain_text("refused")
+    expect(shown).to_contain_text("null")
+    expect(shown).to_contain_text("no storage")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("iframe")).to_have_count(0)

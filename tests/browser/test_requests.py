@@ -81,6 +81,33 @@ def test_a_call_that_is_allowed_runs(stage: Stage, page: Page) -> None:
     expect(_row(page)).to_be_focused()
 
 
+def test_from_the_first_question_to_an_approved_tool_by_keyboard_alone(
+    stage: Stage, page: Page
+) -> None:
+    """The arguments are changed on the way; what is no object is not sent."""
+    talk = Talk(page, stage.url).open()
+    expect(talk.composer).to_be_focused()
+    page.keyboard.type("pay")
+    page.keyboard.press("Enter")
+    arguments = page.get_by_label("Arguments")
+    expect(arguments).to_be_visible()
+    for _ in range(12):
+        page.keyboard.press("Shift+Tab")
+        if arguments.evaluate("one => one.matches(':focus')"):
+            break
+    expect(arguments).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("7")
+    page.keyboard.press("Control+Enter")
+    expect(_row(page)).to_contain_text("must be a JSON object")
+    page.keyboard.press("Control+a")
+    page.keyboard.type('{"amount": 7}')
+    page.keyboard.press("Control+Enter")
+    talk.settle()
+    assert talk.texts[0].endswith("paid 7")
+    expect(_row(page)).to_contain_text("Approved with changes")
+
+
 @pytest.mark.parametrize("question", ["pay", "ask"])
 def test_axe_finds_nothing_in_a_request(
     stage: Stage, context: BrowserContext, question: str

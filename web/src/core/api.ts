@@ -168,6 +168,18 @@ export class API {
   }
 }
 
+/** Return the newest messages, and as many earlier ones as it takes to show the selected branch. */
+export async function newestMessages(api: API, id: string): Promise<WholeConversation> {
+  let whole = await api.conversation(id);
+  const { leaf_id } = whole.conversation;
+  const isThere = (): boolean => whole.messages.some((one) => one.id === leaf_id);
+  while (leaf_id && whole.earlier && !isThere()) {
+    const { messages, earlier } = await api.conversation(id, whole.earlier);
+    whole = { ...whole, messages: [...messages, ...whole.messages], earlier: earlier ?? null };
+  }
+  return whole;
+}
+
 async function refusal(response: Response): Promise<Refused> {
   interface Body {
     error?: { code?: string; message?: string; request_id?: string; event_id?: string };

@@ -1,30 +1,21 @@
 /** The state of a chat and the actions of the user. Components only draw it. */
 
 import { announceCalls, announceEnd } from "./announcement.js";
-import { API, Refused, type Ask, type LiveEvent, type Page, type ServedModel, type ShownMessage, type WholeConversation } from "./api.js";
+import { API, newestMessages, Refused, type Ask, type LiveEvent, type Page, type ServedModel, type ShownMessage } from "./api.js";
 import { BlockCache } from "./block-cache.js";
 import { StreamingBus } from "./bus.js";
 import { ReasoningDraft, TextDraft } from "./draft.js";
-import type { InputAnswer, MessageEvent } from "./event.js";
+import type { InputAnswer } from "./event.js";
 import type { EndFrame, Frame } from "./frame.js";
-import { keep, recall } from "./preferences.js";
+import { Choice } from "./choice.js";
 import { randomKey, titleOf, type Failed, type Pending, type Returned } from "./question.js";
-import { Queue, type Queued } from "./queue.js";
+import type { ChatNews } from "./news.js";
+import { Queue } from "./queue.js";
+import { Recovery } from "./recovery.js";
 import { StreamingSessionManager } from "./session.js";
 import { Store } from "./store.js";
 import { Tabs } from "./tabs.js";
 import { leafUnder, ROOT } from "./tree.js";
-
-/** What a page around the chat may want to know. */
-export type ChatNews =
-  | { readonly type: "answer-started" | "answer-finished"; readonly eventId: string }
-  | { readonly type: "input-requested"; readonly eventId: string; readonly requestId: string }
-  | { readonly type: "error"; readonly error: Error }
-  | { readonly type: "conversation-changed"; readonly conversationId: string | null };
-
-const NO_MODELS: readonly ServedModel[] = [];
-const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 15_000;
 
 export class Chat {
   readonly store = new Store();
@@ -33,10 +24,7 @@ export class Chat {
   readonly sessions: StreamingSessionManager;
   readonly tabs: Tabs;
   models: readonly ServedModel[] = [];
-  model: string | undefined;
-  /** Whether the user may choose the model. */
-  hasChoice = true;
-  effort: string | undefined;
+  readonly choice = new Choice();
   search = "";
   /** Whether there are older conversations than those in the list. */
   hasMore = false;
@@ -46,7 +34,7 @@ export class Chat {
   returned: Returned | null = null;
   /** A text that was sent from the composer's copy of it, which is not needed any more. */
   taken: Returned | null = null;
-  readonly queue = new Queue();
+  readonly queue: Queue;
   /** Whether the list of conversations has been loaded. */
   isListed = false;
   /** Id of the conversation that is being loaded to be shown. */
@@ -61,8 +49,7 @@ export class Chat {
   #loads = 0;
   #lists = 0;
   #wanted: string | null = null;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #waitMs = FIRST_WAIT_MS;
+  #recovery = new Recovery(() => void (this.models.length > 0 ? this.refresh() : this.start(this.#wanted)));
   /** Ids of answers that could not be saved, which the store cannot tell. */
   readonly unsaved = new Set<string>();
 
@@ -80,6 +67,7 @@ export class Chat {
       lost: () => void this.refresh(),
       connection: (_eventId, isUp) => this.#connection(isUp),
     });
+    this.queue = new Queue(this);
     this.tabs = new Tabs((conversationId) => void this.#changedElsewhere(conversationId));
   }
 
@@ -88,7 +76,7 @@ export class Chat {
     this.loadingId = conversationId;
     await this.#guarded(async () => {
       this.models = await this.api.models();
-      this.#recall();
+      this.choice.recall(this.models);
       await this.list();
       if (conversationId) await this.#load(conversationId);
     });
@@ -96,31 +84,8 @@ export class Chat {
     this.changed();
   }
 
-  /** The models that the user may choose. */
-  get choices(): readonly ServedModel[] {
-    return this.hasChoice ? this.models : NO_MODELS;
-  }
-
-  /** Choose what was chosen last, if there still is such a model. */
-  #recall(): void {
-    const model = recall("model");
-    const found = this.models.find((one) => one.name === (this.model ?? model)) ?? this.models[0];
-    this.model = found && found !== this.models[0] ? found.name : undefined;
-    const effort = this.effort ?? recall("effort");
-    this.effort = found?.efforts?.includes(effort) ? effort : undefined;
-  }
-
-  /** Choose a model and an effort for what is asked from now on. */
-  choose(model: string | undefined, effort: string | undefined): void {
-    this.model = model;
-    this.effort = effort;
-    keep("model", model ?? "");
-    keep("effort", effort ?? "");
-    this.changed();
-  }
-
   close(): void {
-    clearTimeout(this.#timer);
+    this.#recovery.end();
     this.sessions.close();
     this.tabs.close();
   }
@@ -210,7 +175,7 @@ export class Chat {
   /** Load a conversation. The last request wins, whatever order responses arrive in. */
   async #load(id: string): Promise<void> {
     const number = (this.#loads += 1);
-    const whole = await this.#newest(id).catch((error: unknown) => {
+    const whole = await newestMessages(this.api, id).catch((error: unknown) => {
       if (number === this.#loads) throw this.#gone(id, error);
     });
     if (!whole || number !== this.#loads) return;
@@ -219,18 +184,6 @@ export class Chat {
     this.opened(id);
     for (const live of this.store.open?.live.values() ?? []) this.#watch(live);
     this.changed();
-  }
-
-  /** Return the newest messages, and as many earlier ones as it takes to show the selected branch. */
-  async #newest(id: string): Promise<WholeConversation> {
-    let whole = await this.api.conversation(id);
-    const { leaf_id } = whole.conversation;
-    const isThere = (): boolean => whole.messages.some((one) => one.id === leaf_id);
-    while (leaf_id && whole.earlier && !isThere()) {
-      const { messages, earlier } = await this.api.conversation(id, whole.earlier);
-      whole = { ...whole, messages: [...messages, ...whole.messages], earlier: earlier ?? null };
-    }
-    return whole;
   }
 
   /** Load earlier messages, until the visible branch has more. */
@@ -301,58 +254,6 @@ export class Chat {
     await this.#ask(undefined, questionId, { parent_id: questionId, is_branch: true }, model);
   }
 
-  // -- while an answer is being written
-
-  /** Id of the open conversation, whose queue is shown. */
-  get #queueKey(): string {
-    return this.store.open?.conversation.id ?? this.pending?.key ?? "";
-  }
-
-  get queued(): readonly Queued[] {
-    return this.queue.of(this.#queueKey);
-  }
-
-  /** Ask a message when the answer is there. */
-  enqueue(text: string): void {
-    this.queue.add(this.#queueKey, randomKey(), text);
-    this.announce("Added to the queue.");
-    this.changed();
-  }
-
-  /** Remove a message from the queue and return its text. */
-  dequeue(id: string): string {
-    const found = this.queue.take(this.#queueKey, id);
-    this.changed();
-    return found?.text ?? "";
-  }
-
-  /** Say a queued message to the model at once: with its next step, or as a question if nothing is being written. */
-  async sendNow(id: string): Promise<void> {
-    const open = this.store.open;
-    const text = this.dequeue(id);
-    if (text === "") return;
-    const live = this.store.liveBelow;
-    if (!live || !open) return await this.send(text);
-    try {
-      const ask: Ask = { message: text, conversation_id: open.conversation.id, parent_id: live.parent_id, mode: "steer" };
-      const begun = await this.api.ask(ask, id);
-      void begun.response.body?.cancel();
-      if (begun.eventId === live.event_id) return this.sessions.hurry(live.event_id);
-      await this.refresh(); // The answer was over, and this is asked next.
-    } catch (error) {
-      this.queue.add(open.conversation.id, id, text);
-      this.announce(`Not sent: ${(error as Error).message}`);
-      this.changed();
-    }
-  }
-
-  /** Ask what comes next, unless the answer did not end as it should. */
-  #next(event: MessageEvent): void {
-    const first = this.queued[0];
-    if (!first || event.error || event.finish?.word === "aborted" || this.isBusy) return;
-    void this.send(this.dequeue(first.id));
-  }
-
   /** Edit a question, as a branch beside the old one. */
   async edit(question: ShownMessage, text: string): Promise<void> {
     const id = this.store.open?.conversation.id;
@@ -400,8 +301,9 @@ export class Chat {
     });
   }
 
-  async #ask(text: string | undefined, parentId: string | null, ask: Ask, model = this.model): Promise<void> {
-    const chosen = { ...(model && { model }), ...(this.effort && { effort: this.effort }) };
+  async #ask(text: string | undefined, parentId: string | null, ask: Ask, model = this.choice.model): Promise<void> {
+    const { effort } = this.choice;
+    const chosen = { ...(model && { model }), ...(effort && { effort }) };
     const wanted = { ...ask, ...chosen };
     // The same key gives the same run, so a repeated question is asked once.
     const isSame = this.failed && JSON.stringify(this.failed.ask) === JSON.stringify(wanted);
@@ -466,10 +368,7 @@ export class Chat {
     const question =
       text === undefined ? null : { id: live.parent_id, parent_id: parentId, role: "user", created_at: at, text };
     this.store.begin(conversation, question, live);
-    for (const { id, text: next } of this.queue.of(pending.key)) {
-      this.queue.take(pending.key, id);
-      this.queue.add(conversationId, id, next);
-    }
+    this.queue.move(pending.key, conversationId);
     this.pending = null;
     if (pending.isRepeated && text !== undefined) this.taken = { draftKey: pending.conversationId ?? "new", text };
     this.news({ type: "answer-started", eventId: live.event_id });
@@ -498,7 +397,7 @@ export class Chat {
     void this.#guarded(() => this.list());
     const id = this.store.open?.conversation.id;
     if (id) this.tabs.tell(id);
-    this.#next(frame.event);
+    this.queue.next(frame.event);
   }
 
   #took(eventId: string, frames: readonly Frame[]): void {
@@ -517,25 +416,13 @@ export class Chat {
   async #guarded(work: () => Promise<void>): Promise<void> {
     try {
       await work();
-      this.#recovered();
+      this.problem = null;
+      this.#recovery.end();
     } catch (error) {
       this.problem = error as Error;
       this.news({ type: "error", error: this.problem });
-      if (!(error instanceof Refused)) this.#tryLater();
+      if (!(error instanceof Refused)) this.#recovery.begin();
     }
     this.changed();
-  }
-
-  #recovered(): void {
-    this.problem = null;
-    clearTimeout(this.#timer);
-    this.#waitMs = FIRST_WAIT_MS;
-  }
-
-  /** A server that cannot be reached is tried again, so that the page recovers without a click. */
-  #tryLater(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void (this.models.length > 0 ? this.refresh() : this.start(this.#wanted)), this.#waitMs);
-    this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
   }
 }

@@ -22,7 +22,7 @@ const CARDS: readonly Card[] = [
 ];
 
 export function blank(chat: Chat, heading: string): TemplateResult | typeof nothing {
-  const model = chat.models.find((one) => one.name === chat.model) ?? chat.models[0];
+  const model = chat.choice.chosen;
   if (!model) return chat.problem ? nothing : skeleton("Loading");
   const cards = model.is_rehearsal ? REHEARSAL_CARDS : CARDS;
   return html`<section class="hello">

@@ -7,7 +7,8 @@
 
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 import { API, Refused } from "../core/api.js";
-import { Chat, type ChatNews } from "../core/chat.js";
+import { Chat } from "../core/chat.js";
+import type { ChatNews } from "../core/news.js";
 import { blank, skeleton } from "./blank.js";
 import { define, keyOf, passFocus } from "./element.js";
 import { Follow } from "./follow.js";
@@ -226,8 +227,8 @@ export class HeadraceChat extends LitElement {
         ${this.#follow.isFollowing || this.#isBlank ? nothing : html`<button class="jump" type="button" @click=${() => this.#follow.toEnd()}>${icon("down")}<span>Latest</span></button>`}
         ${chat.problem && !isHidden ? refusal("That did not work.", chat.problem, () => this.#start()) : nothing}
         ${chat.isOnline ? nothing : html`<p class="offline" role="status">${navigator.onLine ? "No connection to the server. Reconnecting…" : "You are offline. The answer continues on the server and is shown when you are back."}</p>`}
-        <headrace-composer .chat=${chat} .models=${chat.choices} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}
-          .returned=${chat.returned} .taken=${chat.taken} .queued=${chat.queued} .model=${chat.model} .effort=${chat.effort}></headrace-composer>
+        <headrace-composer .chat=${chat} .models=${chat.choice.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}
+          .returned=${chat.returned} .taken=${chat.taken} .queued=${chat.queue.list} .model=${chat.choice.model} .effort=${chat.choice.effort}></headrace-composer>
       </div>`;
   }
 
@@ -303,8 +304,7 @@ export class HeadraceChat extends LitElement {
 
   /** The pressed button is gone when this happens. */
   #start(): void {
-    this.chat.hasChoice = !this.agent;
-    if (this.agent) this.chat.model = this.agent;
+    this.chat.choice.fixed = this.agent;
     void this.chat.start(this.#routeId() ?? this.#wantedId).then(() => {
       if (this.routes || this.#isUsed) passFocus(() => this.renderRoot.querySelector<HTMLElement>(WRITING));
     });

@@ -94,7 +94,7 @@ export class Composer extends Element {
     return html`<ul class="queue" aria-label="Queue">${repeat(this.queued, (one) => one.id, (one) => html`<li>
       <span class="queued" dir="auto">${one.text}</span>
       <button class="plain" type="button" title=${this.isBusy ? "Say it to the model with its next step" : "Ask it now"}
-        @click=${() => void chat.sendNow(one.id)}>Send now</button>
+        @click=${() => void chat.queue.sendNow(one.id)}>Send now</button>
       <button class="quiet" type="button" aria-label="Edit queued message" title="Edit" @click=${() => this.#takeBack(one.id)}>${icon("edit")}</button>
       <button class="quiet" type="button" aria-label="Remove queued message" title="Remove" @click=${() => this.#remove(one.id)}>${icon("trash")}</button>
     </li>`)}</ul>`;
@@ -102,14 +102,14 @@ export class Composer extends Element {
 
   /** Put a queued message back where it was written. */
   #takeBack(id: string): void {
-    const text = this.chat.dequeue(id);
+    const text = this.chat.queue.take(id);
     this.text = this.text.trim() === "" ? text : `${text}\n\n${this.text}`;
     keep(draft(this.draftKey), this.text);
     this.area?.focus();
   }
 
   #remove(id: string): void {
-    this.chat.dequeue(id);
+    this.chat.queue.take(id);
     this.area?.focus();
   }
 
@@ -119,22 +119,26 @@ export class Composer extends Element {
     if (!first) return nothing;
     if (models.length === 1) return html`<span class="model">${first.model}</span>`;
     return html`<select aria-label="Model" @change=${this.#choose}>
-      ${models.map((one) => html`<option value=${one.name} ?selected=${one.name === (this.chat.model ?? first.name)}>${one.name}</option>`)}
+      ${models.map((one) => html`<option value=${one.name} ?selected=${one.name === (this.model ?? first.name)}>${one.name}</option>`)}
     </select>`;
   }
 
   #efforts(): TemplateResult | typeof nothing {
-    const chosen = this.models.find((one) => one.name === this.chat.model) ?? this.models[0];
-    const efforts = chosen?.efforts ?? [];
+    const efforts = this.chat.choice.chosen?.efforts ?? [];
     if (efforts.length === 0) return nothing;
-    return html`<select aria-label="Reasoning effort" title="Reasoning effort" @change=${(event: Event) => this.chat.choose(this.chat.model, value(event) || undefined)}>
+    return html`<select aria-label="Reasoning effort" title="Reasoning effort" @change=${(event: Event) => this.#set(this.model, value(event) || undefined)}>
       <option value="">Default</option>
-      ${efforts.map((one) => html`<option value=${one} ?selected=${one === this.chat.effort}>${effortName(one)}</option>`)}
+      ${efforts.map((one) => html`<option value=${one} ?selected=${one === this.effort}>${effortName(one)}</option>`)}
     </select>`;
   }
 
   #choose(event: Event): void {
-    this.chat.choose(value(event), this.chat.effort);
+    this.#set(value(event), this.effort);
+  }
+
+  #set(model: string | undefined, effort: string | undefined): void {
+    this.chat.choice.set(model, effort);
+    this.chat.changed();
   }
 
   #input(event: Event): void {
@@ -154,7 +158,7 @@ export class Composer extends Element {
     if (text === "") return;
     this.text = "";
     keep(draft(this.draftKey), "");
-    if (this.isBusy) this.chat.enqueue(text);
+    if (this.isBusy) this.chat.queue.add(text);
     else void this.chat.send(text);
   }
 

@@ -2,8 +2,9 @@
  *
  * Highlighting and math are loaded when the first block needs them. */
 
-import { render } from "lit";
+import { html, nothing, render, type TemplateResult } from "lit";
 import { copyButton } from "./copy.js";
+import { icon } from "./icon.js";
 
 export function enhance(block: HTMLElement): void {
   for (const figure of block.querySelectorAll<HTMLElement>("figure.code")) enhanceCode(figure);
@@ -21,10 +22,20 @@ function enhanceCode(figure: HTMLElement): void {
   if (!code || !bar) return;
   const text = code.textContent ?? "";
   const place = document.createElement("span");
-  render(copyButton(() => text, "Copy code"), place);
-  bar.append(place);
   const language = figure.dataset["language"];
+  const isDrawn = language === "html" || language === "svg";
+  render(html`${isDrawn ? previewButton(figure, text) : nothing}${copyButton(() => text, "Copy code")}`, place);
+  bar.append(place);
   if (language) void setColours(code, text, language);
+}
+
+/** What a model has written as a page or a drawing is shown when somebody asks for it, and only then. */
+function previewButton(figure: HTMLElement, text: string): TemplateResult {
+  const toggle = (event: Event): void => {
+    const button = event.currentTarget as HTMLElement;
+    void import("./preview.js").then(({ togglePreview }) => togglePreview(figure, button, text));
+  };
+  return html`<button class="quiet fold" type="button" aria-label="Preview" title="Preview" aria-expanded="false" @click=${toggle}>${icon("play")}</button>`;
 }
 
 let colorLines: ((code: HTMLElement, language: string) => void) | undefined;

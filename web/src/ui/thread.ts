@@ -54,7 +54,7 @@ function assistant(
 ): TemplateResult {
   return html`<headrace-assistant-message .chat=${chat} .eventId=${eventId} .event=${event} .startedAt=${startedAt}
     .branches=${branches} .questionId=${questionId}
-    .isLast=${!chat.isBusy && chat.store.branch.at(-1)?.id === eventId} .isPending=${chat.pending !== null} .models=${chat.choices}></headrace-assistant-message>`;
+    .isLast=${!chat.isBusy && chat.store.branch.at(-1)?.id === eventId} .isPending=${chat.pending !== null} .models=${chat.choice.models}></headrace-assistant-message>`;
 }
 
 function onItsWay(chat: Chat, pending: Pending): TemplateResult {

@@ -17,6 +17,13 @@ from starlette.staticfiles import StaticFiles
 STATIC: Final = Path(__file__).parents[1] / "static"
 _HASHED: Final = re.compile(r"-[A-Z0-9]{8}\.\w+$")
 _MISSING = "The web UI is not built here: run `make web`, or install a wheel.\n"
+_PREVIEW = "preview.html"
+# Code that a model has written runs here, in a frame without an origin and without a network.
+_PREVIEW_CSP: Final = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src"
+    " 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; form-action 'none';"
+    " webrtc 'block'"
+)
 _FORMS: Final = {"br": ".br", "gzip": ".gz"}
 """Endings of the compressed forms that the build has made, the smallest first."""
 
@@ -38,6 +45,8 @@ class _Assets(StaticFiles):
         if encoding is not None:
             response.headers["content-encoding"] = encoding
         response.headers["vary"] = "accept-encoding"
+        if os.path.basename(full_path) == _PREVIEW:
+            response.headers["content-security-policy"] = _PREVIEW_CSP
         is_hashed = _HASHED.search(os.fspath(full_path)) is not None
         response.headers["cache-control"] = (
             "public, max-age=31536000, immutable" if is_hashed else "no-cache"
