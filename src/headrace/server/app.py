@@ -29,6 +29,7 @@ from headrace.server.http.error_map import handle_router_error
 from headrace.server.http.openapi import openapi
 from headrace.server.http.routes.chat import Chat
 from headrace.server.http.routes.conversations import Conversations
+from headrace.server.http.routes.files import FileRoutes
 from headrace.server.http.routes.requests import InputRequests
 from headrace.server.http.security import SecurityMiddleware
 from headrace.server.http.static_ui import ui_routes
@@ -36,6 +37,7 @@ from headrace.server.http_error import JSONResponse
 from headrace.server.metrics import format_metrics
 from headrace.server.service import Service
 from headrace.server.settings import Settings
+from headrace.server.storage.files import Files
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import Store
 from headrace.turn.model import is_rehearsal
@@ -49,6 +51,7 @@ def create_app(
     log: Log | None = None,
     store: Store | None = None,
     gateway: GatewayConfig | None = None,
+    files: Files | None = None,
     **settings: Any,
 ) -> Starlette:
     """Create an application that serves an agent, or several by name; the first is the default.
@@ -56,7 +59,8 @@ def create_app(
     `data` is the folder in which everything is stored; `settings` are the fields of `Settings`.
     `log` and `store` replace the SQLite storage of runs and conversations; give both or none, since
     the store commits the end of a log together with its message. `gateway` offers models of
-    providers to the clients of other APIs. The service is at
+    providers to the clients of other APIs. `files` keeps uploads in another place than in the
+    folder. The service is at
     `app.state.service`. An application that mounts this one enters it as a context in its own
     lifespan; otherwise the first request opens it, and nothing drains it. Raises `UsageError` if
     another server uses the folder.
@@ -69,6 +73,7 @@ def create_app(
         log=log,
         store=store,
         gateway=None if gateway is None else Gateway(gateway),
+        files=files,
     )
 
     @asynccontextmanager
@@ -85,6 +90,7 @@ def create_app(
         *AISDKChat(service).routes,
         *AGUI(service).routes,
         *Conversations(service).routes,
+        *FileRoutes(service).routes,
         *Models(service).routes,
         *ChatCompletions(service).routes,
         *Messages(service).routes,

@@ -33,6 +33,8 @@ from headrace.server.storage.access_tokens import LOCAL_USER, AccessTokens, Scop
 from headrace.server.storage.data_folder import DataFolder
 from headrace.server.storage.database import Database, StorageFailed
 from headrace.server.storage.database_file import enable_shrinking
+from headrace.server.storage.files import Files, FolderFiles
+from headrace.server.storage.files.files import KEEP_MS
 from headrace.server.storage.health import Health, check_after_kill
 from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.log import Log, SQLiteLog
@@ -74,6 +76,7 @@ class Service:
         log: Log | None = None,
         store: Store | None = None,
         gateway: Gateway | None = None,
+        files: Files | None = None,
     ) -> None:
         if (log is None) != (store is None):
             raise UsageError("give both a log and a store, or none of them")
@@ -104,6 +107,7 @@ class Service:
             self.quota, self.watchers, self.usage, self.count_use, clock, settings.heartbeat_s
         )
         self.uploads = UploadBudget()
+        self.files: Files = files or FolderFiles(self._folder.path / "files")
         self.response_budget = ResponseBudget(settings.send_timeout_s)
         self._recovery = Recovery(self.log, self.store, self.runs.claim)
         self._health = Health(self._folder, self.database, clock)
@@ -145,6 +149,7 @@ class Service:
         chores = (
             (self.expire_requests, _EXPIRE_REQUESTS_INTERVAL_S),
             (self.expire, _EXPIRE_INTERVAL_S),
+            (self.expire_files, _EXPIRE_INTERVAL_S),
             (self.repair, _REPAIR_INTERVAL_S),
             (self._housekeeping.run, _HOUSEKEEPING_INTERVAL_S),
             (self.end_revoked_streams, _REVOKED_INTERVAL_S),
@@ -262,6 +267,13 @@ class Service:
             await self.log.delete(chunk)
             await self.store.mark_expired(chunk)
         return len(old)
+
+    async def expire_files(self) -> int:
+        """Delete uploaded files that nobody has sent for a day; return how many."""
+        now_ms = self.clock()
+        if not await self._clock_check.is_trusted(now_ms):
+            return 0
+        return await self.files.expire(now_ms - KEEP_MS)
 
     async def close(self) -> None:
         """Drain the live runs, then release the data folder."""

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headrace.content import TextContent
+from headrace.content import Content, TextContent
 from headrace.engine import Agent
 from headrace.messages import Message
 from headrace.projections.registry import (
@@ -21,6 +21,7 @@ from headrace.projections.registry import (
     protocol_names,
 )
 from headrace.server.api import MAX_KEY_CHARS, CancelResult, ChatRequest
+from headrace.server.http.attachments import load_attachments
 from headrace.server.http.body import read_body
 from headrace.server.http.run_stream import begin_run, cancel_run, stream_run, watch
 from headrace.server.http_error import HTTPError, JSONResponse
@@ -28,6 +29,9 @@ from headrace.server.runs.next_question import RunRequest
 from headrace.server.service import Service
 from headrace.server.sse import View, parse_seen_frame
 from headrace.server.storage.store import InboxEntry, RunLive, RunRow, RunStart, StoredMessage
+
+MAX_ATTACHMENTS = 10
+"""Most files of one message."""
 
 
 class Chat:
@@ -52,7 +56,8 @@ class Chat:
         view = _parse_view(request)
         body = await read_body(request, ChatRequest, service.settings)
         model, agent = service.agent(body.model, body.effort)
-        start = _to_run_start(body, user.owner, model, _parse_key(request), service.clock())
+        files = await self._load_files(user.owner, body)
+        start = _to_run_start(body, user.owner, model, _parse_key(request), service.clock(), files)
         # Before the run begins: a question whose answer cannot be watched is not asked.
         with watch(service, user) as watcher:
             # A request that was accepted once is answered even by a server that is stopping.
@@ -60,6 +65,12 @@ class Chat:
             if run is None:
                 run = await self._begin_or_add(request, start, agent, body)
             return await stream_run(service, run, view, watcher)
+
+    async def _load_files(self, owner: str, body: ChatRequest) -> tuple[Content, ...]:
+        if len(body.attachments) > MAX_ATTACHMENTS:
+            text = f"a message has at most {MAX_ATTACHMENTS} attachments"
+            raise HTTPError(422, "too_many_files", text)
+        return await load_attachments(self._service, owner, body.attachments)
 
     async def _find_earlier(self, start: RunStart, body: ChatRequest) -> RunRow | None:
         """Return the run that the same request has started or was added to, or None."""
@@ -79,7 +90,7 @@ class Chat:
         try:
             return (await begin_run(self._service, start, agent, request.state.request_id)).run
         except RunLive as live:
-            if body.mode == "reject" or body.message is None:
+            if body.mode == "reject" or body.message is None or body.attachments:
                 raise
             message_id = live.message_id
         service = self._service
@@ -148,7 +159,12 @@ def _parse_key(request: Request) -> str | None:
 
 
 def _to_run_start(
-    body: ChatRequest, owner: str, model: str, key: str | None, now_ms: int
+    body: ChatRequest,
+    owner: str,
+    model: str,
+    key: str | None,
+    now_ms: int,
+    files: tuple[Content, ...],
 ) -> RunStart:
     if body.message is None and body.parent_id is None:
         text = "send a message, or the parent_id of a message to answer again"
@@ -173,7 +189,7 @@ def _to_run_start(
         conversation_id=conversation_id,
         parent_id=body.parent_id,
         beside_id=body.beside_id,
-        prompt=_to_prompt(body, conversation_id, now_ms),
+        prompt=_to_prompt(body, conversation_id, now_ms, files),
         is_branch=body.is_branch,
         is_new=body.conversation_id is None,
         request=msgspec.json.encode(RunRequest(effort=body.effort)).decode(),
@@ -188,10 +204,12 @@ def _entry_id(start: RunStart) -> str:
     return f"ent_{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
 
 
-def _to_prompt(body: ChatRequest, conversation_id: str | None, now_ms: int) -> StoredMessage | None:
+def _to_prompt(
+    body: ChatRequest, conversation_id: str | None, now_ms: int, files: tuple[Content, ...]
+) -> StoredMessage | None:
     if body.message is None or conversation_id is None:
         return None
-    content = (TextContent(body.message),)
+    content = (*files, TextContent(body.message))
     return StoredMessage(
         id=f"msg_{uuid.uuid4().hex}",
         conversation_id=conversation_id,
