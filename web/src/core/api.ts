@@ -1,5 +1,6 @@
 /** The HTTP API of the server. Same origin; an access token is sent in a header if there is one. */
 
+import type { AttachmentFacts } from "./attachment.js";
 import type { InputAnswer, MessageEvent } from "./event.js";
 
 export interface Conversation {
@@ -22,6 +23,7 @@ export interface ShownMessage {
   readonly role: string;
   readonly created_at: number;
   readonly text?: string;
+  readonly attachments?: readonly AttachmentFacts[];
   readonly event?: MessageEvent;
 }
 
@@ -57,6 +59,7 @@ export interface Ask {
   readonly effort?: string;
   readonly is_branch?: boolean;
   readonly mode?: "steer";
+  readonly attachments?: readonly string[];
 }
 
 /** An error response of the server. */
@@ -142,6 +145,16 @@ export class API {
   /** Answer a request for input of a run. */
   async answer(runId: string, requestId: string, answer: InputAnswer): Promise<void> {
     await this.#json(`api/runs/${encodeURIComponent(runId)}/requests/${encodeURIComponent(requestId)}`, "POST", answer);
+  }
+
+  /** Return the full address of a path. */
+  address(path: string): string {
+    return new URL(path, this.#base).href;
+  }
+
+  /** Return the bytes of an attachment. */
+  async bytes(path: string): Promise<Blob> {
+    return await (await this.#fetch(path, {})).blob();
   }
 
   /** Return the conversation as Markdown. */

@@ -1,5 +1,6 @@
 /** The state of a chat and the actions of the user. Components only draw it. */
 
+import type { Attachment, AttachmentFacts } from "./attachment.js";
 import { announceCalls, announceEnd } from "./announcement.js";
 import { API, newestMessages, Refused, type Ask, type LiveEvent, type Page, type ServedModel, type ShownMessage } from "./api.js";
 import { BlockCache } from "./block-cache.js";
@@ -240,13 +241,15 @@ export class Chat {
     return this.streamingId !== undefined || this.pending !== null;
   }
 
-  async send(text: string): Promise<void> {
+  async send(text: string, files: readonly Attachment[] = []): Promise<void> {
     const open = this.store.open;
     const parentId = this.store.branch.at(-1)?.id;
     const ask: Ask = open
       ? { message: text, conversation_id: open.conversation.id, ...(parentId && { parent_id: parentId }) }
       : { message: text };
-    await this.#ask(text, parentId ?? null, ask);
+    if (files.length === 0) return await this.#ask(text, parentId ?? null, ask);
+    const facts = files.map(({ name, mediaType, size }) => ({ name, media_type: mediaType, size }));
+    await this.#ask(text, parentId ?? null, { ...ask, attachments: files.map((one) => one.fileId) }, undefined, facts);
   }
 
   /** Regenerate an answer, as a branch beside the old one, by the chosen model or another. */
@@ -259,7 +262,7 @@ export class Chat {
     const id = this.store.open?.conversation.id;
     if (!id) return;
     const ask = { message: text, conversation_id: id, beside_id: question.id, is_branch: true };
-    await this.#ask(text, question.parent_id, ask);
+    await this.#ask(text, question.parent_id, ask, undefined, question.attachments);
   }
 
   /** Send a failed question again under the same key, so that it is never asked twice. */
@@ -301,7 +304,13 @@ export class Chat {
     });
   }
 
-  async #ask(text: string | undefined, parentId: string | null, ask: Ask, model = this.choice.model): Promise<void> {
+  async #ask(
+    text: string | undefined,
+    parentId: string | null,
+    ask: Ask,
+    model = this.choice.model,
+    attachments: readonly AttachmentFacts[] = [],
+  ): Promise<void> {
     const { effort } = this.choice;
     const chosen = { ...(model && { model }), ...(effort && { effort }) };
     const wanted = { ...ask, ...chosen };
@@ -309,6 +318,7 @@ export class Chat {
     const isSame = this.failed && JSON.stringify(this.failed.ask) === JSON.stringify(wanted);
     await this.#post({
       text,
+      attachments,
       parentId,
       conversationId: this.store.open?.conversation.id ?? null,
       startedAt: Date.now(),
@@ -364,9 +374,9 @@ export class Chat {
       updated_ms: at,
       leaf_id: null,
     };
-    const { text, parentId } = pending;
+    const { text, parentId, attachments = [] } = pending;
     const question =
-      text === undefined ? null : { id: live.parent_id, parent_id: parentId, role: "user", created_at: at, text };
+      text === undefined ? null : { id: live.parent_id, parent_id: parentId, role: "user", created_at: at, text, attachments };
     this.store.begin(conversation, question, live);
     this.queue.move(pending.key, conversationId);
     this.pending = null;

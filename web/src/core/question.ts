@@ -1,6 +1,7 @@
 /** A question on its way to the server. */
 
 import type { Ask } from "./api.js";
+import type { AttachmentFacts } from "./attachment.js";
 
 /** A question that is being sent. */
 export interface Pending {
@@ -11,6 +12,7 @@ export interface Pending {
   readonly startedAt: number;
   readonly ask: Ask;
   readonly key: string;
+  readonly attachments?: readonly AttachmentFacts[];
   /** Whether the user stopped it before the answer began. */
   isStopped: boolean;
   /** Whether it was refused before, so that its text is in the composer again. */

@@ -20,6 +20,7 @@ import { styles } from "./style.js";
 import { thread } from "./thread.js";
 import { setToolViews, type ToolViews } from "./tool-value.js";
 import { recallToken, tokenForm } from "./token-form.js";
+import type { Composer } from "./composer.js";
 import "./composer.js";
 import "./sidebar.js";
 
@@ -193,7 +194,7 @@ export class HeadraceChat extends LitElement {
         .loadingId=${chat.loadingId} .isListed=${chat.isListed}
         .leave=${(id: string | null) => this.#drawer(false, id && this.isDrawerOpen ? MENU : WRITING)}></headrace-sidebar>
       <button class="veil" type="button" tabindex="-1" aria-label="Close the list" @click=${() => this.#drawer(false)}></button>
-      <main ?inert=${isDrawerOpen}>
+      <main ?inert=${isDrawerOpen} @dragover=${this.#dragged} @drop=${this.#dropped}>
         <header part="header">
           <button class="quiet menu" type="button" aria-label="Conversations" aria-expanded=${isDrawerOpen}
             @click=${() => this.#drawer(true)}>${icon("menu")}</button>
@@ -230,6 +231,17 @@ export class HeadraceChat extends LitElement {
         <headrace-composer .chat=${chat} .models=${chat.choice.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}
           .returned=${chat.returned} .taken=${chat.taken} .queued=${chat.queue.list} .model=${chat.choice.model} .effort=${chat.choice.effort}></headrace-composer>
       </div>`;
+  }
+
+  #dragged(event: DragEvent): void {
+    if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+  }
+
+  #dropped(event: DragEvent): void {
+    const files = event.dataTransfer?.files;
+    if (!files?.length) return;
+    event.preventDefault();
+    void this.renderRoot.querySelector<Composer>("headrace-composer")?.attach(files);
   }
 
   #scrolled(event: Event): void {

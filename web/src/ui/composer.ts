@@ -7,12 +7,14 @@ import type { Chat } from "../core/chat.js";
 import { keep, recall } from "../core/preferences.js";
 import type { Returned } from "../core/question.js";
 import { define, Element, fields, keyOf, passFocus } from "./element.js";
+import { ACCEPTED, MAX_FILES, newAttachment, type Attachment } from "../core/attachment.js";
+import { chosenFiles } from "./attachments.js";
 import { effortName } from "../core/format.js";
 import type { Queued } from "../core/queue.js";
 import { icon } from "./icon.js";
 
 export class Composer extends Element {
-  static override properties = fields("chat models draftKey isBusy returned taken queued model effort text");
+  static override properties = fields("chat models draftKey isBusy returned taken queued model effort text files");
   declare chat: Chat;
   declare models: readonly ServedModel[];
   /** Key of the conversation that the draft belongs to. */
@@ -27,10 +29,13 @@ export class Composer extends Element {
   declare model: string | undefined;
   declare effort: string | undefined;
   declare text: string;
+  /** Files that go with the next message. */
+  declare files: readonly Attachment[];
 
   constructor() {
     super();
     this.text = "";
+    this.files = [];
   }
 
   override willUpdate(changed: PropertyValues): void {
@@ -70,12 +75,15 @@ export class Composer extends Element {
   }
 
   override render(): TemplateResult {
-    const canSend = this.text.trim() !== "";
+    const canSend = this.text.trim() !== "" && this.files.every((one) => one.fileId);
     const isSending = !this.isBusy || canSend;
-    return html`${this.#queue()}<form class="composer" part="composer" @submit=${this.#submit}>
+    return html`${this.#queue()}<form class="composer" part="composer" @submit=${this.#submit} @paste=${this.#paste}>
+      ${chosenFiles(this.files, (file) => this.#drop(file))}
       <textarea rows="1" placeholder=${this.isBusy ? "Add a message to the queue" : "Ask something"} aria-label="Message" dir="auto"
         enterkeyhint=${isTouch() ? "enter" : "send"} @input=${this.#input} @keydown=${this.#key}></textarea>
       <div class="composer-foot">
+        <button class="quiet" type="button" aria-label="Attach files" title="Attach files: images, PDF, text or audio, at most 20 MB each" @click=${this.#browse}>${icon("clip")}</button>
+        <input type="file" hidden multiple accept=${ACCEPTED} @change=${this.#browsed} />
         <span class="choices">${this.#models()}${this.#efforts()}</span>
         ${this.isBusy && isSending
           ? html`<button class="plain queue-button" type="submit" title="Add to the queue (Enter)">Queue</button>`
@@ -85,6 +93,45 @@ export class Composer extends Element {
           : html`<button class="round" type="submit" aria-label="Send" title="Send (Enter)" ?disabled=${!canSend}>${icon("send")}</button>`}
       </div>
     </form>`;
+  }
+
+  #browse(): void {
+    this.querySelector<HTMLInputElement>("input[type=file]")?.click();
+  }
+
+  #browsed(event: Event): void {
+    const input = event.target as HTMLInputElement;
+    void this.attach(input.files);
+    input.value = "";
+    this.area?.focus();
+  }
+
+  #paste(event: ClipboardEvent): void {
+    const files = event.clipboardData?.files;
+    if (!files?.length) return;
+    event.preventDefault();
+    void this.attach(files);
+  }
+
+  /** Upload files for the next message. */
+  async attach(files: Iterable<File> | null): Promise<void> {
+    // The list is empty again when the event is over.
+    const chosen = [...(files ?? [])];
+    const { upload } = await import("../core/upload.js");
+    const room = MAX_FILES - this.files.length;
+    const changed = (): void => void (this.files = [...this.files]);
+    for (const file of chosen.slice(0, room)) {
+      const attachment = newAttachment(file);
+      this.files = [...this.files, attachment];
+      upload(this.chat.api, file, attachment, changed);
+    }
+    if (chosen.length > room) this.chat.announce(`A message has at most ${MAX_FILES} attachments.`);
+  }
+
+  #drop(file: Attachment): void {
+    file.abort();
+    this.files = this.files.filter((one) => one !== file);
+    this.area?.focus();
   }
 
   /** What is asked next, when the answer is there. */
@@ -155,11 +202,14 @@ export class Composer extends Element {
   #submit(event: Event): void {
     event.preventDefault();
     const text = this.text.trim();
-    if (text === "") return;
+    const { files } = this;
+    // What waits in the queue has no files.
+    if (text === "" || !files.every((one) => one.fileId) || (this.isBusy && files.length > 0)) return;
     this.text = "";
+    this.files = [];
     keep(draft(this.draftKey), "");
     if (this.isBusy) this.chat.queue.add(text);
-    else void this.chat.send(text);
+    else void this.chat.send(text, files);
   }
 
   #stop(): void {

@@ -58,6 +58,7 @@ function assistant(
 }
 
 function onItsWay(chat: Chat, pending: Pending): TemplateResult {
-  const said = html`<article class="message user" aria-label="You"><div class="said" dir="auto">${pending.text}</div><div class="foot"></div></article>`;
+  const files = (pending.attachments ?? []).map((facts) => html`<headrace-message-file .api=${chat.api} .path=${""} .facts=${facts}></headrace-message-file>`);
+  const said = html`<article class="message user" aria-label="You">${files.length > 0 ? html`<div class="message-files">${files}</div>` : nothing}<div class="said" dir="auto">${pending.text}</div><div class="foot"></div></article>`;
   return html`${pending.text === undefined ? nothing : said}${writing(chat, "", pending.startedAt)}`;
 }

@@ -3,6 +3,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import type { ShownMessage } from "../core/api.js";
 import type { Chat } from "../core/chat.js";
+import "./attachments.js";
 import { branchPicker } from "./branch-picker.js";
 import { copyButton } from "./copy.js";
 import { define, Element, fields, keyOf } from "./element.js";
@@ -23,9 +24,17 @@ export class UserMessage extends Element {
 
   override render(): TemplateResult {
     return html`<article class="message user" part="question" aria-label="You">
-      ${this.isEditing ? this.#editor() : this.#said()}
+      ${this.#files()}${this.isEditing ? this.#editor() : this.#said()}
       ${this.isEditing ? nothing : this.#foot()}
     </article>`;
+  }
+
+  #files(): TemplateResult | typeof nothing {
+    const { id, attachments = [] } = this.message;
+    const conversationId = this.chat.store.open?.conversation.id;
+    if (attachments.length === 0 || !conversationId) return nothing;
+    const path = `api/conversations/${encodeURIComponent(conversationId)}/messages/${encodeURIComponent(id)}/attachments`;
+    return html`<div class="message-files">${attachments.map((facts, place) => html`<headrace-message-file .api=${this.chat.api} .path=${`${path}/${place}`} .facts=${facts}></headrace-message-file>`)}</div>`;
   }
 
   #said(): TemplateResult {

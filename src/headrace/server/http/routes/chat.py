@@ -21,7 +21,7 @@ from headrace.projections.registry import (
     protocol_names,
 )
 from headrace.server.api import MAX_KEY_CHARS, CancelResult, ChatRequest
-from headrace.server.http.attachments import load_attachments
+from headrace.server.http.attachments import list_attachments, load_attachments
 from headrace.server.http.body import read_body
 from headrace.server.http.run_stream import begin_run, cancel_run, stream_run, watch
 from headrace.server.http_error import HTTPError, JSONResponse
@@ -70,7 +70,11 @@ class Chat:
         if len(body.attachments) > MAX_ATTACHMENTS:
             text = f"a message has at most {MAX_ATTACHMENTS} attachments"
             raise HTTPError(422, "too_many_files", text)
-        return await load_attachments(self._service, owner, body.attachments)
+        if body.attachments or body.beside_id is None:
+            return await load_attachments(self._service, owner, body.attachments)
+        # An edited message keeps its files.
+        branch = await self._service.store.branch(owner, body.beside_id)
+        return tuple(list_attachments(branch[-1].message))
 
     async def _find_earlier(self, start: RunStart, body: ChatRequest) -> RunRow | None:
         """Return the run that the same request has started or was added to, or None."""
