@@ -22,12 +22,12 @@ from headrace.rehearsal.script import say, turn
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server import create_app
 from headrace.server.http.routes.chat import MAX_ATTACHMENTS
-from headrace.server.storage.files import FileLimits, FolderFiles
+from headrace.server.storage.files import FolderFiles
 from headrace.transport.retry import NEVER
 from tests.browser.stage import Stage
 
 HOSTILE = int(os.environ.get("HEADRACE_SOAK_UPLOADS", "300"))
-LIMITS = FileLimits(max_bytes=4_096, max_files=60, max_user_bytes=100_000)
+MAX_BYTES = 4_096
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
@@ -56,7 +56,9 @@ class _Server:
         self.data = data
         self.transport = ScriptedTransport(lambda heard: turn(say("Seen.")), dialect="responses")
         agent = Agent(model, transport=self.transport, api_key="k", policy=NEVER)
-        files = FolderFiles(data / "files", LIMITS)
+        files = FolderFiles(
+            data / "files", max_bytes=MAX_BYTES, max_files=60, max_user_bytes=100_000
+        )
         self.app = create_app(agent, data=data, files=files, **settings)
 
     @property
@@ -258,7 +260,7 @@ def test_hostile_uploads_do_no_harm(client: TestClient, server: _Server) -> None
             continue
         info = response.json()
         assert info["media_type"] not in ("text/html", "image/svg+xml", "text/javascript")
-        assert info["size"] == len(data) <= LIMITS.max_bytes
+        assert info["size"] == len(data) <= MAX_BYTES
         if number % 25 == 0:
             body = {"message": "q", "attachments": [info["id"]]}
             asked = client.post("/api/chat", json=body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from typing import Final
 
 from headrace.content import Content, FileContent, ImageContent
 from headrace.messages import Message
@@ -12,8 +11,6 @@ from headrace.server.http_error import HTTPError
 from headrace.server.service import Service
 from headrace.server.storage.files import FileInfo, FileRefused
 from headrace.server.storage.files.file_type import IMAGES
-
-_STATUSES: Final = {"too_large": 413, "too_many_files": 429, "no_file": 404, "unknown_type": 415}
 
 
 async def load_attachments(
@@ -45,7 +42,21 @@ def describe_attachments(message: Message) -> tuple[AttachmentView, ...]:
 
 def to_http_error(error: FileRefused) -> HTTPError:
     """Return the error that a client is told."""
-    return HTTPError(_STATUSES.get(error.code, 422), error.code, str(error))
+    match error.code:
+        case "too_large":
+            return HTTPError(413, "too_large", str(error))
+        case "too_many_files":
+            return HTTPError(429, "too_many_files", str(error))
+        case "no_file":
+            return HTTPError(404, "no_file", str(error))
+        case "unknown_type":
+            return HTTPError(415, "unknown_type", str(error))
+        case "too_many_pixels":
+            return HTTPError(422, "too_many_pixels", str(error))
+        case "empty_file":
+            return HTTPError(422, "empty_file", str(error))
+        case _:
+            return HTTPError(422, "broken_image", str(error))
 
 
 def _to_content(info: FileInfo, data: bytes) -> Content:

@@ -9,6 +9,8 @@ import msgspec
 from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS, find_protocol
 from headrace.server import api
 from headrace.server.http.doors.openapi_paths import door_paths
+from headrace.server.storage.files import FileInfo
+from headrace.server.storage.files.file_type import IMAGES
 from headrace.server.storage.store import Conversation
 
 Schema: TypeAlias = dict[str, Any]
@@ -21,6 +23,7 @@ _STRUCTS = (
     api.InputAnswerResult,
     api.InputRequestList,
     api.WaitingRunList,
+    FileInfo,
     Conversation,
     api.ConversationPage,
     api.ConversationDetail,
@@ -93,6 +96,7 @@ def _paths(schemas: Schema) -> Schema:
             "post": _operation("Cancel a run", json("CancelResult"), [event_id])
         },
         **_request_paths(schemas),
+        **_file_paths(schemas),
         **_responses_paths(),
         "/api/conversations": {
             "get": _operation("List or search", json("ConversationPage"), search)
@@ -113,6 +117,28 @@ def _paths(schemas: Schema) -> Schema:
         },
         "/api/models": {"get": _operation("List the models", json("ModelList"), [])},
         **door_paths(),
+    }
+
+
+def _file_paths(schemas: Schema) -> Schema:
+    data = {"application/octet-stream": {"schema": {**_STRING, "format": "binary"}}}
+    media = dict.fromkeys(sorted(IMAGES), data["application/octet-stream"])
+    place = [_path("conversation_id"), _path("message_id"), _path("n")]
+    delete = _operation("Delete a file that was not sent", {}, [_path("file_id")])
+    delete["responses"] = {"204": {"description": "deleted"}, **_errors()}
+    return {
+        "/api/files": {
+            "post": _operation(
+                "Upload a file for a message",
+                _json(schemas["FileInfo"]),
+                [_header("X-File-Name")],
+                data,
+            )
+        },
+        "/api/files/{file_id}": {"delete": delete},
+        "/api/conversations/{conversation_id}/messages/{message_id}/attachments/{n}": {
+            "get": _operation("Read an attachment of a message", {**data, **media}, place)
+        },
     }
 
 

@@ -69,7 +69,7 @@ class Chat:
     async def _load_files(self, owner: str, body: ChatRequest) -> tuple[Content, ...]:
         if len(body.attachments) > MAX_ATTACHMENTS:
             text = f"a message has at most {MAX_ATTACHMENTS} attachments"
-            raise HTTPError(422, "too_many_files", text)
+            raise HTTPError(422, "too_many_attachments", text)
         if body.attachments or body.beside_id is None:
             return await load_attachments(self._service, owner, body.attachments)
         # An edited message keeps its files.

@@ -35,7 +35,7 @@ class FileRoutes:
         return [
             Route("/api/files", self.upload, methods=["POST"]),
             Route("/api/files/{file_id}", self.delete, methods=["DELETE"]),
-            Route(f"{message}/attachments/{{n:int}}", self.read, methods=["GET"]),
+            Route(f"{message}/attachments/{{n}}", self.read, methods=["GET"]),
         ]
 
     async def upload(self, request: Request) -> Response:
@@ -82,11 +82,11 @@ class FileRoutes:
         branch = await self._service.store.branch(owner, request.path_params["message_id"])
         stored = branch[-1]
         found = list_attachments(stored.message)
-        number = request.path_params["n"]
+        numbers = [str(number) for number in range(len(found))]
         is_there = stored.conversation_id == request.path_params["conversation_id"]
-        if not is_there or number >= len(found):
+        if not is_there or request.path_params["n"] not in numbers:
             raise HTTPError(404, "not_found", "there is no such attachment")
-        entry = found[number]
+        entry = found[int(request.path_params["n"])]
         kind = entry.media_type if entry.media_type in IMAGES else "application/octet-stream"
         name = quote(name_of(entry), safe="")
         headers = {

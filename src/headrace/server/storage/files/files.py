@@ -38,17 +38,6 @@ class FileInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Time of the upload."""
 
 
-class FileLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of what one user may store before it is sent."""
-
-    max_bytes: int = MAX_BYTES
-    """Most bytes of a file."""
-    max_files: int = 100
-    """Most files of a user."""
-    max_user_bytes: int = 200_000_000
-    """Most bytes of all files of a user."""
-
-
 class Files(Protocol):
     """Where uploaded files are kept. Each belongs to its owner; nobody else can find it."""
 
@@ -73,11 +62,24 @@ class Files(Protocol):
 
 class FolderFiles:
     """Files in a folder, under ids that the server makes: nothing that a client sends is part of a
-    path. Only this process uses the folder."""
+    path. Only this process uses the folder.
 
-    def __init__(self, folder: Path, limits: FileLimits | None = None) -> None:
+    A file has at most `max_bytes`; a user has at most `max_files` files that were not sent, and
+    `max_user_bytes` of them together.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_bytes: int = MAX_BYTES,
+        max_files: int = 100,
+        max_user_bytes: int = 200_000_000,
+    ) -> None:
         self._folder = folder
-        self._limits = limits or FileLimits()
+        self._max_bytes = max_bytes
+        self._max_files = max_files
+        self._max_user_bytes = max_user_bytes
         # Bytes of the uploads that are arriving, by owner.
         self._arriving: dict[str, int] = {}
 
@@ -86,7 +88,7 @@ class FolderFiles:
     ) -> FileInfo:
         place = self._place(owner)
         used, count = await asyncio.to_thread(_measure, place)
-        if count >= self._limits.max_files:
+        if count >= self._max_files:
             raise _full()
         part = place / f"{uuid.uuid4().hex}.part"
         try:
@@ -106,10 +108,10 @@ class FolderFiles:
                 size += len(chunk)
                 arriving = self._arriving.get(owner, 0) + len(chunk)
                 self._arriving[owner] = arriving
-                if size > self._limits.max_bytes:
-                    megabytes = self._limits.max_bytes // 1024 // 1024
+                if size > self._max_bytes:
+                    megabytes = self._max_bytes // 1024 // 1024
                     raise FileRefused("too_large", f"the file is larger than {megabytes} MB")
-                if used + arriving > self._limits.max_user_bytes:
+                if used + arriving > self._max_user_bytes:
                     raise _full()
                 await asyncio.to_thread(file.write, chunk)
         finally:
