@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, FilePayload, Page, expect
 
 from headrace.rehearsal.script import say, turn
 from tests.browser.stage import Stage
@@ -34,12 +34,9 @@ def test_files_are_chosen_pasted_dropped_removed_and_sent(stage: Stage, page: Pa
     files = page.get_by_role("list", name="Attachments").get_by_role("listitem")
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Attach files").click()
-    chooser.value.set_files(
-        [
-            {"name": "plan.pdf", "mimeType": "application/pdf", "buffer": PDF},
-            {"name": "bad.zip", "mimeType": "application/zip", "buffer": b"PK\x03\x04\0"},
-        ]
-    )
+    plan = FilePayload(name="plan.pdf", mimeType="application/pdf", buffer=PDF)
+    bad = FilePayload(name="bad.zip", mimeType="application/zip", buffer=b"PK\x03\x04\0")
+    chooser.value.set_files([plan, bad])
     expect(files.nth(1)).to_contain_text("send an image")
     talk.composer.fill("What is it?")
     expect(page.get_by_role("button", name="Send")).to_be_disabled()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headrace.client import Client
 from headrace.engine import Agent
-from tests.chat.test_plain import _piped
+from tests.chat.test_plain import run_piped
 
 
 def _attachments(folder: Path) -> list[list[str]]:
@@ -23,14 +23,14 @@ def test_files_go_with_the_next_message_and_only_with_that(tmp_path: Path) -> No
     (tmp_path / "first.txt").write_text("one")
     (tmp_path / "second.csv").write_text("a,b\n1,2\n")
     text = "What is this?\n/attach second.csv\nAnd this?\nAnd now?\n"
-    done = _piped(tmp_path, text, "-m", "rehearsal:demo", "-f", "first.txt")
+    done = run_piped(tmp_path, text, "-m", "rehearsal:demo", "-f", "first.txt")
     assert done.returncode == 0, done.stderr
     assert _attachments(tmp_path) == [["first.txt"], ["second.csv"], []]
 
 
 def test_a_file_that_is_not_there_or_not_taken_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(b"PK\x03\x04\0")
-    done = _piped(tmp_path, "/attach none.txt\n/attach a.zip\n", "-m", "rehearsal:demo")
+    done = run_piped(tmp_path, "/attach none.txt\n/attach a.zip\n", "-m", "rehearsal:demo")
     said = (done.stdout + done.stderr).decode()
     assert "none.txt: No such file" in said
     assert "send an image" in said

@@ -84,7 +84,16 @@ def create_app(
         async with service:
             yield
 
-    routes: list[BaseRoute] = [
+    routes = _create_routes(service)
+    handlers: Any = {HTTPException: handle_router_error}
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app.add_middleware(SecurityMiddleware, service=service)
+    app.state.service = service
+    return app
+
+
+def _create_routes(service: Service) -> list[BaseRoute]:
+    return [
         *Chat(service).routes,
         *InputRequests(service).routes,
         *AISDKChat(service).routes,
@@ -102,11 +111,6 @@ def create_app(
         Route("/metrics", _metrics(service)),
         Route("/openapi.json", _openapi),
     ]
-    handlers: Any = {HTTPException: handle_router_error}
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
-    app.add_middleware(SecurityMiddleware, service=service)
-    app.state.service = service
-    return app
 
 
 async def _health(request: Request) -> Response:

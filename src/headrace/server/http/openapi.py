@@ -57,8 +57,7 @@ def openapi(version: str, prefix: str = "") -> Schema:
 
 
 def _paths(schemas: Schema) -> Schema:
-    key = {"minLength": 1, "maxLength": api.MAX_KEY_CHARS}
-    event_id, conversation_id = _path("event_id"), _path("conversation_id")
+    conversation_id = _path("conversation_id")
     conversation = "/api/conversations/{conversation_id}"
     search = [
         _query("q", "words of a title, a question or an answer"),
@@ -77,24 +76,7 @@ def _paths(schemas: Schema) -> Schema:
         return _json(schemas[name])
 
     return {
-        "/api/chat": {
-            "post": _operation(
-                "Ask, and stream the answer",
-                _event_stream(),
-                [*_view(), _header("Idempotency-Key", **key)],
-                json("ChatRequest"),
-            )
-        },
-        "/api/chat/{event_id}/stream": {
-            "get": _operation(
-                "Resume a stream after the last frame received",
-                _event_stream(),
-                [event_id, *_view(), _header("Last-Event-ID")],
-            )
-        },
-        "/api/chat/{event_id}/cancel": {
-            "post": _operation("Cancel a run", json("CancelResult"), [event_id])
-        },
+        **_chat_paths(schemas),
         **_request_paths(schemas),
         **_file_paths(schemas),
         **_responses_paths(),
@@ -117,6 +99,31 @@ def _paths(schemas: Schema) -> Schema:
         },
         "/api/models": {"get": _operation("List the models", json("ModelList"), [])},
         **door_paths(),
+    }
+
+
+def _chat_paths(schemas: Schema) -> Schema:
+    key = {"minLength": 1, "maxLength": api.MAX_KEY_CHARS}
+    event_id = _path("event_id")
+    return {
+        "/api/chat": {
+            "post": _operation(
+                "Ask, and stream the answer",
+                _event_stream(),
+                [*_view(), _header("Idempotency-Key", **key)],
+                _json(schemas["ChatRequest"]),
+            )
+        },
+        "/api/chat/{event_id}/stream": {
+            "get": _operation(
+                "Resume a stream after the last frame received",
+                _event_stream(),
+                [event_id, *_view(), _header("Last-Event-ID")],
+            )
+        },
+        "/api/chat/{event_id}/cancel": {
+            "post": _operation("Cancel a run", _json(schemas["CancelResult"]), [event_id])
+        },
     }
 
 

@@ -112,7 +112,8 @@ def _without_bytes(value: Any) -> Any:
     """Return a value with names in place of images and files, whose bytes say nothing to a
     reader."""
     if isinstance(value, list):
-        return [_without_bytes(one) for one in cast("list[Any]", value)]
+        entries: list[Any] = value
+        return [_without_bytes(one) for one in entries]
     if not isinstance(value, dict):
         return value
     fields = cast("dict[str, Any]", value)

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,17 +72,8 @@ def run(options: Namespace) -> int:
         has_final_text=options.final_text,
     )
 
-    fault = _find_fault(agent)
-
-    def ready() -> None:
-        print(f"Headrace serves {agent.model} at {address}", flush=True)
-        if gateway is not None:
-            names = ", ".join(gateway.models) or "models of its open providers"
-            print(f"gateway: {names} at {address}/v1", flush=True)
-        print(f"data: {data_folder(options.data)} · stop with Ctrl-C", flush=True)
-        if fault is not None:
-            print(f"warning: {fault}. Until then every answer fails.", file=sys.stderr, flush=True)
-
+    names = None if gateway is None else tuple(gateway.models)
+    ready = partial(_announce, agent, address, data_folder(options.data), names)
     serve_process(app, listener, ready=ready, on_drain=_print_drain)
     return 0
 
@@ -95,6 +87,20 @@ def _print_drain(runs: int, seconds: float) -> None:
     except OSError:
         # Nobody reads the output any more. The runs are drained all the same.
         silence_stdout()
+
+
+def _announce(
+    agent: Agent, address: str, data: Path, gateway_models: tuple[str, ...] | None
+) -> None:
+    """Print what is served, and what keeps it from answering."""
+    print(f"Headrace serves {agent.model} at {address}", flush=True)
+    if gateway_models is not None:
+        names = ", ".join(gateway_models) or "models of its open providers"
+        print(f"gateway: {names} at {address}/v1", flush=True)
+    print(f"data: {data} · stop with Ctrl-C", flush=True)
+    fault = _find_fault(agent)
+    if fault is not None:
+        print(f"warning: {fault}. Until then every answer fails.", file=sys.stderr, flush=True)
 
 
 def _find_fault(agent: Agent) -> str | None:
