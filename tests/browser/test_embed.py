@@ -6,7 +6,7 @@ import gzip
 import re
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from headrace.rehearsal.script import say, think, turn
 from tests.browser.stage import Stage
@@ -69,3 +69,19 @@ def test_the_app_stays_small() -> None:
     assert sum(sizes.values()) <= 75_000, sizes
     assert later
     assert not later & files
+
+
+def test_something_is_painted_before_the_script_is_there(stage: Stage, page: Page) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/static/headrace-*.js", hold)
+    page.goto(stage.url, wait_until="commit")
+    expect(page.get_by_text("Loading…")).to_be_visible()
+    while not held:
+        page.wait_for_timeout(10)
+    held[0].continue_()
+    Talk(page, stage.url).composer.wait_for()
+    expect(page.get_by_text("Loading…")).to_be_hidden()

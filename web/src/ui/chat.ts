@@ -221,7 +221,7 @@ export class HeadraceChat extends LitElement {
   #conversation(isHidden: boolean): TemplateResult {
     const { chat } = this;
     const isLoading = chat.loadingId !== null && chat.loadingId !== chat.store.open?.conversation.id;
-    return html`<div class="scroller" tabindex="-1" ?hidden=${isHidden} @scroll=${this.#scrolled} @click=${this.#clicked}>
+    return html`<div class="scroller" tabindex="-1" ?hidden=${isHidden} @scroll=${this.#scrolled} @headrace-placed=${() => this.#follow.placed()} @click=${this.#clicked}>
         <div class="thread ${this.#isBlank ? "blank" : ""}" part="thread">${isLoading ? skeleton("Loading the conversation") : this.#isBlank ? blank(chat, this.heading) : thread(chat)}</div>
       </div>
       <div class="bottom" ?hidden=${isHidden}>

@@ -61,6 +61,12 @@ export class Follow {
     return place.scrollHeight - place.scrollTop - place.clientHeight < NEAR_PX;
   }
 
+  /** The script has scrolled, to keep something in its place: that is no choice of the reader. */
+  placed(): void {
+    this.#lastTop = this.#place?.scrollTop ?? 0;
+    this.moved();
+  }
+
   toEnd(): void {
     const place = this.#place;
     if (!place) return;
