@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,10 +25,24 @@ from tests.browser.test_access import OF_COLORS, find_axe_violations
 def _play(heard: Heard) -> ScriptedTurn:
     results = [message.result for message in heard.since_user if message.result is not None]
     if not results:
-        return turn(call("ask_back") if heard.user == "ask" else call("pay", amount=5))
+        names = {"ask": "ask_back", "form": "fill_in"}
+        return turn(call(names[heard.user]) if heard.user in names else call("pay", amount=5))
     if heard.user == "twice" and len(results) == 1:
         return turn(call("pay", amount=6))
     return turn(say(f"The tool said: {results[-1].text}"))
+
+
+_FORM = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "title": "City"},
+        "nights": {"type": "integer"},
+        "size": {"enum": ["small", "large"]},
+        "has_breakfast": {"type": "boolean", "title": "Breakfast"},
+        "note": {"type": "string"},
+    },
+    "required": ["city", "nights", "size"],
+}
 
 
 @pytest.fixture
@@ -44,11 +59,16 @@ def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
         """Ask the user something."""
         return f"they want {await context.ask('Which one?')}"
 
+    @tool(is_idempotent=True)
+    async def fill_in(context: ToolContext) -> str:
+        """Ask the user for a form."""
+        return f"they want {json.dumps(await context.ask('Where to?', _FORM), sort_keys=True)}"
+
     agent = Agent(
         "openai:rehearsed",
         transport=ScriptedTransport(_play, dialect="responses"),
         api_key="k",
-        tools=[pay, ask_back],
+        tools=[pay, ask_back, fill_in],
         policy=NEVER,
     )
     settings: dict[str, Any] = getattr(request, "param", {})
@@ -108,7 +128,7 @@ def test_from_the_first_question_to_an_approved_tool_by_keyboard_alone(
     expect(_row(page)).to_contain_text("Approved with changes")
 
 
-@pytest.mark.parametrize("question", ["pay", "ask"])
+@pytest.mark.parametrize("question", ["pay", "ask", "form"])
 def test_axe_finds_nothing_in_a_request(
     stage: Stage, context: BrowserContext, question: str
 ) -> None:
@@ -175,6 +195,21 @@ def test_a_question_of_a_tool_is_answered_with_a_text(stage: Stage, page: Page) 
     _button(page, "Send answer").click()
     talk.settle()
     assert talk.texts == ["The tool said: they want the second"]
+
+
+def test_a_flat_form_has_a_field_for_each_value(stage: Stage, page: Page) -> None:
+    talk = Talk(page, stage.url).open()
+    talk.send("form")
+    page.get_by_label("City").fill("Oslo")
+    _button(page, "Send answer").click()
+    assert talk.texts == [], "a field that is required is empty"
+    page.get_by_label("nights").fill("3")
+    page.get_by_label("size").select_option("large")
+    page.get_by_label("Breakfast").check()
+    _button(page, "Send answer").click()
+    talk.settle()
+    wanted = '{"city": "Oslo", "has_breakfast": true, "nights": 3, "size": "large"}'
+    assert talk.texts == [f"The tool said: they want {wanted}"]
 
 
 @pytest.mark.parametrize("stage", [{"waiting_stream_s": 0.05}], indirect=True)

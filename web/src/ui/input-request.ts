@@ -6,6 +6,7 @@ import type { InputAnswer, InputRequest } from "../core/event.js";
 import { shownBriefly, shownValue } from "../core/format.js";
 import { define, Element, fields, keyOf } from "./element.js";
 import { icon } from "./icon.js";
+import { flatSchema, schemaFields, schemaValue } from "./schema-form.js";
 
 const WAITING = {
   approval: "Waiting for your approval",
@@ -82,6 +83,8 @@ export class InputRequestRow extends Element {
   #field(): TemplateResult {
     const { kind, schema } = this.request;
     if (kind === "text") return html`<label>Answer<textarea name="value" rows="2"></textarea></label>`;
+    const flat = flatSchema(schema);
+    if (flat) return schemaFields(flat);
     return html`<label>Value as JSON<textarea class="json" name="value" rows="4" spellcheck="false"></textarea></label>
       ${schema ? html`<details><summary>Schema</summary><pre tabindex="0">${shownValue(schema)}</pre></details>` : nothing}`;
   }
@@ -90,6 +93,8 @@ export class InputRequestRow extends Element {
     event.preventDefault();
     const { kind } = this.request;
     if (kind === "approval") return this.#approve(false);
+    const flat = kind === "text" ? null : flatSchema(this.request.schema);
+    if (flat) return void this.#send({ decision: "accepted", value: schemaValue(this, flat) });
     const text = this.querySelector<HTMLTextAreaElement>("[name=value]")?.value ?? "";
     if (kind === "text") return void this.#send({ decision: "accepted", value: text });
     try {
@@ -115,7 +120,9 @@ export class InputRequestRow extends Element {
   }
 
   #formKey(event: KeyboardEvent): void {
-    if (keyOf(event) === "Enter" && (event.ctrlKey || event.metaKey)) this.#submit(event);
+    if (keyOf(event) !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    this.querySelector("form")?.requestSubmit();
   }
 
   /** Enter in the field of the reason must not approve the call. */
