@@ -49,6 +49,11 @@ def test_files_are_chosen_pasted_dropped_removed_and_sent(stage: Stage, page: Pa
     talk.composer.press("Enter")
     talk.settle()
     expect(files).to_have_count(0)
+    _give(page, "other.pdf", "application/pdf", PDF, "drop")
+    expect(files).to_have_count(1)
+    page.get_by_role("button", name="New conversation").click()
+    expect(files).to_have_count(0)
+    page.go_back()
     question = page.locator("headrace-user-message")
     for _ in range(2):
         expect(question.locator("img")).to_have_count(1)

@@ -266,6 +266,24 @@ def test_a_queued_message_can_be_said_to_the_model_at_once(stage: Stage, talk: T
     expect(talk.answers).to_have_count(1)
 
 
+def test_a_queue_outlives_a_question_that_is_not_sent(stage: Stage, talk: Talk) -> None:
+    stage.plays["then"] = [turn(say("To then."))]
+    kept: list[Route] = []
+    talk.page.route("**/api/chat", partial(_keep, kept))
+    talk.send("short")
+    while not kept:
+        talk.page.wait_for_timeout(10)
+    talk.send("then")
+    kept[0].abort()
+    expect(talk.composer).to_have_value("short")
+    talk.page.unroute("**/api/chat")
+    expect(talk.page.get_by_role("list", name="Queue")).to_contain_text("then")
+    talk.page.get_by_role("button", name="Retry").click()
+    expect(talk.page.locator(".said")).to_have_text(["short", "then"])
+    expect(talk.page.locator(".text").last).to_have_text("To then.")
+    talk.settle()
+
+
 def test_a_stopped_answer_does_not_send_the_queue(stage: Stage, talk: Talk) -> None:
     stage.plays["stop"] = [turn(say("One."), gate(13), say("!"))]
     talk.send("stop")

@@ -89,8 +89,12 @@ def test_a_file_becomes_a_part_of_the_message_and_is_read_again(
         _upload(client, data, name).json()["id"]
         for data, name in ((png(), "dot.png"), (PDF, "plan.pdf"), (b"a,b\n1,2\n", "table.csv"))
     ]
-    asked = client.post("/api/chat", json={"message": "What is this?", "attachments": ids})
+    body, key = {"message": "What is this?", "attachments": ids}, {"idempotency-key": "k"}
+    asked = client.post("/api/chat", json=body, headers=key)
     assert "Seen." in asked.text
+    assert server.stored == [], "the message has its own copy"
+    again = client.post("/api/chat", json=body, headers=key)
+    assert again.headers["x-event-id"] == asked.headers["x-event-id"]
     sent = str(server.transport.requests[0])
     assert base64.b64encode(png()).decode() in sent
     assert "plan.pdf" in sent

@@ -359,6 +359,7 @@ export class Chat {
     const known = new Set(this.store.open?.messages.keys());
     if (this.pending === pending) this.pending = null;
     this.failed = { ...pending, error, known };
+    this.queue.move(pending.key, pending.conversationId ?? "");
     if (pending.text !== undefined) this.returned = { draftKey: pending.conversationId ?? "new", text: pending.text };
     this.announce(`Not sent: ${error.message}`);
     // The conversation itself shows what was accepted.
@@ -378,7 +379,7 @@ export class Chat {
     const question =
       text === undefined ? null : { id: live.parent_id, parent_id: parentId, role: "user", created_at: at, text, attachments };
     this.store.begin(conversation, question, live);
-    this.queue.move(pending.key, conversationId);
+    for (const key of [pending.key, ...(pending.conversationId === null ? [""] : [])]) this.queue.move(key, conversationId);
     this.pending = null;
     if (pending.isRepeated && text !== undefined) this.taken = { draftKey: pending.conversationId ?? "new", text };
     this.news({ type: "answer-started", eventId: live.event_id });

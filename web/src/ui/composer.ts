@@ -59,6 +59,8 @@ export class Composer extends Element {
       return;
     }
     this.text = recall(draft(this.draftKey));
+    for (const file of this.files) file.abort();
+    this.files = [];
   }
 
   override updated(changed: PropertyValues): void {

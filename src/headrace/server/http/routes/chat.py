@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -56,15 +57,31 @@ class Chat:
         view = _parse_view(request)
         body = await read_body(request, ChatRequest, service.settings)
         model, agent = service.agent(body.model, body.effort)
-        files = await self._load_files(user.owner, body)
-        start = _to_run_start(body, user.owner, model, _parse_key(request), service.clock(), files)
+        start = _to_run_start(body, user.owner, model, _parse_key(request), service.clock())
         # Before the run begins: a question whose answer cannot be watched is not asked.
         with watch(service, user) as watcher:
             # A request that was accepted once is answered even by a server that is stopping.
             run = await self._find_earlier(start, body)
             if run is None:
-                run = await self._begin_or_add(request, start, agent, body)
+                run = await self._begin_with_files(request, start, agent, body)
             return await stream_run(service, run, view, watcher)
+
+    async def _begin_with_files(
+        self, request: Request, start: RunStart, agent: Agent, body: ChatRequest
+    ) -> RunRow:
+        """Begin a run, or add the message to one. Its files are a part of the message then."""
+        try:
+            files = await self._load_files(start.owner, body)
+        except HTTPError:
+            # The same request, sent twice at once, may have taken them.
+            run = await self._find_earlier(start, body)
+            if run is None:
+                raise
+            return run
+        run = await self._begin_or_add(request, _add_files(start, files), agent, body)
+        for file_id in body.attachments:
+            await self._service.files.delete(start.owner, file_id)
+        return run
 
     async def _load_files(self, owner: str, body: ChatRequest) -> tuple[Content, ...]:
         if len(body.attachments) > MAX_ATTACHMENTS:
@@ -163,12 +180,7 @@ def _parse_key(request: Request) -> str | None:
 
 
 def _to_run_start(
-    body: ChatRequest,
-    owner: str,
-    model: str,
-    key: str | None,
-    now_ms: int,
-    files: tuple[Content, ...],
+    body: ChatRequest, owner: str, model: str, key: str | None, now_ms: int
 ) -> RunStart:
     if body.message is None and body.parent_id is None:
         text = "send a message, or the parent_id of a message to answer again"
@@ -193,7 +205,7 @@ def _to_run_start(
         conversation_id=conversation_id,
         parent_id=body.parent_id,
         beside_id=body.beside_id,
-        prompt=_to_prompt(body, conversation_id, now_ms, files),
+        prompt=_to_prompt(body, conversation_id, now_ms),
         is_branch=body.is_branch,
         is_new=body.conversation_id is None,
         request=msgspec.json.encode(RunRequest(effort=body.effort)).decode(),
@@ -208,12 +220,19 @@ def _entry_id(start: RunStart) -> str:
     return f"ent_{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
 
 
-def _to_prompt(
-    body: ChatRequest, conversation_id: str | None, now_ms: int, files: tuple[Content, ...]
-) -> StoredMessage | None:
+def _add_files(start: RunStart, files: tuple[Content, ...]) -> RunStart:
+    """Put files in front of the text of the new message."""
+    if start.prompt is None or not files:
+        return start
+    message = start.prompt.message
+    message = replace(message, content=(*files, *message.content))
+    return replace(start, prompt=replace(start.prompt, message=message))
+
+
+def _to_prompt(body: ChatRequest, conversation_id: str | None, now_ms: int) -> StoredMessage | None:
     if body.message is None or conversation_id is None:
         return None
-    content = (*files, TextContent(body.message))
+    content = (TextContent(body.message),)
     return StoredMessage(
         id=f"msg_{uuid.uuid4().hex}",
         conversation_id=conversation_id,
