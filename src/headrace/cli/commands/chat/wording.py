@@ -111,12 +111,12 @@ def format_brief(value: Any, limit: int = _BRIEF_CHARS) -> str:
 def _without_bytes(value: Any) -> Any:
     """Return a value with names in place of images and files, whose bytes say nothing to a
     reader."""
-    if isinstance(value, list):
-        entries: list[Any] = value
-        return [_without_bytes(one) for one in entries]
-    if not isinstance(value, dict):
+    given = cast("object", value)
+    if isinstance(given, list):
+        return [_without_bytes(one) for one in cast("list[Any]", given)]
+    if not isinstance(given, dict):
         return value
-    fields = cast("dict[str, Any]", value)
+    fields = cast("dict[str, Any]", given)
     url = fields.get("url")
     if fields.get("type") not in ("image", "file") or not isinstance(url, str):
         return fields
