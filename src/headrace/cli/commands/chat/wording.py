@@ -113,7 +113,7 @@ def _without_bytes(value: Any) -> Any:
     reader."""
     given = cast("object", value)
     if isinstance(given, list):
-        return [_without_bytes(one) for one in cast("list[Any]", given)]
+        return [_without_bytes(one) for one in value]
     if not isinstance(given, dict):
         return value
     fields = cast("dict[str, Any]", given)
