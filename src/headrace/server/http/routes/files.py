@@ -73,7 +73,8 @@ class FileRoutes:
     async def delete(self, request: Request) -> Response:
         """Delete a file that was not sent."""
         owner = await self._service.owner(request)
-        await self._service.files.delete(owner, request.path_params["file_id"])
+        if not await self._service.files.delete(owner, request.path_params["file_id"]):
+            raise HTTPError(404, "no_file", "there is no such file")
         return Response(status_code=204)
 
     async def read(self, request: Request) -> Response:

@@ -51,8 +51,8 @@ class Files(Protocol):
         """Return a file. Raises `FileRefused` if the owner has none with this id."""
         ...
 
-    async def delete(self, owner: str, file_id: str) -> None:
-        """Delete a file, if it is there."""
+    async def delete(self, owner: str, file_id: str) -> bool:
+        """Delete a file. Return False if the owner has none with this id."""
         ...
 
     async def expire(self, before_ms: int) -> int:
@@ -130,9 +130,10 @@ class FolderFiles:
         except (OSError, msgspec.DecodeError):
             raise _missing() from None
 
-    async def delete(self, owner: str, file_id: str) -> None:
-        if _ID.fullmatch(file_id) is not None:
-            await asyncio.to_thread(_remove, self._place(owner) / file_id)
+    async def delete(self, owner: str, file_id: str) -> bool:
+        if _ID.fullmatch(file_id) is None:
+            return False
+        return await asyncio.to_thread(_remove, self._place(owner) / file_id)
 
     async def expire(self, before_ms: int) -> int:
         return await asyncio.to_thread(self._expire, before_ms)
@@ -181,9 +182,11 @@ def _load(path: Path) -> tuple[FileInfo, bytes]:
     return info, path.read_bytes()
 
 
-def _remove(path: Path) -> None:
+def _remove(path: Path) -> bool:
+    was_there = path.exists()
     for one in (path, path.with_name(f"{path.name}.json")):
         one.unlink(missing_ok=True)
+    return was_there
 
 
 def _measure(place: Path) -> tuple[int, int]:
