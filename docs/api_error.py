@@ -121,6 +121,32 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "The server has reached its number of concurrent answers, `max_live_runs`.",
         "Repeat the request after `Retry-After`.",
     ),
+    "no_file": (
+        "There is no such file: it was deleted, has expired, or belongs to somebody else.",
+        "Upload the file again.",
+    ),
+    "unknown_type": (
+        "The file is no image (PNG, JPEG, GIF, WebP), PDF, text or audio file.",
+        "Convert the file.",
+    ),
+    "not_bytes": (
+        "An upload has another `Content-Type`.",
+        "Send `Content-Type: application/octet-stream`.",
+    ),
+    "empty_file": ("The file is empty.", "Send a file with content."),
+    "broken_image": ("The image cannot be read.", "Save the image again, or convert it."),
+    "too_many_pixels": (
+        "The image has more than 50 megapixels.",
+        "Make the image smaller.",
+    ),
+    "too_many_files": (
+        "Too many files of the user wait to be sent.",
+        "Send or delete some; the others are deleted after a day.",
+    ),
+    "too_many_attachments": (
+        "The message has more than 10 attachments.",
+        "Send several messages.",
+    ),
     "busy_uploads": (
         "Too many large requests arrive at the same time.",
         "Repeat the request after `Retry-After`.",

@@ -123,6 +123,11 @@ ROUTES: dict[str, str] = {
     "POST /api/runs/{run_id}/requests/{request_id}": "Answer a request; the first answer counts."
     " Takes an [`InputAnswer`](#inputanswer), returns an"
     " [`InputAnswerResult`](#inputanswerresult).",
+    "POST /api/files": "Upload a file for a message; the body is its bytes. Returns a"
+    " [`FileInfo`](#fileinfo).",
+    "DELETE /api/files/{file_id}": "Delete a file that was not sent.",
+    "GET /api/conversations/{conversation_id}/messages/{message_id}/attachments/{n}": "Read the"
+    " bytes of an attachment of a message, counted from 0.",
     "GET /api/conversations": "List conversations, the newest first, or search. Returns a"
     " [`ConversationPage`](#conversationpage).",
     "GET /api/conversations/{conversation_id}": "Read a conversation. Returns a"
@@ -170,7 +175,9 @@ HEADERS: dict[str, str] = {
     "Authorization": "`Bearer` and an access token, if the server requires one.",
     "x-api-key": "An access token, as clients of Anthropic's API send it.",
     "anthropic-beta": "For the Messages API: beta features, separated by commas.",
-    "Content-Type": "`application/json` for every request with a body.",
+    "Content-Type": "`application/json` for every request with a body;"
+    " `application/octet-stream` for `POST /api/files`.",
+    "X-File-Name": "For `POST /api/files`: the name of the file, percent-encoded.",
     "Idempotency-Key": "For `POST /api/chat`: the same key gives the same run.",
     "Last-Event-ID": "For a stream: the id of the last frame received, in any protocol.",
 }

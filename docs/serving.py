@@ -20,6 +20,7 @@ from headrace.recording.exchange_recorder import RecordingLimits
 from headrace.server import create_app
 from headrace.server.agent_config import AgentFile
 from headrace.server.api import (
+    AttachmentView,
     CancelResult,
     ChatRequest,
     ConversationDetail,
@@ -46,6 +47,7 @@ from headrace.server.gateway.config import (
 )
 from headrace.server.http.openapi import openapi
 from headrace.server.settings import Settings
+from headrace.server.storage.files import FileInfo
 from headrace.server.storage.store import Conversation, StoredMessage
 
 REQUESTS = (ChatRequest, InputAnswer, ConversationUpdate)
@@ -54,6 +56,8 @@ RESPONSES = (
     Conversation,
     ConversationDetail,
     MessageView,
+    AttachmentView,
+    FileInfo,
     LiveAnswer,
     ConversationExport,
     StoredMessage,

@@ -1,13 +1,15 @@
 // Builds web/src into the Python package: `node build.mjs [--report FILE]`.
 //
-// headrace.js keeps its name, since pages embed it; whatever it loads later carries a hash.
+// headrace.js keeps its name, since pages embed it, and names the script with the hash; so does index.html. Everything
+// else carries a hash, and stands beside its forms for browsers that read brotli or gzip.
 
 import { build } from "esbuild";
-import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const output = join(here, "../src/headrace/server/static");
@@ -114,6 +116,7 @@ async function buildScripts(mathStyles, grammars) {
   const { metafile } = await build({
     ...shared,
     entryPoints: { headrace: "src/headrace.ts" },
+    entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",
     format: "esm",
     splitting: true,
@@ -133,9 +136,47 @@ function loadedAtOnce(metafile) {
       if (kind === "import-statement") visit(next);
     }
   };
-  const entry = Object.keys(metafile.outputs).find((path) => basename(path) === "headrace.js");
-  visit(entry);
+  visit(entryOf(metafile));
   return new Set([...found].map((path) => basename(path)));
+}
+
+const entryOf = ({ outputs }) => Object.keys(outputs).find((path) => outputs[path].entryPoint === "src/headrace.ts");
+
+/** Writes the page, with the hashed names of what it loads, and the script that pages embed. Returns what is loaded at once. */
+async function writePage(entry) {
+  const folder = join(here, "src/page");
+  let index = await readFile(join(folder, "index.html"), "utf8");
+  const names = [];
+  for (const file of ["page.css", "favicon.svg"]) {
+    const source = await readFile(join(folder, file));
+    const name = file.replace(".", `-${hash(source)}.`);
+    index = index.replace(`static/${file}`, `static/${name}`);
+    await writeFile(join(output, name), source);
+    // Pages that embed the chat use its icon by its plain name.
+    await writeFile(join(output, file), source);
+    if (file.endsWith(".css")) names.push(name);
+  }
+  await writeFile(join(output, "index.html"), index.replace("static/headrace.js", `static/${entry}`));
+  await writeFile(join(output, "preview.html"), await readFile(join(folder, "preview.html")));
+  await writeFile(join(output, "headrace.js"), `export * from "./${entry}";\n`);
+  return names;
+}
+
+/** Of the form of esbuild's. */
+const hash = (bytes) => createHash("sha256").update(bytes).digest("hex").slice(0, 8).toUpperCase();
+
+/** Writes the forms of each file that are smaller, for the server to send as they are. */
+async function compress() {
+  const files = await readdir(output, { recursive: true, withFileTypes: true });
+  const texts = files.filter((file) => file.isFile() && /\.(?:js|css|svg|txt)$/.test(file.name));
+  await Promise.all(texts.map(async (file) => {
+    const path = join(file.parentPath, file.name);
+    const bytes = await readFile(path);
+    const quality = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
+    for (const [ending, form] of [[".br", brotliCompressSync(bytes, { params: quality })], [".gz", gzipSync(bytes, { level: 9 })]]) {
+      if (form.length < bytes.length) await writeFile(path + ending, form);
+    }
+  }));
 }
 
 /** Licences that ask for it go with the code they cover; the comments of esbuild hold only some. */
@@ -160,11 +201,13 @@ async function notice(name) {
 /** Name, bytes and gzipped bytes of every file that was built. */
 async function measure(atOnce) {
   const files = await readdir(output, { recursive: true, withFileTypes: true });
-  const rows = files.filter((file) => file.isFile()).map(async (file) => {
+  const sources = files.filter((file) => file.isFile() && !/\.(?:br|gz)$/.test(file.name));
+  const rows = sources.map(async (file) => {
     const path = join(file.parentPath, file.name);
     const bytes = await readFile(path);
     const gzip = extname(path) === ".woff2" ? bytes.length : gzipSync(bytes, { level: 9 }).length;
-    return { file: relative(output, path), bytes: bytes.length, gzip, atOnce: atOnce.has(file.name) };
+    const brotli = await readFile(`${path}.br`).then(({ length }) => length, () => bytes.length);
+    return { file: relative(output, path), bytes: bytes.length, gzip, brotli, atOnce: atOnce.has(file.name) };
   });
   return (await Promise.all(rows)).sort((a, b) => b.gzip - a.gzip);
 }
@@ -175,16 +218,16 @@ function report(files) {
   const app = files.filter((file) => file.atOnce);
   const fonts = files.filter((file) => file.file.startsWith("fonts"));
   return {
-    app: { bytes: sum(app, "bytes"), gzip: sum(app, "gzip") },
-    fonts: { bytes: sum(fonts, "bytes"), gzip: sum(fonts, "gzip") },
+    app: { bytes: sum(app, "bytes"), gzip: sum(app, "gzip"), brotli: sum(app, "brotli") },
+    fonts: { bytes: sum(fonts, "bytes"), gzip: sum(fonts, "gzip"), brotli: sum(fonts, "brotli") },
     files,
   };
 }
 
 function print({ app, fonts, files }) {
-  const line = (name, { bytes, gzip }) =>
-    console.log(`  ${name.padEnd(32)} ${kB(bytes)} ${kB(gzip)}`);
-  console.log(`  ${"kB".padEnd(32)}      min     gzip`);
+  const line = (name, { bytes, gzip, brotli }) =>
+    console.log(`  ${name.padEnd(32)} ${kB(bytes)} ${kB(gzip)} ${kB(brotli)}`);
+  console.log(`  ${"kB".padEnd(32)}      min     gzip   brotli`);
   const shown = files.filter(({ file }) => /\.(?:js|css|html)$/.test(file));
   for (const file of shown) line(file.file + (file.atOnce ? " *" : ""), file);
   line("fonts", fonts);
@@ -200,8 +243,9 @@ async function main() {
   const grammars = await buildGrammars();
   const metafile = await buildScripts(await buildMathStyles(), nameIn(grammars, ".js"));
   await writeNotices([metafile, grammars], "katex");
-  await cp(join(here, "src/page"), output, { recursive: true });
-  const sizes = report(await measure(loadedAtOnce(metafile)));
+  const atOnce = await writePage(basename(entryOf(metafile)));
+  await compress();
+  const sizes = report(await measure(new Set([...loadedAtOnce(metafile), ...atOnce, "index.html"])));
   print(sizes);
   if (values.report) await writeFile(values.report, JSON.stringify(sizes, null, 2) + "\n");
 }

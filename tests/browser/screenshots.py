@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from headrace.rehearsal.script import call, error, say, think, turn, wait
+from headrace.rehearsal.script import call, error, finish, say, think, turn, wait
 from tests.browser.chromium import launch_chromium
 from tests.browser.stage import Stage, gate
 from tests.browser.talk import PATIENCE_MS, Talk
@@ -49,6 +49,40 @@ _LATER = think("The results are in; the second plan needs its fee.", title="Weig
 _TOOLS = (call("calculator", expression="34 * 36"), call("calculator", expression="420 * 3 + 60"))
 
 
+RICH = """\
+# What there is
+
+Water is H<sub>2</sub>O, press <kbd>Ctrl</kbd> + <kbd>C</kbd>, and it was counted twice[^1].
+
+## To do
+
+- [x] measure
+- [ ] write it down
+
+| Place | Depth | Share |
+|:---|---:|:---:|
+| Upper | 1,204 | 38 % |
+| Lower | 98 | 62 % |
+
+> A quotation
+>
+> > in a quotation
+
+<details>
+<summary>How it was counted</summary>
+
+By hand, **twice**.
+
+</details>
+
+```html
+<h3>A preview</h3>
+```
+
+مرحبا بالعالم، هذا نص من اليمين إلى اليسار.
+
+[^1]: By two *different* people.
+"""
 LINES = "\n\n".join(f"Line {number} of a longer answer." for number in range(30))
 
 
@@ -62,6 +96,9 @@ def scripts(stage: Stage) -> None:
         "long": [turn(*PARTS, *_TOOLS), turn(_LATER, say(ANSWER + LINES), gate(5), say("x"))],
         "hidden": [turn(think(encrypted=True), wait(2.1), say(ANSWER[:300]), gate(6), say("x"))],
         "error": [turn(*PARTS, say(ANSWER[:90]), error("overloaded", "Overloaded, try later."))],
+        "rich": [turn(say(RICH))],
+        "limited": [turn(say(ANSWER[:300]), finish("max_tokens"))],
+        LINES: [turn(say("That was long."))],
         "cancel": [turn(*PARTS, say(ANSWER[:300]), gate(4), say("x"))],
     }
 
@@ -121,6 +158,34 @@ def opened(talk: Talk) -> None:
     talk.page.wait_for_timeout(300)
 
 
+def queued(talk: Talk) -> None:
+    """Messages wait for the answer."""
+    _shown(talk, "live", ".overlay .part >> nth=1")
+    for text in ("And over five years?", "Put both into a table, please."):
+        talk.send(text)
+    talk.composer.fill("One more thing")
+
+
+def rich(talk: Talk) -> None:
+    """Everything that Markdown can show."""
+    talk.ask("rich")
+    talk.page.get_by_text("How it was counted").click()
+    talk.page.get_by_role("button", name="Preview").click()
+    talk.page.wait_for_timeout(400)
+
+
+def asked_long(talk: Talk) -> None:
+    """A long question is folded."""
+    talk.composer.fill(LINES)
+    talk.page.get_by_role("button", name="Send").click()
+    talk.settle()
+
+
+def limited(talk: Talk) -> None:
+    """The answer has reached its maximum length."""
+    talk.ask("limited")
+
+
 def failed(talk: Talk) -> None:
     talk.ask("error")
 
@@ -133,6 +198,7 @@ def cancelled(talk: Talk) -> None:
 
 STATES: tuple[Callable[[Talk], None], ...] = (
     empty, live, tools, text, stuck, hidden, built_in, approval, final, opened, failed, cancelled,
+    queued, rich, asked_long, limited,
 )  # fmt: skip
 WIDE = {"width": 1180, "height": 820}
 PHONE = {"width": 390, "height": 740}

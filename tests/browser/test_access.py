@@ -62,6 +62,21 @@ def test_axe_finds_nothing(
     assert find_axe_violations(talk, *OF_COLORS) == []
 
 
+def test_axe_finds_nothing_with_forced_colors_and_from_right_to_left(
+    stage: Stage, browser: Browser
+) -> None:
+    context = browser.new_context(viewport={"width": 1100, "height": 800}, forced_colors="active")
+    screenshots.scripts(stage)
+    talk = Talk(context.new_page(), stage.url).open()
+    talk.page.evaluate("() => { document.documentElement.dir = 'rtl'; }")
+    screenshots.rich(talk)
+    assert find_axe_violations(talk) == []
+    new = talk.page.get_by_role("button", name="New conversation").bounding_box()
+    assert new is not None
+    assert new["x"] > 800, "the list is on the right"
+    context.close()
+
+
 def test_axe_finds_nothing_on_a_phone(stage: Stage, browser: Browser) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 740})
     talk = Talk(context.new_page(), stage.url).open()

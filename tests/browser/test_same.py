@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,10 @@ from playwright.sync_api import Page, expect
 
 from headrace.engine import Agent, RunLimits
 from headrace.recording.replay import ReplayTransport
-from headrace.rehearsal.script import say, think, turn
+from headrace.rehearsal.request_reader import Heard
+from headrace.rehearsal.script import ScriptedTurn, call, say, think, turn
+from headrace.rehearsal.transport import ScriptedTransport
+from headrace.tools import tool
 from headrace.transport.retry import NEVER
 from tests.browser.stage import Stage
 from tests.browser.talk import Talk, script
@@ -110,6 +113,62 @@ def test_recorded_answers_are_the_same_live_stored_and_reloaded(
     replay: Stage, shifts: Page
 ) -> None:
     _check(replay, Talk(shifts, replay.url).open(), "Go on.")
+
+
+def test_approvals_sub_agents_and_rich_results_are_the_same_after_a_reload(
+    tmp_path: Path, page: Page
+) -> None:
+    stage = Stage(tmp_path / "data", agent=_worker()).open()
+    talk = Talk(page, stage.url).open()
+    talk.send("work")
+    page.get_by_role("button", name="Approve").click()
+    talk.settle()
+    seen: list[tuple[list[Any], str]] = []
+    for _ in range(2):
+        expect(talk.answers).to_have_count(1)
+        talk.open_all()
+        for row in page.locator(".assistant > headrace-steps-panel > .row > details").all():
+            row.locator("> summary").click()
+        talk.open_all()
+        expect(page.locator(".tool-result table")).to_be_visible()
+        seen.append((talk.steps(), _settled_dom(talk)))
+        page.reload()
+    assert seen[0] == seen[1]
+    stage.close()
+
+
+def _worker() -> Agent:
+    """An agent whose answer has an approval with changes, a sub-agent, a failure and a table."""
+
+    @tool(needs_approval=True)
+    async def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    @tool
+    async def table() -> list[dict[str, Any]]:
+        """Return a table."""
+        return [{"name": "a", "size": 1}]
+
+    @tool
+    async def broken() -> str:
+        """Fail."""
+        raise RuntimeError("no such thing")
+
+    def play(heard: Heard) -> ScriptedTurn:
+        if any(message.result for message in heard.since_user):
+            return turn(think("So."), say("Done."))
+        calls = (call("pay", amount=5), call("table"), call("broken"), call("look", task="x"))
+        return turn(think("Hm."), *calls)
+
+    def agent(play: Callable[[Heard], ScriptedTurn], *tools: Any) -> Agent:
+        transport = ScriptedTransport(play, dialect="responses")
+        return Agent(
+            "openai:rehearsed", transport=transport, api_key="k", tools=tools, policy=NEVER
+        )
+
+    inner = agent(lambda heard: turn(think("Inside."), say("Found.")))
+    return agent(play, pay, table, broken, inner.as_tool("look", "Look something up."))
 
 
 def _check(stage: Stage, talk: Talk, message: str) -> None:

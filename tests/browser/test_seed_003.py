@@ -231,9 +231,11 @@ def test_the_summary_tells_the_measured_time_and_the_tokens(stage: Stage, talk: 
     stage.plays["q"] = [turn(slow, SUM), turn(think("three"), say("Hello."))]
     stage.pace_s = 0.0
     talk.ask("q")
-    head = talk.page.locator(".reasoning .steps-head").first
-    expect(head).to_contain_text("Thought for a moment")
-    expect(head).to_contain_text("tokens")
+    heads = talk.page.locator(".reasoning .steps-head")
+    expect(heads.first).to_contain_text("Worked for a moment · 1 tool")
+    expect(heads.last).to_contain_text("Thought for a moment")
+    talk.open_all()
+    expect(talk.page.locator(".reasoning .facts").first).to_contain_text("tokens")
 
 
 # --- edge cases --------------------------------------------------------------------

@@ -14,7 +14,7 @@ import httpx
 from headrace.server.storage.data_folder import DataFolder
 from tests.chat.conftest import STAGE, Theatre
 from tests.chat.terminal import CTRL_C, CTRL_D
-from tests.chat.test_plain import _ENVIRONMENT, _piped
+from tests.chat.test_plain import _ENVIRONMENT, run_piped
 
 
 @contextmanager
@@ -93,24 +93,24 @@ def test_leaving_ends_the_watching_and_the_next_chat_watches_on(theatre: Theatre
 
 def test_a_server_with_tokens_wants_one(theatre: Theatre) -> None:
     with _served(theatre, "tests.chat.stage:agent", "--tokens"):
-        refused = _piped(theatre.folder, "echo hi\n")
+        refused = run_piped(theatre.folder, "echo hi\n")
         assert refused.returncode == 1
         assert b"this server requires an access token" in refused.stderr
         assert b"Put an access token into HEADRACE_TOKEN" in refused.stderr
         command = [sys.executable, "-m", "headrace", "token", "create", "ann"]
         made = subprocess.check_output([*command, "--data", str(theatre.data)], text=True)
         (theatre.folder / "token").write_text(made)
-        done = _piped(theatre.folder, "echo hi\n", "--token-file", "token")
+        done = run_piped(theatre.folder, "echo hi\n", "--token-file", "token")
         assert done.stdout == b"You said: echo hi\n"
         (theatre.folder / "token").write_text("hr_wrong")
-        wrong = _piped(theatre.folder, "echo hi\n", "--token-file", "token")
+        wrong = run_piped(theatre.folder, "echo hi\n", "--token-file", "token")
         assert b"this access token is unknown to the server" in wrong.stderr
         assert b"hr_wrong" not in wrong.stderr
 
 
 def test_an_agent_of_ones_own_is_refused_beside_a_server(theatre: Theatre) -> None:
     with _served(theatre) as url:
-        done = _piped(theatre.folder, "echo hi\n", *STAGE)
+        done = run_piped(theatre.folder, "echo hi\n", *STAGE)
         assert done.returncode == 1
         assert f"{url} uses this data folder and its own agent" in done.stderr.decode()
 
@@ -155,7 +155,7 @@ def test_an_address_that_nobody_answers_at_is_said(theatre: Theatre) -> None:
     address = "http://127.0.0.1:9"
     folder = DataFolder(theatre.data, address=address)
     try:
-        done = _piped(Path(theatre.folder), "echo hi\n", *STAGE)
+        done = run_piped(Path(theatre.folder), "echo hi\n", *STAGE)
     finally:
         folder.close()
     assert done.returncode == 1

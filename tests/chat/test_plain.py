@@ -24,7 +24,7 @@ def _command(folder: Path, *argv: str) -> list[str]:
     return [sys.executable, "-m", "headrace", "chat", "--data", data, *argv]
 
 
-def _piped(folder: Path, text: str, *argv: str) -> subprocess.CompletedProcess[bytes]:
+def run_piped(folder: Path, text: str, *argv: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         _command(folder, *argv),
         input=text.encode(),
@@ -37,14 +37,14 @@ def _piped(folder: Path, text: str, *argv: str) -> subprocess.CompletedProcess[b
 
 
 def test_every_line_of_a_pipe_is_a_message_and_answers_alone_go_out(tmp_path: Path) -> None:
-    done = _piped(tmp_path, "echo one\n\necho two\\\nlines\n", *STAGE)
+    done = run_piped(tmp_path, "echo one\n\necho two\\\nlines\n", *STAGE)
     assert done.stdout == b"You said: echo one\nYou said: echo two\nlines\n"
     assert done.returncode == 0
     assert done.stderr == b""
 
 
 def test_once_takes_all_of_it_as_one_message(tmp_path: Path) -> None:
-    done = _piped(tmp_path, "echo one\n/two\n", *STAGE, "--once")
+    done = run_piped(tmp_path, "echo one\n/two\n", *STAGE, "--once")
     assert done.stdout == b"You said: echo one\n/two\n"
 
 
@@ -61,24 +61,24 @@ def test_tools_have_a_line_each_and_reasoning_is_shown_where_it_is_asked_for(
 ) -> None:
     for number in range(1, 9):
         (tmp_path / f"gate{number}").touch()
-    done = _piped(tmp_path, "survey it\n", *STAGE)
+    done = run_piped(tmp_path, "survey it\n", *STAGE)
     assert "```python\ndef power_kw" in done.stdout.decode()
     (line,) = done.stderr.decode().splitlines()
     assert re.fullmatch(r"survey Weser → 2\.4 m³/s over 3\.1 m · .+ m?s", line)
-    told = _piped(tmp_path, "survey it\n", *STAGE, "--reasoning").stderr.decode()
+    told = run_piped(tmp_path, "survey it\n", *STAGE, "--reasoning").stderr.decode()
     assert "An undershot wheel" in told
     assert not _CONTROL.search(told.encode())
 
 
 def test_what_is_not_answered_ends_with_1_and_says_why(tmp_path: Path) -> None:
-    done = _piped(tmp_path, "fail\necho still here\n", *STAGE)
+    done = run_piped(tmp_path, "fail\necho still here\n", *STAGE)
     assert done.returncode == 1
     assert done.stdout == b"Half of \nYou said: echo still here\n"
     assert b"The provider is overloaded. Wait a moment, then retry." in done.stderr
 
 
 def test_commands_work_in_a_pipe(tmp_path: Path) -> None:
-    done = _piped(tmp_path, "echo one\n/retry\n/save out.md\n/list\n/quit\necho no\n", *STAGE)
+    done = run_piped(tmp_path, "echo one\n/retry\n/save out.md\n/list\n/quit\necho no\n", *STAGE)
     assert done.stdout.count(b"You said") == 2
     assert re.search(rb"\*  1  .*  echo one\n", done.stdout)
     assert (tmp_path / "out.md").read_text().startswith("# echo one")
@@ -161,7 +161,7 @@ def test_an_interrupted_pipe_stops_the_answer(tmp_path: Path) -> None:
 
 
 def test_verbose_prints_the_log_of_the_run(tmp_path: Path) -> None:
-    done = _piped(tmp_path, "echo one\n", *STAGE, "--verbose")
+    done = run_piped(tmp_path, "echo one\n", *STAGE, "--verbose")
     assert done.stdout == b"You said: echo one\n"
     log = done.stderr.decode()
     assert re.search(r"headrace\.engine: run \S+ started", log)

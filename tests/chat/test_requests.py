@@ -13,7 +13,7 @@ from headrace.cli.commands.chat.display.typed_ahead import TypedAhead
 from tests.chat.conftest import STAGE, Theatre
 from tests.chat.stage import HOSTILE
 from tests.chat.terminal import CTRL_C, CTRL_D, ENTER, Terminal
-from tests.chat.test_plain import _piped
+from tests.chat.test_plain import run_piped
 
 _CHOICES = "Allow? y: yes"
 
@@ -203,7 +203,7 @@ def test_typed_keys_make_lines_in_any_slicing(keys: str, lines: list[str], draft
 
 def test_a_pipe_answers_with_its_next_lines(tmp_path: Path) -> None:
     said = 'pay 5\ny\npay 6\nn\ntoo much\npay 7\ne\n[\n{"amount": 8, "to": "me"}\n'
-    done = _piped(tmp_path, said + "consult river\nthe Weser\n", *STAGE)
+    done = run_piped(tmp_path, said + "consult river\nthe Weser\n", *STAGE)
     told = done.stdout.decode()
     assert "paid 5 to the miller" in told
     assert "too much" in told
@@ -220,7 +220,7 @@ def test_a_pipe_answers_with_its_next_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("argv", [[], ["--once"]])
 def test_a_request_is_denied_if_the_input_has_ended(tmp_path: Path, argv: list[str]) -> None:
-    done = _piped(tmp_path, "pay 5", *STAGE, *argv)
+    done = run_piped(tmp_path, "pay 5", *STAGE, *argv)
     assert "nobody could be asked" in done.stdout.decode()
     assert "Denied, because nobody could be asked" in done.stderr.decode()
     assert "paid" not in done.stdout.decode()

@@ -24,6 +24,7 @@ from headrace.cli.commands.chat.wording import (
     duration,
     format_brief,
     format_elapsed,
+    format_value,
     summary,
 )
 from headrace.cli.option import EFFORTS
@@ -102,6 +103,9 @@ def test_steps_are_told_in_a_line() -> None:
 
 
 def test_values_are_told_briefly() -> None:
+    image = {"type": "image", "media_type": "image/png", "url": "data:image/png;base64,AAAA"}
+    assert format_brief(image) == "[image/png, 3 bytes]"
+    assert "AAAA" not in format_value([image, "x"])
     assert format_brief({"a": "x", "b": [1, 2]}) == "x, [1,2]"
     assert format_brief("a\n  b") == "a b"
     assert format_brief(None) == ""

@@ -221,3 +221,19 @@ def test_one_idempotency_key_at_three_servers_begins_one_run(tmp_path: Path) -> 
             assert total == 1
 
     asyncio.run(main())
+
+
+def test_a_file_that_one_server_has_received_is_sent_by_another(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with three(slow_agent, tmp_path) as sites:
+            url = f"{sites[0].url}/api/files?name=notes.txt"
+            headers = {"content-type": "application/octet-stream"}
+            async with sites[0].http.post(url, data=b"Water flows.\n", headers=headers) as sent:
+                assert sent.status in (200, 201), await sent.text()
+                file_id = (await sent.json())["id"]
+            event_id, _, _ = await sites[1].ask("Read it.", attachments=[file_id])
+            row = await sites[2].service.store.run("local", event_id)
+            (question,) = await sites[2].service.store.branch("local", row.parent_id)
+            assert len(question.message.content or ()) == 2
+
+    asyncio.run(main())

@@ -22,8 +22,15 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
 """What is sent beside the ids."""
 CLIENT_NAMES = {"chat_id": "c", "thread_id": "t", "name": "default"}
 """Names that are no secret: ids that clients choose, which belong to one user, and models."""
-RUN_IDS = {"run_id": "run_x", "request_id": "req_x", "response_id": "resp_x"}
-"""A run and a request that do not exist."""
+RUN_IDS = {
+    "run_id": "run_x",
+    "request_id": "req_x",
+    "response_id": "resp_x",
+    "file_id": "file_x",
+    "message_id": "msg_x",
+    "n": "0",
+}
+"""A run, a request, a file and a message that do not exist."""
 
 
 class Operation(NamedTuple):
@@ -90,7 +97,8 @@ def _path_ids(told: Mapping[str, Any]) -> tuple[str, ...]:
 def _body_ids(told: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[str, ...]:
     if "requestBody" not in told:
         return ()
-    schema = told["requestBody"]["content"]["application/json"]["schema"]
+    # The body of an upload is bytes.
+    schema = told["requestBody"]["content"].get("application/json", {}).get("schema", {})
     if "$ref" not in schema:
         # The body of another project's protocol.
         return ()

@@ -107,10 +107,13 @@ def test_the_document_tells_every_media_type_that_is_answered(client: TestClient
         ],
     }
     told = {name: entry for name, entry in operations(client).items() if not is_foreign(name)}
-    # Tested in test_input_requests.py: they need a run that waits.
+    # Tested in test_input_requests.py, where a run waits, and in test_files.py.
     waiting = {
         "GET /api/runs/{run_id}/requests",
         "POST /api/runs/{run_id}/requests/{request_id}",
+        "POST /api/files",
+        "DELETE /api/files/{file_id}",
+        "GET /api/conversations/{conversation_id}/messages/{message_id}/attachments/{n}",
     }
     assert {*there, *waiting, "DELETE /api/conversations/{conversation_id}"} == {*told}
     for name, answers in there.items():
@@ -127,6 +130,7 @@ def test_the_document_tells_every_header_that_a_request_may_bring(client: TestCl
     }
     assert told == {
         ("POST /api/chat", "Idempotency-Key"),
+        ("POST /api/files", "X-File-Name"),
         ("GET /api/chat/{event_id}/stream", "Last-Event-ID"),
     }
 

@@ -48,6 +48,14 @@ class User:
         response = self.send("post", "/v1/responses", {"model": "default", "input": message})
         assert response.status_code == 200, response.text
         self.ids["response_id"] = response.json()["id"]
+        headers = {**self.headers, "content-type": "application/octet-stream"}
+        uploaded = self._client.post("/api/files", content=message.encode(), headers=headers)
+        assert uploaded.status_code == 200, uploaded.text
+        self.ids |= {
+            "file_id": uploaded.json()["id"],
+            "message_id": told["x-parent-id"],
+            "n": "0",
+        }
 
 
 @contextmanager

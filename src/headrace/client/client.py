@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -16,8 +17,10 @@ from headrace.client.answer import AsyncAnswer
 from headrace.client.connection import NO_HEADERS, ClientError, Connection, Response
 from headrace.client.target import FolderTarget, ServerTarget
 from headrace.encoders import Effort
+from headrace.errors import InputError
 from headrace.messages import InputRequest
 from headrace.server import api
+from headrace.server.storage.files.files import FileInfo
 from headrace.server.storage.store.store import Conversation
 
 if TYPE_CHECKING:
@@ -43,6 +46,8 @@ class AskOptions(TypedDict, total=False):
     """How hard the model should think."""
     is_branch: bool
     """Whether another answer to the same message may be written at the same time."""
+    attachments: tuple[str, ...]
+    """Ids of files that `upload()` has returned."""
     mode: Literal["reject", "steer", "queue"]
     """What happens if the conversation has an answer that is being written: `reject` raises
     `ClientError` (the default), `steer` passes the message to the model with the next step of that
@@ -130,6 +135,21 @@ class AsyncClient:
             response = await self._send(connection, "POST", path, body, headers)
             async with self._answer(connection, response) as answer:
                 yield answer
+
+    async def upload(self, source: str | os.PathLike[str] | bytes, name: str = "") -> FileInfo:
+        """Upload a file, from a path or as bytes, for the `attachments` of `ask()`. Raises
+        `InputError` if it cannot be read, and `ClientError` if the server does not take it."""
+        if not isinstance(source, bytes):
+            path = Path(source)
+            name = name or path.name
+            try:
+                source = path.read_bytes()
+            except OSError as error:
+                raise InputError(f"{path}: {error.strerror or error}") from None
+        headers = {"content-type": "application/octet-stream", "x-file-name": quote(name)}
+        async with self._target.connect() as connection:
+            response = await self._send(connection, "POST", "/api/files", source, headers)
+            return _decode(await _read_all(response), FileInfo)
 
     @asynccontextmanager
     async def watch(self, event_id: str, after: str = "") -> AsyncGenerator[AsyncAnswer, None]:

@@ -104,6 +104,7 @@ class Client:
         with _enter(self.asynchronous.watch(event_id, after)) as answer:
             yield answer
 
+    upload = _blocking(AsyncClient.upload)
     cancel = _blocking(AsyncClient.cancel)
     requests = _blocking(AsyncClient.requests)
     waiting_runs = _blocking(AsyncClient.waiting_runs)

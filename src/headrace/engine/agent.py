@@ -138,10 +138,13 @@ class Agent(Generic[OutputT]):
         """The model as `provider:model`, or the name of the fallback."""
         return name_of(self.model)
 
-    def check(self) -> None:
+    def check(self, message: Message | None = None) -> None:
         """Raise `UsageError` if no run could start: the provider is unknown, the API key is
-        missing, or the provider does not support one of the options. Sends nothing."""
+        missing, or the provider does not support one of the options, or what the message contains,
+        such as an image of a type that it cannot read. Sends nothing."""
         resolve_entries(self.model, self._policy, self._endpoint)
+        if message is not None:
+            self._targets((message,))
         key = (name_of(self.model), msgspec.json.encode(self.options), self.tools)
         if key not in self._checked:
             self._targets(tuple(to_messages("?")))

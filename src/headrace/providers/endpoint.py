@@ -199,7 +199,7 @@ def _build_headers(provider: Provider, key: str | None, *, is_signed: bool) -> d
     headers = {"content-type": "application/json", **provider.headers}
     if provider.auth != "none" and key is None and not is_signed:
         names = " or ".join(provider.key_variables)
-        raise UsageError(f"no key for {provider.title}: set {names}, or pass api_key=")
+        raise UsageError(f"no key for {provider.title}: set {names}")
     if key is None:
         return headers
     if any(character in key for character in "\r\n\0") or not key.isascii():

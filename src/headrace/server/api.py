@@ -40,6 +40,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """How hard the model should think; the agent's own setting by default."""
     is_branch: bool = False
     """Whether another answer to the same message may be written at the same time."""
+    attachments: tuple[str, ...] = ()
+    """Ids of uploaded files, which become part of the message."""
     mode: Literal["reject", "steer", "queue"] = "reject"
     """What happens to a message while an answer is being written: it is refused with 409, passed on
     to the model with the next step of that answer, or asked when the answer is there. With `steer`
@@ -72,6 +74,17 @@ class ConversationUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 # --- responses ------------------------------------------------------------------------
 
 
+class AttachmentView(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a message; its bytes have an address of their own."""
+
+    name: str
+    """Name to display."""
+    media_type: str
+    """Type, by its bytes."""
+    size: int
+    """Number of bytes."""
+
+
 class MessageView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message of a conversation: a question has a text, an answer has an event."""
 
@@ -85,6 +98,8 @@ class MessageView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Time of creation."""
     text: str = ""
     """Text of the user."""
+    attachments: tuple[AttachmentView, ...] = ()
+    """Files of the user, in order."""
     event: MessageEvent | None = None
     """The answer, as the last frame of its stream carried it."""
 

@@ -29,6 +29,7 @@ from headrace.server.http.error_map import handle_router_error
 from headrace.server.http.openapi import openapi
 from headrace.server.http.routes.chat import Chat
 from headrace.server.http.routes.conversations import Conversations
+from headrace.server.http.routes.files import FileRoutes
 from headrace.server.http.routes.requests import InputRequests
 from headrace.server.http.security import SecurityMiddleware
 from headrace.server.http.static_ui import ui_routes
@@ -36,6 +37,7 @@ from headrace.server.http_error import JSONResponse
 from headrace.server.metrics import format_metrics
 from headrace.server.service import Service
 from headrace.server.settings import Settings
+from headrace.server.storage.files import Files
 from headrace.server.storage.log import Log
 from headrace.server.storage.open_storage import open_storage
 from headrace.server.storage.store import Store
@@ -50,6 +52,7 @@ def create_app(
     log: Log | None = None,
     store: Store | str | None = None,
     gateway: GatewayConfig | None = None,
+    files: Files | None = None,
     **settings: Any,
 ) -> Starlette:
     """Create an application that serves an agent, or several by name; the first is the default.
@@ -57,10 +60,11 @@ def create_app(
     `data` is the folder in which everything is stored; `settings` are the fields of `Settings`.
     `store` can be the address of a PostgreSQL database instead, which several servers share. `log`
     and `store` can also be objects that replace the SQLite storage; give both or none, since the
-    store commits the end of a log together with its message. `gateway` offers models of providers
-    to the clients of other APIs. The service is at `app.state.service`. An application that mounts
-    this one enters it as a context in its own lifespan; otherwise the first request opens it, and
-    nothing drains it. Raises `UsageError` if another server uses the folder.
+    store commits the end of a log together with its message. `files` keeps uploads elsewhere.
+    `gateway` offers models of providers to the clients of other APIs. The service is at
+    `app.state.service`. An application that mounts this one enters it as a context in its own
+    lifespan; otherwise the first request opens it, and nothing drains it. Raises `UsageError` if
+    another server uses the folder.
     """
     agents = {"default": agent} if isinstance(agent, Agent) else dict(agent)
     options = Settings(data=Path(data), **settings)
@@ -73,6 +77,8 @@ def create_app(
         storage=open_storage(store, options.lease_s) if isinstance(store, str) else None,
         gateway=None if gateway is None else Gateway(gateway),
     )
+    if files is not None:
+        service.files = files
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
@@ -82,7 +88,7 @@ def create_app(
         async with service:
             yield
 
-    routes = _routes(service)
+    routes = _create_routes(service)
     handlers: Any = {HTTPException: handle_router_error}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     app.add_middleware(SecurityMiddleware, service=service)
@@ -90,13 +96,14 @@ def create_app(
     return app
 
 
-def _routes(service: Service) -> list[BaseRoute]:
+def _create_routes(service: Service) -> list[BaseRoute]:
     return [
         *Chat(service).routes,
         *InputRequests(service).routes,
         *AISDKChat(service).routes,
         *AGUI(service).routes,
         *Conversations(service).routes,
+        *FileRoutes(service).routes,
         *Models(service).routes,
         *ChatCompletions(service).routes,
         *Messages(service).routes,

@@ -30,6 +30,8 @@ from headrace.server.settings import Settings
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
 from headrace.server.storage.access_tokens import LOCAL_USER, Scope, User
 from headrace.server.storage.errors import StorageFailed
+from headrace.server.storage.files import Files
+from headrace.server.storage.files.files import KEEP_MS
 from headrace.server.storage.log import Log
 from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.sqlite_storage import SQLiteStorage
@@ -110,6 +112,8 @@ class Service:
             self.quota, self.watchers, self.usage, self.count_use, clock, settings.heartbeat_s
         )
         self.uploads = UploadBudget()
+        self.files: Files = self.storage.files
+        """Uploads that are not yet part of a message."""
         self.response_budget = ResponseBudget(settings.send_timeout_s)
         self._recovery = Recovery(self.log, self.store, self.runs.claim)
         self.is_ready = False
@@ -160,6 +164,7 @@ class Service:
         chores = (
             (self.expire_requests, _EXPIRE_REQUESTS_INTERVAL_S),
             (self.expire, _EXPIRE_INTERVAL_S),
+            (self.expire_files, _EXPIRE_INTERVAL_S),
             (self.repair, _REPAIR_INTERVAL_S),
             (self.take_over, _TAKE_OVER_INTERVAL_S),
             (self.storage.clean_up, _HOUSEKEEPING_INTERVAL_S),
@@ -334,6 +339,13 @@ class Service:
             await self.log.delete(chunk)
             await self.store.mark_expired(chunk)
         return len(old)
+
+    async def expire_files(self) -> int:
+        """Delete uploaded files that nobody has sent for a day; return how many."""
+        now_ms = self.clock()
+        if not await self.storage.is_clock_trusted(now_ms):
+            return 0
+        return await self.files.expire(now_ms - KEEP_MS)
 
     async def close(self) -> None:
         """Drain the live runs, then release the data folder."""

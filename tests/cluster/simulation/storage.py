@@ -233,6 +233,7 @@ class SimStorage:
         self.log: Any = SimLog(self.link)
         self.cluster: Any = SimCluster(self.link, self.lease)
         self.usage: Any = _NoUsage()
+        self.files: Any = None
         self.access_tokens: Any = _NoTokens()
 
     async def open(self) -> None:

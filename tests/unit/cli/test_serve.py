@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -79,3 +82,22 @@ def test_a_limit_that_is_none_is_said(words: list[str], capsys: Capture) -> None
     with pytest.raises(SystemExit):
         build_parser().parse_args(["serve", *words])
     assert "expected a" in capsys.readouterr().err
+
+
+def test_a_model_without_a_key_is_told_at_the_start(tmp_path: Path) -> None:
+    """The warning names the variable, and nothing that a user of the shell cannot do."""
+    command = [sys.executable, "-m", "headrace", "serve", "-m", "openai:gpt-5", "--port", "0"]
+    environment = {k: v for k, v in os.environ.items() if k != "OPENAI_API_KEY"}
+    with subprocess.Popen(
+        [*command, "--data", str(tmp_path / "data")],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stderr is not None
+        line = server.stderr.readline()
+        server.terminate()
+    assert line.startswith("warning: no key for OpenAI")
+    assert "set OPENAI_API_KEY" in line
+    assert "api_key=" not in line

@@ -57,7 +57,7 @@ def test_a_server_without_keys_takes_one_where_it_is_given() -> None:
         ("openai:", "provider:model"),
         ("opena:gpt-5", "did you mean openai?"),
         ("klingon:x", "there are openai,"),
-        ("openai:gpt-5", "set OPENAI_API_KEY, or pass api_key="),
+        ("openai:gpt-5", "set OPENAI_API_KEY"),
         ("gemini:x", "set GEMINI_API_KEY or GOOGLE_API_KEY"),
         ("azure:x", "pass base_url= or set AZURE_OPENAI_BASE_URL"),
     ],

@@ -2,11 +2,15 @@
 
 import type { MessageEvent } from "./event.js";
 
+/** What a button below the answer does: ask again, let the model go on, edit the question, or start anew. */
+export type Remedy = "retry" | "continue" | "edit" | "new";
+
 export interface Advice {
   readonly isError: boolean;
   readonly what: string;
   readonly todo: string;
   readonly detail: string;
+  readonly remedy: Remedy | null;
 }
 
 const FAILURES: Readonly<Record<string, readonly [what: string, todo: string]>> = {
@@ -42,17 +46,41 @@ const ABORTS: Readonly<Record<string, readonly [what: string, todo: string]>> = 
   max_iterations: ["The answer reached its maximum number of steps.", "Ask the model to continue."],
 };
 
+/** What the button does where it is not "Retry". */
+const REMEDIES: Readonly<Record<string, Remedy | null>> = {
+  invalid_request: "edit",
+  content_filter: "edit",
+  context_overflow: "new",
+  context_full: "new",
+  max_tokens: "continue",
+  time_limit: "continue",
+  paused: "continue",
+  cancelled: "continue",
+  max_iterations: "continue",
+  terminated: null,
+};
+
+/** A model cannot continue an answer of which there is nothing. */
+function remedyFor(reason: string, event: MessageEvent): Remedy | null {
+  const remedy = REMEDIES[reason];
+  const isEmpty = !event.segments.some((one) => one.type === "text" && one.text !== "");
+  return remedy === undefined || (remedy === "continue" && isEmpty) ? "retry" : remedy;
+}
+
 export function adviceOf(event: MessageEvent, isUnsaved: boolean): Advice | null {
   const { error, finish } = event;
   if (error) {
     const [what, todo] = FAILURES[error.category] ?? ["The answer ended early.", "Retry."];
-    return { isError: true, what, todo, detail: error.message };
+    return { isError: true, what, todo, detail: error.message, remedy: remedyFor(error.category, event) };
   }
   if (isUnsaved) {
-    return { isError: true, what: "The answer could not be saved.", todo: "Copy it before you continue.", detail: "" };
+    return { isError: true, what: "The answer could not be saved.", todo: "Copy it before you continue.", detail: "", remedy: null };
   }
-  if (event.warning) return { isError: false, what: "Part of the answer could not be read.", todo: "Retry.", detail: event.warning };
-  const table = finish?.word === "aborted" ? ABORTS : ENDS;
-  const said = table[(finish?.word === "aborted" ? finish.kind : finish?.word) ?? ""];
-  return said ? { isError: false, what: said[0], todo: said[1], detail: finish?.detail ?? "" } : null;
+  if (event.warning) {
+    return { isError: false, what: "Part of the answer could not be read.", todo: "Retry.", detail: event.warning, remedy: "retry" };
+  }
+  const isAborted = finish?.word === "aborted";
+  const reason = (isAborted ? finish.kind : finish?.word) ?? "";
+  const said = (isAborted ? ABORTS : ENDS)[reason];
+  return said ? { isError: false, what: said[0], todo: said[1], detail: finish?.detail ?? "", remedy: remedyFor(reason, event) } : null;
 }

@@ -1,5 +1,6 @@
 /** The HTTP API of the server. Same origin; an access token is sent in a header if there is one. */
 
+import type { AttachmentFacts } from "./attachment.js";
 import type { InputAnswer, MessageEvent } from "./event.js";
 
 export interface Conversation {
@@ -22,6 +23,7 @@ export interface ShownMessage {
   readonly role: string;
   readonly created_at: number;
   readonly text?: string;
+  readonly attachments?: readonly AttachmentFacts[];
   readonly event?: MessageEvent;
 }
 
@@ -56,6 +58,8 @@ export interface Ask {
   readonly model?: string;
   readonly effort?: string;
   readonly is_branch?: boolean;
+  readonly mode?: "steer";
+  readonly attachments?: readonly string[];
 }
 
 /** An error response of the server. */
@@ -85,7 +89,7 @@ export class API {
 
   constructor(
     base: string,
-    readonly token: () => string | null = () => null,
+    readonly token: () => string | null | Promise<string | null> = () => null,
   ) {
     this.#base = new URL(base === "" || base.endsWith("/") ? base : `${base}/`, document.baseURI);
   }
@@ -143,6 +147,16 @@ export class API {
     await this.#json(`api/runs/${encodeURIComponent(runId)}/requests/${encodeURIComponent(requestId)}`, "POST", answer);
   }
 
+  /** Return the full address of a path. */
+  address(path: string): string {
+    return new URL(path, this.#base).href;
+  }
+
+  /** Return the bytes of an attachment. */
+  async bytes(path: string): Promise<Blob> {
+    return await (await this.#fetch(path, {})).blob();
+  }
+
   /** Return the conversation as Markdown. */
   async exported(id: string): Promise<string> {
     return await (await this.#fetch(`api/conversations/${encodeURIComponent(id)}/export?format=markdown`, {})).text();
@@ -159,12 +173,24 @@ export class API {
 
   async #fetch(path: string, options: RequestInit): Promise<Response> {
     const headers = new Headers(options.headers);
-    const token = this.token();
+    const token = await this.token();
     if (token) headers.set("authorization", `Bearer ${token}`);
     const response = await fetch(new URL(path, this.#base), { ...options, headers, cache: "no-store" });
     if (!response.ok) throw await refusal(response);
     return response;
   }
+}
+
+/** Return the newest messages, and as many earlier ones as it takes to show the selected branch. */
+export async function newestMessages(api: API, id: string): Promise<WholeConversation> {
+  let whole = await api.conversation(id);
+  const { leaf_id } = whole.conversation;
+  const isThere = (): boolean => whole.messages.some((one) => one.id === leaf_id);
+  while (leaf_id && whole.earlier && !isThere()) {
+    const { messages, earlier } = await api.conversation(id, whole.earlier);
+    whole = { ...whole, messages: [...messages, ...whole.messages], earlier: earlier ?? null };
+  }
+  return whole;
 }
 
 async function refusal(response: Response): Promise<Refused> {

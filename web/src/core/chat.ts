@@ -1,13 +1,18 @@
 /** The state of a chat and the actions of the user. Components only draw it. */
 
+import type { Attachment, AttachmentFacts } from "./attachment.js";
 import { announceCalls, announceEnd } from "./announcement.js";
-import { API, Refused, type Ask, type LiveEvent, type Page, type ServedModel, type ShownMessage, type WholeConversation } from "./api.js";
+import { API, newestMessages, Refused, type Ask, type LiveEvent, type Page, type ServedModel, type ShownMessage } from "./api.js";
 import { BlockCache } from "./block-cache.js";
 import { StreamingBus } from "./bus.js";
 import { ReasoningDraft, TextDraft } from "./draft.js";
 import type { InputAnswer } from "./event.js";
-import type { EndFrame } from "./frame.js";
-import { randomKey, type Failed, type Pending, type Returned } from "./question.js";
+import type { EndFrame, Frame } from "./frame.js";
+import { Choice } from "./choice.js";
+import { randomKey, titleOf, type Failed, type Pending, type Returned } from "./question.js";
+import type { ChatNews } from "./news.js";
+import { Queue } from "./queue.js";
+import { Recovery } from "./recovery.js";
 import { StreamingSessionManager } from "./session.js";
 import { Store } from "./store.js";
 import { Tabs } from "./tabs.js";
@@ -20,8 +25,7 @@ export class Chat {
   readonly sessions: StreamingSessionManager;
   readonly tabs: Tabs;
   models: readonly ServedModel[] = [];
-  model: string | undefined;
-  effort: string | undefined;
+  readonly choice = new Choice();
   search = "";
   /** Whether there are older conversations than those in the list. */
   hasMore = false;
@@ -29,6 +33,13 @@ export class Chat {
   pending: Pending | null = null;
   failed: Failed | null = null;
   returned: Returned | null = null;
+  /** A text that was sent from the composer's copy of it, which is not needed any more. */
+  taken: Returned | null = null;
+  readonly queue: Queue;
+  /** Whether the list of conversations has been loaded. */
+  isListed = false;
+  /** Id of the conversation that is being loaded to be shown. */
+  loadingId: string | null = null;
   /** Id of the conversation that was last started here. */
   begunId: string | null = null;
   /** Why nothing can be shown: no access token, no server, or no such conversation. */
@@ -38,6 +49,8 @@ export class Chat {
   isExtending = false;
   #loads = 0;
   #lists = 0;
+  #wanted: string | null = null;
+  #recovery = new Recovery(() => void (this.models.length > 0 ? this.refresh() : this.start(this.#wanted)));
   /** Ids of answers that could not be saved, which the store cannot tell. */
   readonly unsaved = new Set<string>();
 
@@ -47,25 +60,33 @@ export class Chat {
     readonly announce: (text: string) => void,
     /** Called when another conversation is opened. */
     readonly opened: (id: string | null) => void,
+    readonly news: (news: ChatNews) => void = () => undefined,
   ) {
     this.sessions = new StreamingSessionManager(api, this.bus, {
-      took: (frames) => announceCalls(frames).forEach((text) => announce(text)),
+      took: (eventId, frames) => this.#took(eventId, frames),
       ended: (eventId, frame) => this.#ended(eventId, frame),
       lost: () => void this.refresh(),
       connection: (_eventId, isUp) => this.#connection(isUp),
     });
+    this.queue = new Queue(this);
     this.tabs = new Tabs((conversationId) => void this.#changedElsewhere(conversationId));
   }
 
   async start(conversationId: string | null): Promise<void> {
+    this.#wanted = conversationId;
+    this.loadingId = conversationId;
     await this.#guarded(async () => {
       this.models = await this.api.models();
+      this.choice.recall(this.models);
       await this.list();
       if (conversationId) await this.#load(conversationId);
     });
+    this.loadingId = null;
+    this.changed();
   }
 
   close(): void {
+    this.#recovery.end();
     this.sessions.close();
     this.tabs.close();
   }
@@ -84,6 +105,7 @@ export class Chat {
       if (number !== this.#lists) return; // A later one, perhaps of other words, counts.
     } while (before && found.length < this.#listed);
     this.store.conversations = found;
+    this.isListed = true;
     this.hasMore = before !== null;
     this.changed();
   }
@@ -102,8 +124,15 @@ export class Chat {
   async show(conversationId: string | null): Promise<void> {
     this.problem = null;
     if (conversationId !== (this.store.open?.conversation.id ?? null)) this.#leave();
-    if (conversationId !== null) return await this.#guarded(() => this.#load(conversationId));
+    if (conversationId !== null) {
+      this.loadingId = conversationId;
+      this.changed();
+      await this.#guarded(() => this.#load(conversationId));
+      if (this.loadingId === conversationId) this.loadingId = null;
+      return this.changed();
+    }
     this.#loads += 1;
+    this.loadingId = null;
     this.store.open = null;
     this.opened(null);
     this.changed();
@@ -147,7 +176,7 @@ export class Chat {
   /** Load a conversation. The last request wins, whatever order responses arrive in. */
   async #load(id: string): Promise<void> {
     const number = (this.#loads += 1);
-    const whole = await this.#newest(id).catch((error: unknown) => {
+    const whole = await newestMessages(this.api, id).catch((error: unknown) => {
       if (number === this.#loads) throw this.#gone(id, error);
     });
     if (!whole || number !== this.#loads) return;
@@ -156,18 +185,6 @@ export class Chat {
     this.opened(id);
     for (const live of this.store.open?.live.values() ?? []) this.#watch(live);
     this.changed();
-  }
-
-  /** Return the newest messages, and as many earlier ones as it takes to show the selected branch. */
-  async #newest(id: string): Promise<WholeConversation> {
-    let whole = await this.api.conversation(id);
-    const { leaf_id } = whole.conversation;
-    const isThere = (): boolean => whole.messages.some((one) => one.id === leaf_id);
-    while (leaf_id && whole.earlier && !isThere()) {
-      const { messages, earlier } = await this.api.conversation(id, whole.earlier);
-      whole = { ...whole, messages: [...messages, ...whole.messages], earlier: earlier ?? null };
-    }
-    return whole;
   }
 
   /** Load earlier messages, until the visible branch has more. */
@@ -224,18 +241,20 @@ export class Chat {
     return this.streamingId !== undefined || this.pending !== null;
   }
 
-  async send(text: string): Promise<void> {
+  async send(text: string, files: readonly Attachment[] = []): Promise<void> {
     const open = this.store.open;
     const parentId = this.store.branch.at(-1)?.id;
     const ask: Ask = open
       ? { message: text, conversation_id: open.conversation.id, ...(parentId && { parent_id: parentId }) }
       : { message: text };
-    await this.#ask(text, parentId ?? null, ask);
+    if (files.length === 0) return await this.#ask(text, parentId ?? null, ask);
+    const facts = files.map(({ name, mediaType, size }) => ({ name, media_type: mediaType, size }));
+    await this.#ask(text, parentId ?? null, { ...ask, attachments: files.map((one) => one.fileId) }, undefined, facts);
   }
 
-  /** Regenerate an answer, as a branch beside the old one. */
-  async regenerate(questionId: string): Promise<void> {
-    await this.#ask(undefined, questionId, { parent_id: questionId, is_branch: true });
+  /** Regenerate an answer, as a branch beside the old one, by the chosen model or another. */
+  async regenerate(questionId: string, model?: string): Promise<void> {
+    await this.#ask(undefined, questionId, { parent_id: questionId, is_branch: true }, model);
   }
 
   /** Edit a question, as a branch beside the old one. */
@@ -243,13 +262,13 @@ export class Chat {
     const id = this.store.open?.conversation.id;
     if (!id) return;
     const ask = { message: text, conversation_id: id, beside_id: question.id, is_branch: true };
-    await this.#ask(text, question.parent_id, ask);
+    await this.#ask(text, question.parent_id, ask, undefined, question.attachments);
   }
 
   /** Send a failed question again under the same key, so that it is never asked twice. */
   async retry(): Promise<void> {
     const failed = this.failed;
-    if (failed) await this.#post({ ...failed, isStopped: false, startedAt: Date.now() });
+    if (failed) await this.#post({ ...failed, isStopped: false, isRepeated: true, startedAt: Date.now() });
   }
 
   /** Stop the answer. If the question is still being sent, stop it as soon as it begins. */
@@ -285,13 +304,21 @@ export class Chat {
     });
   }
 
-  async #ask(text: string | undefined, parentId: string | null, ask: Ask): Promise<void> {
-    const chosen = { ...(this.model && { model: this.model }), ...(this.effort && { effort: this.effort }) };
+  async #ask(
+    text: string | undefined,
+    parentId: string | null,
+    ask: Ask,
+    model = this.choice.model,
+    attachments: readonly AttachmentFacts[] = [],
+  ): Promise<void> {
+    const { effort } = this.choice;
+    const chosen = { ...(model && { model }), ...(effort && { effort }) };
     const wanted = { ...ask, ...chosen };
     // The same key gives the same run, so a repeated question is asked once.
     const isSame = this.failed && JSON.stringify(this.failed.ask) === JSON.stringify(wanted);
     await this.#post({
       text,
+      attachments,
       parentId,
       conversationId: this.store.open?.conversation.id ?? null,
       startedAt: Date.now(),
@@ -332,6 +359,7 @@ export class Chat {
     const known = new Set(this.store.open?.messages.keys());
     if (this.pending === pending) this.pending = null;
     this.failed = { ...pending, error, known };
+    this.queue.move(pending.key, pending.conversationId ?? "");
     if (pending.text !== undefined) this.returned = { draftKey: pending.conversationId ?? "new", text: pending.text };
     this.announce(`Not sent: ${error.message}`);
     // The conversation itself shows what was accepted.
@@ -342,16 +370,19 @@ export class Chat {
     const at = live.created_at;
     const conversation = this.store.open?.conversation ?? {
       id: conversationId,
-      title: (pending.text ?? "").slice(0, 60),
+      title: titleOf(pending.text ?? ""),
       created_ms: at,
       updated_ms: at,
       leaf_id: null,
     };
-    const { text, parentId } = pending;
+    const { text, parentId, attachments = [] } = pending;
     const question =
-      text === undefined ? null : { id: live.parent_id, parent_id: parentId, role: "user", created_at: at, text };
+      text === undefined ? null : { id: live.parent_id, parent_id: parentId, role: "user", created_at: at, text, attachments };
     this.store.begin(conversation, question, live);
+    for (const key of [pending.key, ...(pending.conversationId === null ? [""] : [])]) this.queue.move(key, conversationId);
     this.pending = null;
+    if (pending.isRepeated && text !== undefined) this.taken = { draftKey: pending.conversationId ?? "new", text };
+    this.news({ type: "answer-started", eventId: live.event_id });
     this.begunId = conversationId;
     this.opened(conversationId);
     this.tabs.tell(conversationId);
@@ -373,9 +404,18 @@ export class Chat {
     if (frame.type === "message_error" && !frame.event.error) this.unsaved.add(eventId);
     this.announce(announceEnd(frame));
     this.changed();
+    this.news({ type: "answer-finished", eventId });
     void this.#guarded(() => this.list());
     const id = this.store.open?.conversation.id;
     if (id) this.tabs.tell(id);
+    this.queue.next(frame.event);
+  }
+
+  #took(eventId: string, frames: readonly Frame[]): void {
+    for (const text of announceCalls(frames)) this.announce(text);
+    for (const frame of frames) {
+      if (frame.type === "input_requested") this.news({ type: "input-requested", eventId, requestId: frame.request_id });
+    }
   }
 
   #connection(isUp: boolean): void {
@@ -388,8 +428,11 @@ export class Chat {
     try {
       await work();
       this.problem = null;
+      this.#recovery.end();
     } catch (error) {
       this.problem = error as Error;
+      this.news({ type: "error", error: this.problem });
+      if (!(error instanceof Refused)) this.#recovery.begin();
     }
     this.changed();
   }

@@ -108,6 +108,8 @@ export interface Citation {
   readonly ref?: string;
   readonly title?: string;
   readonly quote?: string;
+  /** Where the passage of the text that cites it ends. */
+  readonly end?: number;
 }
 
 export interface Usage {
@@ -146,6 +148,8 @@ export interface MessageEvent {
   readonly requests?: readonly InputRequest[];
   /** What is known about content that is missing. */
   readonly warning?: string;
+  /** The model that wrote it, as its provider calls it. */
+  readonly model?: string;
 }
 
 export function isTool(segment: { readonly type: string }): segment is ToolSegment {

@@ -19,6 +19,26 @@ export function count(number: number, noun: string): string {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
+const EFFORTS: Readonly<Record<string, string>> = {
+  none: "Off",
+  minimal: "Minimal",
+  low: "Low",
+  medium: "Medium",
+  high: "High",
+  xhigh: "Very high",
+  max: "Maximum",
+};
+
+/** Return the name of an effort. */
+export function effortName(effort: string): string {
+  return EFFORTS[effort] ?? effort;
+}
+
+/** Format a share: `38 %`. */
+export function percent(share: number): string {
+  return `${Math.round(Math.min(1, Math.max(0, share)) * 100)} %`;
+}
+
 /** Format a cost in dollars, with as many digits as it needs: `$0.0004`, `$1.25`. */
 export function dollars(amount: number): string {
   return `$${amount >= 1 ? amount.toFixed(2) : amount.toFixed(6).replace(/\.?0+$/, "")}`;
@@ -32,14 +52,20 @@ export function shownValue(value: unknown): string {
 
 /** Format a tool value in one short line. */
 export function shownBriefly(value: unknown, limit = 60): string {
-  const text = typeof value === "object" && value !== null ? brief(value) : shownValue(value);
+  const text = typeof value === "object" && value !== null ? (mediaName(value) ?? brief(value)) : shownValue(value);
   const line = text.replace(/\s+/g, " ").trim();
   return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
 }
 
+/** Return what an image or a file is called, instead of its bytes. */
+function mediaName(value: object): string | null {
+  const { type, name, media_type: kind, url } = value as Readonly<Record<string, unknown>>;
+  return (type === "image" || type === "file") && typeof url === "string" ? String(name ?? kind ?? type) : null;
+}
+
 function brief(value: object): string {
   const values = Array.isArray(value) ? value : Object.values(value);
-  return values.map((one) => (typeof one === "object" ? JSON.stringify(one) : String(one))).join(", ");
+  return values.map((one: unknown) => (typeof one === "object" && one !== null ? (mediaName(one) ?? JSON.stringify(one)) : String(one))).join(", ");
 }
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,7 @@
 /** A question on its way to the server. */
 
 import type { Ask } from "./api.js";
+import type { AttachmentFacts } from "./attachment.js";
 
 /** A question that is being sent. */
 export interface Pending {
@@ -11,8 +12,11 @@ export interface Pending {
   readonly startedAt: number;
   readonly ask: Ask;
   readonly key: string;
+  readonly attachments?: readonly AttachmentFacts[];
   /** Whether the user stopped it before the answer began. */
   isStopped: boolean;
+  /** Whether it was refused before, so that its text is in the composer again. */
+  readonly isRepeated?: boolean;
 }
 
 /** A question that the server has not accepted, as far as is known. */
@@ -26,6 +30,17 @@ export interface Failed extends Pending {
 export interface Returned {
   readonly draftKey: string;
   readonly text: string;
+}
+
+const TITLE_CHARS = 60;
+const MAX_CUT_CHARS = 20;
+
+/** Return the beginning of a question as a title, cut at a word, as the server does. */
+export function titleOf(text: string): string {
+  const line = text.trim().replace(/\s+/g, " ");
+  if (line.length <= TITLE_CHARS) return line;
+  const end = line.lastIndexOf(" ", TITLE_CHARS);
+  return end < TITLE_CHARS - MAX_CUT_CHARS ? `${line.slice(0, TITLE_CHARS - 1)}…` : `${line.slice(0, end)} …`;
 }
 
 /** Create a key under which the server accepts a question only once. */

@@ -19,7 +19,7 @@ const SIP_PAUSE_MS = 1_200;
 
 export interface SessionEvents {
   /** Frames have arrived and are on the bus. */
-  took(frames: readonly Frame[]): void;
+  took(eventId: string, frames: readonly Frame[]): void;
   /** The last frame has arrived. */
   ended(eventId: string, frame: EndFrame): void;
   /** The stream is gone; the conversation shows how it ended. */
@@ -190,7 +190,7 @@ class Session {
       else frames.push(frame);
     }
     this.manager.bus.feed(this.eventId, frames);
-    this.manager.events.took(frames);
+    this.manager.events.took(this.eventId, frames);
     if (end) this.#end(end);
   }
 

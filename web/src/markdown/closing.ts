@@ -2,15 +2,39 @@
  *
  * It only affects how the open tail looks; a mistake disappears with the next text. */
 
+import { closeDetails, closesDetails, opensDetails } from "./details.js";
+
 /** A line whose meaning depends on what follows. */
 const HALF_LINE = /^[ \t>]*(?:[*+=-]{1,2}|-+|=+|\d{1,9}[.)]|#{1,6}|`{1,2}|~{1,2}|\||\\)[ \t]*$/;
 const HALF_TABLE_RULE = /^ {0,3}\|?[ \t]*(?::?-*:?[ \t]*\|[ \t]*)*:?-*:?[ \t]*$/;
 /** The markers before the text of a line. */
 const LEAD = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t])(?:\[[ xX]\][ \t])?)*[ \t]*/;
 
+/** The start of a tag that is kept in a line. */
+const HALF_TAG = /<\/?(?:s|su|sub|sup|k|kb|kbd|m|ma|mar|mark)?$/i;
+/** A fence behind the signs of the lists and quotations that it is in. */
+const INNER_FENCE = /^[ \t>]*(?:(?:[*+-]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})/;
+
 export function closeOpen(text: string, isCode: boolean): string {
+  if (!isCode && opensDetails(text) && !closesDetails(text)) return closeDetails(closeBlock(text, false));
+  return closeBlock(text.replace(HALF_TAG, (half) => (isCode ? half : "")), isCode);
+}
+
+/** Whether the text ends inside of code that a list or a quotation holds. */
+function endsInCode(text: string): boolean {
+  let fence = "";
+  for (const line of text.split("\n").slice(0, -1)) {
+    const found = INNER_FENCE.exec(line)?.[1] ?? "";
+    if (fence === "") fence = found;
+    else if (found.startsWith(fence) && line.trim() === found) fence = "";
+  }
+  return fence !== "";
+}
+
+function closeBlock(text: string, isCode: boolean): string {
   const start = text.lastIndexOf("\n") + 1;
   const line = text.slice(start);
+  if (!isCode && endsInCode(text)) return /^[ \t>]*[`~]+$/.test(line) ? text.slice(0, start) : text;
   if (isCode) return /^ {0,3}[`~]+$/.test(line) && start > 0 ? text.slice(0, start) : text;
   const table = closeTable(text.slice(0, start), line);
   if (table !== null) return table;

@@ -8,9 +8,19 @@ const SPANS = /^[^<]*(?:<(?:span class="[\w -]*"|\/span)>[^<]*)*$/;
 
 /** Return the code as safe HTML, or null if the language is unknown or missing. */
 export async function highlight(code: string, language: string): Promise<string | null> {
-  if (code.length > MAX_CHARS) return null;
+  return (await loadHighlighter())(code, language);
+}
+
+/** Load the languages. */
+export async function loadHighlighter(): Promise<(code: string, language: string) => string | null> {
   const { hljs } = await import("./grammars.js");
-  if (!hljs.getLanguage(language)) return null;
+  return (code, language) => colored(hljs, code, language);
+}
+
+type Grammars = (typeof import("./grammars.js"))["hljs"];
+
+function colored(hljs: Grammars, code: string, language: string): string | null {
+  if (code.length > MAX_CHARS || !hljs.getLanguage(language)) return null;
   const html = hljs.highlight(code, { language, ignoreIllegals: true }).value;
   return SPANS.test(html) ? html : null;
 }

@@ -3,10 +3,13 @@
 import { getDefaults, Lexer, type MarkedOptions, Parser, Renderer, type Token, Tokenizer, type Tokens } from "marked";
 import { isCarriedPicture, safeAddress } from "./address.js";
 import { escape, escapeText } from "./escape.js";
-import { formulas } from "./formula.js";
+import { extensions } from "./extensions.js";
 
 /** Deeper nested quotations would break parsers. */
 const TOO_DEEP = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){24}/m;
+
+/** Tags that are kept in a line of text, without attributes. */
+const INLINE_TAG = /^<\/?(?:sub|sup|kbd|mark)>/i;
 
 let isInLink = false;
 
@@ -16,10 +19,12 @@ class SafeTokenizer extends Tokenizer {
     return undefined;
   }
 
-  /** The only way to break a line in a table. */
+  /** A line break, the only one that a table can have, and a few tags that Markdown has no signs for. */
   override tag(source: string): Tokens.Tag | undefined {
     const raw = /^<br ?\/?>/i.exec(source)?.[0];
-    return raw === undefined ? undefined : ({ type: "br", raw } as unknown as Tokens.Tag);
+    if (raw !== undefined) return { type: "br", raw } as unknown as Tokens.Tag;
+    const tag = INLINE_TAG.exec(source)?.[0];
+    return tag === undefined ? undefined : ({ type: "html", raw: tag, text: tag.toLowerCase() } as unknown as Tokens.Tag);
   }
 }
 
@@ -37,6 +42,11 @@ class SafeRenderer extends Renderer {
   override checkbox({ checked }: Tokens.Checkbox): string {
     const [state, label] = checked ? ["true", "done"] : ["false", "to do"];
     return `<span class="task" data-checked="${state}" role="img" aria-label="${label}"></span> `;
+  }
+
+  override listitem(item: Tokens.ListItem): string {
+    const html = super.listitem(item);
+    return item.task ? html.replace("<li>", '<li class="task-item">') : html;
   }
 
   /** It may be wider than the page, and scrollable areas must be reachable by keyboard. */
@@ -65,7 +75,7 @@ const options: MarkedOptions = {
   ...getDefaults(),
   tokenizer: new SafeTokenizer(),
   renderer: new SafeRenderer(),
-  extensions: formulas,
+  extensions,
 };
 
 export function toHtml(source: string): string {

@@ -6,14 +6,14 @@ import { withoutHarm, withoutUnseen } from "./invisible.js";
 
 const TAGS =
   "p h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code figure figcaption div table thead tbody tr th td " +
-  "strong em del a br hr span bdi img";
+  "strong em del a br hr span bdi img sub sup kbd mark details summary";
 const ADDRESSES = "href src";
 const WORDS =
   "class title target rel alt start align tabindex role aria-label " +
   "data-language data-display data-checked";
 
 /** Only our own classes: others could make text look like a part of the page. */
-const CLASS = /^(?:code|table|image|host|math|task|language-[\w+#.-]{1,32})$/;
+const CLASS = /^(?:code|table|image|host|math|task|task-item|footnote|footnotes|language-[\w+#.-]{1,32})$/;
 
 const CONFIG: Config = {
   ALLOWED_TAGS: TAGS.split(" "),

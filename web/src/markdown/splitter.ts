@@ -4,6 +4,8 @@
  * piece to the renderer. A block that grows too long is cut as well, so that drawing the open tail has a bounded
  * cost. */
 
+import { closesDetails, opensDetails } from "./details.js";
+
 export interface Piece {
   readonly source: string;
   /** The source that renders alone as it would in its place. */
@@ -48,7 +50,9 @@ export class Splitter {
   /** A number at the start of a paragraph line does not begin a list, nor do those after it. */
   #beganInText = false;
   #innerFence = "";
-  #isFenceClosed = false;
+  #isInDetails = false;
+  /** Whether the line ends the block: a closing fence, or the end of details. */
+  #isLastLine = false;
   #wasBlank = false;
   #previous = "";
   #table = "";
@@ -101,7 +105,7 @@ export class Splitter {
     this.#append(this.#line + "\n");
     this.#line = "";
     this.#isInsideLine = false;
-    if (this.#isFenceClosed) this.#settle();
+    if (this.#isLastLine) this.#settle();
   }
 
   /** Process the start of a line that will not end soon. */
@@ -115,11 +119,15 @@ export class Splitter {
   /** Decide what a new line does to the open block, before it is appended. */
   #judge(line: string): void {
     if (this.#fence !== "") {
-      this.#isFenceClosed = closesFence(line, this.#fence);
+      this.#isLastLine = closesFence(line, this.#fence);
       return;
     }
     if (this.#innerFence !== "") {
       if (closesFence(line.trimStart(), this.#innerFence)) this.#innerFence = "";
+      return;
+    }
+    if (this.#isInDetails) {
+      this.#isLastLine = closesDetails(line);
       return;
     }
     if (line.trim() === "") {
@@ -127,6 +135,12 @@ export class Splitter {
       return;
     }
     const indent = indentOf(line);
+    if (opensDetails(line) && (this.#itemIndent === 0 || indent < this.#itemIndent)) {
+      this.#settle();
+      this.#isInDetails = true;
+      this.#isLastLine = closesDetails(line);
+      return;
+    }
     if (this.#beginsBlock(line, indent)) this.#settle();
     this.#note(line, indent);
     this.#wasBlank = false;
@@ -194,7 +208,7 @@ export class Splitter {
 
   #append(text: string): void {
     this.#piece += text;
-    if (this.#isFenceClosed) return;
+    if (this.#isLastLine) return;
     for (let at = this.#cut(); at > 0; at = this.#cut()) this.#cutAt(at);
   }
 
@@ -203,7 +217,7 @@ export class Splitter {
   #cut(): number {
     const length = this.#piece.length;
     if (this.#fence !== "") return length > CODE_LIMIT ? lastLine(this.#piece, CODE_LIMIT) : 0;
-    if (this.#itemIndent > 0) return length > HARD_LIMIT ? lastLine(this.#piece, HARD_LIMIT) : 0;
+    if (this.#itemIndent > 0 || this.#isInDetails) return length > HARD_LIMIT ? lastLine(this.#piece, HARD_LIMIT) : 0;
     if (length > SOFT_LIMIT && !this.#hasNoCut) {
       const at = this.#goodCut(SOFT_LIMIT);
       if (at > 0) return at;
@@ -238,7 +252,7 @@ export class Splitter {
       this.#piece = "";
     }
     this.#context = this.#fence = this.#innerFence = this.#previous = this.#table = "";
-    this.#isFenceClosed = this.#wasBlank = this.#mayHaveLeftList = false;
+    this.#isLastLine = this.#isInDetails = this.#wasBlank = this.#mayHaveLeftList = false;
     this.#itemIndent = this.#itemNumber = 0;
   }
 

@@ -4,7 +4,8 @@
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
-import { adviceOf } from "../core/advice.js";
+import { adviceOf, type Remedy } from "../core/advice.js";
+import type { ServedModel } from "../core/api.js";
 import type { Chat } from "../core/chat.js";
 import { textOf, type MessageEvent } from "../core/event.js";
 import { count, dollars, duration } from "../core/format.js";
@@ -15,7 +16,9 @@ import { holdPlace, releasePlace } from "./hold-place.js";
 import { icon } from "./icon.js";
 import { media } from "./media.js";
 import { notice } from "./notice.js";
-import { sources } from "./sources.js";
+import type { Mark } from "./markdown-view.js";
+import { marksOf, sources } from "./sources.js";
+import type { UserMessage } from "./user-message.js";
 import type { PanelPhase } from "./steps-panel.js";
 import "./input-request.js";
 import "./markdown-view.js";
@@ -26,14 +29,19 @@ const FLOOD_MS = 100;
 const FLOOD_CHARS_A_MS = 1;
 
 export class AssistantMessage extends Element {
-  static override properties = fields("chat eventId event startedAt branches retry");
+  static override properties = fields("chat eventId event startedAt branches questionId isLast isPending models");
   declare chat: Chat;
   /** Id of the streaming answer; empty while the question is being sent. */
   declare eventId: string;
   declare event: MessageEvent | undefined;
   declare startedAt: number;
   declare branches: TemplateResult | typeof nothing;
-  declare retry: (() => void) | undefined;
+  /** Id of the question, for an answer that can be given again. */
+  declare questionId: string | null;
+  /** Whether nothing follows, so that the model can continue it. */
+  declare isLast: boolean;
+  declare isPending: boolean;
+  declare models: readonly ServedModel[];
   #stopWatching: (() => void) | undefined;
   #watched = "";
   #frame = 0;
@@ -55,7 +63,7 @@ export class AssistantMessage extends Element {
 
   override willUpdate(changed: PropertyValues): void {
     if (this.event && this.hasUpdated && changed.has("event") && !changed.get("event")) this.#placeHeld = holdPlace(this);
-    if (this.chat.pending && this.event) releasePlace(this);
+    if (this.isPending && this.event) releasePlace(this);
     const wanted = this.event ? "" : this.eventId;
     if (wanted === this.#watched) return;
     this.#unwatch();
@@ -103,13 +111,13 @@ export class AssistantMessage extends Element {
     const isLive = event === undefined;
     const advice = event ? adviceOf(event, this.chat.unsaved.has(event.id)) : null;
     const groups = event ? eventView(event, this.chat.blocks) : this.#liveGroups();
-    const isEmpty = groups.length === 0 && !advice;
-    return html`<article class="message assistant ${isLive ? "streaming" : ""}" aria-label=${isLive ? "Answer in progress" : "Answer"}
+    const isEmpty = !isLive && !advice && groups.every(({ content }) => content === null);
+    return html`<article class="message assistant ${isLive ? "streaming" : ""}" part="answer" aria-label=${isLive ? "Answer in progress" : "Answer"}
       aria-busy=${isLive ? "true" : "false"}>
       ${this.#groups(groups, isLive)}
       ${sources(event ? (event.citations ?? []) : (this.chat.bus.draft(this.eventId)?.citations ?? []))}
       ${isEmpty ? html`<p class="empty-answer">The model answered with nothing.</p>` : nothing}
-      ${event && advice ? notice(advice, event, this.retry) : nothing}
+      ${event && advice ? notice(advice, event, (remedy) => this.#remedy(remedy)) : nothing}
       <div class="foot">${event ? this.#foot(event) : nothing}</div>
     </article>`;
   }
@@ -138,32 +146,72 @@ export class AssistantMessage extends Element {
         case "media":
           return media(one);
         case "said":
-          return html`<div class="said added" role="note" aria-label="You, during the answer">${one.text}</div>`;
+          return html`<div class="said added" role="note" aria-label="You, during the answer" dir="auto">${one.text}</div>`;
         case "request":
           return html`<headrace-input-request .chat=${this.chat} .eventId=${this.event ? "" : this.eventId} .request=${one.request}></headrace-input-request>`;
         default:
-          return text(one);
+          return text(one, this.event !== undefined);
       }
     });
+  }
+
+  /** Return what the button below an answer that ended early does. */
+  #remedy(remedy: Remedy): (() => void) | undefined {
+    const { chat, questionId, isLast } = this;
+    if (!questionId) return undefined;
+    const actions: Record<Remedy, (() => void) | undefined> = {
+      retry: () => void chat.regenerate(questionId),
+      continue: isLast ? () => void chat.send("Continue.") : undefined,
+      edit: () => this.#editQuestion(questionId),
+      new: () => void chat.show(null),
+    };
+    return actions[remedy];
+  }
+
+  #editQuestion(questionId: string): void {
+    const root = this.getRootNode() as ShadowRoot;
+    const question = [...root.querySelectorAll<UserMessage>("headrace-user-message")].find((one) => one.message.id === questionId);
+    void question?.edit();
+  }
+
+  #again(): TemplateResult | typeof nothing {
+    const { chat, questionId } = this;
+    if (!questionId) return nothing;
+    const choose = (event: Event): void => {
+      const select = event.target as HTMLSelectElement;
+      void chat.regenerate(questionId, select.value);
+      select.value = "";
+    };
+    const button = html`<button class="quiet" type="button" aria-label="Regenerate" title="Regenerate" @click=${() => void chat.regenerate(questionId)}>${icon("retry")}</button>`;
+    if (this.models.length < 2) return button;
+    return html`${button}<select class="with-model" aria-label="Regenerate with another model" title="Regenerate with another model" @change=${choose}>
+      <option value="" selected>with…</option>${this.models.map((one) => html`<option value=${one.name}>${one.name}</option>`)}
+    </select>`;
   }
 
   #foot(event: MessageEvent): TemplateResult {
     const copied = textOf(event);
     return html`${copied ? copyButton(() => copied, "Copy answer") : nothing}
-      ${this.retry ? html`<button class="quiet" type="button" aria-label="Regenerate" title="Regenerate" @click=${this.retry}>${icon("retry")}</button>` : nothing}
+      ${this.#again()}
       ${this.branches}
-      <span class="cost">${cost(event)}</span>`;
+      <span class="cost">${cost(event)} <time datetime=${new Date(event.created_at).toISOString()} title=${new Date(event.created_at).toLocaleString()}>${clock(event.created_at)}</time></span>`;
   }
 }
 
-function text(view: TextView): TemplateResult {
+const NO_MARKS: readonly Mark[] = [];
+
+function text(view: TextView, isStored: boolean): TemplateResult {
   return html`<div class="text ${view.isRefusal ? "refusal" : ""}">
-    <headrace-markdown .prose=${view}></headrace-markdown>${sources(view.citations)}
+    <headrace-markdown .prose=${view} .marks=${isStored && view.citations.length > 0 ? marksOf(view.citations) : NO_MARKS}></headrace-markdown>${sources(view.citations)}
   </div>`;
 }
 
+function clock(atMs: number): string {
+  return new Date(atMs).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+}
+
 function cost(event: MessageEvent): string {
-  const told = [];
+  const told = event.model ? [event.model] : [];
   const tokens = event.usage?.total_tokens ?? event.usage?.output_tokens;
   if (tokens) told.push(count(tokens, "token"));
   const amount = event.usage?.cost;

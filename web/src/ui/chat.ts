@@ -1,11 +1,15 @@
 /** `<headrace-chat>`: the whole chat as one element for any page of the same origin.
  *
  * Attributes: `base`, the server's address relative to the page; `routes`, to keep the open conversation in the
- * page's address; `theme`, `light` or `dark` (default: the system's); `heading`, the text of an empty chat. */
+ * page's address; `theme`, `light` or `dark` (default: the system's); `heading`, the text of an empty chat; `layout`,
+ * `page`, `panel` or `bubble`; `conversation`, the id of the open conversation; `agent`, the name of the model to ask.
+ * Properties: the same, `accessToken`, and `toolViews`. It tells what happens by events; see `ChatNews`. */
 
 import { html, LitElement, nothing, type TemplateResult } from "lit";
 import { API, Refused } from "../core/api.js";
 import { Chat } from "../core/chat.js";
+import type { ChatNews } from "../core/news.js";
+import { blank, skeleton } from "./blank.js";
 import { define, keyOf, passFocus } from "./element.js";
 import { Follow } from "./follow.js";
 import { icon } from "./icon.js";
@@ -14,27 +18,22 @@ import { LiveRegion } from "./live-region.js";
 import { refusal } from "./notice.js";
 import { styles } from "./style.js";
 import { thread } from "./thread.js";
+import { setToolViews, type ToolViews } from "./tool-value.js";
 import { recallToken, tokenForm } from "./token-form.js";
+import type { Composer } from "./composer.js";
 import "./composer.js";
 import "./sidebar.js";
-
-const REHEARSAL_TRIES = [
-  "What is 12 × 34 + 5?",
-  "parallel: what time is it, and how much is 2^10?",
-  "Write a long answer, please: long",
-  "help",
-];
-const TRIES = [
-  "Compare two ways to sort a large file.",
-  "Explain what a headrace does, to a child.",
-  "What is 17 % of 2,340, and why?",
-  "Plan three days in Oslo in November.",
-];
 
 /** The focused input: a message that is being edited, or else the composer. */
 const WRITING = "textarea";
 const MENU = ".menu";
 const NEAR_TOP_PX = 400;
+/** The width up to which the list is a drawer; the same as in narrow.css. */
+const DRAWER_PX = 760;
+/** Rows that open and close. */
+const ROWS = ".toggle, summary, .fold";
+
+export type ChatLayout = "page" | "panel" | "bubble";
 
 export class HeadraceChat extends LitElement {
   static override styles = styles;
@@ -43,18 +42,35 @@ export class HeadraceChat extends LitElement {
     routes: { type: Boolean },
     theme: { type: String, reflect: true },
     heading: { type: String },
+    layout: { type: String, reflect: true },
+    agent: { type: String },
+    conversation: { type: String, noAccessor: true },
+    accessToken: { attribute: false },
+    toolViews: { attribute: false, noAccessor: true },
     isDrawerOpen: { state: true },
+    isBubbleOpen: { state: true },
   };
   declare base: string;
   declare routes: boolean;
   declare theme: string;
   declare heading: string;
+  declare layout: ChatLayout;
+  /** Name of the model to ask. The user has no choice then. */
+  declare agent: string | undefined;
   declare isDrawerOpen: boolean;
+  declare isBubbleOpen: boolean;
+  /** The access token, or a function that returns one, now or later. By default users sign in. */
+  declare accessToken: string | (() => string | null | Promise<string | null>) | undefined;
   /** The state that the components draw; public for tests and embedders. */
   chat!: Chat;
   #live = new LiveRegion();
   #openId: string | null = null;
+  #wantedId: string | null = null;
   #firstId: string | undefined;
+  #wasPending = false;
+  /** Whether the user has done anything here: before that, the focus belongs to the page around. */
+  #isUsed = false;
+  #sizes = new ResizeObserver(() => this.#resized());
   #follow = new Follow(() => {
     if (this.renderRoot.querySelector(".jump:focus-visible")) this.#focus();
     this.requestUpdate();
@@ -65,34 +81,70 @@ export class HeadraceChat extends LitElement {
     this.base = "";
     this.routes = false;
     this.heading = "What shall we think about?";
-    this.isDrawerOpen = false;
+    this.layout = "page";
+    this.isDrawerOpen = this.isBubbleOpen = false;
+  }
+
+  /** Id of the open conversation; null for a new one. Set it to open another. */
+  get conversation(): string | null {
+    return this.chat?.store.open?.conversation.id ?? this.#wantedId;
+  }
+
+  set conversation(id: string | null) {
+    this.#wantedId = id || null;
+    if (this.chat && this.#wantedId !== (this.chat.store.open?.conversation.id ?? null)) void this.chat.show(this.#wantedId);
+  }
+
+  /** Components of the page for the results of tools, by name of the tool. */
+  set toolViews(views: ToolViews) {
+    setToolViews(this, views);
+    this.requestUpdate();
   }
 
   override connectedCallback(): void {
     super.connectedCallback();
     this.chat = new Chat(
-      new API(this.base, recallToken),
+      new API(this.base, () => this.#token()),
       () => this.requestUpdate(),
       (text) => this.#live.say(text),
       (id) => this.#opened(id),
+      (news) => this.#tell(news),
     );
     addEventListener("hashchange", this.#routed);
+    // A page of its own has the keys everywhere; in a page of somebody else only what has the focus has them.
+    (this.routes ? document : this).addEventListener("keydown", this.#key as (event: Event) => void);
+    for (const name of ["pointerdown", "keydown", "focusin"]) this.addEventListener(name, this.#used);
+    this.#sizes.observe(this);
     document.addEventListener("visibilitychange", this.#seen);
     this.addEventListener("headrace-announce", this.#announced);
-    this.#start();
+    // Properties that were set before the script was there are known after the first update.
+    void this.updateComplete.then(() => this.#start());
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("hashchange", this.#routed);
+    for (const place of [document, this]) place.removeEventListener("keydown", this.#key as (event: Event) => void);
+    this.#sizes.disconnect();
     document.removeEventListener("visibilitychange", this.#seen);
     this.#follow.detach();
     this.chat.close();
   }
 
   override firstUpdated(): void {
-    this.#live.attach(this.renderRoot.querySelector<HTMLElement>(".live-region"));
-    this.#focus();
+    if (this.routes && !matchMedia("(pointer: coarse)").matches) this.#focus();
+  }
+
+  #used = (): void => void (this.#isUsed = true);
+
+  #token(): string | null | Promise<string | null> {
+    const { accessToken } = this;
+    if (accessToken === undefined) return recallToken();
+    return typeof accessToken === "function" ? accessToken() : accessToken;
+  }
+
+  #tell({ type, ...detail }: ChatNews): void {
+    this.dispatchEvent(new CustomEvent(type, { detail, bubbles: type !== "error", composed: true }));
   }
 
   /** Messages that are added above must not move what is being read. */
@@ -102,33 +154,53 @@ export class HeadraceChat extends LitElement {
     const hasGrown = this.#firstId !== undefined && ids.indexOf(this.#firstId) > 0;
     if (hasGrown && scroller && !this.#follow.isFollowing) void this.updateComplete.then(keepInPlace(scroller));
     this.#firstId = ids[0];
+    this.#follow.isPaused = this.#isBlank;
+    const isPending = this.chat.pending !== null;
+    // What was just asked is shown, wherever the reader was.
+    if (isPending && !this.#wasPending) {
+      this.#follow.release();
+      this.#follow.isFollowing = true;
+      void this.updateComplete.then(() => this.#follow.moved());
+    }
+    this.#wasPending = isPending;
+  }
+
+  get #isBlank(): boolean {
+    const { chat } = this;
+    return chat.store.branch.length === 0 && !chat.pending && !chat.failed;
   }
 
   override updated(): void {
-    this.#follow.attach(this.renderRoot.querySelector<HTMLElement>(".scroller")!);
+    const scroller = this.renderRoot.querySelector<HTMLElement>(".scroller");
+    if (scroller) this.#follow.attach(scroller);
+    this.#live.attach(this.renderRoot.querySelector<HTMLElement>(".live-region"));
     const { activeElement } = this.shadowRoot!;
     // A hidden element keeps the focus for a moment longer.
     if (activeElement?.closest("[hidden]")) (activeElement as HTMLElement).blur();
     const token = this.renderRoot.querySelector<HTMLElement>(".token input");
-    if (token) passFocus(() => token);
+    if (token && (this.routes || this.#isUsed)) passFocus(() => token);
     if (this.routes) document.title = this.chat.store.open?.conversation.title || "Headrace";
   }
 
   override render(): TemplateResult {
+    if (this.layout === "bubble" && !this.isBubbleOpen) return this.#bubble();
     const { chat, isDrawerOpen } = this;
     const open = chat.store.open;
     const needsToken = [chat.problem, chat.failed?.error].some((one) => one instanceof Refused && one.status === 401);
-    return html`<div class="chat ${isDrawerOpen ? "drawer-open" : ""}" @keydown=${this.#key}>
-      <headrace-sidebar role=${isDrawerOpen ? "dialog" : nothing} aria-modal=${isDrawerOpen || nothing}
+    return html`<div class="chat ${isDrawerOpen ? "drawer-open" : ""}">
+      <button class="skip" type="button" @click=${() => this.#focus()}>Skip to the message field</button>
+      <headrace-sidebar part="sidebar" role=${isDrawerOpen ? "dialog" : nothing} aria-modal=${isDrawerOpen || nothing}
         aria-label=${isDrawerOpen ? "Conversations" : nothing} .chat=${chat} .conversations=${chat.store.conversations} .openId=${open?.conversation.id ?? null}
+        .loadingId=${chat.loadingId} .isListed=${chat.isListed}
         .leave=${(id: string | null) => this.#drawer(false, id && this.isDrawerOpen ? MENU : WRITING)}></headrace-sidebar>
       <button class="veil" type="button" tabindex="-1" aria-label="Close the list" @click=${() => this.#drawer(false)}></button>
-      <main ?inert=${isDrawerOpen}>
-        <header>
+      <main ?inert=${isDrawerOpen} @dragover=${this.#dragged} @drop=${this.#dropped}>
+        <header part="header">
           <button class="quiet menu" type="button" aria-label="Conversations" aria-expanded=${isDrawerOpen}
             @click=${() => this.#drawer(true)}>${icon("menu")}</button>
-          <h1>${open?.conversation.title || "Headrace"}</h1>
+          <h1 dir="auto">${open?.conversation.title || "Headrace"}</h1>
           ${open ? this.#exportButton(open.conversation.id, open.conversation.title) : nothing}
+          ${this.layout === "bubble" ? html`<button class="quiet" type="button" aria-label="Close the chat" @click=${() => this.#setBubble(false)}>${icon("close")}</button>` : nothing}
         </header>
         ${needsToken ? tokenForm(() => this.#admitted()) : nothing}${this.#conversation(needsToken)}
       </main>
@@ -136,19 +208,40 @@ export class HeadraceChat extends LitElement {
     </div>`;
   }
 
+  #bubble(): TemplateResult {
+    return html`<button class="bubble" part="bubble" type="button" aria-label="Open the chat" @click=${() => this.#setBubble(true)}>${icon("chat")}</button>`;
+  }
+
+  #setBubble(isOpen: boolean): void {
+    this.isBubbleOpen = isOpen;
+    this.#focus(isOpen ? WRITING : ".bubble");
+  }
+
   /** Kept while signing in, together with unsent text. */
   #conversation(isHidden: boolean): TemplateResult {
     const { chat } = this;
-    const isEmpty = chat.store.branch.length === 0 && !chat.pending && !chat.failed;
-    return html`<div class="scroller" tabindex="-1" ?hidden=${isHidden} @scroll=${this.#scrolled} @click=${this.#clicked}>
-        <div class="thread ${isEmpty ? "blank" : ""}">${chat.problem ? refusal("That did not work.", chat.problem, () => this.#start()) : nothing}${isEmpty ? this.#blank() : thread(chat)}</div>
+    const isLoading = chat.loadingId !== null && chat.loadingId !== chat.store.open?.conversation.id;
+    return html`<div class="scroller" tabindex="-1" ?hidden=${isHidden} @scroll=${this.#scrolled} @headrace-placed=${() => this.#follow.placed()} @click=${this.#clicked}>
+        <div class="thread ${this.#isBlank ? "blank" : ""}" part="thread">${isLoading ? skeleton("Loading the conversation") : this.#isBlank ? blank(chat, this.heading) : thread(chat)}</div>
       </div>
       <div class="bottom" ?hidden=${isHidden}>
-        ${this.#follow.isFollowing ? nothing : html`<button class="jump" type="button" @click=${() => this.#follow.toEnd()}>${icon("down")}<span>Latest</span></button>`}
-        ${chat.isOnline ? nothing : html`<p class="offline" role="status">No connection. The answer goes on at the server; it is taken up when the connection is back.</p>`}
-        <headrace-composer .chat=${chat} .models=${chat.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}
-          .returned=${chat.returned}></headrace-composer>
+        ${this.#follow.isFollowing || this.#isBlank ? nothing : html`<button class="jump" type="button" @click=${() => this.#follow.toEnd()}>${icon("down")}<span>Latest</span></button>`}
+        ${chat.problem && !isHidden ? refusal("That did not work.", chat.problem, () => this.#start()) : nothing}
+        ${chat.isOnline ? nothing : html`<p class="offline" role="status">${navigator.onLine ? "No connection to the server. Reconnecting…" : "You are offline. The answer continues on the server and is shown when you are back."}</p>`}
+        <headrace-composer .chat=${chat} .models=${chat.choice.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}
+          .returned=${chat.returned} .taken=${chat.taken} .queued=${chat.queue.list} .model=${chat.choice.model} .effort=${chat.choice.effort}></headrace-composer>
       </div>`;
+  }
+
+  #dragged(event: DragEvent): void {
+    if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+  }
+
+  #dropped(event: DragEvent): void {
+    const files = event.dataTransfer?.files;
+    if (!files?.length) return;
+    event.preventDefault();
+    void this.renderRoot.querySelector<Composer>("headrace-composer")?.attach(files);
   }
 
   #scrolled(event: Event): void {
@@ -157,7 +250,10 @@ export class HeadraceChat extends LitElement {
   }
 
   #clicked(event: Event): void {
-    if ((event.target as HTMLElement).closest("[data-earlier]")) void this.#loadEarlier();
+    const clicked = event.target as HTMLElement;
+    if (clicked.closest("[data-earlier]")) void this.#loadEarlier();
+    const row = clicked.closest(ROWS);
+    if (row && !row.closest(".window")) this.#follow.hold(row);
   }
 
   /** Load earlier messages above. */
@@ -165,17 +261,6 @@ export class HeadraceChat extends LitElement {
     if (this.chat.isExtending) return;
     this.#follow.isFollowing = false;
     await this.chat.earlier();
-  }
-
-  #blank(): TemplateResult | typeof nothing {
-    const model = this.chat.models[0];
-    if (!model) return nothing;
-    const tries = model.is_rehearsal ? REHEARSAL_TRIES : TRIES;
-    return html`<section class="hello">
-      <h2>${this.heading}</h2>
-      <p>${model.model}${model.is_rehearsal ? ": a stand-in that rehearses answers. No language model reads what you write." : ""}</p>
-      <ul>${tries.map((text) => html`<li><button type="button" @click=${() => void this.chat.send(text)}>${text}</button></li>`)}</ul>
-    </section>`;
   }
 
   #exportButton(id: string, title: string): TemplateResult {
@@ -191,21 +276,32 @@ export class HeadraceChat extends LitElement {
     if (document.visibilityState === "visible") void this.chat.refresh();
   };
 
-  #key(event: KeyboardEvent): void {
-    if (keyOf(event) === "Escape" && this.isDrawerOpen) this.#drawer(false);
+  #key = (event: KeyboardEvent): void => {
+    if (event.defaultPrevented) return;
+    if (keyOf(event) === "Escape") this.#escape();
     const isCommand = (event.ctrlKey || event.metaKey) && event.shiftKey;
     if (isCommand && event.key.toLowerCase() === "o") {
       event.preventDefault();
       void this.chat.show(null);
       this.#focus();
     }
+  };
+
+  /** Close what is open, or stop the answer. */
+  #escape(): void {
+    if (this.isDrawerOpen) return this.#drawer(false);
+    if (this.chat.isBusy) return void this.chat.stop().then(() => passFocus(() => this.renderRoot.querySelector<HTMLElement>(WRITING)));
+    if (this.layout === "bubble" && this.isBubbleOpen) this.#setBubble(false);
+  }
+
+  /** A wider box has no drawer, and nothing may be inert. */
+  #resized(): void {
+    if (this.isDrawerOpen && this.clientWidth > DRAWER_PX && this.layout === "page") this.isDrawerOpen = false;
   }
 
   #drawer(isOpen: boolean, next = isOpen ? ".new" : MENU): void {
     this.isDrawerOpen = isOpen;
     this.#focus(next);
-    // On a larger or rotated screen there is no drawer, and nothing may be inert.
-    if (isOpen) matchMedia("(max-width: 760px)").addEventListener("change", () => (this.isDrawerOpen = false), { once: true });
   }
 
   #focus(next = WRITING): void {
@@ -220,7 +316,10 @@ export class HeadraceChat extends LitElement {
 
   /** The pressed button is gone when this happens. */
   #start(): void {
-    void this.chat.start(this.#routeId()).then(() => passFocus(() => this.renderRoot.querySelector<HTMLElement>(WRITING)));
+    this.chat.choice.fixed = this.agent;
+    void this.chat.start(this.#routeId() ?? this.#wantedId).then(() => {
+      if (this.routes || this.#isUsed) passFocus(() => this.renderRoot.querySelector<HTMLElement>(WRITING));
+    });
   }
 
   // -- the address
@@ -236,8 +335,12 @@ export class HeadraceChat extends LitElement {
   };
 
   #opened(id: string | null): void {
-    if (id !== this.#openId) this.#follow.isFollowing = true;
-    this.#openId = id;
+    if (id !== this.#openId) {
+      this.#follow.isFollowing = true;
+      this.#follow.release();
+      this.#tell({ type: "conversation-changed", conversationId: id });
+    }
+    this.#openId = this.#wantedId = id;
     if (!this.routes || id === this.#routeId()) return;
     history.pushState(null, "", id === null ? location.pathname + location.search : `#/c/${id}`);
   }

@@ -1,14 +1,20 @@
 /** The input field. Unsent text survives a reload; Send becomes Stop in the same place. */
 
+import { repeat } from "lit/directives/repeat.js";
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { ServedModel } from "../core/api.js";
 import type { Chat } from "../core/chat.js";
+import { keep, recall } from "../core/preferences.js";
 import type { Returned } from "../core/question.js";
 import { define, Element, fields, keyOf, passFocus } from "./element.js";
+import { ACCEPTED, MAX_FILES, newAttachment, type Attachment } from "../core/attachment.js";
+import { chosenFiles } from "./attachments.js";
+import { effortName } from "../core/format.js";
+import type { Queued } from "../core/queue.js";
 import { icon } from "./icon.js";
 
 export class Composer extends Element {
-  static override properties = fields("chat models draftKey isBusy returned text");
+  static override properties = fields("chat models draftKey isBusy returned taken queued model effort text files");
   declare chat: Chat;
   declare models: readonly ServedModel[];
   /** Key of the conversation that the draft belongs to. */
@@ -16,36 +22,52 @@ export class Composer extends Element {
   declare isBusy: boolean;
   /** A message that could not be sent returns here. */
   declare returned: Returned | null;
+  /** A text that was sent although it is in the composer again. */
+  declare taken: Returned | null;
+  declare queued: readonly Queued[];
+  /** What is chosen, to draw the choice again when it changes. */
+  declare model: string | undefined;
+  declare effort: string | undefined;
   declare text: string;
+  /** Files that go with the next message. */
+  declare files: readonly Attachment[];
 
   constructor() {
     super();
     this.text = "";
+    this.files = [];
   }
 
   override willUpdate(changed: PropertyValues): void {
+    const { taken } = this;
+    if (changed.has("taken") && taken && taken.text === this.text.trim()) {
+      this.text = "";
+      keep(draft(taken.draftKey), "");
+    }
     if (changed.has("draftKey")) this.#turn(changed.get("draftKey") as string | undefined);
     const { returned } = this;
     if (!changed.has("returned") || !returned || returned.draftKey !== this.draftKey || this.text !== "") return;
     this.text = returned.text;
-    keep(this.draftKey, this.text);
+    keep(draft(this.draftKey), this.text);
   }
 
   /** Text written while the first question is being sent belongs to the conversation that it starts. */
   #turn(before: string | undefined): void {
     if (before === "new" && this.draftKey === this.chat.begunId && this.text !== "") {
-      keep("new", "");
-      keep(this.draftKey, this.text);
+      keep(draft("new"), "");
+      keep(draft(this.draftKey), this.text);
       return;
     }
-    this.text = recall(this.draftKey);
+    this.text = recall(draft(this.draftKey));
+    for (const file of this.files) file.abort();
+    this.files = [];
   }
 
   override updated(changed: PropertyValues): void {
     const area = this.area;
     if (!area) return;
     // The send button is replaced, so the focus moves to the input.
-    if (changed.has("isBusy") && !changed.get("isBusy")) passFocus(() => area);
+    if (changed.has("isBusy") && this.chat.pending) passFocus(() => area);
     if (area.value !== this.text) area.value = this.text;
     area.rows = Math.min(8, Math.max(1, this.text.split("\n").length));
   }
@@ -55,16 +77,89 @@ export class Composer extends Element {
   }
 
   override render(): TemplateResult {
-    const canSend = this.text.trim() !== "";
-    return html`<form class="composer" @submit=${this.#submit}>
-      <textarea rows="1" placeholder="Ask something" aria-label="Message" enterkeyhint="send" @input=${this.#input} @keydown=${this.#key}></textarea>
+    const canSend = this.text.trim() !== "" && this.files.every((one) => one.fileId);
+    const isSending = !this.isBusy || canSend;
+    return html`${this.#queue()}<form class="composer" part="composer" @submit=${this.#submit} @paste=${this.#paste}>
+      ${chosenFiles(this.files, (file) => this.#drop(file))}
+      <textarea rows="1" placeholder=${this.isBusy ? "Add a message to the queue" : "Ask something"} aria-label="Message" dir="auto"
+        enterkeyhint=${isTouch() ? "enter" : "send"} @input=${this.#input} @keydown=${this.#key}></textarea>
       <div class="composer-foot">
+        <button class="quiet" type="button" aria-label="Attach files" title="Attach files: images, PDF, text or audio, at most 20 MB each" @click=${this.#browse}>${icon("clip")}</button>
+        <input type="file" hidden multiple accept=${ACCEPTED} @change=${this.#browsed} />
         <span class="choices">${this.#models()}${this.#efforts()}</span>
+        ${this.isBusy && isSending
+          ? html`<button class="plain queue-button" type="submit" title="Add to the queue (Enter)">Queue</button>`
+          : nothing}
         ${this.isBusy
           ? html`<button class="round" type="button" aria-label="Stop" title="Stop (Esc)" @click=${this.#stop}>${icon("stop")}</button>`
           : html`<button class="round" type="submit" aria-label="Send" title="Send (Enter)" ?disabled=${!canSend}>${icon("send")}</button>`}
       </div>
     </form>`;
+  }
+
+  #browse(): void {
+    this.querySelector<HTMLInputElement>("input[type=file]")?.click();
+  }
+
+  #browsed(event: Event): void {
+    const input = event.target as HTMLInputElement;
+    void this.attach(input.files);
+    input.value = "";
+    this.area?.focus();
+  }
+
+  #paste(event: ClipboardEvent): void {
+    const files = event.clipboardData?.files;
+    if (!files?.length) return;
+    event.preventDefault();
+    void this.attach(files);
+  }
+
+  /** Upload files for the next message. */
+  async attach(files: Iterable<File> | null): Promise<void> {
+    // The list is empty again when the event is over.
+    const chosen = [...(files ?? [])];
+    const { upload } = await import("../core/upload.js");
+    const room = MAX_FILES - this.files.length;
+    const changed = (): void => void (this.files = [...this.files]);
+    for (const file of chosen.slice(0, room)) {
+      const attachment = newAttachment(file);
+      this.files = [...this.files, attachment];
+      upload(this.chat.api, file, attachment, changed);
+    }
+    if (chosen.length > room) this.chat.announce(`A message has at most ${MAX_FILES} attachments.`);
+  }
+
+  #drop(file: Attachment): void {
+    file.abort();
+    this.files = this.files.filter((one) => one !== file);
+    this.area?.focus();
+  }
+
+  /** What is asked next, when the answer is there. */
+  #queue(): TemplateResult | typeof nothing {
+    if (this.queued.length === 0) return nothing;
+    const { chat } = this;
+    return html`<ul class="queue" aria-label="Queue">${repeat(this.queued, (one) => one.id, (one) => html`<li>
+      <span class="queued" dir="auto">${one.text}</span>
+      <button class="plain" type="button" title=${this.isBusy ? "Say it to the model with its next step" : "Ask it now"}
+        @click=${() => void chat.queue.sendNow(one.id)}>Send now</button>
+      <button class="quiet" type="button" aria-label="Edit queued message" title="Edit" @click=${() => this.#takeBack(one.id)}>${icon("edit")}</button>
+      <button class="quiet" type="button" aria-label="Remove queued message" title="Remove" @click=${() => this.#remove(one.id)}>${icon("trash")}</button>
+    </li>`)}</ul>`;
+  }
+
+  /** Put a queued message back where it was written. */
+  #takeBack(id: string): void {
+    const text = this.chat.queue.take(id);
+    this.text = this.text.trim() === "" ? text : `${text}\n\n${this.text}`;
+    keep(draft(this.draftKey), this.text);
+    this.area?.focus();
+  }
+
+  #remove(id: string): void {
+    this.chat.queue.take(id);
+    this.area?.focus();
   }
 
   #models(): TemplateResult | typeof nothing {
@@ -73,43 +168,50 @@ export class Composer extends Element {
     if (!first) return nothing;
     if (models.length === 1) return html`<span class="model">${first.model}</span>`;
     return html`<select aria-label="Model" @change=${this.#choose}>
-      ${models.map((one) => html`<option value=${one.name} ?selected=${one.name === (this.chat.model ?? first.name)}>${one.name}</option>`)}
+      ${models.map((one) => html`<option value=${one.name} ?selected=${one.name === (this.model ?? first.name)}>${one.name}</option>`)}
     </select>`;
   }
 
   #efforts(): TemplateResult | typeof nothing {
-    const chosen = this.models.find((one) => one.name === this.chat.model) ?? this.models[0];
-    const efforts = chosen?.efforts ?? [];
+    const efforts = this.chat.choice.chosen?.efforts ?? [];
     if (efforts.length === 0) return nothing;
-    return html`<select aria-label="Effort" @change=${(event: Event) => (this.chat.effort = value(event) || undefined)}>
-      <option value="">Default effort</option>
-      ${efforts.map((one) => html`<option value=${one} ?selected=${one === this.chat.effort}>${one} effort</option>`)}
+    return html`<select aria-label="Reasoning effort" title="Reasoning effort" @change=${(event: Event) => this.#set(this.model, value(event) || undefined)}>
+      <option value="">Default</option>
+      ${efforts.map((one) => html`<option value=${one} ?selected=${one === this.effort}>${effortName(one)}</option>`)}
     </select>`;
   }
 
   #choose(event: Event): void {
-    this.chat.model = value(event);
-    this.requestUpdate();
+    this.#set(value(event), this.effort);
+  }
+
+  #set(model: string | undefined, effort: string | undefined): void {
+    this.chat.choice.set(model, effort);
+    this.chat.changed();
   }
 
   #input(event: Event): void {
     this.text = value(event);
-    keep(this.draftKey, this.text);
+    keep(draft(this.draftKey), this.text);
   }
 
   #key(event: KeyboardEvent): void {
     const key = keyOf(event);
-    if (key === "Enter" && !event.shiftKey) this.#submit(event);
-    if (key === "Escape" && this.isBusy) this.#stop();
+    // A phone has no Shift to write a line break with.
+    if (key === "Enter" && !event.shiftKey && !isTouch()) this.#submit(event);
   }
 
   #submit(event: Event): void {
     event.preventDefault();
     const text = this.text.trim();
-    if (text === "" || this.isBusy) return;
+    const { files } = this;
+    // What waits in the queue has no files.
+    if (text === "" || !files.every((one) => one.fileId) || (this.isBusy && files.length > 0)) return;
     this.text = "";
-    keep(this.draftKey, "");
-    void this.chat.send(text);
+    this.files = [];
+    keep(draft(this.draftKey), "");
+    if (this.isBusy) this.chat.queue.add(text);
+    else void this.chat.send(text, files);
   }
 
   #stop(): void {
@@ -118,27 +220,15 @@ export class Composer extends Element {
   }
 }
 
+/** Whether one writes on the screen itself. */
+function isTouch(): boolean {
+  return matchMedia("(pointer: coarse) and (hover: none)").matches;
+}
+
 function value(event: Event): string {
   return (event.target as HTMLTextAreaElement | HTMLSelectElement).value;
 }
 
-const PREFIX = "headrace.draft.";
-
-function recall(key: string): string {
-  try {
-    return localStorage.getItem(PREFIX + key) ?? "";
-  } catch {
-    return "";
-  }
-}
-
-function keep(key: string, text: string): void {
-  try {
-    if (text === "") localStorage.removeItem(PREFIX + key);
-    else localStorage.setItem(PREFIX + key, text);
-  } catch {
-    // A browser without storage loses the draft, and nothing else.
-  }
-}
+const draft = (key: string): string => `draft.${key}`;
 
 define("headrace-composer", Composer);

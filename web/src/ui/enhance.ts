@@ -2,8 +2,9 @@
  *
  * Highlighting and math are loaded when the first block needs them. */
 
-import { render } from "lit";
+import { html, nothing, render, type TemplateResult } from "lit";
 import { copyButton } from "./copy.js";
+import { icon } from "./icon.js";
 
 export function enhance(block: HTMLElement): void {
   for (const figure of block.querySelectorAll<HTMLElement>("figure.code")) enhanceCode(figure);
@@ -21,10 +22,39 @@ function enhanceCode(figure: HTMLElement): void {
   if (!code || !bar) return;
   const text = code.textContent ?? "";
   const place = document.createElement("span");
-  render(copyButton(() => text, "Copy code"), place);
-  bar.append(place);
   const language = figure.dataset["language"];
+  const isDrawn = language === "html" || language === "svg";
+  render(html`${isDrawn ? previewButton(figure, text) : nothing}${copyButton(() => text, "Copy code")}`, place);
+  bar.append(place);
   if (language) void setColours(code, text, language);
+}
+
+/** What a model has written as a page or a drawing is shown when somebody asks for it, and only then. */
+function previewButton(figure: HTMLElement, text: string): TemplateResult {
+  const toggle = (event: Event): void => {
+    const button = event.currentTarget as HTMLElement;
+    void import("./preview.js").then(({ togglePreview }) => togglePreview(figure, button, text));
+  };
+  return html`<button class="quiet fold" type="button" aria-label="Preview" title="Preview" aria-expanded="false" @click=${toggle}>${icon("play")}</button>`;
+}
+
+let colorLines: ((code: HTMLElement, language: string) => void) | undefined;
+let isLoading = false;
+
+/** Color the complete lines of code that is being written. */
+export function enhanceTail(tail: HTMLElement): void {
+  enhanceMath(tail);
+  const figure = [...tail.querySelectorAll<HTMLElement>("figure.code")].at(-1);
+  const code = figure?.querySelector("code");
+  const language = figure?.dataset["language"];
+  if (!code || !language) return;
+  if (colorLines) return colorLines(code, language);
+  if (isLoading) return;
+  isLoading = true;
+  void import("./highlight-code.js").then(async ({ makeLineColorer }) => {
+    colorLines = await makeLineColorer();
+    if (tail.isConnected) enhanceTail(tail);
+  });
 }
 
 const MAX_COLOURED_CHARS = 50_000;

@@ -9,6 +9,8 @@ export class Follow {
   #sizes = new ResizeObserver(() => this.moved());
   #lastTop = 0;
   isFollowing = true;
+  /** An empty page is read from its top. */
+  isPaused = false;
 
   constructor(readonly changed: () => void = () => undefined) {}
 
@@ -31,7 +33,38 @@ export class Follow {
 
   /** The container or its content has changed its size. */
   moved(): void {
-    if (this.isFollowing) this.toEnd();
+    if (this.isFollowing && !this.isPaused) this.toEnd();
+  }
+
+  /** Leave what the reader has clicked where it is, while it opens or closes. */
+  hold(row: globalThis.Element): void {
+    const place = this.#place;
+    if (!place) return;
+    const { top } = row.getBoundingClientRect();
+    // What closes may leave less to scroll than it takes to stay.
+    (place.firstElementChild as HTMLElement).style.minHeight = `${place.scrollTop + place.clientHeight}px`;
+    this.isFollowing = false;
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      if (row.isConnected) place.scrollTop += row.getBoundingClientRect().top - top;
+      this.#lastTop = place.scrollTop;
+      this.isFollowing = this.#isNear(place);
+      this.changed();
+    }));
+  }
+
+  /** Give back the space that was held for a row. */
+  release(): void {
+    if (this.#place) (this.#place.firstElementChild as HTMLElement).style.minHeight = "";
+  }
+
+  #isNear(place: HTMLElement): boolean {
+    return place.scrollHeight - place.scrollTop - place.clientHeight < NEAR_PX;
+  }
+
+  /** The script has scrolled, to keep something in its place: that is no choice of the reader. */
+  placed(): void {
+    this.#lastTop = this.#place?.scrollTop ?? 0;
+    this.moved();
   }
 
   toEnd(): void {
@@ -45,7 +78,7 @@ export class Follow {
   #scrolled = (): void => {
     const place = this.#place;
     if (!place) return;
-    const isNear = place.scrollHeight - place.scrollTop - place.clientHeight < NEAR_PX;
+    const isNear = this.#isNear(place);
     // Shrinking content also scrolls; only scrolling up while there is more below is a choice of the reader.
     if (isNear) this.#set(true);
     else if (place.scrollTop < this.#lastTop - 1) this.#set(false);

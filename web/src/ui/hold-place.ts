@@ -29,6 +29,7 @@ export function holdPlace(answer: HTMLElement): () => Promise<void> {
       if (hadFocus) panel.querySelector<HTMLElement>("button, summary")?.focus({ preventScroll: true });
     }
     scroller.scrollTop = scrollTop - gone;
+    scroller.dispatchEvent(new CustomEvent("headrace-placed"));
   };
 }
 

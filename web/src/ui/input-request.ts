@@ -6,6 +6,7 @@ import type { InputAnswer, InputRequest } from "../core/event.js";
 import { shownBriefly, shownValue } from "../core/format.js";
 import { define, Element, fields, keyOf } from "./element.js";
 import { icon } from "./icon.js";
+import { flatSchema, schemaFields, schemaValue } from "./schema-form.js";
 
 const WAITING = {
   approval: "Waiting for your approval",
@@ -52,28 +53,38 @@ export class InputRequestRow extends Element {
         <span class="request-state">${this.#isOpen ? WAITING[request.kind] : outcome(request)}</span>
       </div>
       ${request.message ? html`<p class="request-message">${request.message}</p>` : nothing}
-      ${this.#isOpen && brief !== "" ? html`<pre class="request-args" tabindex="0">${shownValue(request.args)}</pre>` : nothing}
-      ${this.#isOpen ? this.#form() : nothing}
+      ${this.#isOpen ? this.#form(brief !== "") : nothing}
     </section>`;
   }
 
-  #form(): TemplateResult {
+  #form(hasArgs: boolean): TemplateResult {
     const { kind } = this.request;
-    return html`<form @submit=${this.#submit}>
+    return html`<form @submit=${this.#submit} @keydown=${this.#formKey}>
+      ${hasArgs ? this.#args() : nothing}
       ${kind === "approval" ? nothing : this.#field()}
       <label class="request-reason">Reason for a denial (optional)<input name="reason" type="text" autocomplete="off" @keydown=${this.#key} /></label>
       <div class="request-buttons">
-        <button class="strong" type="submit">${kind === "approval" ? "Allow" : "Send answer"}</button>
+        <button class="strong" type="submit" title="Ctrl+Enter" aria-keyshortcuts="Control+Enter Meta+Enter">${kind === "approval" ? "Approve" : "Send answer"}</button>
         <button class="plain" type="button" @click=${this.#deny}>Deny</button>
-        ${kind === "approval" ? html`<button class="plain" type="button" @click=${this.#allowAlways}>Always in this answer</button>` : nothing}
+        ${kind === "approval" ? html`<button class="plain" type="button" @click=${this.#approveAlways}>Always in this run</button>` : nothing}
       </div>
       ${this.problem ? html`<p class="request-problem" role="alert">${this.problem}</p>` : nothing}
     </form>`;
   }
 
+  /** The arguments of a call that is to be approved can be changed. */
+  #args(): TemplateResult {
+    const text = shownValue(this.request.args);
+    if (this.request.kind !== "approval") return html`<pre class="request-args" tabindex="0">${text}</pre>`;
+    const rows = Math.min(12, text.split("\n").length);
+    return html`<label>Arguments, which you may change<textarea class="json request-args" name="args" rows=${rows} spellcheck="false" .defaultValue=${text}></textarea></label>`;
+  }
+
   #field(): TemplateResult {
     const { kind, schema } = this.request;
     if (kind === "text") return html`<label>Answer<textarea name="value" rows="2"></textarea></label>`;
+    const flat = flatSchema(schema);
+    if (flat) return schemaFields(flat);
     return html`<label>Value as JSON<textarea class="json" name="value" rows="4" spellcheck="false"></textarea></label>
       ${schema ? html`<details><summary>Schema</summary><pre tabindex="0">${shownValue(schema)}</pre></details>` : nothing}`;
   }
@@ -81,8 +92,10 @@ export class InputRequestRow extends Element {
   #submit(event: Event): void {
     event.preventDefault();
     const { kind } = this.request;
-    if (kind === "approval") return void this.#send({ decision: "accepted" });
-    const text = this.querySelector("textarea")?.value ?? "";
+    if (kind === "approval") return this.#approve(false);
+    const flat = kind === "text" ? null : flatSchema(this.request.schema);
+    if (flat) return void this.#send({ decision: "accepted", value: schemaValue(this, flat) });
+    const text = this.querySelector<HTMLTextAreaElement>("[name=value]")?.value ?? "";
     if (kind === "text") return void this.#send({ decision: "accepted", value: text });
     try {
       void this.#send({ decision: "accepted", value: JSON.parse(text) as unknown });
@@ -91,10 +104,32 @@ export class InputRequestRow extends Element {
     }
   }
 
-  /** Enter in the field of the reason must not allow the call. */
+  /** Approve the call, with the arguments as they were changed. */
+  #approve(isAlways: boolean): void {
+    const always = isAlways ? { is_always: true } : {};
+    const area = this.querySelector<HTMLTextAreaElement>("[name=args]");
+    if (!area || area.value === area.defaultValue) return void this.#send({ decision: "accepted", ...always });
+    try {
+      const value: unknown = JSON.parse(area.value);
+      if (typeof value !== "object" || value === null || Array.isArray(value)) throw new SyntaxError();
+      void this.#send({ decision: "accepted", value, ...always });
+    } catch {
+      this.problem = "The arguments must be a JSON object.";
+      area.focus();
+    }
+  }
+
+  #formKey(event: KeyboardEvent): void {
+    if (keyOf(event) !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    this.querySelector("form")?.requestSubmit();
+  }
+
+  /** Enter in the field of the reason must not approve the call. */
   #key(event: KeyboardEvent): void {
     if (keyOf(event) !== "Enter") return;
     event.preventDefault();
+    event.stopPropagation();
     this.#deny();
   }
 
@@ -103,8 +138,8 @@ export class InputRequestRow extends Element {
     void this.#send({ decision: "denied", ...(reason && { reason }) });
   }
 
-  #allowAlways(): void {
-    void this.#send({ decision: "accepted", is_always: true });
+  #approveAlways(): void {
+    this.#approve(true);
   }
 
   async #send(answer: InputAnswer): Promise<void> {
@@ -126,7 +161,7 @@ function outcome(request: InputRequest): string {
   if (decision === "expired") return "Expired";
   if (decision === "denied") return reason ? `Denied: ${reason}` : "Denied";
   if (kind !== "approval") return "Answered";
-  return request.is_always ? "Always allowed in this answer" : "Allowed";
+  return request.is_always ? "Always approved in this run" : request.value ? "Approved with changes" : "Approved";
 }
 
 define("headrace-input-request", InputRequestRow);

@@ -8,8 +8,9 @@ export class LiveRegion {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   attach(place: HTMLElement | null): void {
+    if (place === this.#place) return;
     this.#place = place;
-    this.#next();
+    if (this.#timer === undefined) this.#next();
   }
 
   say(text: string): void {

@@ -3,7 +3,7 @@
 
 import type { Prose } from "../core/view.js";
 import type { Block } from "../markdown/blocks.js";
-import { enhance, enhanceMath } from "./enhance.js";
+import { enhance, enhanceTail } from "./enhance.js";
 import { define } from "./element.js";
 
 /** How many off-screen blocks are merged into one page, once twice as many follow them. */
@@ -23,6 +23,19 @@ export class MarkdownView extends HTMLElement {
   set prose({ blocks, tail }: Prose) {
     this.#show(blocks);
     this.#showTail(tail);
+  }
+
+  /** Marks of the sources, each at the end of the block that cites it. Set after the text. */
+  set marks(marks: readonly Mark[]) {
+    for (const old of this.querySelectorAll(".cites")) old.remove();
+    let end = 0;
+    let place = 0;
+    const ends = this.#shown.map(({ block, element }) => ({ end: (end += block.source.length), element }));
+    for (const mark of [...marks].sort((a, b) => a.end - b.end || a.number - b.number)) {
+      while (place < ends.length - 1 && (ends[place]?.end ?? 0) < mark.end) place += 1;
+      const block = ends[place]?.element;
+      if (block) addMark(block, mark);
+    }
   }
 
   #show(blocks: readonly Block[]): void {
@@ -83,15 +96,38 @@ export class MarkdownView extends HTMLElement {
       this.append(this.#tail);
     }
     this.#tail.innerHTML = html;
-    // A complete formula is typeset at once, because it would grow when it settles.
-    enhanceMath(this.#tail);
+    // A complete formula is typeset at once, because it would grow when it settles; code has its colors line by line.
+    enhanceTail(this.#tail);
   }
+}
+
+/** A source that a text cites up to some character. */
+export interface Mark {
+  readonly end: number;
+  readonly number: number;
+  readonly url: URL;
+  readonly title: string;
+}
+
+function addMark(block: HTMLElement, { number, url, title }: Mark): void {
+  const last = block.lastElementChild;
+  const target = last?.matches("p, li") ? last : ([...block.querySelectorAll("li, p")].at(-1) ?? block);
+  let marks = target.querySelector(":scope > .cites");
+  if (!marks) {
+    marks = Object.assign(document.createElement("sup"), { className: "cites" });
+    target.append(marks);
+  }
+  if ([...marks.children].some((one) => one.textContent === String(number))) return;
+  const link = Object.assign(document.createElement("a"), { href: url.href, textContent: String(number), target: "_blank", title });
+  link.rel = "noopener noreferrer nofollow";
+  marks.append(link);
 }
 
 /** The HTML comes from our sanitizer; nothing else is inserted this way. */
 function blockElement(html: string): HTMLElement {
   const element = document.createElement("div");
   element.className = "block";
+  element.dir = "auto";
   element.innerHTML = html;
   return element;
 }

@@ -5,12 +5,14 @@ import type { ReasoningView } from "../core/view.js";
 import { copyButton } from "./copy.js";
 import { define, Element, fields } from "./element.js";
 import { icon } from "./icon.js";
-import { facts, hasWords, hidden, part, summary } from "./step.js";
+import { facts, hasWords, hidden, part } from "./step.js";
 
 export class ReasoningSegment extends Element {
-  static override properties = fields("thoughts isOpen");
+  static override properties = fields("thoughts told isOpen");
   /** Adjacent reasoning segments. */
   declare thoughts: readonly ReasoningView[];
+  /** What is said beside the toggle. */
+  declare told: string;
   declare isOpen: boolean;
 
   constructor() {
@@ -27,11 +29,10 @@ export class ReasoningSegment extends Element {
         <button class="toggle" type="button" aria-expanded=${isOpen ? "true" : "false"} @click=${this.#toggle}>
           <span class="chevron">${icon("chevron")}</span><span>Show Reasoning</span>
         </button>
-        <span class="summary">${summary(thoughts)}</span>
-        ${more ? html`<span class="facts">${more}</span>` : nothing}
+        <span class="summary">${this.told}</span>
         ${isOpen ? copyButton(() => this.#text(), "Copy reasoning") : nothing}
       </div>
-      ${isOpen ? html`<div class="steps-body">${thoughts.map(({ parts }) => html`<div class="thought">${parts.map((one) => part(one, false))}</div>`)}</div>` : nothing}
+      ${isOpen ? html`<div class="steps-body">${more ? html`<p class="facts">${more}</p>` : nothing}${thoughts.map(({ parts }) => html`<div class="thought">${parts.map((one) => part(one, false))}</div>`)}</div>` : nothing}
     </div>`;
   }
 

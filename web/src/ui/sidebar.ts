@@ -11,10 +11,12 @@ import { icon } from "./icon.js";
 const SEARCH_PAUSE_MS = 180;
 
 export class Sidebar extends Element {
-  static override properties = fields("chat conversations openId leave renaming deleting");
+  static override properties = fields("chat conversations openId loadingId isListed leave renaming deleting");
   declare chat: Chat;
   declare conversations: readonly Conversation[];
   declare openId: string | null;
+  declare loadingId: string | null;
+  declare isListed: boolean;
   /** Called with the chosen conversation, or null for a new one; closes the drawer. */
   declare leave: (id: string | null) => void;
   declare renaming: string;
@@ -31,6 +33,7 @@ export class Sidebar extends Element {
   }
 
   #days(): unknown {
+    if (!this.chat.isListed) return this.chat.problem ? nothing : html`<div class="skeletons" role="status" aria-label="Loading conversations">${[0, 1, 2, 3].map(() => html`<span class="skeleton"></span>`)}</div>`;
     if (this.conversations.length === 0) {
       return html`<p class="none">${this.chat.search ? "Nothing found." : "No conversations yet."}</p>`;
     }
@@ -48,22 +51,42 @@ export class Sidebar extends Element {
     if (this.deleting === one.id) return html`<li class="editing">${this.#deleteForm(one)}</li>`;
     const isOpen = one.id === this.openId;
     const title = one.title || "Untitled";
-    return html`<li class=${isOpen ? "open" : ""}>
-      <button class="title" type="button" data-id=${one.id} aria-current=${isOpen ? "page" : nothing} @click=${() => this.#open(one.id)}>${title}</button>
-      <button class="quiet" type="button" aria-label="Rename ${title}" title="Rename" @click=${() => void this.#begin("renaming", one.id)}>${icon("edit")}</button>
-      <button class="quiet" type="button" aria-label="Delete ${title}" title="Delete" @click=${() => void this.#begin("deleting", one.id)}>${icon("trash")}</button>
+    return html`<li class=${isOpen ? "open" : ""} aria-busy=${this.chat.loadingId === one.id ? "true" : nothing}>
+      <button class="title" type="button" dir="auto" data-id=${one.id} aria-current=${isOpen ? "page" : nothing} aria-keyshortcuts="F2 Delete"
+        title="${title} (F2 renames, Delete deletes)" @click=${() => this.#open(one.id)} @keydown=${this.#rowKey(one)}>${title}</button>
+      <button class="quiet" type="button" tabindex="-1" aria-label="Rename ${title}" title="Rename" @click=${() => void this.#begin("renaming", one.id)}>${icon("edit")}</button>
+      <button class="quiet" type="button" tabindex="-1" aria-label="Delete ${title}" title="Delete" @click=${() => void this.#begin("deleting", one.id)}>${icon("trash")}</button>
     </li>`;
+  }
+
+  /** One tab stop a conversation: the keys of a row do what its buttons do. */
+  #rowKey(one: Conversation): (event: KeyboardEvent) => void {
+    return (event) => {
+      const titles = [...this.querySelectorAll<HTMLElement>(".title")];
+      const place = titles.indexOf(event.currentTarget as HTMLElement);
+      const actions: Record<string, () => unknown> = {
+        F2: () => this.#begin("renaming", one.id),
+        Delete: () => this.#begin("deleting", one.id),
+        ArrowDown: () => titles[place + 1]?.focus(),
+        ArrowUp: () => titles[place - 1]?.focus(),
+      };
+      const act = actions[keyOf(event)];
+      if (!act) return;
+      event.preventDefault();
+      void act();
+    };
   }
 
   #renameForm(one: Conversation): TemplateResult {
     const save = (event: Event): void => {
       event.preventDefault();
+      if (this.renaming !== one.id) return; // The form is gone, and its field loses the focus.
       const title = this.querySelector<HTMLInputElement>(".rename input")?.value.trim() ?? "";
       const isOther = title !== "" && title !== one.title;
       void this.#end(one.id, isOther ? this.chat.rename(one.id, title) : undefined);
     };
     return html`<form class="rename" @submit=${save} @keydown=${this.#escape(one)}>
-      <input aria-label="New title" .value=${one.title} maxlength="200" @blur=${() => (this.renaming = "")} />
+      <input aria-label="New title" .value=${one.title} maxlength="200" dir="auto" @blur=${save} />
     </form>`;
   }
 

@@ -2,10 +2,11 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { BUILT_IN } from "../core/event.js";
-import { count, duration, shownBriefly, shownValue } from "../core/format.js";
+import { count, duration, effortName, percent, shownBriefly, shownValue } from "../core/format.js";
 import type { OpaqueView, PartView, ReasoningView, StepView, ToolView } from "../core/view.js";
 import { icon } from "./icon.js";
 import "./markdown-view.js";
+import "./tool-value.js";
 
 /** A row of a stored message: adjacent reasoning segments, or one other step. */
 export type Row = readonly ReasoningView[] | ToolView | OpaqueView;
@@ -52,19 +53,35 @@ export function toolName(tool: ToolView): string {
   return tool.type === "mcp_call" ? `MCP ${tool.name}` : BUILT_IN[tool.type];
 }
 
-/** One line with the call and its result. */
+/** One line with the call and its result, or with its progress while it runs. */
 export function toolLine(tool: ToolView): TemplateResult {
-  const outcome = tool.error ?? shownBriefly(tool.result);
+  const news = tool.state === "running" ? latest(tool) : "";
+  const outcome = news || (tool.error ?? shownBriefly(tool.result));
   return html`<span class="tool-mark ${tool.state}">${icon(tool.state === "failed" ? "warning" : "tool")}</span>
     <span class="tool-name">${toolName(tool)}</span>
     <span class="tool-brief">${shownBriefly(tool.args)}</span>
-    ${outcome ? html`<span class="tool-arrow" aria-hidden="true">→</span><span class="tool-outcome">${outcome}</span>` : nothing}
-    <span class="tool-state">${toolState(tool)}</span>`;
+    ${outcome ? html`<span class="tool-arrow" aria-hidden="true">${news ? "…" : "→"}</span><span class="tool-outcome">${outcome}</span>` : nothing}
+    <span class="tool-state">${progress(tool)}${toolState(tool)}</span>`;
+}
+
+function progress(tool: ToolView): TemplateResult | typeof nothing {
+  if (tool.state !== "running" || tool.progress === undefined) return nothing;
+  return html`<progress max="1" .value=${tool.progress} aria-label="Progress of ${toolName(tool)}"></progress>`;
+}
+
+/** States that every tool has, which say nothing about its work. */
+const PLAIN_STATES = new Set(["writing", "ready", "running", "approval_requested"]);
+
+/** What a running tool has told last: a status of its own, or a line of its log. */
+function latest({ status, logs }: ToolView): string {
+  return shownBriefly(PLAIN_STATES.has(status) ? (logs.trimEnd().split("\n").at(-1) ?? "") : status);
 }
 
 function toolState(tool: ToolView): string {
   if (tool.status === "approval_requested") return tool.state === "running" ? "waiting for approval" : "not approved";
-  if (tool.state === "running") return tool.status;
+  if (tool.state === "running") {
+    return tool.progress !== undefined ? percent(tool.progress) : PLAIN_STATES.has(tool.status) ? tool.status : "running";
+  }
   if (tool.state === "incomplete") return "no result";
   return tool.durationMs === undefined ? "" : duration(tool.durationMs);
 }
@@ -72,9 +89,8 @@ function toolState(tool: ToolView): string {
 /** The details: arguments, log, result and error. */
 export function toolBody(tool: ToolView): TemplateResult {
   return html`${field("Arguments", "tool-args", shownValue(tool.args))}
-    ${tool.progress === undefined ? nothing : html`<progress max="1" .value=${tool.progress} aria-label="Progress"></progress>`}
     ${tool.nested.length > 0 ? nested(tool) : nothing}
-    ${field("Log", "tool-logs", tool.logs)} ${field("Result", "tool-result", shownValue(tool.result))}
+    ${field("Log", "tool-logs", tool.logs)} <headrace-tool-result .tool=${tool}></headrace-tool-result>
     ${field("Error", "tool-error", tool.error ?? "")}`;
 }
 
@@ -100,6 +116,28 @@ export function opaque(view: OpaqueView): TemplateResult {
   return html`<div class="part redacted" data-part>An item of type “${view.what}”, stored unchanged.</div>`;
 }
 
+/** What was done before a text: "Worked for 5 s · 4 tools, 1 failed". */
+export function workSummary(steps: readonly StepView[]): string {
+  const thoughts = steps.filter((one) => one.kind === "reasoning");
+  const tools = steps.filter((one) => one.kind === "tool");
+  if (tools.length === 0) return summary(thoughts);
+  const failed = tools.filter((one) => one.state === "failed").length;
+  const ms = totalMs(thoughts) + busyMs(tools);
+  return `Worked for ${ms < 1_000 ? "a moment" : duration(ms)} · ${count(tools.length, "tool")}${failed > 0 ? `, ${failed} failed` : ""}`;
+}
+
+/** The time in which at least one of the tools ran. */
+function busyMs(tools: readonly ToolView[]): number {
+  let ms = 0;
+  let until = 0;
+  for (const { createdAt, durationMs = 0 } of [...tools].sort((a, b) => a.createdAt - b.createdAt)) {
+    const end = createdAt + durationMs;
+    ms += Math.max(0, end - Math.max(until, createdAt));
+    until = Math.max(until, end);
+  }
+  return ms;
+}
+
 /** How long the reasoning took: "Thought for 12 s". */
 export function summary(thoughts: readonly ReasoningView[]): string {
   if (thoughts.every((one) => one.durationMs === undefined)) return "Thought";
@@ -116,7 +154,7 @@ export function facts(thoughts: readonly ReasoningView[]): string {
   const tokens = thoughts.reduce((sum, one) => sum + (one.tokens ?? 0), 0);
   const effort = thoughts.find((one) => one.effort)?.effort;
   const told = [];
-  if (effort) told.push(`${effort} effort`);
+  if (effort) told.push(`${effortName(effort)} effort`);
   if (tokens > 0) told.push(count(tokens, "token"));
   return told.join(" · ");
 }

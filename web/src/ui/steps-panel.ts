@@ -8,12 +8,15 @@ import { repeat } from "lit/directives/repeat.js";
 import { elapsed } from "../core/format.js";
 import type { StepView } from "../core/view.js";
 import { define, Element, fields } from "./element.js";
-import { opaque, rows, type Row } from "./step.js";
+import { opaque, rows, summary, workSummary, type Row } from "./step.js";
 import "./built-in-tool-segment.js";
 import "./reasoning-segment.js";
 import "./streaming-reasoning-overlay.js";
 import "./streaming-tools-overlay.js";
 import "./tool-call-segment.js";
+
+/** How many running tools are kept in view. */
+const MAX_KEPT = 4;
 
 export type PanelPhase = "live" | "writing" | "settled" | "stored";
 
@@ -61,8 +64,14 @@ export class StepsPanel extends Element {
   }
 
   override render(): unknown {
-    if (this.phase === "stored") return rows(this.steps).map(storedRow);
+    if (this.phase === "stored") return this.#storedRows();
     return this.phase !== "live" && this.steps.length === 0 ? nothing : this.#overlay();
+  }
+
+  /** The first row tells about all steps, the others about their own. */
+  #storedRows(): unknown {
+    const found = rows(this.steps);
+    return found.map((row, place) => storedRow(row, place === 0 ? workSummary(this.steps) : Array.isArray(row) ? summary(row) : ""));
   }
 
   #overlay(): TemplateResult {
@@ -87,18 +96,20 @@ export class StepsPanel extends Element {
   }
 
   #overlays(): unknown {
+    const running = this.steps.filter((step) => step.kind === "tool" && step.state === "running").slice(0, MAX_KEPT);
     return repeat(this.steps, (step) => step.id, (step) => {
       if (step.kind === "opaque") return opaque(step);
       if (step.kind === "tool") {
-        return html`<headrace-streaming-tools-overlay .tool=${step}></headrace-streaming-tools-overlay>`;
+        const place = running.indexOf(step);
+        return html`<headrace-streaming-tools-overlay class=${place < 0 ? "" : "kept"} .above=${place} .below=${running.length - 1 - place} .tool=${step}></headrace-streaming-tools-overlay>`;
       }
       return html`<headrace-streaming-reasoning-overlay .reasoning=${step}></headrace-streaming-reasoning-overlay>`;
     });
   }
 }
 
-function storedRow(row: Row): TemplateResult {
-  if (!("kind" in row)) return html`<headrace-reasoning-segment class="row" .thoughts=${row}></headrace-reasoning-segment>`;
+function storedRow(row: Row, told: string): TemplateResult {
+  if (!("kind" in row)) return html`<headrace-reasoning-segment class="row" .thoughts=${row} .told=${told}></headrace-reasoning-segment>`;
   if (row.kind === "opaque") return opaque(row);
   if (row.type === "tool_call") return html`<headrace-tool-call-segment class="row" .tool=${row}></headrace-tool-call-segment>`;
   return html`<headrace-built-in-tool-segment class="row" .tool=${row}></headrace-built-in-tool-segment>`;

@@ -36,12 +36,11 @@ function user(chat: Chat, message: ShownMessage): TemplateResult {
 
 function answer(chat: Chat, message: ShownMessage): TemplateResult {
   const { event, parent_id: questionId } = message;
-  const retry = questionId ? (): void => void chat.regenerate(questionId) : undefined;
-  return assistant(chat, message.id, event, message.created_at, branchPicker(chat, message), retry);
+  return assistant(chat, message.id, event, message.created_at, branchPicker(chat, message), questionId);
 }
 
 function writing(chat: Chat, eventId: string, startedAt: number): TemplateResult {
-  return assistant(chat, eventId, undefined, startedAt, nothing, undefined);
+  return assistant(chat, eventId, undefined, startedAt, nothing, null);
 }
 
 /** One template for live and stored, so that the element stays when the answer is complete. */
@@ -51,13 +50,15 @@ function assistant(
   event: MessageEvent | undefined,
   startedAt: number,
   branches: TemplateResult | typeof nothing,
-  retry: (() => void) | undefined,
+  questionId: string | null,
 ): TemplateResult {
   return html`<headrace-assistant-message .chat=${chat} .eventId=${eventId} .event=${event} .startedAt=${startedAt}
-    .branches=${branches} .retry=${retry}></headrace-assistant-message>`;
+    .branches=${branches} .questionId=${questionId}
+    .isLast=${!chat.isBusy && chat.store.branch.at(-1)?.id === eventId} .isPending=${chat.pending !== null} .models=${chat.choice.models}></headrace-assistant-message>`;
 }
 
 function onItsWay(chat: Chat, pending: Pending): TemplateResult {
-  const said = html`<article class="message user" aria-label="You"><div class="said">${pending.text}</div><div class="foot"></div></article>`;
+  const files = (pending.attachments ?? []).map((facts) => html`<headrace-message-file .api=${chat.api} .path=${""} .facts=${facts}></headrace-message-file>`);
+  const said = html`<article class="message user" aria-label="You">${files.length > 0 ? html`<div class="message-files">${files}</div>` : nothing}<div class="said" dir="auto">${pending.text}</div><div class="foot"></div></article>`;
   return html`${pending.text === undefined ? nothing : said}${writing(chat, "", pending.startedAt)}`;
 }

@@ -2,6 +2,11 @@ import { expect, test } from "vitest";
 import { closeOpen } from "../../src/markdown/closing.js";
 
 test.each([
+  ["- a\n  ```py\n  b", "- a\n  ```py\n  b"],
+  ["- a\n  ```py\n  b\n  ``", "- a\n  ```py\n  b\n"],
+  ["- a\n  ```py\n  b\n  ```\n  c **d", "- a\n  ```py\n  b\n  ```\n  c **d**"],
+  ["<details>\n<summary>a</summ", "<details>\n<summary>a</summary>\n\n</details>\n"],
+  ["x<su", "x"],
   ["a **b", "a **b**"],
   ["a **b*", "a **b**"],
   ["a **", "a"],

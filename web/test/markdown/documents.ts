@@ -32,7 +32,7 @@ const WORDS = (
   "water stone channel the a of flows quickly 水路 静か 流れ。 Größe naïve 🌊 👩‍👩‍👧 x y 12 3.5 1. 2) - + # > | _ * " +
   "*emph* **bold** ***both*** _under_ __strong__ ~~gone~~ `code` ``a ` b`` [link](https://example.org) " +
   "[ref][one] [two] [three][] ![alt](https://example.org/a.png) <https://auto.example> www.example.com " +
-  "a@example.org $x^2$ $5 $$y$$ \\(z\\) \\[w\\] &amp; &lt; <b>html</b> <br> \\* **open *half [broken]( `tick snake_case_word"
+  "a@example.org $x^2$ $5 $$y$$ \\(z\\) \\[w\\] &amp; &lt; <b>html</b> <br> H<sub>2</sub>O <kbd>x</kbd> <sub> </sup> x[^1] [^2]: <details> \\* **open *half [broken]( `tick snake_case_word"
 ).split(" ");
 
 const words = (random: Random): string =>
@@ -57,6 +57,8 @@ const MAKERS: ((random: Random, depth: number) => string)[] = [
   (random, depth) => quote(random, depth),
   (random, depth) => list(random, depth),
   (random, depth) => list(random, depth),
+  (random) => `<details>\n<summary>${words(random)}</summary>\n\n${lines(random, "", 2)}\n\n${pick(random, ["- a\n- b", "```\nx\n```", "b"])}\n</details>`,
+  (random) => `[^${1 + below(random, 3)}]: ${lines(random, "", 2)}`,
   (random) => `<div class="x">\n${words(random)}\n</div>`,
   (random) => pick(random, ["<!-- note\n\nstill -->", "<script>\nlet a = 1;\n\nlet b;\n</script>", "<p>one</p>"]),
   (random) => pick(random, ["$$\na + b\n= c\n$$", "\\[\nx - y\n\\]", "Text:\n$$\na\n- b\n$$", "$$\nopen", "$$ one $$ tail"]),

@@ -80,6 +80,22 @@ describe("links", () => {
   });
 });
 
+describe("what Markdown has no signs for", () => {
+  test.each([
+    ["H<sub>2</sub>O, x<SUP>2</SUP>, <kbd>Ctrl</kbd>", "<p>H<sub>2</sub>O, x<sup>2</sup>, <kbd>Ctrl</kbd></p>"],
+    ['<sub class="x">a</sub>', '<p>&lt;sub class="x"&gt;a</p>'],
+    ["a[^1]", '<p>a<sup class="footnote">1</sup></p>'],
+    ["[^1]: The *source*.", '<p class="footnotes"><sup>1</sup> The <em>source</em>.</p>'],
+    ["<details>\n<summary>More</summary>\n\n- a\n\n</details>", "<details><summary>More</summary>\n<ul>\n<li>a</li>\n</ul>\n</details>"],
+  ])("%s", (text, made) => expect(html(text)).toBe(made));
+
+  test("tasks are marked, done or not", () => {
+    const made = html("- [x] a\n- [ ] b");
+    expect(made.match(/<li class="task-item">/g)).toHaveLength(2);
+    expect(made).toMatch(/data-checked="true".*\n.*data-checked="false"/);
+  });
+});
+
 describe("pictures", () => {
   test("are links that name their host, and load nothing", () => {
     const picture = html("![a wheel](https://example.org/wheel.png)");

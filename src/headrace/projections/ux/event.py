@@ -50,6 +50,7 @@ def to_event(message: Message, *, event_id: str) -> MessageEvent:
         duration_ms=_duration_ms(message),
         requests=sort_requests(_requests(message)),
         warning=message.warning,
+        model=next((turn.model for turn in reversed(message.turns) if turn.model), None),
     )
 
 

@@ -58,6 +58,7 @@ class FrameFold:
         self._error: ErrorInfo | None = None
         self._duration_ms: int | None = None
         self._warning: str | None = None
+        self._model: str | None = None
 
     def feed(self, frame: fr.UXFrame) -> None:
         """Apply the next frame. Frames that do not change the event are ignored."""
@@ -80,6 +81,7 @@ class FrameFold:
             duration_ms=self._duration_ms,
             requests=sort_requests(self._requests.values()),
             warning=self._warning,
+            model=self._model,
         )
 
     def _add(self, draft: sb.Draft, number: int) -> None:
@@ -215,6 +217,7 @@ class FrameFold:
         event = frame.event
         self._usage, self._finish, self._error = event.usage, event.finish, event.error
         self._duration_ms, self._warning = event.duration_ms, event.warning
+        self._model = event.model
         self._requests = {asked.request_id: asked for asked in event.requests}
 
 

@@ -248,3 +248,5 @@ class MessageEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Requests for input of the message and of its sub-agents, in the order of their times."""
     warning: str | None = None
     """What is known about content that is missing because frames could not be read."""
+    model: str | None = None
+    """The model that wrote it, by the provider's name; the last one if there were several."""

@@ -11,7 +11,7 @@ from headrace.outcome import ERROR_CATEGORIES
 from headrace.projections.openai_chat import to_error
 from headrace.server.http_error import HTTPError, JSONResponse, add_retry_after, error_response
 
-UPLOAD_PATHS: Final = ("/v1/", "/api/ai-sdk/", "/api/ag-ui")
+UPLOAD_PATHS: Final = ("/v1/", "/api/ai-sdk/", "/api/ag-ui", "/api/files")
 """Addresses whose requests may be as long as `Settings.max_upload_bytes`."""
 ErrorShape: TypeAlias = Callable[[HTTPError, str], Response]
 """Returns the response for an error and the id of the request."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
+from headrace.server.http.attachments import describe_attachments
 from headrace.server.http.markdown_escape import escape_headings
 from headrace.server.storage.store import Conversation, MessageQuery, Store, StoredMessage
 
@@ -45,12 +47,19 @@ async def write_markdown(
         if stored.id in branch:
             author = "Assistant" if stored.message.role == "assistant" else "User"
             yield f"\n## {author}\n\n{escape_headings(stored.message.text)}\n".encode()
+            for file in describe_attachments(stored.message):
+                yield f"\nAttached: {_plain_name(file.name)} ({file.media_type})\n".encode()
 
 
 EXPORTS: Final[Mapping[str, Export]] = {
     "json": Export("application/json", write_json),
     "markdown": Export("text/markdown", write_markdown),
 }
+
+
+def _plain_name(name: str) -> str:
+    """Return a file name without the signs that Markdown gives a meaning."""
+    return re.sub(r"[`*_\[\]<>|\\#]", "", name)
 
 
 async def _read_all(store: Store, owner: str, conversation_id: str) -> AsyncIterator[StoredMessage]:

@@ -9,6 +9,8 @@ import msgspec
 from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS, find_protocol
 from headrace.server import api
 from headrace.server.http.doors.openapi_paths import door_paths
+from headrace.server.storage.files import FileInfo
+from headrace.server.storage.files.file_type import IMAGES
 from headrace.server.storage.store import Conversation
 
 Schema: TypeAlias = dict[str, Any]
@@ -21,6 +23,7 @@ _STRUCTS = (
     api.InputAnswerResult,
     api.InputRequestList,
     api.WaitingRunList,
+    FileInfo,
     Conversation,
     api.ConversationPage,
     api.ConversationDetail,
@@ -54,32 +57,14 @@ def openapi(version: str, prefix: str = "") -> Schema:
 
 
 def _paths(schemas: Schema) -> Schema:
-    key = {"minLength": 1, "maxLength": api.MAX_KEY_CHARS}
-    event_id = _path("event_id")
 
     def json(name: str) -> Schema:
         return _json(schemas[name])
 
     return {
-        "/api/chat": {
-            "post": _operation(
-                "Ask, and stream the answer",
-                _event_stream(),
-                [*_view(), _header("Idempotency-Key", **key)],
-                json("ChatRequest"),
-            )
-        },
-        "/api/chat/{event_id}/stream": {
-            "get": _operation(
-                "Resume a stream after the last frame received",
-                _event_stream(),
-                [event_id, *_view(), _header("Last-Event-ID")],
-            )
-        },
-        "/api/chat/{event_id}/cancel": {
-            "post": _operation("Cancel a run", json("CancelResult"), [event_id])
-        },
+        **_chat_paths(schemas),
         **_request_paths(schemas),
+        **_file_paths(schemas),
         **_responses_paths(),
         **_conversation_paths(schemas),
         "/api/models": {"get": _operation("List the models", json("ModelList"), [])},
@@ -123,6 +108,53 @@ def _conversation_paths(schemas: Schema) -> Schema:
                 {**json("ConversationExport"), **markdown},
                 [conversation_id, _query("format", "json or markdown")],
             )
+        },
+    }
+
+
+def _chat_paths(schemas: Schema) -> Schema:
+    key = {"minLength": 1, "maxLength": api.MAX_KEY_CHARS}
+    event_id = _path("event_id")
+    return {
+        "/api/chat": {
+            "post": _operation(
+                "Ask, and stream the answer",
+                _event_stream(),
+                [*_view(), _header("Idempotency-Key", **key)],
+                _json(schemas["ChatRequest"]),
+            )
+        },
+        "/api/chat/{event_id}/stream": {
+            "get": _operation(
+                "Resume a stream after the last frame received",
+                _event_stream(),
+                [event_id, *_view(), _header("Last-Event-ID")],
+            )
+        },
+        "/api/chat/{event_id}/cancel": {
+            "post": _operation("Cancel a run", _json(schemas["CancelResult"]), [event_id])
+        },
+    }
+
+
+def _file_paths(schemas: Schema) -> Schema:
+    data = {"application/octet-stream": {"schema": {**_STRING, "format": "binary"}}}
+    media = dict.fromkeys(sorted(IMAGES), data["application/octet-stream"])
+    place = [_path("conversation_id"), _path("message_id"), _path("n")]
+    delete = _operation("Delete a file that was not sent", {}, [_path("file_id")])
+    delete["responses"] = {"204": {"description": "deleted"}, **_errors()}
+    return {
+        "/api/files": {
+            "post": _operation(
+                "Upload a file for a message",
+                _json(schemas["FileInfo"]),
+                [_header("X-File-Name")],
+                data,
+            )
+        },
+        "/api/files/{file_id}": {"delete": delete},
+        "/api/conversations/{conversation_id}/messages/{message_id}/attachments/{n}": {
+            "get": _operation("Read an attachment of a message", {**data, **media}, place)
         },
     }
 

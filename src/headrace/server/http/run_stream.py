@@ -9,8 +9,10 @@ from typing import Self
 
 from starlette.responses import Response
 
+from headrace.content import TextContent
 from headrace.engine import Agent
 from headrace.errors import UsageError
+from headrace.messages import Message
 from headrace.server.http.event_stream import DeferredStream, EventStream
 from headrace.server.http_error import HTTPError
 from headrace.server.runs.watchers import Watcher
@@ -31,7 +33,7 @@ async def begin_run(
         raise HTTPError(503, "stopping", text, retry_after_s=1.0)
     try:
         # Before anything is stored: a model that can never be asked is refused.
-        agent.check()
+        agent.check(*_to_check(start))
     except UsageError as error:
         raise HTTPError(422, "cannot_ask", str(error)) from None
     service.quota.check_stored_bytes(await service.storage.stored_bytes(start.owner))
@@ -42,6 +44,14 @@ async def begin_run(
             history = [stored.message for stored in branch]
             await service.runs.begin(started.run, agent, history, request_id)
         return started
+
+
+def _to_check(start: RunStart) -> tuple[Message, ...]:
+    """Return the new message if it has files, which not every model can read."""
+    message = None if start.prompt is None else start.prompt.message
+    if message is None or all(isinstance(one, TextContent) for one in message.content):
+        return ()
+    return (message,)
 
 
 async def cancel_run(service: Service, run: RunRow) -> bool:

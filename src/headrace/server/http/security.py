@@ -24,6 +24,7 @@ _FORM_TYPES = ("text/plain", "application/x-www-form-urlencoded", "multipart/for
 _CSP = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     b" connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none';"
+    b" frame-src 'self';"
     b" frame-ancestors 'none'"
 )
 _NO_STORE = (b"cache-control", b"no-store")
@@ -174,11 +175,12 @@ class _Sender:
             headers = message.get("headers", [])
             # What belongs to a user must not stay in a cache that others share.
             is_marked = any(name == b"cache-control" for name, _ in headers)
+            has_policy = any(name == b"content-security-policy" for name, _ in headers)
             message["headers"] = [
                 *headers,
                 *([] if is_marked else [_NO_STORE]),
                 (b"x-request-id", self._request_id),
-                (b"content-security-policy", _CSP),
+                *([] if has_policy else [(b"content-security-policy", _CSP)]),
                 (b"x-content-type-options", b"nosniff"),
                 (b"referrer-policy", b"no-referrer"),
                 *self._more_headers,

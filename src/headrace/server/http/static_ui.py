@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -14,18 +17,67 @@ from starlette.staticfiles import StaticFiles
 STATIC: Final = Path(__file__).parents[1] / "static"
 _HASHED: Final = re.compile(r"-[A-Z0-9]{8}\.\w+$")
 _MISSING = "The web UI is not built here: run `make web`, or install a wheel.\n"
+_PREVIEW = "preview.html"
+# Code that a model has written runs here, in a frame without an origin and without a network.
+_PREVIEW_CSP: Final = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src"
+    " 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; form-action 'none';"
+    " webrtc 'block'"
+)
+_FORMS: Final = {"br": ".br", "gzip": ".gz"}
+"""Endings of the compressed forms that the build has made, the smallest first."""
 
 
 class _Assets(StaticFiles):
-    """Static files. Those with a hash in their name never change; the others are revalidated."""
+    """Static files, compressed if the client reads it. Those with a hash in their name never
+    change; the others are revalidated."""
 
-    def file_response(self, full_path: object, *rest: object, **more: object) -> Response:
-        response: Response = super().file_response(full_path, *rest, **more)  # type: ignore[arg-type]
-        is_hashed = _HASHED.search(str(full_path)) is not None
+    def file_response(
+        self,
+        full_path: str | os.PathLike[str],
+        stat_result: os.stat_result,
+        scope: MutableMapping[str, Any],
+        status_code: int = 200,
+    ) -> Response:
+        accepted = parse_encodings(Headers(scope=scope).get("accept-encoding", ""))
+        encoding, path, stat = _find_form(os.fspath(full_path), stat_result, accepted)
+        response = super().file_response(path, stat, scope, status_code)
+        if encoding is not None:
+            response.headers["content-encoding"] = encoding
+        response.headers["vary"] = "accept-encoding"
+        if os.path.basename(full_path) == _PREVIEW:
+            response.headers["content-security-policy"] = _PREVIEW_CSP
+        is_hashed = _HASHED.search(os.fspath(full_path)) is not None
         response.headers["cache-control"] = (
             "public, max-age=31536000, immutable" if is_hashed else "no-cache"
         )
         return response
+
+
+def parse_encodings(header: str) -> frozenset[str]:
+    """Return the encodings that an `Accept-Encoding` header names, without those of quality 0."""
+    found = set[str]()
+    for entry in header.split(","):
+        name, _, options = entry.partition(";")
+        quality = re.search(r"q\s*=\s*([\d.]+)", options)
+        if quality is None or quality[1].strip("0.") != "":
+            found.add(name.strip().lower())
+    return frozenset(found)
+
+
+def _find_form(
+    path: str, stat: os.stat_result, accepted: frozenset[str]
+) -> tuple[str | None, str, os.stat_result]:
+    """Return the best form of a file: its encoding, or None for the file itself, and where it
+    is."""
+    for encoding, ending in _FORMS.items():
+        if encoding not in accepted:
+            continue
+        try:
+            return encoding, path + ending, os.stat(path + ending)
+        except OSError:
+            continue
+    return None, path, stat
 
 
 def ui_routes() -> list[BaseRoute]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from headrace.server.storage.access_tokens import AccessTokens
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.data_folder import DataFolder
+from headrace.server.storage.files import Files, FolderFiles
 from headrace.server.storage.health import Health, check_after_kill
 from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.log import Log, SQLiteLog
@@ -50,6 +51,7 @@ class SQLiteStorage:
         self.log: Log = log or SQLiteLog(self.database)
         self.access_tokens: TokenCheck = AccessTokens(self.database)
         self.usage: UsageCount = UsageTable(self.database)
+        self.files: Files = FolderFiles(self._folder.path / "files")
         self.cluster: Cluster | None = None
         self._health = Health(self._folder, self.database, clock)
         self._clock_check = ClockCheck(self.database)

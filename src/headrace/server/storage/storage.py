@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from headrace.server.storage.access_tokens import User
 from headrace.server.storage.cluster import Cluster
+from headrace.server.storage.files import Files
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import Store
 from headrace.server.storage.usage.usage_table import UsageRow
@@ -56,6 +57,8 @@ class Storage(Protocol):
     """The records of runs."""
     access_tokens: TokenCheck
     usage: UsageCount
+    files: Files
+    """Uploads that are not yet part of a message."""
     cluster: Cluster | None
     """The other servers that share the storage; None if this server has it for itself."""
 

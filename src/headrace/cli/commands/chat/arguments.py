@@ -56,6 +56,14 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument(
         "--continue", dest="resume", action="store_true", help="continue the last conversation"
     )
+    command.add_argument(
+        "-f",
+        "--file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="attach a text, image or document to the first message; can be repeated",
+    )
     command.add_argument("--conversation", metavar="ID", help="continue this conversation")
     command.add_argument("--effort", choices=EFFORTS, help="reasoning effort")
     command.add_argument(

@@ -61,6 +61,7 @@ class Chat:
         self._leaf_id: str | None = None
         self._question_id: str | None = None
         self._event: MessageEvent | None = None
+        self._attached: list[str] = []
         self.has_failed = False
         """Whether something was not answered, or not done."""
 
@@ -105,6 +106,7 @@ class Chat:
 
     async def ask(self, text: str) -> None:
         """Ask, and show the answer."""
+        attached, self._attached = tuple(self._attached), []
         await self._answer(
             self._client.ask(
                 text,
@@ -112,8 +114,19 @@ class Chat:
                 parent_id=self._leaf_id,
                 model=self._model,
                 effort=self.effort,
+                attachments=attached,
             )
         )
+
+    async def attach(self, path: str) -> None:
+        """Upload a file for the next message; without a path, forget those that were uploaded."""
+        if not path:
+            self._attached.clear()
+            self._display.note("Nothing is attached.")
+            return
+        info = await self._client.upload(Path(path).expanduser())
+        self._attached.append(info.id)
+        self._display.note(f"{info.name} ({info.media_type}) goes with the next message.")
 
     async def _retry(self, argument: str) -> None:
         if self._question_id is None:
@@ -167,6 +180,7 @@ class Chat:
             "reasoning": self._reasoning,
             "tools": self._tools,
             "retry": self._retry,
+            "attach": self.attach,
             "new": self._new,
             "list": self._list,
             "open": self.open,

@@ -179,4 +179,6 @@ async def _begin(
         display.note(f"Headrace · {told}{where}\n/help lists the commands · {display.hint}")
     if options.resume or options.conversation:
         await chat.open(options.conversation or "")
+    for path in options.file:
+        await chat.attach(path)
     return await chat.talk()

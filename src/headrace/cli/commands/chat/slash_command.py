@@ -24,6 +24,7 @@ SLASHES: Final = (
     Slash("reasoning", "[on|off]", "show the last reasoning; on, off: whether to show it live"),
     Slash("tools", "", "list the tools, and what the last answer used"),
     Slash("retry", "", "regenerate the last answer; both are kept"),
+    Slash("attach", "[FILE]", "attach a file to the next message; without a name, remove all"),
     Slash("new", "", "start a new conversation"),
     Slash("list", "[N]", "list the conversations; with a number, from there on"),
     Slash("open", "N", "continue a conversation: its number in the list, or its id"),

@@ -53,6 +53,7 @@ def format_value(value: Any) -> str:
     """Format the value of a tool: text as it is, anything else as JSON."""
     if value is None:
         return ""
+    value = _without_bytes(value)
     if isinstance(value, str):
         return safe(value)
     return safe(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
@@ -103,8 +104,25 @@ def describe_request(
 
 def format_brief(value: Any, limit: int = _BRIEF_CHARS) -> str:
     """Format the value of a tool in one short line."""
-    line = one_line(_brief(value))
+    line = one_line(_brief(_without_bytes(value)))
     return f"{line[: limit - 1]}…" if len(line) > limit else line
+
+
+def _without_bytes(value: Any) -> Any:
+    """Return a value with names in place of images and files, whose bytes say nothing to a
+    reader."""
+    given = cast("object", value)
+    if isinstance(given, list):
+        return [_without_bytes(one) for one in value]
+    if not isinstance(given, dict):
+        return value
+    fields = cast("dict[str, Any]", given)
+    url = fields.get("url")
+    if fields.get("type") not in ("image", "file") or not isinstance(url, str):
+        return fields
+    name = fields.get("name") or fields.get("media_type") or fields["type"]
+    data = url.partition(";base64,")[2] if url.startswith("data:") else ""
+    return f"[{name}, {len(data) * 3 // 4:,} bytes]" if data else f"[{name}] {url}"
 
 
 def _brief(value: Any) -> str:

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from headrace.cli.terminal.output import silence_stdout
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from headrace.server.gateway import GatewayConfig
+    from headrace.engine import Agent
 
 
 def run(options: Namespace) -> int:
@@ -50,13 +51,9 @@ def run(options: Namespace) -> int:
         **_read_settings(options),
     )
 
-    def ready() -> None:
-        print(f"Headrace serves {agent.model} at {address}", flush=True)
-        if gateway is not None:
-            print(_describe_gateway(gateway, address), flush=True)
-        place = data_folder(options.data) if store is None else show_store(store)
-        print(f"data: {place} · stop with Ctrl-C", flush=True)
-
+    names = None if gateway is None else tuple(gateway.models)
+    place = str(data_folder(options.data)) if store is None else show_store(store)
+    ready = partial(_announce, agent, address, place, names)
     serve_process(app, listener, ready=ready, on_drain=_print_drain)
     return 0
 
@@ -96,11 +93,6 @@ def _format_address(host: str, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def _describe_gateway(gateway: GatewayConfig, address: str) -> str:
-    names = ", ".join(gateway.models) or "models of its open providers"
-    return f"gateway: {names} at {address}/v1"
-
-
 def _print_drain(runs: int, seconds: float) -> None:
     """Print what a server that was told to stop waits for."""
     answers = f"{runs} running answer{'' if runs == 1 else 's'}"
@@ -110,6 +102,29 @@ def _print_drain(runs: int, seconds: float) -> None:
     except OSError:
         # Nobody reads the output any more. The runs are drained all the same.
         silence_stdout()
+
+
+def _announce(
+    agent: Agent, address: str, place: str, gateway_models: tuple[str, ...] | None
+) -> None:
+    """Print what is served, and what keeps it from answering."""
+    print(f"Headrace serves {agent.model} at {address}", flush=True)
+    if gateway_models is not None:
+        names = ", ".join(gateway_models) or "models of its open providers"
+        print(f"gateway: {names} at {address}/v1", flush=True)
+    print(f"data: {place} · stop with Ctrl-C", flush=True)
+    fault = _find_fault(agent)
+    if fault is not None:
+        print(f"warning: {fault}. Until then every answer fails.", file=sys.stderr, flush=True)
+
+
+def _find_fault(agent: Agent) -> str | None:
+    """Return why no answer could start, such as a missing API key, or None."""
+    try:
+        agent.check()
+    except UsageError as error:
+        return str(error)
+    return None
 
 
 def _prefix(given: str) -> str:

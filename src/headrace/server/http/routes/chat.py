@@ -7,11 +7,12 @@ import uuid
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headrace.content import TextContent
+from headrace.content import Content, TextContent
 from headrace.engine import Agent
 from headrace.messages import Message
 from headrace.projections.registry import (
@@ -21,6 +22,7 @@ from headrace.projections.registry import (
     protocol_names,
 )
 from headrace.server.api import MAX_KEY_CHARS, CancelResult, ChatRequest
+from headrace.server.http.attachments import list_attachments, load_attachments
 from headrace.server.http.body import read_body
 from headrace.server.http.run_stream import begin_run, cancel_run, stream_run, watch
 from headrace.server.http_error import HTTPError, JSONResponse
@@ -28,6 +30,9 @@ from headrace.server.runs.next_question import RunRequest
 from headrace.server.service import Service
 from headrace.server.sse import View, parse_seen_frame
 from headrace.server.storage.store import InboxEntry, RunLive, RunRow, RunStart, StoredMessage
+
+MAX_ATTACHMENTS = 10
+"""Most files of one message."""
 
 
 class Chat:
@@ -59,8 +64,35 @@ class Chat:
             run = await self._find_earlier(start, body)
             if run is None:
                 await service.count_use(user)
-                run = await self._begin_or_add(request, start, agent, body)
+                run = await self._begin_with_files(request, start, agent, body)
             return await stream_run(service, run, view, watcher)
+
+    async def _begin_with_files(
+        self, request: Request, start: RunStart, agent: Agent, body: ChatRequest
+    ) -> RunRow:
+        """Begin a run, or add the message to one. Its files are a part of the message then."""
+        try:
+            files = await self._load_files(start.owner, body)
+        except HTTPError:
+            # The same request, sent twice at once, may have taken them.
+            run = await self._find_earlier(start, body)
+            if run is None:
+                raise
+            return run
+        run = await self._begin_or_add(request, _add_files(start, files), agent, body)
+        for file_id in body.attachments:
+            await self._service.files.delete(start.owner, file_id)
+        return run
+
+    async def _load_files(self, owner: str, body: ChatRequest) -> tuple[Content, ...]:
+        if len(body.attachments) > MAX_ATTACHMENTS:
+            text = f"a message has at most {MAX_ATTACHMENTS} attachments"
+            raise HTTPError(422, "too_many_attachments", text)
+        if body.attachments or body.beside_id is None:
+            return await load_attachments(self._service, owner, body.attachments)
+        # An edited message keeps its files.
+        branch = await self._service.store.branch(owner, body.beside_id)
+        return tuple(list_attachments(branch[-1].message))
 
     async def _find_earlier(self, start: RunStart, body: ChatRequest) -> RunRow | None:
         """Return the run that the same request has started or was added to, or None."""
@@ -80,7 +112,7 @@ class Chat:
         try:
             return (await begin_run(self._service, start, agent, request.state.request_id)).run
         except RunLive as live:
-            if body.mode == "reject" or body.message is None:
+            if body.mode == "reject" or body.message is None or body.attachments:
                 raise
             message_id = live.message_id
         service = self._service
@@ -187,6 +219,15 @@ def _entry_id(start: RunStart) -> str:
         return f"ent_{uuid.uuid4().hex}"
     identity = f"{start.owner}\0{start.idempotency_key}"
     return f"ent_{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
+
+
+def _add_files(start: RunStart, files: tuple[Content, ...]) -> RunStart:
+    """Put files in front of the text of the new message."""
+    if start.prompt is None or not files:
+        return start
+    message = start.prompt.message
+    message = replace(message, content=(*files, *message.content))
+    return replace(start, prompt=replace(start.prompt, message=message))
 
 
 def _to_prompt(body: ChatRequest, conversation_id: str | None, now_ms: int) -> StoredMessage | None:

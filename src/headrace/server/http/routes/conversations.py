@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from headrace.projections.ux import to_event
 from headrace.server import api
+from headrace.server.http.attachments import describe_attachments
 from headrace.server.http.body import read_body
 from headrace.server.http.bounded_response import BoundedResponse
 from headrace.server.http.export import EXPORT_BYTES, EXPORTS
@@ -170,6 +171,7 @@ def _to_view(stored: StoredMessage) -> api.MessageView:
         role=message.role,
         created_at=message.created_at_ms,
         text="" if is_answer else message.text,
+        attachments=() if is_answer else describe_attachments(message),
         event=to_event(message, event_id=stored.id) if is_answer else None,
     )
 

@@ -132,6 +132,22 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         PRIMARY KEY (owner, period)
     );
     CREATE TABLE server_keys (name text PRIMARY KEY, value bytea NOT NULL);
+
+    -- Uploads that are not yet part of a message.
+    CREATE TABLE files (
+        id text PRIMARY KEY,
+        owner text NOT NULL,
+        info bytea NOT NULL,
+        size bigint NOT NULL,
+        created_ms bigint NOT NULL
+    );
+    CREATE INDEX files_of ON files (owner);
+    CREATE TABLE file_chunks (
+        file_id text NOT NULL REFERENCES files (id) ON DELETE CASCADE,
+        place integer NOT NULL,
+        body bytea NOT NULL,
+        PRIMARY KEY (file_id, place)
+    );
     """,
 )
 

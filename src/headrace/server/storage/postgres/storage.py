@@ -11,9 +11,11 @@ from typing import Final
 from headrace.log import get_logger
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.errors import StorageFailed
+from headrace.server.storage.files import Files
 from headrace.server.storage.lease import LEASE_S
 from headrace.server.storage.log import Log
 from headrace.server.storage.postgres.cluster import PostgresCluster
+from headrace.server.storage.postgres.files import PostgresFiles
 from headrace.server.storage.postgres.log import PostgresLog
 from headrace.server.storage.postgres.pool import Pool
 from headrace.server.storage.postgres.schema import migrate
@@ -45,6 +47,7 @@ class PostgresStorage:
         self.log: Log = self._log
         self.access_tokens: TokenCheck = PostgresTokens(self.pool)
         self.usage: UsageCount = PostgresUsage(self.pool)
+        self.files: Files = PostgresFiles(self.pool)
         self.cluster: Cluster | None = PostgresCluster(
             self.pool, postgres_store, self._log, self.node, lease_s
         )
