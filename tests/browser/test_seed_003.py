@@ -443,7 +443,7 @@ def test_built_in_tools_stream_in_the_overlay_and_stay_inline(stage: Stage, talk
     assert kinds == {"reasoning", *built_in, "text"}
 
 
-@pytest.mark.parametrize(("button", "state"), [("Deny", "not approved"), ("Allow", "")])
+@pytest.mark.parametrize(("button", "state"), [("Deny", "not approved"), ("Approve", "")])
 def test_an_approval_of_the_provider_is_shown_as_given_only_if_it_was(
     talk: Talk, button: str, state: str
 ) -> None:

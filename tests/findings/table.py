@@ -320,7 +320,7 @@ _CLIENT_FINDINGS: tuple[Finding, ...] = (
         (
             "tests/seeds/test_003_ux.py::"
             "test_an_approval_that_nobody_gives_is_requested_and_not_completed",
-            _SEED_003 + "test_an_approval_that_nobody_gives_is_not_shown_as_done",
+            _SEED_003 + "test_an_approval_of_the_provider_is_shown_as_given_only_if_it_was",
         ),
     ),
     Finding(

@@ -17,11 +17,15 @@ from tests.server.serving import frames
 LARGE = "w" * 900_000
 
 
-def _virtual_bytes(pid: int) -> int:
+def _virtual_bytes(pid: int) -> int | None:
+    """The size of a process, or None if it is about to end."""
     status = Path(f"/proc/{pid}/status")
     if not status.exists() or not hasattr(resource, "prlimit"):
         pytest.skip("no limits of other processes here")
-    (line,) = (one for one in status.read_text().splitlines() if one.startswith("VmSize"))
+    lines = [one for one in status.read_text().splitlines() if one.startswith("VmSize")]
+    if not lines:
+        return None
+    (line,) = lines
     return int(line.split()[1]) * 1_024
 
 
@@ -48,7 +52,10 @@ def test_without_memory_nothing_that_was_stored_is_damaged(tmp_path: Path) -> No
         _ask(server, "What is 12 * 34?", seen)
         asked = 1
         for spare_bytes in (16_000_000, 8_000_000, 4_000_000, 2_000_000, 1_000_000):
-            limit = _virtual_bytes(server.process.pid) + spare_bytes
+            used = _virtual_bytes(server.process.pid)
+            if used is None:
+                break
+            limit = used + spare_bytes
             # The hard limit stays: it cannot be raised again, and the next limit may be higher.
             _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_AS)
             resource.prlimit(server.process.pid, resource.RLIMIT_AS, (limit, hard))

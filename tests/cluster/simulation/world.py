@@ -24,12 +24,14 @@ class Lost(StorageFailed):
 
 
 class Rules(NamedTuple):
-    """The rules of the protocol. A test switches one off and expects that it is noticed."""
+    """Rules of the protocol. A test switches one off and expects that it is noticed.
+
+    Not here are rules that another one covers as well: the log refuses the last record of a commit
+    with an old epoch, and every server looks at the inboxes of suspended runs now and then.
+    """
 
     log_checks_epoch: bool = True
-    commit_checks_epoch: bool = True
     claim_checks_holder: bool = True
-    suspend_checks_inbox: bool = True
     repeated_append_is_recognized: bool = True
     begin_checks_key: bool = True
 
@@ -86,7 +88,7 @@ class World:
 
     def commit(self, run: RunRow, message: Message, closing: Sequence[Record]) -> None:
         row = self.store._runs[run.id]
-        if self.rules.commit_checks_epoch and row.epoch != run.epoch:
+        if row.epoch != run.epoch:
             self.refused += 1
             raise RunTaken(f"another server has run {run.id}")
         if not row.is_live and run.message_id in self.store._messages:
@@ -101,8 +103,8 @@ class World:
         row = self.store._runs[run.id]
         if row.epoch != run.epoch or not row.is_live:
             return False
-        is_forced = even_with_input or not self.rules.suspend_checks_inbox
-        if not run_now(self.store.suspend(run, now_ms, expires_ms, even_with_input=is_forced)):
+        given = self.store.suspend(run, now_ms, expires_ms, even_with_input=even_with_input)
+        if not run_now(given):
             return False
         self._replace(run.id, holder=None)
         return True
