@@ -86,7 +86,7 @@ export class Sidebar extends Element {
       void this.#end(one.id, isOther ? this.chat.rename(one.id, title) : undefined);
     };
     return html`<form class="rename" @submit=${save} @keydown=${this.#escape(one)}>
-      <input aria-label="New title" .value=${one.title} maxlength="200" dir="auto" @blur=${save} />
+      <input aria-label="New title" maxlength="200" dir="auto" @blur=${save} />
     </form>`;
   }
 
@@ -107,6 +107,8 @@ export class Sidebar extends Element {
     this[what] = id;
     await this.updateComplete;
     const target = this.querySelector<HTMLElement>(".rename input, .delete button:last-child");
+    // Not bound to the title: a list that is loaded meanwhile must not replace what is being written.
+    if (target instanceof HTMLInputElement) target.value = this.conversations.find((one) => one.id === id)?.title ?? "";
     target?.focus();
     if (target instanceof HTMLInputElement) target.select();
   }
