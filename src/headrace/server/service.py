@@ -103,7 +103,7 @@ class Service:
         self.runs.find_agent = self.find_agent
         self.runs.on_end = self._ask_left
         self.runs.continues = settings.on_interrupt == "continue"
-        self.runs.waiting_stream_s = settings.waiting_stream_s
+        self.runs.waiting.stream_s = settings.waiting_stream_s
         self.quota = Quota(settings, self.runs)
         self.watchers = Watchers(settings)
         self.usage = self.storage.usage
@@ -153,7 +153,7 @@ class Service:
         for agent in self.agents.values():
             agent.share_connections()
         if self.cluster is not None:
-            await self.cluster.open(self._wake, self.runs.wake_followed)
+            await self.cluster.open(self._wake, self.runs.waiting.wake)
             await self.take_over()
         elif self.runs.continues:
             for row in await self.store.live_runs():
@@ -296,8 +296,13 @@ class Service:
 
     async def repair(self) -> int:
         """Save the answers that could not be saved when they ended; return how many."""
-        unsaved = None if self.cluster is None else self.runs.unsaved
-        return await self._recovery.repair(self.quota.active_run_ids, unsaved)
+        if self.cluster is None:
+            return await self._recovery.repair(self.quota.active_run_ids)
+        told = set(self.runs.saver.unsaved)
+        left = await self._recovery.repair(self.quota.active_run_ids, told)
+        if not left:
+            self.runs.saver.unsaved -= told
+        return left
 
     async def take_over(self) -> None:
         """End the runs that no server works on, or go on with them: their server is gone, or the
@@ -309,7 +314,7 @@ class Service:
             await self.runs.wake_by_id(run_id)
         await self.take_entries()
         for row in await self.store.live_runs():
-            if row.id not in self.runs.unsaved and row.id not in self.quota.active_run_ids():
+            if row.id not in self.runs.saver.unsaved and row.id not in self.quota.active_run_ids():
                 await self.runs.take_over(row)
 
     def _wake(self, run_id: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from contextvars import ContextVar
 from typing import Final
+from weakref import WeakValueDictionary
 
 MAX_CALLS: Final = 64
 """Most calls of a process that may be left behind before tools are refused."""
@@ -50,6 +51,22 @@ PROCESS_CALLS: Final = LeftBehindCalls(MAX_CALLS)
 """The calls of the whole process."""
 CURRENT_CALLS: Final = ContextVar("headrace_left_behind_calls", default=PROCESS_CALLS)
 """Where calls are counted that start in this context. A server sets it for each run."""
+
+
+class LeftBehindByUser:
+    """The calls that were left behind, by user. Each user may have `limit` of them."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        # Each is kept by the runs and the calls that it counts.
+        self._calls: WeakValueDictionary[str, LeftBehindCalls] = WeakValueDictionary()
+
+    def of(self, user: str) -> LeftBehindCalls:
+        """Return the counter of a user."""
+        calls = self._calls.get(user)
+        if calls is None:
+            calls = self._calls[user] = LeftBehindCalls(self._limit, PROCESS_CALLS)
+        return calls
 
 
 class RunningCall:

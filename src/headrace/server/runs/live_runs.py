@@ -7,36 +7,34 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
 from headrace.engine import Agent, Run
 from headrace.errors import HeadraceError, UsageError
-from headrace.events import Record, RunClosed, RunFailed, RunFinished, RunSuspended
+from headrace.events import RunClosed, RunFailed, RunSuspended
 from headrace.log import get_logger
-from headrace.messages import Message, fold
-from headrace.server.runs.follower import Follower
+from headrace.messages import Message
 from headrace.server.runs.live_run import LiveRun, LogSink, ProjectionOptions
 from headrace.server.runs.moves import Moves
 from headrace.server.runs.recovery import (
     INTERRUPTED,
-    UNSAVED,
     Recovery,
     first_expiry,
-    missing_records,
+    is_resumable,
     was_drained,
 )
+from headrace.server.runs.run_saver import RunSaver
+from headrace.server.runs.waiting_runs import WaitingRuns
 from headrace.server.storage.cluster import Cluster
-from headrace.server.storage.errors import RunTaken, StorageFailed
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
 from headrace.tools.left_behind import (
     CURRENT_CALLS,
     MAX_CALLS,
     MAX_CALLS_PER_USER,
-    PROCESS_CALLS,
-    LeftBehindCalls,
+    LeftBehindByUser,
 )
 
 _logger = get_logger("server")
@@ -68,30 +66,23 @@ class LiveRuns:
         self._store = store
         self._cluster = cluster
         self._node = None if cluster is None else cluster.node
-        self._follower = None if cluster is None else Follower(log, cluster, self._rest_followed)
+        self.waiting = WaitingRuns(log, self.projection_options, cluster)
+        self.saver = RunSaver(log, store)
         self._recovery = Recovery(log, store)
         self._live: dict[str, LiveRun] = {}
         # Runs that are being suspended or resumed, perhaps by several requests at once.
         self._moves = Moves()
         self._waking: set[asyncio.Task[None]] = set()
-        # Suspended runs with clients that wait for them.
-        self._waiting: dict[str, LiveRun] = {}
         self.find_agent: Callable[[RunRow], Awaitable[tuple[Agent, list[Message]]]] = _find_nothing
         """Returns the agent of a run, and the messages up to its question."""
         self.on_end: Callable[[RunRow], Awaitable[None]] | None = None
         """Called after a run has been closed that had entries in its inbox."""
         self.continues = False
         """Whether the next server goes on with runs that are live when this one stops."""
-        self.waiting_stream_s = 300.0
-        """Seconds that the stream of a suspended run stays open."""
         self._is_draining = False
-        self._max_left_behind = MAX_CALLS_PER_USER if has_users else MAX_CALLS
-        # Each is kept by the runs and the calls that it counts.
-        self._left_behind: WeakValueDictionary[str, LeftBehindCalls] = WeakValueDictionary()
+        self._left_behind = LeftBehindByUser(MAX_CALLS_PER_USER if has_users else MAX_CALLS)
         self.total = 0
         """Number of runs that this server has started."""
-        self.unsaved: set[str] = set()
-        """Ids of runs whose clients were told that the answer could not be saved."""
 
     @property
     def count(self) -> int:
@@ -101,10 +92,7 @@ class LiveRuns:
     @property
     def rows(self) -> list[RunRow]:
         """The live runs as the store knows them."""
-        return [
-            *(live.row for live in self._live.values()),
-            *self._moves.rows,
-        ]
+        return [*(live.row for live in self._live.values()), *self._moves.rows]
 
     @property
     def is_draining(self) -> bool:
@@ -282,14 +270,10 @@ class LiveRuns:
             return
         entries = await self._store.open_entries(row.id)
         # From here on without a pause: a client that comes now must find the same object.
-        live = self._waiting.pop(row.message_id, None) or self._stop_following(row)
-        if live is None or live.last_seq != records[-1].seq:
-            if live is not None:
-                # Its clients come back, and get what it has missed.
-                live.close()
+        live = self.waiting.take(row, records[-1].seq)
+        if live is None:
             live = LiveRun(row, self._log, self.projection_options)
             live.last_seq = records[-1].seq
-        self._stop_following(row)
         live.row = row
         live.attach(run)
         for entry in entries:
@@ -305,58 +289,18 @@ class LiveRuns:
         """Return a run that is suspended, or that another server works on, as clients read it: its
         frames so far, and later ones if it goes on while they wait. None if it has ended."""
         records = await self._log.read(row.id)
-        live = self._live.get(row.message_id) or self._waiting.get(row.message_id)
+        live = self._live.get(row.message_id)
         if live is not None:
             return live
         if records and isinstance(records[-1].event, RunClosed):
             return None
-        live = LiveRun(row, self._log, self.projection_options)
-        live.last_seq = records[-1].seq if records else 0
-        if self._follower is not None:
-            return self._follower.follow(live, records)
-        live.stored_message = fold(records)
-        self._wait(live)
-        return live
-
-    def _stop_following(self, row: RunRow) -> LiveRun | None:
-        return None if self._follower is None else self._follower.pop(row.id)
-
-    def _rest_followed(self, live: LiveRun, is_suspended: bool) -> None:
-        """Limit the time that clients wait for a suspended run of another server."""
-        if live.closer is not None:
-            live.closer.cancel()
-            live.closer = None
-        if is_suspended:
-            loop = asyncio.get_running_loop()
-            live.closer = loop.call_later(self.waiting_stream_s, self._close_followed, live)
-
-    def _close_followed(self, live: LiveRun) -> None:
-        if self._stop_following(live.row) is not None:
-            live.close()
-
-    def wake_followed(self, run_ids: Sequence[str]) -> None:
-        """Read the new records of runs that other servers work on; of all of them, if none is
-        named."""
-        if self._follower is not None:
-            self._follower.wake(run_ids)
+        return self.waiting.open(row, records)
 
     async def wake_by_id(self, run_id: str) -> None:
         """Let a run of this server take the entries of its inbox."""
         for live in list(self._live.values()):
             if live.row.id == run_id:
                 await self.wake(live.row)
-
-    def _wait(self, live: LiveRun) -> None:
-        """Keep the streams of a suspended run open for a while."""
-        message_id = live.row.message_id
-        self._waiting[message_id] = live
-
-        def close() -> None:
-            if self._waiting.pop(message_id, None) is not None:
-                live.close()
-
-        loop = asyncio.get_running_loop()
-        live.closer = loop.call_later(self.waiting_stream_s, close)
 
     async def _rest(self, live: LiveRun, run: Run) -> None:
         """Note that a run is suspended. If somebody has answered meanwhile, it goes on."""
@@ -375,13 +319,7 @@ class LiveRuns:
             if self._cluster is not None:
                 await self._cluster.release(row)
             return
-        if not live.has_watchers:
-            live.close()
-        elif self._follower is None:
-            self._wait(live)
-        else:
-            # Another server may go on with it.
-            self._follower.follow(live, await self._log.read(row.id))
+        await self.waiting.keep(live)
         # A server that is stopping leaves what has come meanwhile to the next one.
         is_suspended = await self._store.suspend(
             row, last.at_ms, first_expiry(requests), even_with_input=self._is_draining
@@ -433,10 +371,11 @@ class LiveRuns:
             else:
                 live.run.interrupt("the server is stopping", max_closing_s=_INTERRUPT_S)
         await self._wait_for_all(_END_S)
-        if self._follower is not None:
-            self._follower.close()
+        self.waiting.close()
         if self._live:
-            abandoning = [asyncio.create_task(self._abandon(run)) for run in self._live.values()]
+            abandoning = [
+                asyncio.create_task(self.saver.abandon(run)) for run in self._live.values()
+            ]
             await asyncio.wait(abandoning, timeout=_ABANDON_S)
             self._live.clear()
 
@@ -445,29 +384,8 @@ class LiveRuns:
         if tasks:
             await asyncio.wait(tasks, timeout=timeout_s)
 
-    async def _abandon(self, live: LiveRun) -> None:
-        """Close a run that does not end. What it still writes is refused by the log, since the
-        numbers of its records are taken."""
-        try:
-            await self._recovery.close(live.row, INTERRUPTED)
-            records = await self._log.read(live.row.id)
-            live.stored_message = fold(records)
-            live.publish([record for record in records if record.seq > live.last_seq])
-        except StorageFailed as error:
-            _logger.error("run %s cannot be closed: %s", live.row.id, error)
-        finally:
-            live.close()
-
-    def _count_left_behind(self, owner: str) -> LeftBehindCalls:
-        """Return the counter of the calls of a user that go on after they were stopped."""
-        counter = self._left_behind.get(owner)
-        if counter is None:
-            counter = LeftBehindCalls(self._max_left_behind, PROCESS_CALLS)
-            self._left_behind[owner] = counter
-        return counter
-
     async def _execute(self, live: LiveRun) -> None:
-        CURRENT_CALLS.set(self._count_left_behind(live.row.owner))
+        CURRENT_CALLS.set(self._left_behind.of(live.row.owner))
         run = live.run
         assert run is not None
         try:
@@ -478,7 +396,7 @@ class LiveRuns:
             if run.private_error is not None:
                 _logger.warning("run %s failed: %s", live.row.id, run.private_error)
             if not run.is_suspended:
-                await self._close(live, run)
+                await self.saver.save(live, run)
                 await self._take_entries(live)
         finally:
             if not run.is_suspended:
@@ -489,52 +407,6 @@ class LiveRuns:
         elif live.has_entries and self.on_end is not None:
             await self.on_end(live.row)
 
-    async def _close(self, live: LiveRun, run: Run) -> None:
-        """Commit the answer together with the last record, which tells whether that worked."""
-        last = run.records_so_far[-1]
-        closing = Record(last.seq + 1, last.at_ms, _closing_event(live.row, last))
-        try:
-            await self._store.commit(live.row, run.message, [closing])
-        except RunTaken as error:
-            # Another server goes on with it; the clients of this one come back and find it there.
-            _logger.warning("run %s was lost: %s", live.row.id, error)
-            # What came from the inbox may not be in the log: the other server takes it.
-            live.taken.clear()
-            return
-        except StorageFailed as error:
-            _logger.error("run %s cannot be saved: %s", live.row.id, error)
-            live.publish(await self._end_unsaved(live, run))
-            return
-        live.publish([closing])
-
-    async def _end_unsaved(self, live: LiveRun, run: Run) -> list[Record]:
-        """Return the records that `Recovery.repair()` will add, so that clients that come later
-        see the same end; add them now if that is possible."""
-        row = live.row
-        self.unsaved.add(row.id)
-        try:
-            records = await self._log.read(row.id)
-        except StorageFailed:
-            last = run.records_so_far[-1]
-            return [Record(last.seq + 1, last.at_ms, RunClosed("save_failed", row.message_id))]
-        added = missing_records(row, records, UNSAVED, "save_failed")
-        live.stored_message = fold([*records, *added])
-        with suppress(StorageFailed):
-            await self._log.append(row.id, added, row.epoch)
-        return added
-
 
 async def _find_nothing(row: RunRow) -> tuple[Agent, list[Message]]:
     raise UsageError(f"no agent can continue the run {row.id}")
-
-
-def is_resumable(records: Sequence[Record]) -> bool:
-    """Return whether a run with these records has begun and has not ended."""
-    ends = (RunFinished, RunFailed)
-    has_ended = any(isinstance(record.event, ends) and not record.path for record in records)
-    return bool(records) and not has_ended
-
-
-def _closing_event(row: RunRow, last: Record) -> RunClosed:
-    is_interrupted = isinstance(last.event, RunFailed) and last.event.category == "interrupted"
-    return RunClosed("interrupted" if is_interrupted else "committed", row.message_id)

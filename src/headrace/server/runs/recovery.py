@@ -123,6 +123,11 @@ def is_waiting(records: Sequence[Record]) -> bool:
     return isinstance(last, RunSuspended) and last.reason == "input"
 
 
+def is_resumable(records: Sequence[Record]) -> bool:
+    """Return whether a run with these records has begun and has not ended."""
+    return bool(records) and _terminal(records) is None
+
+
 def was_drained(records: Sequence[Record]) -> bool:
     """Return whether a server that was stopped has left a run for another one to go on with."""
     last = records[-1].event if records else None
