@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.shared import shared
 
@@ -16,12 +18,23 @@ SERVER = "tools/llama/serve.py"
 _LIFETIME_S = 120
 
 
+_SCRIPTED_CALL = r"{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\", \"days\": 3}}"
+
+
 @contextmanager
-def llama_server(folder: Path) -> Iterator[str]:
-    """The server's address, once it answers."""
+def llama_server(folder: Path, call: dict[str, Any] | None = None) -> Iterator[str]:
+    """The server's address, once it answers.
+
+    Its model calls the tool `get_weather`, or does another `call`, such as
+    `{"name": "echo", "arguments": {"message": "Hi"}}`.
+    """
     maker, server = shared(MODEL_MAKER), shared(SERVER)
     assert maker is not None
     assert server is not None
+    if call is not None:
+        maker = _change(maker, folder, _SCRIPTED_CALL, json.dumps(call).replace('"', r"\""))
+        # Real tools have longer descriptions, and this model reads them byte by byte.
+        server = _change(server, folder, "n_ctx = 2048", "n_ctx = 32768")
     model = folder / "tiny.gguf"
     subprocess.run([sys.executable, maker, model], check=True, capture_output=True, timeout=60)
     port = _free_port()
@@ -36,6 +49,15 @@ def llama_server(folder: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             process.kill()
+
+
+def _change(script: Path, folder: Path, old: str, new: str) -> Path:
+    """Return a copy of a script with another text in one place."""
+    source = script.read_text()
+    assert source.count(old) == 1
+    copy = folder / script.name
+    copy.write_text(source.replace(old, new))
+    return copy
 
 
 def _free_port() -> int:

@@ -26,7 +26,7 @@ from headrace.errors import UsageError
 from headrace.events import Record, RunFailed, RunFinished, RunStarted
 from headrace.messages import Message, MessageLike, read_messages
 from headrace.providers import OutputMode
-from headrace.tools import AnyTool, NeedsApproval, ToolReturn, Toolset
+from headrace.tools import AnyTool, NeedsApproval, PinnedTool, ToolReturn, Toolset
 from headrace.transport.limits import Timeouts
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy
 from headrace.transport.transport import Transport
@@ -45,7 +45,8 @@ from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 class Agent(Generic[OutputT]):
     """A model with its instructions, tools, middleware and limits.
 
-    `model` is `provider:model`, or a `Fallback` of several.
+    `model` is `provider:model`, or a `Fallback` of several. `description` tells MCP clients of a
+    server what the agent is for.
     An agent keeps no state of its runs: several may run at the same time. Use a `Conversation`
     to keep the history. `limits` are for runs, `wire_limits` for the bytes of one turn.
     With `strict`, a frame of the stream that cannot be read fails its turn. `quirks` replace those
@@ -62,6 +63,7 @@ class Agent(Generic[OutputT]):
         self,
         model: AnyModel,
         *,
+        description: str | None = None,
         instructions: str | None = None,
         tools: Sequence[AnyTool] = (),
         middleware: Sequence[Middleware] = (),
@@ -81,6 +83,8 @@ class Agent(Generic[OutputT]):
         **options: Unpack[OptionArguments],
     ) -> None:
         self.model = model
+        self.description = description
+        """What the agent is for."""
         self.instructions = instructions
         self.tools = Toolset(tools)
         self.middleware = check_middleware(middleware)
@@ -110,9 +114,26 @@ class Agent(Generic[OutputT]):
         self._shared = self._shared or SharedTransport()
 
     async def aclose(self) -> None:
-        """Close the shared connections, if there are any."""
+        """Close the shared connections, if there are any, and those to MCP servers."""
         if self._shared is not None:
             await self._shared.aclose()
+        for source in self.tools.sources:
+            await source.release()
+
+    async def load_tools(self, pins: Sequence[PinnedTool] | None = None) -> Agent[OutputT]:
+        """Return a copy of this agent with the tools that its MCP servers list now, or this agent
+        if it has no servers. Runs of the copy all use that list; without this, each run asks for
+        the list when it starts.
+
+        `pins` are the `tools.pins` of an earlier copy: a run that is resumed offers the same tools
+        to the model again. A call of a tool that its server has changed since gets an error result.
+        """
+        if not self.tools.sources:
+            return self
+        copied = copy.copy(self)
+        copied.tools = await self.tools.load(pins)
+        copied._checked = set()
+        return copied
 
     def replace(
         self,
@@ -120,15 +141,18 @@ class Agent(Generic[OutputT]):
         options: Options | None = None,
         instructions: str | None = None,
         tools: Sequence[AnyTool] = (),
+        middleware: Sequence[Middleware] = (),
     ) -> Agent[OutputT]:
         """Return a copy of this agent, with these options instead of its own where they are set,
-        with other instructions if they are given, and with these tools beside its own. The copy
-        uses the connections of this agent."""
+        with other instructions if they are given, and with these tools and this middleware beside
+        its own. The copy uses the connections of this agent."""
         copied = copy.copy(self)
         copied.options = merge_options(self.options, options or Options())
         copied.instructions = self.instructions if instructions is None else instructions
         if tools:
             copied.tools = Toolset([*self.tools.all, *tools])
+        if middleware:
+            copied.middleware = (*self.middleware, *check_middleware(middleware))
         # What a caller asks for may be different every time.
         copied._checked = set()
         return copied
@@ -163,20 +187,28 @@ class Agent(Generic[OutputT]):
         user: str | None = None,
         suspends: bool = False,
         node: str | None = None,
+        epoch: int = 0,
     ) -> Run[OutputT]:
         """Prepare a run; it starts when it is entered with `with` or `async with`.
 
         `history` are the messages before the input. `clock` returns milliseconds since the
         epoch. `sink` stores every record before anyone sees it. `token` can cancel the run.
         `user` is the user for whom it runs, and `node` the server. With `suspends`, the run stops
-        with a `RunSuspended` when it only waits for input; otherwise it waits in memory.
+        with a `RunSuspended` when it only waits for input; otherwise it waits in memory. `epoch` is
+        how often another process has taken the run over before it could begin.
         Raises `UsageError` for a request that cannot be made.
         """
         self._check_suspends(is_needed=suspends)
         messages = tuple(to_messages(input))
         config = self._configure((*read_messages(history), *messages), compactor)
         settings = RunSettings(
-            clock=clock, sink=sink, token=token, user=user, suspends=suspends, node=node
+            clock=clock,
+            sink=sink,
+            token=token,
+            user=user,
+            suspends=suspends,
+            node=node,
+            epoch=epoch,
         )
         return Run(config, messages, run_id or uuid.uuid4().hex, settings)
 
@@ -256,7 +288,8 @@ class Agent(Generic[OutputT]):
 
     async def play_nested(self, question: str, nesting: Nesting) -> ToolReturn:
         """Play a run of this agent inside another one. Called by the engine."""
-        return await play_nested(self._configure(tuple(to_messages(question))), nesting)
+        agent = await self.load_tools()
+        return await play_nested(agent._configure(tuple(to_messages(question))), nesting)
 
     def _check_suspends(self, *, is_needed: bool) -> None:
         name = Chain(self.middleware).unresumable if is_needed else None
@@ -269,7 +302,11 @@ class Agent(Generic[OutputT]):
     def _configure(
         self, messages: tuple[Message, ...], compactor: Compactor | None = None
     ) -> RunConfig:
+        async def load() -> RunConfig:
+            return (await self.load_tools())._configure(messages, compactor)
+
         return RunConfig(
+            load=load if self.tools.sources else None,
             targets=self._targets(messages),
             fallback=self.model if isinstance(self.model, Fallback) else None,
             tools=self.tools,
@@ -302,7 +339,8 @@ class Agent(Generic[OutputT]):
     ) -> TokenCount:
         """Return how many input tokens the first request of a run would have, with the instructions
         and tools of this agent; see `count_tokens()`."""
-        target, *_ = self._targets((*read_messages(history), *to_messages(input)))
+        agent = await self.load_tools()
+        target, *_ = agent._targets((*read_messages(history), *to_messages(input)))
         try:
             return await count_target_tokens(target)
         finally:

@@ -115,17 +115,24 @@ class Loop:
     # -- the run
 
     async def begin(self, node: str | None = None, epoch: int = 1) -> None:
-        """Write `RunStarted`, or `RunResumed` with at least this epoch for a run that goes on."""
+        """Write `RunStarted`, or `RunResumed` with this epoch for a run that goes on."""
         if self._progress is None:
             effort = self._config.target.request.options.effort
-            start = ev.RunStarted(self._view.run_id, self._config.name, effort)
+            trace = await self._start_trace()
+            start = ev.RunStarted(self._view.run_id, self._config.name, effort, trace)
             await self._journal.write([start])
             return
         progress = self._progress
-        epoch = max(epoch, progress.epoch + 1)
-        resumed = [] if self._view.path else [ev.RunResumed(epoch, node)]
+        resumed: list[Event] = []
+        if not self._view.path:
+            resumed.append(ev.RunResumed(epoch, node, await self._start_trace()))
         cut = ev.TurnFailed(category="interrupted", message=_CUT_OFF, retryable=True)
         await self._journal.write([*resumed, *progress.close_turn(cut)])
+
+    async def _start_trace(self) -> ev.TraceIds | msgspec.UnsetType:
+        """Return the ids of the span that stands for the run from here on, if it is traced."""
+        trace = None if self._view.path else await self._chain.start_trace(self._view)
+        return msgspec.UNSET if trace is None else trace
 
     async def play(self) -> FinishReason:
         """Play steps until the model is done or something else ends the run."""

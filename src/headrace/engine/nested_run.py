@@ -40,7 +40,11 @@ async def play_nested(config: RunConfig, nesting: Nesting) -> ToolReturn:
 class _NestedRun:
     def __init__(self, config: RunConfig, nesting: Nesting) -> None:
         scope, progress = nesting.scope, nesting.progress
-        view = RunView(scope.run_id, config.name, nesting.path, scope.user, nesting.outer_steps)
+        view = RunView(
+            scope.run_id, config.name, nesting.path, scope.user, nesting.outer_steps, scope.clock
+        )
+        if scope.chain is not None:
+            config.chain.inherit(scope.chain)
         journal = NestedJournal(view, config.chain, nesting)
         self._limits = config.limits
         self._loop = Loop(

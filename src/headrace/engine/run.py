@@ -36,6 +36,7 @@ from headrace.events.stamp import create_wall_clock
 from headrace.messages import Message
 from headrace.outcome import FinishReason, abort_reason
 from headrace.shield import run_shielded
+from headrace.tools import ToolSourceFailed
 from headrace.turn.fallback import Switch
 from headrace.turn.record_stream import RecordStream
 from headrace.turn.result import OutputT, Result, result_of
@@ -63,8 +64,8 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
         self.run_id = run_id
         self._config = config
         self._input = input
-        self._view = RunView(run_id, config.name, user=settings.user)
         clock = settings.clock or create_wall_clock()
+        self._view = RunView(run_id, config.name, user=settings.user, clock=clock)
         self._journal = Journal(self._view, config.chain, clock, settings.sink)
         self._earlier = settings.records
         self._progress: RunProgress | None = None
@@ -73,10 +74,18 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
             # Raised here, and not by the task of the run, if the history is another one.
             restore_messages(config.target.request.messages, self._progress.compactions)
             self._journal.restore(settings.records, self._progress)
-        self._node, self._epoch = settings.node, settings.epoch
+        self._node, self._journal.epoch = settings.node, settings.epoch
+        if self._progress is not None:
+            self._journal.epoch = max(settings.epoch, self._progress.epoch + 1)
         self._inputs = InputRequests(self._journal.assembler, settings.records)
         self._scope = RunScope(
-            run_id, self._inputs, clock, config.limits, settings.user, settings.suspends
+            run_id,
+            self._inputs,
+            clock,
+            config.limits,
+            settings.user,
+            settings.suspends,
+            chain=config.chain,
         )
         self._scope.nested_runs = sum(
             bool(record.path) and isinstance(record.event, RunStarted)
@@ -102,6 +111,7 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
         # Whether middleware ended the run, so that its error need not be raised again.
         self._was_terminated = False
         self._task: asyncio.Task[None] | None = None
+        self._loading: asyncio.Task[RunConfig] | None = None
         self._event_loop: asyncio.AbstractEventLoop | None = None
 
     async def __aenter__(self) -> Self:
@@ -194,6 +204,8 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
             is_first = self._abort_reason is None
             self._abort_reason = reason
             self._journal.queue.stop_waiting()
+            if self._loading is not None:
+                self._loading.cancel()
             if is_first and self._task is not None and self._has_begun and not self._is_ending:
                 self._task.cancel()
 
@@ -211,7 +223,30 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
         if cancelled is not None:
             raise cancelled
 
+    async def _load_tools(self) -> ToolSourceFailed | None:
+        """Ask MCP servers for their tools, if there are any. Returns what failed."""
+        load, targets = self._config.load, self._config.targets
+        if load is None or self._abort_reason is not None:
+            return None
+        self._loading = asyncio.ensure_future(load())
+        try:
+            await asyncio.wait([self._loading])
+        finally:
+            loading, self._loading = self._loading, None
+            loading.cancel()
+        if loading.cancelled():
+            return None
+        error = loading.exception()
+        if error is None:
+            self._config = loading.result()
+            for target in targets:
+                await target.model.aclose()
+        elif not isinstance(error, ToolSourceFailed):
+            raise error
+        return error
+
     async def _main(self) -> None:
+        failure = await self._load_tools()
         # A local variable: an attribute would make a reference cycle of the run and its loop.
         loop = Loop(
             self._config,
@@ -229,7 +264,7 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
         forget = self._token.add(self.cancel) if self._token is not None else None
         try:
             with loop.timers.limit(self._config.limits.run_timeout_s, "run_timeout_s"):
-                end = await self._play(loop)
+                end = await self._play(loop, failure)
             if end is not None:
                 await run_shielded(loop.finish(end))
         finally:
@@ -246,16 +281,18 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
             for target in self._config.targets:
                 await target.model.aclose()
 
-    async def _play(self, loop: Loop) -> End | None:
+    async def _play(self, loop: Loop, failure: ToolSourceFailed | None) -> End | None:
         """Play the run and return its terminal event, whatever ends it, or None if it was
         suspended. After this returns, nothing can stop the run any more."""
         try:
             await self._journal.replay(self._earlier)
             self._earlier = ()
-            await loop.begin(self._node, self._epoch)
+            await loop.begin(self._node, self._journal.epoch)
             self._has_begun = True
             if self._abort_reason is not None:
                 raise asyncio.CancelledError
+            if failure is not None:
+                raise RunBroken("network", str(failure))
             reason = await loop.play()
             self._is_ending = True
             return RunFinished(reason, loop.usage)

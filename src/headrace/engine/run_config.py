@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from headrace.engine.history.compaction import Compactor
@@ -29,6 +29,9 @@ class RunConfig:
     policy: RetryPolicy
     compactor: Compactor | None = None
     fallback: Fallback | None = None
+    load: Callable[[], Awaitable[RunConfig]] | None = None
+    """Returns the same configuration with the tools of MCP servers, which have to be asked for
+    them, or None if there are no such servers."""
     at: int = 0
     """The target that is asked now; it changes if a model fails."""
     switches: list[Switch] = field(default_factory=list[Switch])

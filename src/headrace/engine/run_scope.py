@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace.engine.input.requests import InputRequests
 from headrace.engine.limits import RunLimits
+from headrace.engine.middleware.chain import Chain
 
 
 @dataclass
@@ -21,5 +22,7 @@ class RunScope:
     user: str | None = None
     suspends: bool = False
     """Whether the run ends its process when it only waits for input."""
+    chain: Chain | None = None
+    """The middleware of the outermost run."""
     nested_runs: int = 0
     """How many nested runs have been started."""

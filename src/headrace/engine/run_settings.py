@@ -28,5 +28,6 @@ class RunSettings:
     """The records of an earlier process, from which the run goes on."""
     node: str | None = None
     """The server that runs it."""
-    epoch: int = 1
-    """How often the run has been resumed, at least, if it goes on from records."""
+    epoch: int = 0
+    """How often the run has been taken over. If it goes on from records, that is at least once more
+    than they say."""

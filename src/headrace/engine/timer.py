@@ -45,7 +45,7 @@ class Timers:
             self._running.remove(outer)
 
     @contextmanager
-    def paused(self) -> Generator[None, None, None]:
+    def pause(self) -> Generator[None, None, None]:
         """Do not count the time of the block."""
         for timer in self._running:
             timer.pause()

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 
+import msgspec
+
 from headrace import events as ev
+from headrace.address import find_server
+from headrace.encoders import Request
 from headrace.engine.history.run_history import RunHistory
 from headrace.engine.journal.any_journal import AnyJournal
 from headrace.engine.log_lines.run_logger import log_discarded_step
@@ -18,7 +22,9 @@ from headrace.errors import RequestFailed
 from headrace.events import TurnEvent
 from headrace.messages import Turn
 from headrace.outcome import ErrorCategory
+from headrace.trace_headers import TRACE_HEADERS
 from headrace.transport.call_secrets import hide_address
+from headrace.transport.transport import HTTPCall
 from headrace.turn.fallback import Route
 from headrace.turn.open_turn import OpenTurn
 from headrace.turn.target import TurnTarget
@@ -153,13 +159,7 @@ class TurnTaker:
             else:
                 call = target.encode(request)
             try:
-                return await target.open(
-                    call,
-                    request,
-                    self._config.wire_limits,
-                    strict=self._config.strict,
-                    numbers=(self.next_item, self.next_part),
-                )
+                return await self._send(target, request, call)
             except RequestFailed as refused:
                 before = self._route.describe()
                 if self._switch(refused.category):
@@ -173,6 +173,21 @@ class TurnTaker:
                 if compaction is None:
                     raise broken from None
                 await self._journal.write([compaction])
+
+    async def _send(self, target: TurnTarget, request: Request, call: HTTPCall) -> OpenTurn:
+        """Send a request and wait for the first events. It carries the trace that it belongs to."""
+        self._view.server = find_server(target.model.endpoint.url)
+        with self._config.chain.around_turn(self._view, request):
+            headers = TRACE_HEADERS.get()
+            if headers:
+                call = msgspec.structs.replace(call, headers={**call.headers, **headers})
+            return await target.open(
+                call,
+                request,
+                self._config.wire_limits,
+                strict=self._config.strict,
+                numbers=(self.next_item, self.next_part),
+            )
 
     def _choose_target(self) -> TurnTarget:
         """Return the model to ask, and set how it gives a typed answer."""

@@ -24,7 +24,7 @@ class ToolContext:
     """The call that a tool runs for. A parameter annotated with this type gets it, and is hidden
     from the model. All methods may be called from any thread."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what the engine knows about a call)
         self,
         *,
         run_id: str = "",
@@ -34,7 +34,8 @@ class ToolContext:
         report: Callable[[ToolProgress], None] | None = None,
         closing_s: float = 1.0,
         idempotency_key: str = "",
-        ask: Callable[[str, JSONObject | None], Awaitable[Any]] | None = None,
+        ask: Callable[..., Awaitable[Any]] | None = None,
+        state: Any = None,
     ) -> None:
         self.run_id = run_id
         self.step = step
@@ -45,6 +46,9 @@ class ToolContext:
         self.idempotency_key = idempotency_key
         """A text that is the same each time this call is run, and different for any other call.
         Pass it on to services that accept one, so that nothing happens twice."""
+        self.state: Any = state
+        """The state of the question that the call waited for when its process stopped, or None;
+        see `ask()`."""
         self._ask = ask
         self._report = report
         self._reports = 0
@@ -74,12 +78,26 @@ class ToolContext:
         """Report a log line."""
         self.progress(log=line)
 
-    async def ask(self, message: str, schema: JSONObject | None = None) -> Any:
+    async def ask(
+        self,
+        message: str,
+        schema: JSONObject | None = None,
+        *,
+        key: str | None = None,
+        state: Any = None,
+    ) -> Any:
         """Ask the user while the tool runs, and wait for the answer: a text, or a value of the
-        JSON schema. Raises `InputDenied` if the user refuses or the request expires."""
+        JSON schema. Raises `InputDenied` if the user refuses or the request expires.
+
+        With a `state`, a JSON value, the run may be suspended meanwhile although the tool is not
+        idempotent: the tool is then called again with this `context.state`, and asks the same
+        question with the same `key` to get the answer.
+        """
         if self._ask is None:
             raise InputDenied("there is nobody to ask: the tool runs outside of an agent")
-        return await self._ask(message, schema)
+        if key is None and state is None:
+            return await self._ask(message, schema)
+        return await self._ask(message, schema, key=key, state=state)
 
     @property
     def is_cancelled(self) -> bool:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from typing import Any, TypeAlias, cast, overload
+from typing import Any, TypeAlias, overload
 from weakref import WeakKeyDictionary
 
 from headrace.encoders import ToolSpec
-from headrace.encoders.provider_tool import ProviderTool, check_settings
 from headrace.errors import Terminate, UsageError
 from headrace.secrets.scrub import scrub
 from headrace.tools.arguments import Arguments, ArgumentsInvalid
 from headrace.tools.context import ToolContext
-from headrace.tools.external import ExternalTool
 from headrace.tools.function import Function, check_name
 from headrace.tools.left_behind import CURRENT_CALLS, RunningCall
 from headrace.tools.result import InvalidResult, ToolReturn, to_tool_return, tool_error
@@ -244,50 +242,3 @@ def tool(
         return Tool(function, **options)
 
     return decorate
-
-
-AnyTool: TypeAlias = Tool | ExternalTool | ToolSpec | ProviderTool | Callable[..., Any]
-"""What is accepted as a tool: a `Tool`, a plain function, an `ExternalTool`, the bare description
-of a tool, or a tool that the provider runs, such as `WebSearch()`."""
-
-
-def _to_tool(tool: AnyTool) -> Tool | ExternalTool | ToolSpec:
-    if isinstance(tool, type) and issubclass(tool, ProviderTool):
-        raise UsageError(f"{tool.__name__} is a class: give an object, {tool.__name__}()")
-    if isinstance(tool, Tool | ExternalTool | ToolSpec):
-        return tool
-    return Tool(cast("Callable[..., Any]", tool))
-
-
-class Toolset:
-    """The tools of an agent: those that are called by name, and those that the provider runs.
-    Raises `UsageError` for values that are no tools."""
-
-    def __init__(self, tools: Iterable[AnyTool]) -> None:
-        if not isinstance(cast("object", tools), Iterable):
-            raise UsageError(f"expected a list of tools; got {tools!r:.200}")
-        given = list(tools)
-        self.provider_tools = tuple(
-            check_settings(entry) for entry in given if isinstance(entry, ProviderTool)
-        )
-        entries = [_to_tool(entry) for entry in given if not isinstance(entry, ProviderTool)]
-        names = [entry.name for entry in entries]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise UsageError(f"two tools are called {', '.join(twice)}")
-        self._tools = dict(zip(names, entries, strict=True))
-        self.specs = tuple(e if isinstance(e, ToolSpec) else e.spec for e in entries)
-
-    def get(self, name: str) -> Tool | ExternalTool | ToolSpec | None:
-        """Return the tool with this name, or None."""
-        return self._tools.get(name)
-
-    @property
-    def all(self) -> tuple[AnyTool, ...]:
-        """All tools, those that the provider runs last."""
-        return (*self._tools.values(), *self.provider_tools)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names, in the order in which the tools were given."""
-        return tuple(self._tools)

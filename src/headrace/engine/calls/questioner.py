@@ -50,8 +50,10 @@ class _Question:
     message: str = ""
     schema: JSONObject | None = None
     expires_in_s: float | None = None
-    number: int = 0
-    """How many questions the tool has asked before, while it ran."""
+    number: int | str = 0
+    """How many questions the tool has asked before, while it ran, or the key of the question."""
+    state: Any = None
+    """What the tool needs to go on in another process."""
     server: str | None = None
     """Label of the MCP server, if the provider runs the call."""
 
@@ -142,19 +144,29 @@ class Questioner:
         result = to_tool_return(answer.value, None)
         return await self._chain.after_tool(self._view, job.call, result)
 
-    async def ask_while_running(self, job: Job, message: str, schema: JSONObject | None) -> Any:
+    async def ask_while_running(
+        self,
+        job: Job,
+        message: str,
+        schema: JSONObject | None,
+        *,
+        key: str | None = None,
+        state: Any = None,
+    ) -> Any:
         """Ask for a tool that runs. The time of the answer does not count for its timeout."""
         kind: InputKind = "text" if schema is None else "form"
-        question = _Question(kind, message, schema, number=job.questions)
+        number = job.questions if key is None else key
+        question = _Question(kind, message, schema, number=number, state=state)
         job.questions += 1
         loop, timer, left_s = asyncio.get_running_loop(), job.timer, None
         if timer is not None and (when := timer.when()) is not None:
             left_s = when - loop.time()
             timer.reschedule(None)
-        # Only a tool that may run again can be stopped while it waits.
+        # Only a tool that may run again, or go on with its state, can be stopped while it waits.
         is_idempotent = isinstance(job.tool, Tool) and job.tool.is_idempotent
+        is_free = is_idempotent or state is not None
         try:
-            answer = await self._ask(job, question, is_free=is_idempotent)
+            answer = await self._ask(job, question, is_free=is_free)
         finally:
             if timer is not None and left_s is not None and not timer.expired():
                 timer.reschedule(loop.time() + left_s)
@@ -218,6 +230,7 @@ class Questioner:
             schema=asked.schema,
             expires_at_ms=expires,
             server=asked.server,
+            state=asked.state,
         )
 
     def _time_left_s(self, request_id: str) -> float | None:

@@ -132,7 +132,7 @@ class ToolRunner:
     async def _next_item(self) -> _Item:
         if not self.is_waiting():
             return await self._items.get()
-        with self._timers.paused():
+        with self._timers.pause():
             return await self._items.get()
 
     def is_waiting(self) -> bool:
@@ -171,13 +171,19 @@ class ToolRunner:
         if tool is None:
             names = ", ".join(self._tools.names) or "none"
             return tool_error(f"No tool {part.name!r}: there are {names}")
-        was_started = part.call_id in self._started_before
-        if was_started and not (isinstance(tool, Tool) and tool.is_idempotent):
+        if part.call_id in self._started_before and not self._may_run_again(part, tool):
             return tool_error(MAY_HAVE_RUN)
         most = self._limits.max_calls.get(part.name)
         if most is not None and self._numbers[part.call_id] > most:
             return tool_error(f"{part.name} was not run: it may be called {most} times in a run")
         return await self._ask_middleware(_to_call(part), tool)
+
+    def _may_run_again(self, part: CallPart, tool: Tool | ExternalTool | ToolSpec) -> bool:
+        """Return whether a call that an earlier process had started can be run again: its tool is
+        idempotent, or waits for an answer with which it can go on."""
+        if isinstance(tool, Tool) and tool.is_idempotent:
+            return True
+        return self._scope.inputs.find_state(self._view.path, part.call_id) is not None
 
     async def _ask_middleware(
         self, call: ToolCall, tool: Tool | ExternalTool | ToolSpec
@@ -273,7 +279,8 @@ class ToolRunner:
         job.timer = asyncio.timeout(timeout_s)
         try:
             async with job.timer:
-                return await tool.execute(job.call.args, context)
+                with self._chain.around_tool(self._view, job.call):
+                    return await tool.execute(job.call.args, context)
         except TimeoutError:
             if not job.timer.expired():
                 raise
@@ -299,6 +306,7 @@ class ToolRunner:
             report=report,
             idempotency_key=_create_key(view, call.call_id),
             ask=partial(self._questioner.ask_while_running, job),
+            state=self._scope.inputs.find_state(view.path, call.call_id),
         )
 
     async def _run_nested(self, job: Job, tool: AgentTool) -> ToolReturn:
@@ -317,7 +325,8 @@ class ToolRunner:
         job.nesting = nesting
         try:
             async with timer:
-                return await tool.play(call.args, nesting)
+                with self._chain.around_tool(self._view, call):
+                    return await tool.play(call.args, nesting)
         except TimeoutError:
             if not timer.expired():
                 raise

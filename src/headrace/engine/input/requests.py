@@ -63,6 +63,19 @@ class InputRequests:
         request = self.find(request_id)
         return None if request is None or request.decision is None else _to_answer(request)
 
+    def find_state(self, path: tuple[str, ...], call_id: str) -> Any:
+        """Return the state with which the tool of a call can go on, or None.
+
+        There is one only while the last question with a state has no answer in the log: after that,
+        the tool may have gone on already.
+        """
+        assembler = self._assembler.find(path)
+        if assembler is None or not assembler.turns:
+            return None
+        requests = assembler.turns[-1].requests.values()
+        states = [r.state for r in requests if r.call_id == call_id and r.decision is None]
+        return next((state for state in reversed(states) if state is not None), None)
+
     def is_always_allowed(
         self, path: tuple[str, ...], name: str, server: str | None = None
     ) -> bool:

@@ -33,7 +33,7 @@ class Journal:
         self._sink = sink
         self._rewriter = Rewriter(chain, view) if chain.rewriters else None
         self._pending: PendingLog | None = None
-        if self._rewriter is None and not chain.observers and isinstance(sink, PromptSink):
+        if self._rewriter is None and chain.is_passive and isinstance(sink, PromptSink):
             self._pending = PendingLog(sink, self._stamp, view, self.log)
         is_free = self._rewriter is None and sink is None and chain.is_plain
         self.is_immediate = is_free or self._pending is not None
@@ -61,6 +61,15 @@ class Journal:
     def nested(self) -> NestedRuns:
         """The sub-agents that are running."""
         return self.log.nested
+
+    @property
+    def epoch(self) -> int:
+        """Number of times that the run has been taken over; it is in every record."""
+        return self._stamp.epoch
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self._stamp.epoch = epoch
 
     def restore(self, records: Sequence[Record], progress: RunProgress) -> None:
         """Continue from the records of an earlier process."""
@@ -100,7 +109,7 @@ class Journal:
             return self._pending.put
         log, view, put_many = self.log, self._view, self.put
         stamp, keep, fold = self._stamp.one, self.records.append, self.assembler.feed
-        hand_over, notify = self.queue.put_one, self._chain.notify
+        hand_over, notify = self.queue.put_one, self._chain.notify_one
 
         def put(events: Sequence[Event]) -> bool:
             if len(events) != 1 or not log.keeps_records:

@@ -9,6 +9,7 @@ from functools import partial
 from headrace.engine.journal.run_log import RunLog
 from headrace.engine.journal.sink import PromptSink, SinkFailed
 from headrace.engine.middleware.middleware import RunView
+from headrace.errors import HeadraceError
 from headrace.events import Event, Record, RunFailed, RunFinished, Stamp
 
 # How many records may be pending before the run waits for the log.
@@ -20,8 +21,8 @@ class PendingLog:
     has stored them."""
 
     __slots__ = (
-        "_count", "_error", "_has_failed", "_run_log", "_sink", "_stamp", "_view", "_waiter",
-        "on_error",
+        "_count", "_error", "_has_failed", "_hook_error", "_run_log", "_sink", "_stamp", "_view",
+        "_waiter", "on_error",
     )  # fmt: skip
 
     def __init__(self, sink: PromptSink, stamp: Stamp, view: RunView, run_log: RunLog) -> None:
@@ -34,12 +35,20 @@ class PendingLog:
         self._count = 0
         self._has_failed = False
         self._error: SinkFailed | None = None
+        # Passive middleware must not raise; if it does, the run ends at the next `flush()`.
+        self._hook_error: HeadraceError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     def put(self, events: Sequence[Event]) -> bool:
         """Pass events of the run itself to the log. Returns whether the reader or the log is far
         behind. After the log has failed, only terminal events are shown."""
-        return self.put_nested(events, (), self._view.step)
+        if len(events) != 1 or self._has_failed:
+            return self.put_nested(events, (), self._view.step)
+        # Most reads bring exactly one event.
+        records = [self._stamp.one(events[0], self._view.step)]
+        self._count += 1
+        self._sink.put(records, partial(self._confirm, records))
+        return self._count > _MAX_PENDING or self._run_log.queue.is_full
 
     def put_nested(self, events: Sequence[Event], path: tuple[str, ...], step: int) -> bool:
         """Pass events of a nested run to the log, as `put()` does."""
@@ -58,11 +67,13 @@ class PendingLog:
         return self._count > _MAX_PENDING or self._error is not None
 
     async def flush(self) -> None:
-        """Wait until the log has stored everything. Raises `SinkFailed` once if it failed."""
+        """Wait until the log has stored everything. Raises `SinkFailed` once if it failed, or what
+        middleware has raised."""
         while self._count:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
-        error, self._error = self._error, None
+        error = self._error or self._hook_error
+        self._error = self._hook_error = None
         if error is not None:
             raise error
 
@@ -84,7 +95,10 @@ class PendingLog:
             return
         if error is None:
             self._count -= len(records)
-            self._run_log.add(records)
+            try:
+                self._run_log.add(records)
+            except HeadraceError as raised:
+                self._hook_error = self._hook_error or raised
         else:
             self._discard()
             self._error = SinkFailed.because(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
@@ -19,7 +20,7 @@ from headrace.engine.middleware.middleware import (
     ToolCall,
 )
 from headrace.errors import HeadraceError, Terminate
-from headrace.events import Event, Record, RunFailed, RunFinished
+from headrace.events import Event, Record, RunFailed, RunFinished, TraceIds
 from headrace.messages import Turn
 from headrace.secrets.scrub import scrub
 from headrace.tools import ToolReturn
@@ -39,11 +40,34 @@ class Chain:
         self.rewriters = self._hooks("rewrite_event")
         self.is_plain = not any(map(iscoroutinefunction, self.observers))
         """Whether no observer is async."""
+        self.is_passive = all(
+            entry.is_passive for entry in self._middleware if _overrides(entry, "on_event")
+        )
+        """Whether no observer is async or may raise."""
+        self._around_turn = self._hooks("around_turn")
+        self._around_tool = self._hooks("around_tool")
+
+    @property
+    def notify_one(self) -> Callable[..., Any]:
+        """Calls plain observers with a record, as `notify()` does."""
+        has_one = self.is_passive and self.is_plain and len(self.observers) == 1
+        return self.observers[0] if has_one else self.notify
+
+    def inherit(self, outer: Chain) -> None:
+        """Also call the `around_turn` and `around_tool` hooks of the run around this one."""
+        self._around_turn = tuple(dict.fromkeys((*outer._around_turn, *self._around_turn)))
+        self._around_tool = tuple(dict.fromkeys((*outer._around_tool, *self._around_tool)))
 
     def _hooks(self, name: str) -> tuple[Callable[..., Any], ...]:
-        base = getattr(Middleware, name)
-        hooks = [getattr(entry, name) for entry in self._middleware]
-        return tuple(hook for hook in hooks if getattr(hook, "__func__", None) is not base)
+        return tuple(getattr(one, name) for one in self._middleware if _overrides(one, name))
+
+    async def start_trace(self, run: RunView) -> TraceIds | None:
+        """Call all hooks, and return the first ids."""
+        first: TraceIds | None = None
+        for hook in self._hooks("start_trace"):
+            ids: TraceIds | None = _check_type(hook, await _call(hook, run), TraceIds)
+            first = first or ids
+        return first
 
     async def start(self, run: RunView) -> None:
         for hook in self._hooks("on_run_start"):
@@ -63,6 +87,14 @@ class Chain:
         for hook in self._hooks("on_request"):
             request = _check_type(hook, await _call(hook, run, request), Request) or request
         return request
+
+    def around_turn(self, run: RunView, request: Request) -> AbstractContextManager[object]:
+        """Return what is to be entered while a request is sent."""
+        return _enter_all(self._around_turn, run, request) if self._around_turn else nullcontext()
+
+    def around_tool(self, run: RunView, call: ToolCall) -> AbstractContextManager[object]:
+        """Return what is to be entered while a tool runs."""
+        return _enter_all(self._around_tool, run, call) if self._around_tool else nullcontext()
 
     def notify(self, run: RunView, record: Record) -> None:
         """Call plain observers. All of them are called; then the first error is raised."""
@@ -144,6 +176,35 @@ class Chain:
     async def run_end(self, run: RunView, event: RunFinished | RunFailed) -> None:
         """Call all hooks, then raise the first error."""
         await _call_all((hook, run, event) for hook in self._hooks("on_run_end"))
+
+
+def _overrides(entry: Middleware, name: str) -> bool:
+    """Return whether middleware has a hook of its own under this name."""
+    return getattr(getattr(entry, name), "__func__", None) is not getattr(Middleware, name)
+
+
+def _enter_all(
+    hooks: Sequence[Callable[..., Any]], *arguments: Any
+) -> AbstractContextManager[object]:
+    """Return a context manager that enters what the hooks return. An exception of a hook becomes a
+    `MiddlewareFailed`."""
+    managers: list[AbstractContextManager[object]] = []
+    for hook in hooks:
+        try:
+            manager = hook(*arguments)
+        except (Terminate, *_PROCESS_EXITS):
+            raise
+        except BaseException as error:
+            raise _hook_error(hook, error) from error
+        manager = _check_type(hook, manager, AbstractContextManager)
+        if manager is not None:
+            managers.append(manager)
+    if len(managers) == 1:
+        return managers[0]
+    stack = ExitStack()
+    for manager in managers:
+        stack.enter_context(manager)
+    return stack
 
 
 # Exceptions that end the process; they are not errors of a hook.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from headrace.encoders import Request
 from headrace.errors import UsageError
-from headrace.events import Event, Record, RunFailed, RunFinished
+from headrace.events import Event, Record, RunFailed, RunFinished, TraceIds
+from headrace.events.stamp import create_wall_clock
 from headrace.messages import Message, Turn
 from headrace.tools.result import ToolReturn
 
@@ -64,6 +66,7 @@ class RunView:
         path: tuple[str, ...] = (),
         user: str | None = None,
         outer_steps: tuple[int, ...] = (),
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self.run_id = run_id
         self.model = model
@@ -76,6 +79,10 @@ class RunView:
         """The user for whom the run was started, if that is known."""
         self.is_replay = False
         """Whether `on_event` gets a record of an earlier process, before the run goes on."""
+        self.clock: Callable[[], float] = clock or create_wall_clock()
+        """Returns the milliseconds since the epoch that records are stamped with."""
+        self.server: tuple[str, int | None] | None = None
+        """Host and port of the provider that is asked now, if they are known."""
         self.step = 0
         self.message: Message = Message(role="assistant")
         """The answer up to the last finished turn."""
@@ -95,6 +102,14 @@ class Middleware:
     """
 
     is_resumable = True
+    is_passive = False
+    """Whether `on_event` is a plain method that never raises. Runs on a server are faster if that
+    is true of all middleware with this hook."""
+
+    def start_trace(self, run: RunView) -> Answer[TraceIds | None]:
+        """Called before `RunStarted` or `RunResumed` is written. Return the ids of the span that
+        stands for the run from here on; they are written to that record. Not called for runs that
+        are nested in another."""
 
     def on_run_start(self, run: RunView) -> Answer[None]:
         """Called after `RunStarted` has been written. Not called again if the run is resumed."""
@@ -104,6 +119,15 @@ class Middleware:
 
     def on_request(self, run: RunView, request: Request) -> Answer[Request | None]:
         """Called before each turn. Return another request to send that instead."""
+
+    def around_turn(self, run: RunView, request: Request) -> AbstractContextManager[None] | None:
+        """Called before each request to a provider. Return a context manager to be entered while
+        the request is sent, until the first bytes of the answer. Also called for the turns of
+        sub-agents."""
+
+    def around_tool(self, run: RunView, call: ToolCall) -> AbstractContextManager[None] | None:
+        """Called after `ToolStarted` has been written. Return a context manager to be entered while
+        the tool runs. Also called for the tools of sub-agents."""
 
     def on_event(self, run: RunView, record: Record) -> Answer[None]:
         """Called for every record, in order, after it has been logged and shown."""
@@ -136,7 +160,7 @@ class Middleware:
 _HOOKS = frozenset(
     name for name, hook in vars(Middleware).items() if callable(hook) and not name.startswith("_")
 )
-_PREFIXES = ("on_", "before_", "after_", "rewrite_")
+_PREFIXES = ("on_", "before_", "after_", "rewrite_", "around_")
 
 
 def check_middleware(middleware: Iterable[Any]) -> tuple[Middleware, ...]:

@@ -1,0 +1,1 @@
+"""`headrace mcp`: an agent as a tool of MCP clients."""

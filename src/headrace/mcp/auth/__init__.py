@@ -1,0 +1,1 @@
+"""Signing in to MCP servers."""

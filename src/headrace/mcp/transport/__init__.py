@@ -1,0 +1,1 @@
+"""Transports of MCP: child processes and Streamable HTTP, with limits."""

@@ -1,0 +1,150 @@
+"""Agents as tools of MCP clients: their descriptions, and the answers to calls."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import mcp_types as types
+import msgspec
+
+from headrace.content import TextContent
+from headrace.encoders import Options, Request
+from headrace.engine import Agent
+from headrace.events import JSONObject, RunFailed, RunFinished, TurnFailed
+from headrace.messages import Message
+from headrace.messages.message import MediaPart
+from headrace.readers import IncomingRequest
+from headrace.server.http_error import HTTPError
+from headrace.server.runs.offer import AgentOffer
+from headrace.server.runs.unstored import UnstoredRun
+from headrace.server.service import Service
+from headrace.server.storage.access_tokens import User
+from headrace.status import StatusReader
+from headrace.typed.json_schema import VALUE_KEY
+
+_DOOR: Final = "mcp"
+_MAX_TASK_CHARS: Final = 1_000_000
+_TASK: Final[JSONObject] = {
+    "type": "string",
+    "description": "What the agent is to do, with everything that it must know.",
+}
+_MAX_NAME_CHARS: Final = 64
+_NO_TASK: Final = "Do what your instructions say."
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_.-]+")
+
+Report = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+def name_agents(agents: Mapping[str, Agent]) -> dict[str, str]:
+    """Return the names of agents by the names of their tools. Names that would be the same are
+    numbered."""
+    names: dict[str, str] = {}
+    for name in agents:
+        clean = "ask" if name == "default" else _NOT_ALLOWED.sub("_", name)[:_MAX_NAME_CHARS]
+        tool, number = clean, 1
+        while tool in names:
+            number += 1
+            tool = f"{clean[: _MAX_NAME_CHARS - 8]}_{number}"
+        names[tool] = name
+    return names
+
+
+def describe_tool(tool_name: str, name: str, agent: Agent) -> types.Tool:
+    """Return the description of an agent for MCP clients."""
+    output = agent.output_type
+    default = f"Ask the agent {name}, which answers with {agent.model_name}."
+    return types.Tool(
+        name=tool_name,
+        description=agent.description or default,
+        input_schema={
+            "type": "object",
+            "properties": {"task": _TASK},
+            # An agent with instructions may know what to do.
+            "required": [] if agent.instructions else ["task"],
+        },
+        output_schema=None if output is None else output.schema,
+    )
+
+
+async def answer_call(
+    service: Service, user: User, name: str, arguments: JSONObject, report: Report
+) -> types.CallToolResult:
+    """Run an agent for a call, and report what it is doing. The run ends if the task is cancelled.
+    What goes wrong becomes an error result."""
+    task = arguments.get("task")
+    if task is None and service.agents[name].instructions:
+        task = _NO_TASK
+    if not isinstance(task, str) or not task.strip():
+        return _refuse("expected the argument task, a text that is not empty")
+    if len(task) > _MAX_TASK_CHARS:
+        return _refuse(f"the task has more than {_MAX_TASK_CHARS} characters")
+    work = asyncio.ensure_future(_run_agent(service, user, name, task, report))
+    try:
+        return await asyncio.shield(work)
+    finally:
+        # A cancelled request must not wait for the end of the run.
+        work.cancel()
+
+
+async def _run_agent(
+    service: Service, user: User, name: str, task: str, report: Report
+) -> types.CallToolResult:
+    agent = service.agents[name]
+    message = Message(role="user", content=(TextContent(task),))
+    request = Request(model=name, messages=(message,), options=Options())
+    asked = IncomingRequest(request=request, is_stream=True)
+    try:
+        run = await service.unstored.start(user, _DOOR, AgentOffer(name, agent), asked)
+    except HTTPError as error:
+        return _refuse(error.message)
+    try:
+        await _follow(run, report)
+        return _to_result(run, agent)
+    finally:
+        await run.aclose()
+
+
+async def _follow(run: UnstoredRun, report: Report) -> None:
+    """Read a run to its end, and report the status phrases."""
+    reader, count = StatusReader(), 0
+    while batch := await run.next_batch():
+        for record in batch:
+            for status in reader.feed(record):
+                count += 1
+                await report(count, None, status.text)
+
+
+def _to_result(run: UnstoredRun, agent: Agent) -> types.CallToolResult:
+    end, message = run.end, run.message
+    if isinstance(end, RunFailed | TurnFailed):
+        return _refuse(f"The agent failed: {end.message}")
+    if isinstance(end, RunFinished) and end.reason.word == "aborted":
+        return _refuse(f"The agent was stopped: {end.reason.detail or end.reason.kind}")
+    content = _to_content(message)
+    output = agent.output_type
+    if output is None or message.output is msgspec.UNSET:
+        return types.CallToolResult(content=content)
+    value = {VALUE_KEY: message.output} if output.is_wrapped else message.output
+    return types.CallToolResult(content=content, structured_content=value)
+
+
+def _to_content(message: Message) -> list[Any]:
+    """Return the last text of an answer, and its images and sounds."""
+    turn = message.turns[-1] if message.turns else None
+    content: list[Any] = [types.TextContent(text=turn.text if turn is not None else "")]
+    for part in () if turn is None else turn.parts:
+        if not isinstance(part, MediaPart) or part.data is None:
+            continue
+        kind = part.media_type.partition("/")[0]
+        if kind == "image":
+            content.append(types.ImageContent(data=part.data, mime_type=part.media_type))
+        elif kind == "audio":
+            content.append(types.AudioContent(data=part.data, mime_type=part.media_type))
+    return content
+
+
+def _refuse(why: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=why)], is_error=True)

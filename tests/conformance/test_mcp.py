@@ -1,0 +1,127 @@
+"""The MCP conformance suite, against Headrace's client and server.
+
+A few scenarios of each revision run always. `make soak` runs all that the two revisions require.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.clients.node import FOLDER, find_node, needs_packages
+
+SUITE = FOLDER / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+HERE = Path(__file__).resolve().parent / "mcp"
+REVISIONS = ("2025-11-25", "2026-07-28")
+SOAKS = bool(os.environ.get("HEADRACE_SOAK_MCP"))
+WITHIN_S = 900 if SOAKS else 240
+
+CLIENT_SCENARIOS = [
+    ("initialize", "2025-11-25"),
+    ("elicitation-sep1034-client-defaults", "2025-11-25"),
+    ("sse-retry", "2025-11-25"),
+    ("auth/metadata-default", "2025-11-25"),
+    ("tools_call", "2026-07-28"),
+    ("auth/pre-registration", "2026-07-28"),
+    ("sep-2322-client-request-state", "2026-07-28"),
+    ("http-custom-headers", "2026-07-28"),
+    ("json-schema-2020-12-preservation", "2026-07-28"),
+]
+SERVER_SCENARIOS = [
+    ("server-initialize", "2025-11-25"),
+    ("server-session-lifecycle", "2025-11-25"),
+    ("tools-call-with-progress", "2025-11-25"),
+    ("tools-call-error", "2026-07-28"),
+    ("tools-call-image", "2026-07-28"),
+    ("tools-call-audio", "2026-07-28"),
+    ("tools-call-with-progress", "2026-07-28"),
+    ("sep-2164-resource-not-found", "2026-07-28"),
+    ("dns-rebinding-protection", "2026-07-28"),
+    ("completion-complete", "2026-07-28"),
+    ("caching", "2026-07-28"),
+]
+
+pytestmark = [needs_packages, pytest.mark.timeout(WITHIN_S + 60)]
+
+
+async def run_suite(tmp_path: Path, *arguments: str) -> None:
+    """Run the suite, and fail with what it prints if a scenario fails."""
+    process = await asyncio.create_subprocess_exec(
+        find_node(),
+        str(SUITE),
+        *arguments,
+        "-o",
+        str(tmp_path / "results"),
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        out, _ = await asyncio.wait_for(process.communicate(), WITHIN_S)
+    except BaseException:
+        process.kill()
+        await process.wait()
+        raise
+    assert process.returncode == 0, out.decode()[-6000:]
+
+
+def _client(*arguments: str) -> tuple[str, ...]:
+    return ("client", "--command", f"{sys.executable} {HERE / 'client.py'}", *arguments)
+
+
+@asynccontextmanager
+async def serve(tmp_path: Path) -> AsyncIterator[str]:
+    """Start the server with the agents of the suite, and yield its URL."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(HERE / "server.py"),
+        str(tmp_path / "data"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), 60)
+        yield line.decode().strip()
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+@pytest.mark.parametrize(("scenario", "revision"), CLIENT_SCENARIOS)
+def test_the_client_passes_a_scenario(scenario: str, revision: str, tmp_path: Path):
+    given = ("--scenario", scenario, "--spec-version", revision)
+    asyncio.run(run_suite(tmp_path, *_client(*given)))
+
+
+def test_the_server_passes_the_scenarios_for_what_it_offers(tmp_path: Path):
+    async def main() -> None:
+        async with serve(tmp_path) as url:
+            for scenario, revision in SERVER_SCENARIOS:
+                given = ("--scenario", scenario, "--spec-version", revision)
+                await run_suite(tmp_path, "server", "--url", url, *given)
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(not SOAKS, reason="runs in `make soak`")
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_the_client_passes_everything_that_a_revision_requires(revision: str, tmp_path: Path):
+    asyncio.run(run_suite(tmp_path, *_client("--requirements", revision)))
+
+
+@pytest.mark.skipif(not SOAKS, reason="runs in `make soak`")
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_the_server_fails_only_the_scenarios_of_the_baseline(revision: str, tmp_path: Path):
+    async def main() -> None:
+        async with serve(tmp_path) as url:
+            known = ("--expected-failures", str(HERE / "baseline.yml"))
+            given = ("server", "--url", url, "--requirements", revision, *known)
+            await run_suite(tmp_path, *given)
+
+    asyncio.run(main())
