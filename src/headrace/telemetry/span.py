@@ -1,0 +1,88 @@
+"""`Span`: one operation of a run, with its times, attributes and place in a trace."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from headrace.events import TraceIds
+
+Operation: TypeAlias = Literal["invoke_agent", "chat", "execute_tool"]
+AttributeValue: TypeAlias = str | bool | int | float | tuple[str, ...]
+Attributes: TypeAlias = dict[str, AttributeValue]
+
+
+class SpanEvent(NamedTuple):
+    """Something that happened during a span."""
+
+    name: str
+    at_ms: int
+    attributes: Attributes
+
+
+@dataclass(slots=True, eq=False)
+class Span:
+    """One operation: a run of an agent, a request to a model, or a call of a tool."""
+
+    operation: Operation
+    target: str | None
+    """Name of the agent, the model or the tool."""
+    ids: TraceIds
+    start_ms: int
+    parent: Span | None = field(default=None, repr=False)
+    """The span around it, if that is part of the same run."""
+    end_ms: int | None = None
+    attributes: Attributes = field(default_factory=dict[str, AttributeValue])
+    events: list[SpanEvent] = field(default_factory=list[SpanEvent])
+    link: TraceIds | None = None
+    """The span of the run before it was suspended or its process was killed."""
+    error: str | None = None
+    """Category of the error, if the operation failed."""
+    error_message: str | None = None
+    """The error message, if content is recorded."""
+    first_chunk_ms: int | None = None
+    first_reasoning_ms: int | None = None
+    first_text_ms: int | None = None
+    last_chunk_ms: int = 0
+    chunk_gaps_ms: list[int] = field(default_factory=list[int])
+    """Times between the chunks of a response."""
+    handle: Any = field(default=None, repr=False)
+    """The span of a tracer that stands for this one while it is open."""
+    known: Attributes = field(default_factory=dict[str, AttributeValue], repr=False)
+    """The attributes that the tracer has got when the span was started."""
+    children: dict[str, int] = field(default_factory=dict[str, int], repr=False)
+    """How many children of each kind it has."""
+
+    @property
+    def name(self) -> str:
+        """The name of the span: the operation, and what it is applied to."""
+        return f"{self.operation} {self.target}" if self.target else self.operation
+
+    @property
+    def is_client(self) -> bool:
+        """Whether the operation is a request to another service."""
+        return self.operation == "chat"
+
+    def set(self, name: str, value: Any) -> None:
+        """Set an attribute, unless the value is None or empty."""
+        if value is not None and value not in ((), ""):
+            self.attributes[name] = value
+
+    def create_child(
+        self, operation: Operation, target: str | None, start_ms: int, key: str = ""
+    ) -> Span:
+        """Return a new span below this one. Its id depends only on its place and its key, so that
+        spans which are computed from the same records again have the same ids."""
+        kind = f"{operation}/{key}"
+        number = self.children[kind] = self.children.get(kind, 0) + 1
+        own = self.ids
+        place = f"{own.trace_id}/{own.span_id}/{kind}/{number}"
+        span_id = hash_id(place, 8)
+        ids = TraceIds(own.trace_id, span_id, own.span_id, own.is_sampled)
+        return Span(operation, target, ids, start_ms, parent=self)
+
+
+def hash_id(text: str, size: int) -> str:
+    """Return an id of `size` bytes, in hexadecimal, that depends only on the text."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[: 2 * size]

@@ -1,0 +1,48 @@
+"""Fills in the attributes of a request's span: timing, usage and how the answer ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.events import ReasoningDelta, TextDelta, TurnFailed, TurnFinished
+from headrace.telemetry import names
+from headrace.telemetry.span import Span
+from headrace.usage import Usage
+
+
+def note_chunk(chat: Span, kind: type[Any], at_ms: int) -> None:
+    """Note that output of this kind has arrived. What arrives in the same millisecond is one
+    chunk."""
+    if at_ms > chat.last_chunk_ms:
+        if chat.first_chunk_ms is not None:
+            chat.chunk_gaps_ms.append(at_ms - chat.last_chunk_ms)
+        chat.last_chunk_ms = at_ms
+    if kind is TextDelta and chat.first_text_ms is None:
+        chat.first_text_ms = at_ms
+        chat.set(names.FIRST_TEXT, (at_ms - chat.start_ms) / 1000)
+    elif kind is ReasoningDelta and chat.first_reasoning_ms is None:
+        chat.first_reasoning_ms = at_ms
+        chat.set(names.FIRST_REASONING, (at_ms - chat.start_ms) / 1000)
+
+
+def fill_turn(chat: Span, event: TurnFinished | TurnFailed, finish_reasons: Sequence[str]) -> None:
+    """Set the usage and the finish reasons of an answer."""
+    fill_usage(chat, event.usage)
+    reasons = tuple(finish_reasons)
+    if not reasons and isinstance(event, TurnFinished):
+        reasons = (event.raw_reason or str(event.reason),)
+    chat.set(names.FINISH_REASONS, reasons)
+
+
+def fill_usage(span: Span, usage: Usage) -> None:
+    """Set the token counts and the cost that are known."""
+    span.set(names.INPUT_TOKENS, usage.input_tokens)
+    span.set(names.OUTPUT_TOKENS, usage.output_tokens)
+    # Zeros are left out, as other instrumentations do.
+    span.set(names.CACHE_READ_TOKENS, usage.cached_input_tokens or None)
+    span.set(names.CACHE_WRITE_TOKENS, usage.cache_creation_input_tokens or None)
+    span.set(names.REASONING_TOKENS, usage.reasoning_tokens or None)
+    span.set(names.COST, usage.cost)
+    if usage.is_estimated:
+        span.set(names.IS_ESTIMATED, True)
