@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.cluster.places import to_options
 from tests.server.server_process import ServerProcess, serve
 
 LEASE_S = 1.5
@@ -13,17 +14,19 @@ LEASE_S = 1.5
 
 
 @contextmanager
-def serve_node(url: str, data: Path, *options: str) -> Generator[ServerProcess]:
+def serve_node(place: dict[str, str], data: Path, *options: str) -> Generator[ServerProcess]:
     """One server on a database."""
-    with serve(data, *options, "--store", url, "--lease", str(LEASE_S)) as server:
+    with serve(data, *options, *to_options(place), "--lease", str(LEASE_S)) as server:
         yield server
 
 
 @contextmanager
-def serve_nodes(count: int, url: str, data: Path, *options: str) -> Generator[list[ServerProcess]]:
+def serve_nodes(
+    count: int, place: dict[str, str], data: Path, *options: str
+) -> Generator[list[ServerProcess]]:
     """Several servers on a database."""
     with ExitStack() as stack:
         yield [
-            stack.enter_context(serve_node(url, data / str(number), *options))
+            stack.enter_context(serve_node(place, data / str(number), *options))
             for number in range(count)
         ]

@@ -1,4 +1,4 @@
-"""A proxy in front of PostgreSQL that loses connections, freezes, and answers late."""
+"""A proxy in front of PostgreSQL or Valkey that loses connections, freezes, and answers late."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ class Proxy:
         self._is_open.set()
         self.loses_replies = 0.0
         """Chance that a reply is lost, and its connection with it."""
+        self.late_s = 0.0
+        """Longest time by which a reply is late; each is late by another time."""
         self.lost = 0
         """Number of replies that were lost."""
         self.port = 0
@@ -27,7 +29,8 @@ class Proxy:
     @property
     def url(self) -> str:
         """Address of the database through the proxy."""
-        return f"postgresql://{self._parts.username}@127.0.0.1:{self.port}{self._parts.path}"
+        user = f"{self._parts.username}@" if self._parts.username else ""
+        return f"{self._parts.scheme}://{user}127.0.0.1:{self.port}{self._parts.path}"
 
     def freeze(self) -> None:
         """Pass nothing on."""
@@ -66,6 +69,8 @@ class Proxy:
                 if is_reply and self._chance.random() < self.loses_replies:
                     self.lost += 1
                     break
+                if is_reply and self.late_s:
+                    await asyncio.sleep(self._chance.random() * self.late_s)
                 writer.write(data)
                 await writer.drain()
         writer.close()

@@ -14,8 +14,9 @@ import pytest
 
 from headrace import events as ev
 from headrace.events import Record
+from headrace.server.storage.postgres.storage import PostgresStorage
 from tests.cluster.nodes import LEASE_S, serve_node, serve_nodes
-from tests.postgres import open_postgres, shared_server
+from tests.cluster.places import SHARED, create_place
 from tests.server.server_process import ServerProcess
 from tests.server.serving import frames
 from tests.server.test_continue_after_kill import (
@@ -42,10 +43,14 @@ def ask(server: ServerProcess) -> tuple[str, str]:
     return event_id, _run_id_of(server, event_id)
 
 
-def read_records(url: str, run_id: str) -> list[Record]:
+def read_records(place: dict[str, str], run_id: str) -> list[Record]:
     async def main() -> list[Record]:
-        async with open_postgres(url, "reader") as (_, log):
-            return await log.read(run_id)
+        storage = PostgresStorage(place["store"], log_url=place.get("log"), node="reader")
+        await storage.open()
+        try:
+            return await storage.log.read(run_id)
+        finally:
+            await storage.close()
 
     return asyncio.run(main())
 
@@ -62,15 +67,21 @@ def read_to_the_end(server: ServerProcess, event_id: str, run_id: str, after: st
     return reader.data
 
 
+@pytest.fixture(params=SHARED)
+def kind(request: pytest.FixtureRequest) -> str:
+    """What the servers share."""
+    return str(request.param)
+
+
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_another_server_goes_on_with_the_runs_of_one_that_was_killed(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seed: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = tmp_path / "journal"
     monkeypatch.setenv("HEADRACE_TEST_JOURNAL", str(journal))
     chance = random.Random(seed)
-    url = shared_server().create_database()
-    with serve_nodes(2, url, tmp_path, _AGENT, "--on-interrupt", "continue") as (first, second):
+    place = create_place(kind)
+    with serve_nodes(2, place, tmp_path, _AGENT, "--on-interrupt", "continue") as (first, second):
         event_id, run_id = ask(first)
         readers = [Reader(server.url, event_id, "0") for server in (first, second)]
         time.sleep(chance.random() * 1.2)
@@ -85,18 +96,18 @@ def test_another_server_goes_on_with_the_runs_of_one_that_was_killed(
         assert seen == whole
         # The client of the other server saw the run go on, without asking again.
         assert _whole_frames(readers[1].data) == whole
-    records = read_records(url, run_id)
+    records = read_records(place, run_id)
     _check_log(records)
     _check_bodies(journal)
 
 
 def test_a_server_that_slept_through_its_lease_writes_nothing_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = tmp_path / "journal"
     monkeypatch.setenv("HEADRACE_TEST_JOURNAL", str(journal))
-    url = shared_server().create_database()
-    with serve_nodes(2, url, tmp_path, _AGENT, "--on-interrupt", "continue") as (first, second):
+    place = create_place(kind)
+    with serve_nodes(2, place, tmp_path, _AGENT, "--on-interrupt", "continue") as (first, second):
         # Until the second server may take over.
         time.sleep(LEASE_S * 1.2)
         event_id, run_id = ask(first)
@@ -104,13 +115,13 @@ def test_a_server_that_slept_through_its_lease_writes_nothing_more(
         first.process.send_signal(signal.SIGSTOP)
         try:
             data = read_to_the_end(second, event_id, run_id, "0")
-            before = read_records(url, run_id)
+            before = read_records(place, run_id)
         finally:
             first.process.send_signal(signal.SIGCONT)
         assert b"message_final" in data
         first.wait_for("/readyz", 200)
         time.sleep(LEASE_S)
-        assert read_records(url, run_id) == before
+        assert read_records(place, run_id) == before
         # Also the server that has lost the run shows its end.
         whole = first.http.get(f"/api/chat/{event_id}/stream?protocol=ux").content
         assert frames(whole) == frames(data)
@@ -120,18 +131,18 @@ def test_a_server_that_slept_through_its_lease_writes_nothing_more(
 
 
 def test_a_server_that_is_stopped_hands_its_runs_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = tmp_path / "journal"
     monkeypatch.setenv("HEADRACE_TEST_JOURNAL", str(journal))
-    url = shared_server().create_database()
-    with serve_node(url, tmp_path / "b", _AGENT, "--on-interrupt", "continue") as second:
-        with serve_node(url, tmp_path / "a", _AGENT, "--on-interrupt", "continue") as first:
+    place = create_place(kind)
+    with serve_node(place, tmp_path / "b", _AGENT, "--on-interrupt", "continue") as second:
+        with serve_node(place, tmp_path / "a", _AGENT, "--on-interrupt", "continue") as first:
             event_id, run_id = ask(first)
             time.sleep(0.1)
         data = read_to_the_end(second, event_id, run_id, "0")
         assert b"message_final" in data
-    records = read_records(url, run_id)
+    records = read_records(place, run_id)
     reasons = [r.event.reason for r in records if isinstance(r.event, ev.RunSuspended)]
     assert "drain" in reasons
     _check_log(records)

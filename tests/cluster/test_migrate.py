@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from headrace.cli.main import main
+from headrace.server.service import now_ms
 from headrace.server.storage.access_tokens import AccessTokens
+from headrace.server.storage.accounts import Accounts, SQLiteAccounts, hash_sign_in
+from headrace.server.storage.postgres import schema
+from headrace.server.storage.postgres.pool import Pool
+from headrace.server.storage.postgres.store import PostgresStore
+from headrace.server.storage.search_terms import list_terms
 from headrace.server.storage.sqlite.database import Database
 from tests.cluster.test_any_server import paying, slow_agent
 from tests.postgres import shared_server
@@ -43,6 +49,14 @@ async def read(site: Served, event_id: str) -> list[Any]:
         return frames(await response.read())
 
 
+async def add_account(accounts: Accounts) -> None:
+    await accounts.add("anna", "operator", "hash", 1)
+    account = await accounts.find("anna")
+    assert account is not None
+    await accounts.add_sign_in(hash_sign_in("cookie"), account, "Firefox", now_ms())
+    await accounts.change_settings("anna", {"theme": "dark"})
+
+
 def test_a_folder_becomes_a_database_with_nothing_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -50,6 +64,7 @@ def test_a_folder_becomes_a_database_with_nothing_missing(
     streams = asyncio.run(fill(data))
     database = Database(data / "headrace.db")
     access_token = AccessTokens(database).create("anna", "laptop", 1)
+    asyncio.run(add_account(SQLiteAccounts(database)))
     database.close()
     assert main(["migrate", "--data", str(data), "--store", url]) == 0
     printed = capsys.readouterr()
@@ -64,9 +79,14 @@ def test_a_folder_becomes_a_database_with_nothing_missing(
             status, found = await site.get("/api/conversations", params={"q": "天气"})
             assert status == 200
             assert len(found["conversations"]) == 1
-            user = await site.service.access_tokens.find_user(access_token)
+            user = await site.service.access_tokens.find_user(access_token, 5)
             assert user is not None
             assert user.owner == "anna"
+            accounts = site.service.accounts
+            assert await accounts.settings("anna") == {"theme": "dark"}
+            sign_in = await accounts.find_sign_in(hash_sign_in("cookie"))
+            assert sign_in is not None
+            assert (sign_in.owner, sign_in.role) == ("anna", "operator")
             run = await site.service.store.run("local", waiting)
             _, body = await site.get(f"/api/runs/{run.id}/requests")
             (request,) = body["requests"]
@@ -127,3 +147,29 @@ def test_tokens_and_usage_are_read_from_the_database(
     token_id = capsys.readouterr().out.split()[0]
     assert main(["token", "revoke", token_id, "--store", url]) == 0
     assert main(["token", "revoke", token_id, "--store", url]) == 1
+
+
+def test_texts_of_an_older_database_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first version had the term of the owner beside the words."""
+
+    async def main() -> None:
+        pool = Pool(shared_server().create_database())
+        await pool.open()
+        monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        await schema.migrate(pool)
+        await pool.execute(
+            "INSERT INTO conversations (id, owner, created_ms, updated_ms, terms)"
+            " VALUES ('conv', 'anna', 1, 1, array_to_tsvector($1::text[]))",
+            list_terms("anna", "Old salmon"),
+        )
+        monkeypatch.undo()
+        await schema.migrate(pool)
+        store = PostgresStore(pool, "node")
+        for words in ("salmon", "old sal"):
+            found = await store.search("anna", words)
+            assert [one.conversation.id for one in found] == ["conv"]
+        assert await store.search("anna", "trout") == []
+        assert await store.search("bert", "salmon") == []
+        await pool.close()
+
+    asyncio.run(main())

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import itertools
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from headrace.engine import Agent
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.server.storage.postgres import pool as postgres_pool
+from headrace.server.storage import outage
 from headrace.testing import say, turn
 from headrace.transport.retry import NEVER
 from tests.cluster.proxy import proxied
 from tests.postgres import PostgresServer, shared_server
 from tests.server.serving import Served, frames, served
 
+_ENDS = ("message_final", "message_error", "message_cancelled")
 _WORDS = [f"word{number} " for number in range(120)]
 
 
@@ -89,6 +92,29 @@ def test_nothing_is_lost_or_doubled_if_replies_of_the_database_are_lost(tmp_path
     asyncio.run(main())
 
 
+def test_a_question_is_answered_if_the_connection_is_lost_after_it_was_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        store = shared_server().create_database()
+        async with served(speaking(), tmp_path, store=store) as site:
+            branch = site.service.store.branch
+            calls: list[tuple[Any, ...]] = []
+
+            async def lose(*values: Any) -> Any:
+                calls.append(values)
+                if len(calls) == 1:
+                    raise outage.ConnectionLost("the connection is lost")
+                return await branch(*values)
+
+            monkeypatch.setattr(site.service.store, "branch", lose)
+            _, _, data = await site.ask("Go.", protocol="ux")
+            assert "message_final" in frames(data)[-1][1]
+            assert len(calls) == 2
+
+    asyncio.run(main())
+
+
 async def _ask(first: Served, second: Served) -> tuple[str, list[tuple[str, str]]]:
     """Ask, and read the stream at both servers in turn until it ends, however often it breaks.
     The same question is sent again with the same key until it is accepted."""
@@ -98,18 +124,29 @@ async def _ask(first: Served, second: Served) -> tuple[str, list[tuple[str, str]
         async with first.open("Go.", headers=headers, protocol="ux") as response:
             if response.status == 200:
                 event_id = response.headers["x-event-id"]
+            else:
+                assert response.status == 503, await response.text()
+                await asyncio.sleep(0.02)
     seen: list[tuple[str, str]] = []
     sites = itertools.cycle((second, first))
-    while not seen or "message_final" not in seen[-1][1]:
+    while not seen or not any(end in seen[-1][1] for end in _ENDS):
         after = seen[-1][0] if seen else "0"
         async with next(sites).resume(event_id, after, protocol="ux") as response:
             if response.status == 200:
-                data = await response.read()
+                data = await _read_until_it_breaks(response)
                 seen += frames(data[: data.rfind(b"\n\n") + 2])
             else:
                 assert response.status == 503, await response.text()
                 await asyncio.sleep(0.02)
     return event_id, seen
+
+
+async def _read_until_it_breaks(response: aiohttp.ClientResponse) -> bytes:
+    data = b""
+    with suppress(aiohttp.ClientPayloadError):
+        async for chunk in response.content.iter_any():
+            data += chunk
+    return data
 
 
 def test_runs_go_on_after_the_database_was_frozen(tmp_path: Path) -> None:
@@ -133,7 +170,7 @@ def test_runs_go_on_after_the_database_was_frozen(tmp_path: Path) -> None:
 def test_everyone_is_told_if_the_database_stays_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_pool, "OUTAGE_S", 1.0)
+    monkeypatch.setattr(outage, "OUTAGE_S", 1.0)
     database = PostgresServer()
     url = database.create_database()
 
@@ -161,3 +198,29 @@ def test_everyone_is_told_if_the_database_stays_away(
         asyncio.run(main())
     finally:
         database.remove()
+
+
+def test_a_frame_that_another_server_has_sent_first_is_waited_for(tmp_path: Path) -> None:
+    """Another server may read a record before the one that has written it knows that it is stored.
+    Here the client names a record that is stored a moment later."""
+
+    async def main() -> None:
+        async with (
+            served(speaking(), tmp_path, store=shared_server().create_database()) as site,
+            site.open("Go.", protocol="ux") as response,
+        ):
+            event_id = response.headers["x-event-id"]
+            seen = await response.content.readany()
+            live = site.service.runs.get(event_id)
+            assert live is not None
+            ahead = f"{live.last_seq + 5}.1"
+            async with site.resume(event_id, ahead, "ux") as resumed:
+                assert resumed.status == 200
+                rest = frames(await resumed.read())
+            seen += await response.read()
+            assert rest
+            assert frames(seen)[-len(rest) :] == rest
+            async with site.resume(event_id, "9999.1", "ux") as unknown:
+                assert unknown.status == 410
+
+    asyncio.run(main())

@@ -13,9 +13,11 @@ from headrace.rehearsal.clock import Hang
 from tests.cluster.simulation.schedule import Broken, play
 from tests.cluster.simulation.world import Rules
 
-SCHEDULES = int(os.environ.get("HEADRACE_SOAK_SCHEDULES", "500"))
-_GROUPS = 10
-_MOST = 150
+SCHEDULES = int(os.environ.get("HEADRACE_SOAK_SCHEDULES", "2000"))
+FOUND = (41_481, 92_892)
+"""Seeds above the short form that have found a fault of the servers."""
+_GROUPS = 20
+_MOST = 400
 """Most schedules until a broken rule must have been noticed."""
 
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
@@ -37,6 +39,11 @@ def test_no_schedule_loses_doubles_or_confuses_anything(group: int) -> None:
             play(seed)
         except (Broken, Hang) as error:
             raise AssertionError(f"seed {seed}: {error}") from error
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_a_schedule_that_has_found_a_fault_passes(seed: int) -> None:
+    play(seed)
 
 
 @pytest.mark.parametrize("rule", Rules._fields)

@@ -42,7 +42,7 @@ class Broken(AssertionError):
     """The protocol has lost, doubled or confused something."""
 
 
-def play(seed: int, rules: Rules = _ALL_RULES, within_s: float = 30.0) -> World:
+def play(seed: int, rules: Rules = _ALL_RULES, within_s: float = 300.0) -> World:
     """Play one schedule and check its end. Raises `Broken`."""
     return run_virtual(Schedule(seed, rules).main(), within_s=within_s, leftover=[])
 

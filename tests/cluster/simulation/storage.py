@@ -116,6 +116,11 @@ class SimStore:
             lambda: self._world.claim(run, self._link.node, even_if_live, can_take_over)
         )
 
+    async def runs_with_entries(self) -> list[RunRow]:
+        if not self._world.rules.answers_wake_runs:
+            return []
+        return await self._link.call(lambda: run_now(self._world.store.runs_with_entries()))
+
     async def live_runs(self) -> list[RunRow]:
         can_take_over = self._lease.can_take_over(self._world.now_s())
 
@@ -216,11 +221,24 @@ class _NoUsage:
 
 
 class _NoTokens:
-    async def find_user(self, access_token: str) -> None:
+    async def find_user(self, access_token: str, now_ms: int) -> None:
         return None
 
-    async def find_revoked(self, token_hashes: Any) -> set[bytes]:
+    async def find_revoked(self, token_hashes: Any, now_ms: int) -> set[bytes]:
         return set()
+
+
+class _NoAccounts:
+    async def settings(self, owner: str) -> dict[str, Any]:
+        return {}
+
+    async def expire_sign_ins(self, created_ms: int, last_used_ms: int) -> int:
+        return 0
+
+
+class _NoUserData:
+    async def requested_deletions(self) -> list[str]:
+        return []
 
 
 class SimStorage:
@@ -235,6 +253,8 @@ class SimStorage:
         self.usage: Any = _NoUsage()
         self.files: Any = None
         self.access_tokens: Any = _NoTokens()
+        self.accounts: Any = _NoAccounts()
+        self.user_data: Any = _NoUserData()
 
     async def open(self) -> None:
         pass

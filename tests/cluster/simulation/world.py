@@ -12,28 +12,34 @@ import msgspec
 
 from headrace.events import Record
 from headrace.messages import Message
-from headrace.server.storage.errors import RunTaken, StorageFailed
+from headrace.server.storage.errors import RunTaken
+from headrace.server.storage.outage import ConnectionLost
 from headrace.server.storage.store import RunRow
 from tests.server.memory_storage import MemoryLog, MemoryStore
 
 T = TypeVar("T")
 
 
-class Lost(StorageFailed):
+class Lost(ConnectionLost):
     """The database could not be reached, or its reply was lost."""
 
 
 class Rules(NamedTuple):
     """Rules of the protocol. A test switches one off and expects that it is noticed.
 
-    Not here are rules that another one covers as well: the log refuses the last record of a commit
-    with an old epoch, and every server looks at the inboxes of suspended runs now and then.
+    Where two rules cover each other, both are switched off together: a commit with an old epoch is
+    refused by the row of the run and by the log, and an answer to a run that is being suspended is
+    found in its inbox before and after.
     """
 
     log_checks_epoch: bool = True
+    claim_raises_log_epoch: bool = True
     claim_checks_holder: bool = True
     repeated_append_is_recognized: bool = True
     begin_checks_key: bool = True
+    commit_checks_epoch: bool = True
+    answers_wake_runs: bool = True
+    leases_lapse: bool = True
 
 
 class World:
@@ -62,6 +68,8 @@ class World:
         """Whether a server has renewed its lease, by the clock of the database."""
         if node is None or node not in self.renewed_s:
             return False
+        if not self.rules.leases_lapse:
+            return True
         return self.now_s() - self.renewed_s[node] < self.lease_s
 
     # -- transactions: each runs without a pause
@@ -88,6 +96,8 @@ class World:
 
     def commit(self, run: RunRow, message: Message, closing: Sequence[Record]) -> None:
         row = self.store._runs[run.id]
+        if not self.rules.commit_checks_epoch:
+            run = msgspec.structs.replace(run, epoch=row.epoch)
         if row.epoch != run.epoch:
             self.refused += 1
             raise RunTaken(f"another server has run {run.id}")
@@ -103,6 +113,7 @@ class World:
         row = self.store._runs[run.id]
         if row.epoch != run.epoch or not row.is_live:
             return False
+        even_with_input = even_with_input or not self.rules.answers_wake_runs
         given = self.store.suspend(run, now_ms, expires_ms, even_with_input=even_with_input)
         if not run_now(given):
             return False
@@ -120,7 +131,8 @@ class World:
         self.stolen += not row.is_suspended and row.holder != node and self.is_alive(row.holder)
         self._replace(run.id, holder=node, epoch=row.epoch + 1, is_suspended=False)
         self.store._expires_ms.pop(run.id, None)
-        self.log_epochs[run.id] = row.epoch + 1
+        if self.rules.claim_raises_log_epoch:
+            self.log_epochs[run.id] = row.epoch + 1
         return row.epoch + 1
 
     def _replace(self, run_id: str, **changes: Any) -> None:

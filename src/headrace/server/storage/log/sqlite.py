@@ -54,7 +54,7 @@ class SQLiteLog:
             # Some of the pending records may have become a chunk in the meantime.
             bodies = bodies[: stored - after]
         if after + len(bodies) >= stored:
-            bodies = bodies + end.pending[max(0, after - stored) :]
+            bodies = [*bodies, *end.pending[max(0, after - stored) :]]
         return bodies if max_bytes is None else cut(bodies, max_bytes)
 
     async def delete(self, run_ids: Sequence[str]) -> None:

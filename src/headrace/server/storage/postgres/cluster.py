@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 from headrace.log import get_logger
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.lease import LEASE_S, Lease
-from headrace.server.storage.postgres.log import LOG_CHANNEL, PostgresLog
+from headrace.server.storage.postgres.log import LOG_CHANNEL
 from headrace.server.storage.postgres.pool import Pool
 from headrace.server.storage.postgres.store import PostgresStore
 from headrace.server.storage.postgres.tables.inbox import INBOX_CHANNEL
@@ -23,22 +23,42 @@ _RECONNECT_S: Final = 0.5
 _logger = get_logger("server")
 
 
+Listen: TypeAlias = Callable[[Callable[[Sequence[str]], None]], Coroutine[Any, Any, None]]
+"""Calls a function with the ids of watched runs that have new records, for ever."""
+
+
+class SharedLog(Protocol):
+    """A log that several servers share."""
+
+    async def watch(self, run_ids: Sequence[str]) -> dict[str, int]:
+        """Ask for notifications about these runs for a while; return the number of the last record
+        of each."""
+        ...
+
+    async def last_seqs(self, run_ids: Sequence[str]) -> dict[str, int]:
+        """Return the number of the last record of each of these runs."""
+        ...
+
+
 class PostgresCluster:
-    """This server among those that share a database; see `Cluster`."""
+    """This server among those that share a database; see `Cluster`. `listen` tells about new
+    records if the log of live runs is elsewhere."""
 
     def __init__(
         self,
         pool: Pool,
         store: PostgresStore,
-        log: PostgresLog,
+        log: SharedLog,
         node: str,
         lease_s: float = LEASE_S,
+        listen: Listen | None = None,
     ) -> None:
         self.node = node
         self.lease = Lease(lease_s)
         self._pool = pool
         self._store = store
         self._log = log
+        self._listen_to_log = listen
         self._nodes = Nodes(pool)
         self._tasks: list[asyncio.Task[None]] = []
         self._on_entry: Callable[[str], None] = _ignore
@@ -56,6 +76,9 @@ class PostgresCluster:
             asyncio.create_task(self._beat(), name="heartbeat"),
             asyncio.create_task(self._listen(), name="notifications"),
         ]
+        if self._listen_to_log is not None:
+            work = self._listen_to_log(on_records)
+            self._tasks.append(asyncio.create_task(work, name="messages of the log"))
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -63,6 +86,10 @@ class PostgresCluster:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with suppress(StorageFailed):
             await self._nodes.remove(self.node)
+
+    @property
+    def lease_age_s(self) -> float:
+        return self.lease.age_s(time.monotonic())
 
     @property
     def is_current(self) -> bool:

@@ -37,7 +37,9 @@ def _to_message(row: Row) -> Row:
 
 def _to_conversation(row: Row) -> Row:
     title = to_text(row[2])
-    return (*row[:2], title, bool(row[3]), *row[4:], to_lexemes(row[1], title))
+    instructions = None if row[10] is None else to_text(row[10])
+    marks = (bool(row[8]), bool(row[9]), instructions, *row[11:])
+    return (*row[:2], title, bool(row[3]), *row[4:8], *marks, to_lexemes(row[1], title))
 
 
 def _numbered(columns: tuple[str, ...], last: str | None = None) -> str:
@@ -65,7 +67,8 @@ def _table(
 TABLES: Final = (
     _table(
         "conversations",
-        "id owner title is_titled created_ms updated_ms leaf_id deleted_ms",
+        "id owner title is_titled created_ms updated_ms leaf_id deleted_ms is_pinned is_unread"
+        " instructions context_tokens total_tokens cost",
         extra="terms",
         last="array_to_tsvector({}::text[])",
         convert=_to_conversation,
@@ -92,7 +95,15 @@ TABLES: Final = (
         " ORDER BY rowid",
         convert=lambda row: (*row[:4], _to_bytes(row[4]), row[5], bool(row[6])),
     ),
-    _table("tokens", "hash owner name created_ms scope"),
+    _table("tokens", "hash owner name created_ms scope expires_ms last_used_ms"),
+    _table(
+        "users",
+        "name role password_hash is_disabled created_ms",
+        convert=lambda row: (*row[:3], bool(row[3]), row[4]),
+    ),
+    _table("sign_ins", "hash owner created_ms last_used_ms client"),
+    _table("user_settings", "owner body"),
+    _table("user_deletions", "owner requested_ms"),
     _table(
         "usage_rows",
         "owner door name model started_ms ended_ms outcome input_tokens cached_tokens output_tokens"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import uuid
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import Final
 
@@ -102,6 +102,14 @@ class PostgresFiles:
     async def delete(self, owner: str, file_id: str) -> bool:
         query = "DELETE FROM files WHERE id = $1 AND owner = $2"
         return await self._pool.execute(query, file_id, owner) > 0
+
+    async def list(self, owner: str) -> Sequence[FileInfo]:
+        query = "SELECT info FROM files WHERE owner = $1 ORDER BY id"
+        found = await self._pool.fetch(query, owner)
+        return [msgspec.json.decode(row["info"], type=FileInfo) for row in found]
+
+    async def delete_all(self, owner: str) -> None:
+        await self._pool.execute("DELETE FROM files WHERE owner = $1", owner)
 
     async def expire(self, before_ms: int) -> int:
         return await self._pool.execute("DELETE FROM files WHERE created_ms < $1", before_ms)

@@ -7,31 +7,22 @@ cannot add a character. Records that many runs log at about the same time are on
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-from headrace.events import Record, RunClosed, decode_record, encode_record
-from headrace.log import get_logger
+from headrace.events import Record, decode_record
+from headrace.server.storage.cluster import WATCH_S
 from headrace.server.storage.errors import RunTaken, StorageFailed
-from headrace.server.storage.log.log import Done
-from headrace.server.storage.postgres.pool import (
-    OUTAGE_S,
-    Connection,
-    ConnectionLost,
-    Pool,
-    to_storage_error,
-)
+from headrace.server.storage.log.batch import Batch, to_rows
+from headrace.server.storage.log.batch_writer import BatchTail, BatchWriter
+from headrace.server.storage.outage import ConnectionLost
+from headrace.server.storage.postgres.pool import Connection, Pool, to_storage_error
 
-WATCH_S: Final = 30.0
-"""Time for which a server that follows a run of another server is told about its records."""
 LOG_CHANNEL: Final = "headrace_log"
 """Channel of the notifications that wake servers which follow a run."""
 _GATHER_S: Final = 0.003
-_MAX_BATCH_BYTES: Final = 4_000_000
 _PAGE_ROWS: Final = 200
-_logger = get_logger("server")
 
 # A notification has at most 8,000 bytes; ids of a hundred runs are shorter.
 _APPEND: Final = """
@@ -53,31 +44,6 @@ WITH given AS (
 )
 SELECT run_id, (SELECT count(*) FROM told) AS told FROM moved
 """
-
-
-class Batch(NamedTuple):
-    """Encoded records of one run that follow one another."""
-
-    run_id: str
-    epoch: int
-    first_seq: int
-    last_seq: int
-    is_closing: bool
-    body: bytes
-
-
-def encode_batch(run_id: str, epoch: int, records: Sequence[Record]) -> Batch:
-    """Encode records of one run. Raises `StorageFailed` if they leave a gap, or follow the one that
-    closes the run."""
-    first = records[0].seq
-    for place, record in enumerate(records):
-        if record.seq != first + place:
-            raise StorageFailed(f"record {record.seq} of run {run_id} does not follow")
-    if any(isinstance(record.event, RunClosed) for record in records[:-1]):
-        raise StorageFailed(f"run {run_id} is closed: no record can follow")
-    is_closing = isinstance(records[-1].event, RunClosed)
-    body = b"\n".join(map(encode_record, records))
-    return Batch(run_id, epoch, first, records[-1].seq, is_closing, body)
 
 
 async def append_batches(connection: Connection, batches: Sequence[Batch]) -> set[str]:
@@ -110,6 +76,21 @@ async def explain_refusal(connection: Connection, batch: Batch) -> StorageFailed
     return StorageFailed(f"record {first} of run {run} does not follow {head['last_seq']}")
 
 
+async def move_batches(connection: Connection, batches: Sequence[Batch]) -> None:
+    """Store records of one run that its server has logged elsewhere. Those that are stored already,
+    by an attempt whose answer was lost, are skipped."""
+    for batch in to_rows(batches):
+        head = await connection.fetchrow(
+            "SELECT last_seq FROM log_heads WHERE run_id = $1 FOR UPDATE", batch.run_id
+        )
+        if head is not None and batch.last_seq <= head["last_seq"]:
+            continue
+        if not await append_batches(connection, [batch]):
+            error = await explain_refusal(connection, batch)
+            if error is not None:
+                raise error
+
+
 async def create_head(connection: Connection, run_id: str, epoch: int = 0) -> None:
     """Create the head of a run's log, if it has none."""
     await connection.execute(
@@ -135,25 +116,11 @@ class PostgresLog:
         """Finish the appends that wait, and close the connection for them."""
         await self._writer.close()
 
-    def tail(self, run_id: str, epoch: int = 0) -> PostgresTail:
-        return PostgresTail(self._writer, run_id, epoch)
+    def tail(self, run_id: str, epoch: int = 0) -> BatchTail:
+        return self._writer.batches.tail(run_id, epoch)
 
     async def append(self, run_id: str, records: Sequence[Record], epoch: int = 0) -> None:
-        if not records:
-            return
-        loop = asyncio.get_running_loop()
-        stored: asyncio.Future[None] = loop.create_future()
-
-        def settle(error: Exception | None) -> None:
-            if stored.done():
-                return
-            if error is None:
-                stored.set_result(None)
-            else:
-                stored.set_exception(error)
-
-        self._writer.put(encode_batch(run_id, epoch, records), settle)
-        await stored
+        await self._writer.batches.append(run_id, records, epoch)
 
     async def read(self, run_id: str, after: int = 0, max_bytes: int | None = None) -> list[Record]:
         bodies: list[bytes] = []
@@ -201,128 +168,26 @@ class PostgresLog:
         return {row["run_id"]: row["last_seq"] for row in rows}
 
 
-class PostgresTail:
-    """The end of one run's log; see `Tail`."""
-
-    __slots__ = ("_epoch", "_run_id", "_writer")
-
-    def __init__(self, writer: _Writer, run_id: str, epoch: int) -> None:
-        self._writer = writer
-        self._run_id = run_id
-        self._epoch = epoch
-
-    def put(self, records: Sequence[Record], done: Done) -> None:
-        try:
-            batch = encode_batch(self._run_id, self._epoch, records)
-        except StorageFailed as error:
-            asyncio.get_running_loop().call_soon(done, error)
-            return
-        self._writer.put(batch, done)
-
-
-class _Entry(NamedTuple):
-    batch: Batch
-    done: Done
-
-
-class _Group:
-    """Records of one run that become one row, from one or more calls of `put()`."""
-
-    def __init__(self, entry: _Entry) -> None:
-        self._entries = [entry]
-        self._is_full = False
-
-    def add(self, entry: _Entry) -> bool:
-        """Add records that follow. Returns False if they do not, or are for the next row."""
-        last, given = self._entries[-1].batch, entry.batch
-        follows = given.first_seq == last.last_seq + 1 and given.epoch == last.epoch
-        # Whatever comes after an entry that does not follow must wait too.
-        self._is_full = self._is_full or not follows or last.is_closing
-        if self._is_full:
-            return False
-        self._entries.append(entry)
-        return True
-
-    def join(self) -> Batch:
-        """Return all records as one batch."""
-        first, last = self._entries[0].batch, self._entries[-1].batch
-        if first is last:
-            return first
-        body = b"\n".join(entry.batch.body for entry in self._entries)
-        return last._replace(first_seq=first.first_seq, body=body)
-
-    def finish(self, error: Exception | None) -> None:
-        """Tell everyone who gave records whether they are stored."""
-        for entry in self._entries:
-            entry.done(error)
-
-
 class _Writer:
     """Appends batch after batch on a connection of its own, at most one statement at a time."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._pending: list[_Entry] = []
-        self._task: asyncio.Task[None] | None = None
+        self.batches = BatchWriter(self._append, "the database", _GATHER_S)
+        """Takes the records of all runs."""
         self._connection: Connection | None = None
         self.refused = 0
         """Number of appends that were refused because another server has the run."""
 
-    def put(self, batch: Batch, done: Done) -> None:
-        """Append records with the next statement, and call `done`."""
-        self._pending.append(_Entry(batch, done))
-        if self._task is None:
-            self._task = asyncio.create_task(self._write_all(), name="postgres log")
-
     async def close(self) -> None:
         """Finish what waits."""
-        if self._task is not None:
-            await asyncio.wait([self._task], timeout=OUTAGE_S)
+        await self.batches.close()
         connection, self._connection = self._connection, None
         if connection is not None:
             with contextlib.suppress(Exception):
                 await connection.close(timeout=2.0)
 
-    async def _write_all(self) -> None:
-        try:
-            await asyncio.sleep(_GATHER_S)
-            while self._pending:
-                groups = self._take()
-                errors = await self._write([group.join() for group in groups])
-                for group, error in zip(groups, errors, strict=True):
-                    group.finish(error)
-        finally:
-            self._task = None
-
-    def _take(self) -> list[_Group]:
-        """Return the waiting records, joined by run."""
-        groups: dict[str, _Group] = {}
-        left: list[_Entry] = []
-        size = 0
-        for entry in self._pending:
-            group = groups.get(entry.batch.run_id)
-            size += len(entry.batch.body)
-            if size > _MAX_BATCH_BYTES and groups:
-                left.append(entry)
-            elif group is None:
-                groups[entry.batch.run_id] = _Group(entry)
-            elif not group.add(entry):
-                left.append(entry)
-        self._pending = left
-        return list(groups.values())
-
-    async def _write(self, batches: list[Batch]) -> list[Exception | None]:
-        """Write records of different runs. While the database cannot be reached, this waits."""
-        try:
-            return await self._pool.retry(lambda: self._try(batches))
-        except ConnectionLost as error:
-            _logger.error("records of %d runs cannot be written: %s", len(batches), error)
-            return [error] * len(batches)
-        except Exception as error:  # given to the runs
-            _logger.exception("records of %d runs cannot be written", len(batches))
-            return [error] * len(batches)
-
-    async def _try(self, batches: list[Batch]) -> list[Exception | None]:
+    async def _append(self, batches: list[Batch]) -> list[Exception | None]:
         if self._connection is None:
             self._connection = await self._pool.connect()
         connection = self._connection

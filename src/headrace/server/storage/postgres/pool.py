@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs]
 
 from headrace.errors import UsageError
 from headrace.log import get_logger
-from headrace.server.storage.errors import SearchFailed, StorageFailed
+from headrace.server.storage.errors import SearchFailed, StorageFailed, TextRefused
+from headrace.server.storage.outage import ConnectionLost
 
-T = TypeVar("T")
 Connection: TypeAlias = Any
 """A connection of the driver, which has no types."""
 MAX_CONNECTIONS: Final = 12
 """Most connections of one server for reads and writes; two more are for the log and for wakes."""
-OUTAGE_S: Final = 30.0
-"""Longest time that runs wait for a database that cannot be reached."""
-FIRST_RETRY_S: Final = 0.1
-"""Time after which a write is repeated for the first time; later ones wait longer."""
-MAX_RETRY_S: Final = 1.0
-"""Longest time between two attempts."""
 _COMMAND_S: Final = 20.0
 _CONNECT_S: Final = 10.0
 _RELEASE_S: Final = 5.0
@@ -35,13 +29,10 @@ _IDLE_TRANSACTION_MS: Final = 15_000
 _LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 # Classes of errors that say nothing about the statement: connection, resources, operator, system.
 _LOST_CLASSES: Final = ("08", "53", "57", "58", "XX")
+# A text with a NUL.
+_REFUSED_TEXT: Final = "22021"
 _driver: Any = asyncpg  # it has no types
 _logger = get_logger("server")
-
-
-class ConnectionLost(StorageFailed):
-    """The database cannot be reached now. Whether a write that was under way has been committed is
-    not known."""
 
 
 def find_host(url: str) -> str:
@@ -130,8 +121,10 @@ class Pool:
         async with self._acquire() as connection:
             try:
                 async with connection.transaction(readonly=True):
+                    # Which plan is the best depends on how common the words are.
                     await connection.execute(
-                        f"SET LOCAL statement_timeout = {timeout_s * 1000:.0f}"
+                        f"SET LOCAL statement_timeout = {timeout_s * 1000:.0f};"
+                        " SET LOCAL plan_cache_mode = force_custom_plan"
                     )
                     rows: list[Any] = await connection.fetch(query, *values)
                     return rows
@@ -139,21 +132,6 @@ class Pool:
                 raise SearchFailed("the search took too long: use other words") from None
             except (asyncpg.PostgresError, *_LOST) as error:
                 raise to_storage_error(error) from error
-
-    async def retry(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do some work that may be repeated, again and again while the database cannot be reached,
-        for `OUTAGE_S` at most."""
-        loop = asyncio.get_running_loop()
-        until_s, pause_s = loop.time() + OUTAGE_S, FIRST_RETRY_S
-        while True:
-            try:
-                return await work()
-            except ConnectionLost as error:
-                if loop.time() + pause_s > until_s:
-                    raise
-                _logger.warning("waiting for the database: %s", error)
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, MAX_RETRY_S)
 
     @asynccontextmanager
     async def _acquire(self) -> AsyncGenerator[Connection, None]:
@@ -195,6 +173,8 @@ def to_storage_error(error: BaseException) -> StorageFailed:
     state = getattr(error, "sqlstate", None) or ""
     if isinstance(error, _LOST) or state[:2] in _LOST_CLASSES:
         return ConnectionLost(f"the database cannot be reached: {text}")
+    if state == _REFUSED_TEXT:
+        return TextRefused(text)
     return StorageFailed(text)
 
 

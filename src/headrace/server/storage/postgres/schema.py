@@ -149,6 +149,63 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         PRIMARY KEY (file_id, place)
     );
     """,
+    # Terms of searches begin with the term of their owner. Common words are found from the newest
+    # text on, others by the index of terms.
+    """
+    CREATE FUNCTION pg_temp.with_owner(terms tsvector) RETURNS tsvector LANGUAGE sql AS $$
+        SELECT array_to_tsvector(coalesce(array_agg(owner.term || word.term), '{}'))
+        FROM unnest(tsvector_to_array(terms)) AS word (term),
+            unnest(tsvector_to_array(terms)) AS owner (term)
+        WHERE owner.term LIKE U&'\\E000%' AND word.term NOT LIKE U&'\\E000%'
+    $$;
+    UPDATE conversations SET terms = pg_temp.with_owner(terms) WHERE terms IS NOT NULL;
+    UPDATE messages SET terms = pg_temp.with_owner(terms) WHERE terms IS NOT NULL;
+    CREATE INDEX titles_of ON conversations (owner, created_ms DESC);
+    CREATE INDEX texts_of ON messages (owner, place DESC);
+    """,
+    # People who sign in, and what they have set. Times of access tokens.
+    """
+    CREATE TABLE users (
+        name text PRIMARY KEY,
+        role text NOT NULL,
+        password_hash text NOT NULL,
+        is_disabled boolean NOT NULL DEFAULT false,
+        created_ms bigint NOT NULL
+    );
+    CREATE TABLE sign_ins (
+        hash bytea PRIMARY KEY,
+        owner text NOT NULL REFERENCES users (name) ON DELETE CASCADE,
+        created_ms bigint NOT NULL,
+        last_used_ms bigint NOT NULL,
+        client text NOT NULL
+    );
+    CREATE INDEX sign_ins_of ON sign_ins (owner);
+    CREATE TABLE user_settings (owner text PRIMARY KEY, body text NOT NULL);
+    CREATE TABLE user_deletions (
+        owner text PRIMARY KEY,
+        requested_ms bigint NOT NULL,
+        is_emptied boolean NOT NULL DEFAULT false
+    );
+    CREATE INDEX conversations_by_age ON conversations (updated_ms) WHERE deleted_ms IS NULL;
+    ALTER TABLE tokens ADD COLUMN expires_ms bigint;
+    ALTER TABLE tokens ADD COLUMN last_used_ms bigint;
+    """,
+    # Pins, unread marks, instructions and usage of conversations.
+    """
+    ALTER TABLE conversations ADD COLUMN is_pinned boolean NOT NULL DEFAULT false;
+    ALTER TABLE conversations ADD COLUMN is_unread boolean NOT NULL DEFAULT false;
+    ALTER TABLE conversations ADD COLUMN instructions text;
+    ALTER TABLE conversations ADD COLUMN context_tokens bigint;
+    ALTER TABLE conversations ADD COLUMN total_tokens bigint;
+    ALTER TABLE conversations ADD COLUMN cost double precision;
+    CREATE INDEX pinned_conversations ON conversations (owner, updated_ms DESC) WHERE is_pinned;
+    """,
+    # What runs keep of their requests counts as stored too.
+    """
+    INSERT INTO stored_bytes SELECT owner, sum(octet_length(request)) FROM runs
+        WHERE request IS NOT NULL GROUP BY owner
+        ON CONFLICT (owner) DO UPDATE SET bytes = stored_bytes.bytes + excluded.bytes;
+    """,
 )
 
 
@@ -174,3 +231,18 @@ async def migrate(pool: Pool) -> None:
             await connection.execute(script)
         await connection.execute("DELETE FROM headrace_version")
         await connection.execute("INSERT INTO headrace_version VALUES ($1)", len(MIGRATIONS))
+
+
+async def check_version(pool: Pool) -> None:
+    """Raise `UsageError` if the tables are not of the version that this Headrace reads."""
+    found = await pool.fetch("SELECT to_regclass('headrace_version') IS NOT NULL AS is_there")
+    version = 0
+    if found[0]["is_there"]:
+        rows = await pool.fetch("SELECT version FROM headrace_version")
+        version = rows[0]["version"] if rows else 0
+    if version != len(MIGRATIONS):
+        advice = "update Headrace" if version > len(MIGRATIONS) else "start headrace serve once"
+        raise UsageError(
+            f"the database has version {version}, but this Headrace reads version"
+            f" {len(MIGRATIONS)}: {advice}"
+        )

@@ -6,9 +6,11 @@ import asyncio
 import time
 import uuid
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from headrace.log import get_logger
+from headrace.server.storage.accounts import Accounts
+from headrace.server.storage.accounts.user_data import UserData
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.files import Files
@@ -18,13 +20,19 @@ from headrace.server.storage.postgres.cluster import PostgresCluster
 from headrace.server.storage.postgres.files import PostgresFiles
 from headrace.server.storage.postgres.log import PostgresLog
 from headrace.server.storage.postgres.pool import Pool
-from headrace.server.storage.postgres.schema import migrate
+from headrace.server.storage.postgres.schema import check_version, migrate
 from headrace.server.storage.postgres.store import PostgresStore
+from headrace.server.storage.postgres.tables.accounts import PostgresAccounts
 from headrace.server.storage.postgres.tables.deletion import finish_deletions
+from headrace.server.storage.postgres.tables.log_kind import check_log_kind
 from headrace.server.storage.postgres.tables.tokens import PostgresTokens, read_server_key
 from headrace.server.storage.postgres.tables.usage import PostgresUsage
+from headrace.server.storage.postgres.tables.user_data import PostgresUserData
 from headrace.server.storage.storage import Metric, TokenCheck, UsageCount
 from headrace.server.storage.store import Store
+
+if TYPE_CHECKING:
+    from headrace.server.storage.valkey.log import ValkeyLog
 
 _CHECK_S: Final = 1.0
 _WRITE_S: Final = 5.0
@@ -36,20 +44,39 @@ _logger = get_logger("server")
 
 class PostgresStorage:
     """The storage in PostgreSQL; see `Storage`. `node` names this server in the database, by
-    default by chance."""
+    default by chance. With `log_url`, the records of live runs are in a Valkey or Redis."""
 
-    def __init__(self, url: str, *, node: str | None = None, lease_s: float = LEASE_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        log_url: str | None = None,
+        node: str | None = None,
+        lease_s: float = LEASE_S,
+    ) -> None:
         self.pool = Pool(url)
         self.node = node or f"node_{uuid.uuid4().hex[:12]}"
         postgres_store = PostgresStore(self.pool, self.node)
-        self._log = PostgresLog(self.pool)
+        self._archive = PostgresLog(self.pool)
+        self._live_log: ValkeyLog | None = None
+        if log_url is not None:
+            self._live_log = _create_live_log(log_url, self._archive, postgres_store)
+            postgres_store.live_log = self._live_log
+        self._log = self._live_log or self._archive
         self.store: Store = postgres_store
         self.log: Log = self._log
         self.access_tokens: TokenCheck = PostgresTokens(self.pool)
+        self.accounts: Accounts = PostgresAccounts(self.pool)
+        self.user_data: UserData = PostgresUserData(self.pool)
         self.usage: UsageCount = PostgresUsage(self.pool)
         self.files: Files = PostgresFiles(self.pool)
         self.cluster: Cluster | None = PostgresCluster(
-            self.pool, postgres_store, self._log, self.node, lease_s
+            self.pool,
+            postgres_store,
+            self._log,
+            self.node,
+            lease_s,
+            listen=None if self._live_log is None else self._live_log.listen,
         )
         self._checked_s = float("-inf")
         self._problem = ""
@@ -57,10 +84,31 @@ class PostgresStorage:
 
     async def open(self) -> None:
         await self.pool.open()
-        await migrate(self.pool)
+        try:
+            await migrate(self.pool)
+            await check_log_kind(self.pool, "postgres" if self._live_log is None else "valkey")
+            if self._live_log is not None:
+                await self._live_log.open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def open_to_read(self) -> None:
+        """Connect to look at what is stored. Nothing is changed. Raises `UsageError` if the tables
+        are of another version."""
+        await self.pool.open()
+        try:
+            await check_version(self.pool)
+            if self._live_log is not None:
+                await self._live_log.client.open()
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
-        await self._log.close()
+        if self._live_log is not None:
+            await self._live_log.close()
+        await self._archive.close()
         await self.pool.close()
 
     def close_now(self) -> None:
@@ -80,12 +128,18 @@ class PostgresStorage:
                 await self.pool.execute(
                     "UPDATE nodes SET renewed_at = renewed_at WHERE id = $1", self.node
                 )
+                if self._live_log is not None:
+                    await self._live_log.check()
         except TimeoutError:
-            return f"the database does not finish a write within {_WRITE_S:.0f} s"
+            return f"the {self._place} not finish a write within {_WRITE_S:.0f} s"
         except StorageFailed as error:
-            _logger.warning("a test write to the database failed: %s", error)
-            return "the database cannot be written; the server's log says why"
+            _logger.warning("a test write failed: %s", error)
+            return f"the {self._place} not accept writes; the server's log says why"
         return ""
+
+    @property
+    def _place(self) -> str:
+        return "database does" if self._live_log is None else "database or the log does"
 
     async def is_clock_trusted(self, now_ms: int) -> bool:
         found = await self.pool.fetch(
@@ -108,7 +162,26 @@ class PostgresStorage:
 
     def metrics(self) -> Sequence[Metric]:
         refused = "Records refused because another server has the run."
-        return [
+        metrics = [
             Metric("commits_total", "counter", "Transactions written.", self.pool.commits),
             Metric("refused_records_total", "counter", refused, self._log.refused),
         ]
+        if self.cluster is not None and (age_s := self.cluster.lease_age_s) < float("inf"):
+            age = "Time since the last heartbeat that the database has accepted."
+            metrics.append(Metric("lease_age_seconds", "gauge", age, round(age_s, 3)))
+        live = self._live_log
+        if live is not None:
+            restored = "Records appended again because the log had lost them."
+            held = "Size of the records that are not known to be on the disk of the log."
+            metrics += [
+                Metric("restored_records_total", "counter", restored, live.restored),
+                Metric("held_records_bytes", "gauge", held, live.held_bytes),
+            ]
+        return metrics
+
+
+def _create_live_log(url: str, archive: PostgresLog, store: PostgresStore) -> ValkeyLog:
+    # Its driver is an extra.
+    from headrace.server.storage.valkey.log import ValkeyLog  # noqa: PLC0415
+
+    return ValkeyLog(url, archive, store.owns)

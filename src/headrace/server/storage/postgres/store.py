@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 
@@ -10,7 +11,10 @@ import msgspec
 from headrace.events import Record
 from headrace.messages import Message
 from headrace.server.storage.errors import RunTaken
-from headrace.server.storage.postgres.log import append_batches, encode_batch, explain_refusal
+from headrace.server.storage.log.batch import Batch, encode_batch
+from headrace.server.storage.outage import retry
+from headrace.server.storage.postgres.live_log import LiveLog
+from headrace.server.storage.postgres.log import append_batches, explain_refusal, move_batches
 from headrace.server.storage.postgres.pool import Connection, Pool, to_text
 from headrace.server.storage.postgres.tables import inbox, rows
 from headrace.server.storage.postgres.tables.deletion import delete_hidden, hide
@@ -23,14 +27,17 @@ from headrace.server.storage.store.inbox import InboxEntry
 from headrace.server.storage.store.store import (
     NEWEST,
     Conversation,
+    ConversationNote,
     MessagePage,
     MessageQuery,
     NotFound,
     PageCursor,
     RunRow,
     RunStart,
+    SearchHit,
     StartedRun,
     StoredMessage,
+    measure_use,
 )
 from headrace.server.storage.usage.usage_table import usage_of_run
 
@@ -48,6 +55,8 @@ class PostgresStore:
     def __init__(self, pool: Pool, node: str) -> None:
         self._pool = pool
         self._node = node
+        self.live_log: LiveLog | None = None
+        """Has the records of live runs, if they are not in the database."""
         self.may_take_over: Callable[[], bool] = lambda: True
         """Returns whether this server may take the runs of servers that seem to be gone."""
         self.message_writes = 0
@@ -62,7 +71,7 @@ class PostgresStore:
                 known = await find_begun(connection, start)
                 return known or await begin_run(connection, start, self._node)
 
-        return await self._pool.retry(work)
+        return await retry(work)
 
     async def find_repeated(self, start: RunStart) -> StartedRun | None:
         if start.idempotency_key is None:
@@ -72,14 +81,22 @@ class PostgresStore:
 
     async def commit(self, run: RunRow, message: Message, closing: Sequence[Record]) -> None:
         body = _encode(message)
+        live = await self._collect(run, closing[0].seq - 1 if closing else None)
 
         async def work() -> bool:
             async with self._pool.transaction() as connection:
-                return await self._commit(connection, run, message, body, closing)
+                return await self._commit(connection, run, message, body, live, closing)
 
         # If the answer to a commit is lost, the next attempt finds what the first has stored.
-        is_new = await self._pool.retry(work)
+        is_new = await retry(work)
         self.message_writes += is_new
+        last_seq = _last_seq(live, closing)
+        if self.live_log is not None and last_seq is not None:
+            await self.live_log.retire(run, last_seq, is_closed=True)
+
+    async def _collect(self, run: RunRow, last_seq: int | None) -> list[Batch]:
+        """Return the records of a run that are not in the database yet."""
+        return [] if self.live_log is None else await self.live_log.collect(run, last_seq)
 
     async def _commit(
         self,
@@ -87,9 +104,11 @@ class PostgresStore:
         run: RunRow,
         message: Message,
         body: bytes,
+        live: Sequence[Batch],
         closing: Sequence[Record],
     ) -> bool:
-        """Insert the answer, unless it is there, and append the last records."""
+        """Insert the answer, unless it is there, and append the last records, after those of a log
+        elsewhere."""
         now_ms = closing[-1].at_ms if closing else message.created_at_ms
         # In this order everywhere: first the conversation, then the run.
         await connection.execute(
@@ -99,6 +118,7 @@ class PostgresStore:
         if state is None or state["epoch"] != run.epoch:
             raise RunTaken(f"another server has run {run.id}: its answer is not saved here")
         is_new = await _insert_answer(connection, run, message, body)
+        await move_batches(connection, live)
         if closing:
             batch = encode_batch(run.id, run.epoch, closing)
             if not await append_batches(connection, [batch]):
@@ -157,18 +177,44 @@ class PostgresStore:
         *,
         even_with_input: bool = False,
     ) -> bool:
+        live = await self._collect(run, None)
+
         async def work() -> bool:
             async with self._pool.transaction() as connection:
-                return await inbox.suspend_run(connection, run, now_ms, expires_ms, even_with_input)
+                is_suspended = await inbox.suspend_run(
+                    connection, run, now_ms, expires_ms, even_with_input
+                )
+                if is_suspended:
+                    await move_batches(connection, live)
+                return is_suspended
 
-        return await self._pool.retry(work)
+        is_suspended = await retry(work)
+        if is_suspended and live and self.live_log is not None:
+            await self.live_log.retire(run, live[-1].last_seq, is_closed=False)
+        return is_suspended
 
     async def claim(self, run: RunRow, *, even_if_live: bool = False) -> int | None:
         can_take_over = even_if_live and self.may_take_over()
         async with self._pool.transaction() as connection:
-            return await inbox.claim_run(
+            epoch = await inbox.claim_run(
                 connection, run, self._node, even_if_live=even_if_live, can_take_over=can_take_over
             )
+        # Nothing is read before the log refuses what an earlier server still writes.
+        if epoch is not None and self.live_log is not None:
+            await self.live_log.claim(run.id, epoch)
+        return epoch
+
+    async def owns(self, run_id: str, epoch: int) -> bool:
+        """Return whether this server still has a run that it has claimed with this epoch."""
+        return bool(
+            await self._pool.fetch(
+                "SELECT 1 FROM runs WHERE id = $1 AND epoch = $2 AND holder = $3"
+                " AND state = 'live'",
+                run_id,
+                epoch,
+                self._node,
+            )
+        )
 
     async def release(self, run: RunRow) -> None:
         """Give up a run, so that any server can go on with it."""
@@ -257,6 +303,15 @@ class PostgresStore:
         )
         return [rows.to_conversation(row) for row in found]
 
+    async def pinned(self, owner: str, limit: int = 100) -> list[Conversation]:
+        found = await self._pool.fetch(
+            "SELECT * FROM conversations WHERE owner = $1 AND deleted_ms IS NULL AND is_pinned"
+            " ORDER BY updated_ms DESC, id LIMIT $2",
+            owner,
+            limit,
+        )
+        return [rows.to_conversation(row) for row in found]
+
     async def conversation(self, owner: str, conversation_id: str) -> Conversation:
         async with self._pool.transaction() as connection:
             row = await rows.find_conversation(connection, owner, conversation_id)
@@ -307,6 +362,32 @@ class PostgresStore:
         )
         return rows.to_conversation(rows.require_row(found[0] if found else None))
 
+    async def suggest_title(self, owner: str, conversation_id: str, title: str) -> bool:
+        title = to_text(title)
+        found = await self._pool.fetch(
+            "UPDATE conversations SET title = $3, is_titled = true,"
+            " terms = array_to_tsvector($4::text[])"
+            " WHERE id = $1 AND owner = $2 AND deleted_ms IS NULL AND NOT is_titled RETURNING id",
+            conversation_id,
+            owner,
+            title,
+            rows.to_lexemes(owner, title),
+        )
+        return bool(found)
+
+    async def annotate(
+        self, owner: str, conversation_id: str, note: ConversationNote
+    ) -> Conversation:
+        async with self._pool.transaction() as connection:
+            row = await rows.find_conversation(connection, owner, conversation_id, is_locked=True)
+            for name, value in note.columns.items():
+                row = await connection.fetchrow(
+                    f"UPDATE conversations SET {name} = $2 WHERE id = $1 RETURNING *",
+                    conversation_id,
+                    to_text(value) if isinstance(value, str) else value,
+                )
+        return rows.to_conversation(row)
+
     async def select(self, owner: str, conversation_id: str, leaf_id: str) -> Conversation:
         async with self._pool.transaction() as connection:
             await rows.find_conversation(connection, owner, conversation_id, is_locked=True)
@@ -333,9 +414,17 @@ class PostgresStore:
         await delete_hidden(self._pool, conversation_id)
         return ids
 
-    async def search(self, owner: str, words: str, limit: int = 50) -> list[Conversation]:
+    async def search(self, owner: str, words: str, limit: int = 50) -> list[SearchHit]:
         found = await find_conversations(self._pool, owner, words, limit)
-        return [rows.to_conversation(row) for row in found]
+        # In a thread: the messages may be long.
+        return await asyncio.to_thread(lambda: [rows.to_hit(row, words) for row in found])
+
+
+def _last_seq(live: Sequence[Batch], closing: Sequence[Record]) -> int | None:
+    """Return the number of the last record that was stored, or None if there was nothing new."""
+    if closing:
+        return closing[-1].seq
+    return live[-1].last_seq if live else None
 
 
 async def _insert_answer(
@@ -353,4 +442,5 @@ async def _insert_answer(
     at_ms = await rows.not_before_parent(connection, run.parent_id, message.created_at_ms)
     await rows.insert_message(connection, stored, run.owner, body, at_ms, run.id)
     await rows.touch(connection, run.conversation_id, run.message_id, at_ms, follows=run.parent_id)
+    await rows.note_answer(connection, run.conversation_id, measure_use(message))
     return True

@@ -26,7 +26,8 @@ async def hide(connection: Connection, owner: str, conversation_id: str, now_ms:
         if run["state"] == "live" and run["suspended_ms"] is None:
             raise RunLive(run["message_id"])
     await connection.execute(
-        "UPDATE conversations SET deleted_ms = $2, title = '', terms = NULL WHERE id = $1",
+        "UPDATE conversations SET deleted_ms = $2, title = '', terms = NULL,"
+        " instructions = NULL WHERE id = $1",
         conversation_id,
         now_ms,
     )
@@ -48,6 +49,12 @@ async def delete_hidden(pool: Pool, conversation_id: str) -> None:
             " (SELECT id FROM runs WHERE conversation_id = $1)",
             conversation_id,
         )
+        deleted = await connection.fetch(
+            "DELETE FROM runs WHERE conversation_id = $1"
+            " RETURNING coalesce(octet_length(request), 0) AS size",
+            conversation_id,
+        )
+        await _subtract(connection, conversation_id, sum(row["size"] for row in deleted))
         await connection.execute("DELETE FROM conversations WHERE id = $1", conversation_id)
 
 

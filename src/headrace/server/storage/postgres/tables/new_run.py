@@ -109,14 +109,15 @@ async def _create_conversation(
     name that a client has chosen."""
     title = to_text(make_title(start, prompt))
     created = await connection.fetchval(
-        "INSERT INTO conversations (id, owner, title, created_ms, updated_ms, terms)"
-        " VALUES ($1, $2, $3, $4, $4, array_to_tsvector($5::text[]))"
+        "INSERT INTO conversations (id, owner, title, created_ms, updated_ms, terms, instructions)"
+        " VALUES ($1, $2, $3, $4, $4, array_to_tsvector($5::text[]), $6)"
         " ON CONFLICT (id) DO NOTHING RETURNING id",
         start.conversation_id,
         start.owner,
         title,
         start.now_ms,
         rows.to_lexemes(start.owner, title),
+        None if start.instructions is None else to_text(start.instructions),
     )
     return created is not None
 
@@ -192,3 +193,5 @@ async def _insert_run(connection: Connection, run: RunRow, start: RunStart) -> N
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
         *values,
     )
+    if run.request is not None:
+        await rows.add_stored_bytes(connection, run.owner, len(run.request.encode()))

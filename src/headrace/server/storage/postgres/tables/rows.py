@@ -9,8 +9,15 @@ import msgspec
 
 from headrace.server.storage.postgres.pool import Connection
 from headrace.server.storage.search_terms import list_terms
-from headrace.server.storage.store.row import decode_message
-from headrace.server.storage.store.store import Conversation, NotFound, RunRow, StoredMessage
+from headrace.server.storage.store.row import decode_message, read_snippet
+from headrace.server.storage.store.store import (
+    AnswerUse,
+    Conversation,
+    NotFound,
+    RunRow,
+    SearchHit,
+    StoredMessage,
+)
 
 # More than any real conversation has; a damaged tree must not make the query endless.
 _MAX_BRANCH: Final = 10_000
@@ -66,6 +73,21 @@ def to_conversation(row: Any) -> Conversation:
         created_ms=row["created_ms"],
         updated_ms=row["updated_ms"],
         leaf_id=row["leaf_id"],
+        is_pinned=row["is_pinned"],
+        is_unread=row["is_unread"],
+        instructions=row["instructions"],
+        context_tokens=row["context_tokens"],
+        total_tokens=row["total_tokens"],
+        cost=row["cost"],
+    )
+
+
+def to_hit(row: Any, words: str) -> SearchHit:
+    """Return what a search has found, with the text of the message around the first match."""
+    return SearchHit(
+        conversation=to_conversation(row),
+        message_id=row["message_id"],
+        snippet=read_snippet(row["message_body"], words),
     )
 
 
@@ -88,8 +110,11 @@ def to_run(row: Any) -> RunRow:
 
 
 def to_lexemes(owner: str, text: str) -> list[str]:
-    """Return the terms of a text for the search index."""
-    return [term for term in list_terms(owner, text) if "\0" not in term]
+    """Return the terms of a text for the search index. Each begins with the term of the owner: so
+    the index finds the texts of one user without looking at those of others, or at all of the
+    user's."""
+    owner_term, *terms = list_terms(owner, text)
+    return [owner_term + term for term in terms if "\0" not in term]
 
 
 async def not_before_parent(connection: Connection, parent_id: str | None, at_ms: int) -> int:
@@ -156,4 +181,16 @@ async def add_stored_bytes(connection: Connection, owner: str, count: int) -> No
         " ON CONFLICT (owner) DO UPDATE SET bytes = stored_bytes.bytes + excluded.bytes",
         owner,
         count,
+    )
+
+
+async def note_answer(connection: Connection, conversation_id: str, use: AnswerUse) -> None:
+    """Mark a conversation as unread, and add what its new answer has used."""
+    await connection.execute(
+        "UPDATE conversations SET is_unread = true,"
+        " context_tokens = coalesce($1::bigint, context_tokens),"
+        " total_tokens = coalesce(total_tokens + $2::bigint, total_tokens, $2),"
+        " cost = coalesce(cost + $3::double precision, cost, $3) WHERE id = $4",
+        *use,
+        conversation_id,
     )

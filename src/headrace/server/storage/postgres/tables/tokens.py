@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 from headrace.server.storage.access_tokens import (
+    USE_INTERVAL_MS,
     AccessTokenInfo,
     Scope,
     User,
@@ -14,8 +16,17 @@ from headrace.server.storage.access_tokens import (
     hash_access_token,
     token_id_of,
 )
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.postgres.pool import Pool
 
+_IS_VALID: Final = (
+    "(expires_ms IS NULL OR expires_ms > $2) AND NOT EXISTS"
+    " (SELECT 1 FROM users WHERE users.name = tokens.owner AND is_disabled)"
+)
+_INSERT: Final = (
+    "INSERT INTO tokens (hash, owner, name, created_ms, scope, expires_ms)"
+    " VALUES ($1, $2, $3, $4, $5, $6)"
+)
 _KEY_BYTES = 32
 
 
@@ -25,26 +36,47 @@ class PostgresTokens:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def create(self, owner: str, name: str, now_ms: int, scope: Scope = "chat") -> str:
+    async def create(
+        self,
+        owner: str,
+        name: str,
+        now_ms: int,
+        scope: Scope = "chat",
+        expires_ms: int | None = None,
+    ) -> str:
         """Create an access token and return it. It cannot be shown again later.
 
         Raises `UsageError` if the owner or the name is not a single line of printable characters.
         """
         access_token = create_access_token(owner, name)
-        await self._pool.execute(
-            "INSERT INTO tokens (hash, owner, name, created_ms, scope) VALUES ($1, $2, $3, $4, $5)",
-            hash_access_token(access_token),
-            owner,
-            name,
-            now_ms,
-            scope,
-        )
+        token_hash = hash_access_token(access_token)
+        await self._pool.execute(_INSERT, token_hash, owner, name, now_ms, scope, expires_ms)
         return access_token
+
+    async def rotate(self, token_id: str, now_ms: int, *, grace_ms: int) -> str | None:
+        """Replace an access token by a new one for the same user and purpose, and return that. The
+        old one ends after a grace time. Returns None if the id is unknown."""
+        async with self._pool.transaction() as connection:
+            rows = await connection.fetch("SELECT * FROM tokens FOR UPDATE")
+            found = [row for row in rows if token_id_of(row["hash"]) == token_id]
+            if not found:
+                return None
+            old = to_token_info(found[0])
+            new = create_access_token(old.owner, old.name)
+            end_ms = old.find_successor_end(now_ms)
+            values = (old.owner, old.name, now_ms, old.scope, end_ms)
+            await connection.execute(_INSERT, hash_access_token(new), *values)
+            await connection.execute(
+                "UPDATE tokens SET expires_ms = $2 WHERE hash = $1",
+                found[0]["hash"],
+                old.find_end(now_ms + grace_ms),
+            )
+        return new
 
     async def all(self) -> list[AccessTokenInfo]:
         """Return all access tokens, the oldest first."""
         found = await self._pool.fetch("SELECT * FROM tokens ORDER BY created_ms, hash")
-        return [_to_info(row) for row in found]
+        return [to_token_info(row) for row in found]
 
     async def revoke(self, token_id: str) -> bool:
         """Revoke an access token. Return False if the id is unknown."""
@@ -55,29 +87,38 @@ class PostgresTokens:
         ]
         return await self._pool.execute("DELETE FROM tokens WHERE hash = ANY($1)", hashes) > 0
 
-    async def find_user(self, access_token: str) -> User | None:
-        """Return the user of an access token, or None if the token is unknown."""
+    async def find_user(self, access_token: str, now_ms: int) -> User | None:
+        """Return the user of an access token, or None if the token is unknown or has expired, or
+        if the user's account is disabled. Notes when the token was used."""
         token_hash = hash_access_token(access_token)
-        found = await self._pool.fetch(
-            "SELECT owner, scope FROM tokens WHERE hash = $1", token_hash
-        )
-        return User(found[0]["owner"], found[0]["scope"], token_hash) if found else None
+        query = f"SELECT owner, scope, last_used_ms FROM tokens WHERE hash = $1 AND {_IS_VALID}"
+        found = await self._pool.fetch(query, token_hash, now_ms)
+        if not found:
+            return None
+        if now_ms - (found[0]["last_used_ms"] or 0) >= USE_INTERVAL_MS:
+            update = "UPDATE tokens SET last_used_ms = $2 WHERE hash = $1"
+            # A database that accepts no writes must not keep anybody from reading.
+            with suppress(StorageFailed):
+                await self._pool.execute(update, token_hash, now_ms)
+        return User(found[0]["owner"], found[0]["scope"], token_hash, "token")
 
-    async def find_revoked(self, token_hashes: Collection[bytes]) -> set[bytes]:
-        """Return those of these hashes whose access tokens have been revoked."""
-        found = await self._pool.fetch(
-            "SELECT hash FROM tokens WHERE hash = ANY($1)", list(token_hashes)
-        )
+    async def find_revoked(self, token_hashes: Collection[bytes], now_ms: int) -> set[bytes]:
+        """Return those of these hashes whose access tokens are not valid any more."""
+        query = f"SELECT hash FROM tokens WHERE hash = ANY($1) AND {_IS_VALID}"
+        found = await self._pool.fetch(query, list(token_hashes), now_ms)
         return set(token_hashes) - {row["hash"] for row in found}
 
 
-def _to_info(row: Any) -> AccessTokenInfo:
+def to_token_info(row: Any) -> AccessTokenInfo:
+    """Return what a row of the table says."""
     return AccessTokenInfo(
         id=token_id_of(row["hash"]),
         owner=row["owner"],
         name=row["name"],
         created_ms=row["created_ms"],
         scope=row["scope"],
+        expires_ms=row["expires_ms"],
+        last_used_ms=row["last_used_ms"],
     )
 
 

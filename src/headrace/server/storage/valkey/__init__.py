@@ -1,0 +1,1 @@
+"""The live log in Valkey or Redis, beside a store in PostgreSQL."""

@@ -1,0 +1,1 @@
+"""What the operations of a store cost, whatever is stored."""
